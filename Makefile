@@ -1,0 +1,35 @@
+# make demo   patch a real CUTLASS, compile it for both GPUs, show the table and the page
+# make test   everything that CI runs
+# Both need python >= 3.11, g++, git and make; the CUDA compiler comes from the package index into .venv.
+
+PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3,$(if $(shell $(p) -c 'import sys, venv, ensurepip; print(int(sys.version_info >= (3, 11)))' 2>/dev/null | grep 1),$(p))))
+VENV := .venv
+BIN := $(VENV)/bin
+CUTLASS ?= 4.2.1
+VARIANT ?= next2
+
+.PHONY: demo test lint clean
+
+$(VENV)/.ready: pyproject.toml Makefile
+	@test -n "$(PYTHON)" || { echo "make: no python >= 3.11 with venv here; install one (Debian: apt install python3 python3-venv), or say make PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable '.[cuda]' --group dev
+	touch $@
+
+demo: $(VENV)/.ready
+	rm -rf demo && mkdir demo
+	$(BIN)/fp4patch fetch cutlass==$(CUTLASS) demo/cutlass
+	$(BIN)/fp4patch apply --variant $(VARIANT) demo/cutlass
+	$(BIN)/fp4patch verify --variant $(VARIANT) --report demo/report.html --json demo/report.json demo/cutlass
+
+lint: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -n 2
+
+clean:
+	rm -rf demo $(VENV) build dist
