@@ -1,0 +1,80 @@
+"""Recognises a source tree by what is in it, wherever it is, and reads the version that it claims.
+
+The version only advises: bundled copies lie (xformers 0.0.35 says 4.3.0 over 4.2 headers). Anchors decide.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from fp4patch.catalog.manifest import Catalog
+from fp4patch.errors import Refused, UsageError
+from fp4patch.model import Target, VersionMacros
+
+
+@dataclass(frozen=True)
+class Identified:
+    """A tree that was recognised. ``version`` is what it claims or what the user said; None if it says nothing."""
+
+    root: Path
+    target: Target
+    version: Version | None
+
+
+def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identified:
+    """The target and the version of the tree at ``path``; ``said`` overrides what the tree claims.
+
+    Refused, with a hint where one is near, if it is no tree of a known kind or of more than one.
+    """
+    if not path.is_dir():
+        raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")
+    root = path.resolve()
+    matches = [target for target in catalog.targets.values() if all((root / mark).is_file() for mark in target.marks)]
+    if len(matches) > 1:
+        raise Refused(
+            f"{path} looks like {' and '.join(t.title for t in matches)}", help="name the folder of one of them"
+        )
+    if not matches:
+        raise Refused(f"{path} is not a source tree that fp4patch knows", help=_hint(root, catalog))
+    target = matches[0]
+    return Identified(root, target, _parse(said) if said else claimed_version(root, target))
+
+
+def claimed_version(root: Path, target: Target) -> Version | None:
+    """The version that the tree's own files state; None if they do not, or not as a version."""
+    return _from_macros(root, target.version)
+
+
+def _from_macros(root: Path, macros: VersionMacros) -> Version | None:
+    try:
+        text = (root / macros.file).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    parts = []
+    for name in (macros.major, macros.minor, macros.patch):
+        found = re.search(rf"^\s*#\s*define\s+{re.escape(name)}\s+(\d+)\s*$", text, re.MULTILINE)
+        if not found:
+            return None
+        parts.append(found[1])
+    return Version(".".join(parts))
+
+
+def _parse(said: str) -> Version:
+    try:
+        return Version(said.removeprefix("v"))
+    except InvalidVersion:
+        raise UsageError(f"{said!r} is not a version", help="for example --target-version 4.3.5") from None
+
+
+def _hint(root: Path, catalog: Catalog) -> str:
+    """Names a tree just below or above, else what each target is recognised by."""
+    for target in catalog.targets.values():
+        below = [root / place for place in target.found_in]
+        for near in (*below, *list(root.parents)[:3]):
+            if all((near / mark).is_file() for mark in target.marks):
+                return f"there is a {target.title} at {near}: name that"
+    return "; ".join(f"a {t.title} has {t.marks[0]}" for t in catalog.targets.values())

@@ -1,0 +1,51 @@
+"""The one error root, and its few children: what each means for the exit status, and the problems it carries.
+
+Exit statuses: 0 done, 1 refused or failed, 2 usage, 3 a bug of ours, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fp4patch.model import Problem
+
+
+class Fp4PatchError(Exception):
+    """Something that the user can act on: one sentence of what happened and, in ``help``, what to do next."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, help: str = "", problems: Sequence[Problem] = ()) -> None:  # noqa: A002 - the reader's word
+        super().__init__(message)
+        self.message = message
+        self.help = help
+        self.problems = tuple(problems)
+
+
+class UsageError(Fp4PatchError):
+    """The command line asks for something that does not exist: exit status 2."""
+
+    exit_code = 2
+
+
+class Refused(Fp4PatchError):  # noqa: N818 - the word that the tree's state and the documents use
+    """A tree cannot be brought to the state asked for; it was left as it was. Carries every problem found."""
+
+
+class ManifestError(Fp4PatchError):
+    """Patches, variants or targets on disk are not valid. Carries every problem, each with file and key."""
+
+
+class SourceError(Fp4PatchError):
+    """A pristine tree cannot be fetched: unknown version, no network, or a hash that does not match its pin."""
+
+
+class ToolchainError(Fp4PatchError):
+    """No usable compiler or disassembler, or parts of one that do not belong together."""
+
+
+class ProofError(Fp4PatchError):
+    """A probe could not be compiled, disassembled or understood; nothing can be said of the machine code."""

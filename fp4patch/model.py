@@ -1,0 +1,610 @@
+"""The nouns, as frozen values without I/O. Every other module speaks in these.
+
+A *variant* is data; a *tree* is a fold of its edits over the pristine source; nothing counts as applied until the
+compiled machine code says so.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+SCHEMA = 1
+"""Version of every JSON document that fp4patch writes."""
+
+
+# --- architectures ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, order=True)
+class Arch:
+    """A GPU target of NVIDIA's compilers: ``sm_121a`` is ``Arch(12, 1, "a")``.
+
+    The suffix matters more than anything else here: without ``a`` or ``f`` the FP4 instructions do not exist.
+    """
+
+    major: int
+    minor: int
+    suffix: Literal["", "a", "f"] = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Arch:
+        """``sm_121a``, ``compute_121a``, ``121a`` and PyTorch's ``12.1a`` all name one target; else ValueError."""
+        found = re.fullmatch(r"(?:sm_|compute_)?(\d{1,2})(\.?)(\d)([af]?)", text.strip())
+        if not found or not 5 <= int(found[1]) < 100:
+            raise ValueError(f"{text!r} is not a GPU architecture; write for example sm_121a or 12.1a")
+        return cls(int(found[1]), int(found[3]), found[4])  # type: ignore[arg-type]  # the pattern admits no other suffix
+
+    @property
+    def number(self) -> str:
+        """``121a``."""
+        return f"{self.major}{self.minor}{self.suffix}"
+
+    @property
+    def torch(self) -> str:
+        """``12.1a``, as in TORCH_CUDA_ARCH_LIST."""
+        return f"{self.major}.{self.minor}{self.suffix}"
+
+    def __str__(self) -> str:
+        return f"sm_{self.number}"
+
+
+# --- states ----------------------------------------------------------------------------------------------------------
+
+
+class State(StrEnum):
+    """What a file, or a patch on a tree, is in. Closed: each knows whether an apply may go on."""
+
+    PRISTINE = "pristine"
+    """As upstream released it; the patch could be applied."""
+    APPLIED = "applied"
+    """Exactly what the variant's edits make of the pristine source."""
+    OUTDATED = "outdated"
+    """What an older version of the patch made; apply brings it up to date."""
+    UPSTREAMED = "upstreamed"
+    """The source has the change already: the patch retires itself."""
+    NOT_NEEDED = "not-needed"
+    """This release never had what the patch changes."""
+    DRIFTED = "drifted"
+    """The anchor is not there, or not as often as it must be: refused."""
+    FOREIGN = "foreign"
+    """Somebody edited the file since: refused."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether apply must leave the tree alone."""
+        return self in (State.DRIFTED, State.FOREIGN)
+
+
+class ApplyState(StrEnum):
+    """What apply or revert did to a tree, or would do."""
+
+    APPLIED = "applied"
+    UNCHANGED = "unchanged"
+    REVERTED = "reverted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One reason to refuse: where, what was expected, what was found, what is nearest, what to do."""
+
+    expected: str
+    found: str
+    help: str = ""
+    patch: str = ""
+    file: str = ""
+    line: int | None = None
+    nearest: str = ""
+    state: State | None = None
+
+
+# --- data on disk ----------------------------------------------------------------------------------------------------
+
+
+class Manifest:
+    """A part of a TOML file: its keys are the fields of the dataclass, and no others are taken."""
+
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - read by name, on the class, by whoever validates
+
+
+# --- edits -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retired(Manifest):
+    """A sign in the pristine source that an edit has nothing to do, and why.
+
+    ``tokens`` is C++ text compared token by token (white space, comments and continuations do not count).
+    """
+
+    tokens: str
+    state: Literal[State.UPSTREAMED, State.NOT_NEEDED]
+    since: str = ""
+    because: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropOperand(Manifest):
+    """Remove operands from the ``#if`` conditions whose body defines a macro.
+
+    Each condition must be a disjunction of ``defined(NAME)``. ``conditions`` is how many such ``#if`` there are;
+    each must lose exactly one operand. No condition that has one: not needed.
+    """
+
+    op: Literal["drop-operand"] = "drop-operand"
+    file: str
+    defines: str
+    operands: tuple[str, ...]
+    conditions: int
+    retired: tuple[Retired, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insert(Manifest):
+    """Put a template before the declaration that starts with these tokens, ahead of its own comment.
+
+    ``absent``: token sequences that must not occur in the pristine file, else the edit refuses.
+    """
+
+    op: Literal["insert"] = "insert"
+    file: str
+    before: str
+    template: str
+    absent: tuple[str, ...] = ()
+    retired: tuple[Retired, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrapAsm:
+    """Give each inline-assembly statement that converts floats to E2M1 a software twin, and a guard that chooses.
+
+    The files are found by content below ``search`` (globs, ``**`` allowed): upstream moves them. Two options, set by
+    the variant: ``encoder``, a file ``<encoders>/<encoder>.cuh`` that holds ``namespace fp4patch_<encoder>``; and
+    ``guard``, the preprocessor condition under which the software is compiled.
+    """
+
+    op: Literal["wrap-asm"] = "wrap-asm"
+    search: tuple[str, ...]
+    encoders: str
+    """The folder of the encoders, relative to the patch's directory."""
+    retired: tuple[Retired, ...] = ()
+
+
+Edit = DropOperand | Insert | WrapAsm
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """An edit that applies: the new text, and the 1-based lines of the pristine text that it touched."""
+
+    text: str
+    lines: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader should know of this place, beside that it was edited."""
+
+
+@dataclass(frozen=True)
+class NothingToDo:
+    """An edit that retired itself."""
+
+    state: Literal[State.UPSTREAMED, State.NOT_NEEDED]
+    because: str
+    since: str = ""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """An edit that refuses: its anchor is not what it must be."""
+
+    expected: str
+    found: str
+    line: int | None = None
+    nearest: str = ""
+    help: str = ""
+
+
+Outcome = Rewritten | NothingToDo | Drift
+
+
+# --- patches, targets, variants --------------------------------------------------------------------------------------
+
+
+class ProbeKind(StrEnum):
+    """What a probe compiles to."""
+
+    SASS = "sass"
+    """Device code, disassembled and judged by the variant's rules."""
+    HOST = "host"
+    """A whole object file, host pass included: it only has to compile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Manifest):
+    """A small translation unit that makes the compiler show the code in question.
+
+    ``source`` is a path below the patch's directory; ``defines`` become ``-D`` flags. A SASS probe has exactly one
+    kernel, named ``probe``.
+    """
+
+    name: str
+    title: str
+    source: str
+    kind: ProbeKind = ProbeKind.SASS
+    defines: dict[str, str | int] = field(default_factory=dict)
+    patch: str = ""
+    """Set by the loader: ``cutlass/e2m1-guard``."""
+
+    @property
+    def id(self) -> str:
+        """``cutlass/e2m1-x8``: unique in the catalog; what rules select by."""
+        return f"{self.patch.partition('/')[0]}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch(Manifest):
+    """One change with one reason: its edits, the versions it was tried on, its probes, and why it exists."""
+
+    name: str
+    target: str
+    version: str
+    title: str
+    reason: str
+    link: str
+    applies: str
+    """A version specifier (PEP 440) of upstream releases that this patch was tried on. Advice; anchors decide."""
+    retire: str
+    """When this patch may be deleted."""
+    edits: tuple[Edit, ...]
+    probes: tuple[Probe, ...] = ()
+    directory: str = ""
+    """Set by the loader: where templates, probes and cases lie."""
+
+    @property
+    def id(self) -> str:
+        """``cutlass/e2m1-guard``."""
+        return f"{self.target}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionMacros(Manifest):
+    """A header that states the release as three macros. It may lie: anchors decide, the version advises."""
+
+    file: str
+    major: str
+    minor: str
+    patch: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive(Manifest):
+    """A pinned package-index file that holds a release's source tree."""
+
+    versions: tuple[str, ...]
+    """The upstream releases that this archive's tree serves as."""
+    project: str
+    filename: str
+    sha256: str
+    subtree: str
+    """The folder inside the archive that becomes the tree; ``""`` for all of it (one leading folder is dropped)."""
+    holds: str = ""
+    """What exactly is inside, where it is not the tagged tree itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(Manifest):
+    """A kind of source tree: how to recognise it, read its version, compile against it and fetch it."""
+
+    name: str
+    title: str
+    marks: tuple[str, ...]
+    """Files that together make a folder a tree of this kind."""
+    version: VersionMacros
+    include: tuple[str, ...]
+    """Include folders, relative to the tree, to compile a probe against it."""
+    compile: tuple[str, ...] = ()
+    """Further compiler flags for its probes."""
+    found_in: tuple[str, ...] = ()
+    """Where a tree of this kind lies below other people's folders; used to say 'did you mean'."""
+    git: str
+    tag: str
+    """``v{version}``."""
+    archives: tuple[Archive, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(Manifest):
+    """What the machine code of some probes must satisfy on some architectures.
+
+    ``probes`` are globs over probe ids, ``requires`` and ``forbids`` regular expressions searched in
+    ``OPCODE.MODIFIERS`` of each instruction, ``max`` upper bounds of metrics (``instructions``, ``branches``,
+    ``local``, ``f64``, ``registers``). All of it is about the patched tree; ``identical`` compares both trees' code
+    byte for byte.
+    """
+
+    probes: tuple[str, ...]
+    arch: tuple[str, ...]
+    because: str
+    identical: bool = False
+    requires: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()
+    max: dict[Literal["instructions", "branches", "local", "f64", "registers"], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantTarget(Manifest):
+    """A variant's ordered patches for one target, and their options."""
+
+    patches: tuple[str, ...]
+    options: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant(Manifest):
+    """A named list of patches, the architectures it is for, and the rules its machine code must satisfy."""
+
+    name: str
+    title: str
+    summary: str
+    cost: str
+    """One line: what this variant costs on a target that has the instruction."""
+    arch: tuple[str, ...]
+    targets: dict[str, VariantTarget]
+    rules: tuple[Rule, ...] = ()
+
+
+# --- proof -----------------------------------------------------------------------------------------------------------
+
+
+class Verdict(StrEnum):
+    """What a judgement came to. Closed: a thing that was not checked is a failure, never a pass."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    FAIL = "fail"
+    UNSUPPORTED = "unsupported"
+    """This toolchain cannot compile for that architecture at all: said, and counted as a failure of the whole."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether this fails the verdict as a whole."""
+        return self is not Verdict.PASS
+
+
+class InstructionClass(StrEnum):
+    """What an instruction is for, as the metrics, the diff and the report's colours see it."""
+
+    FP4 = "fp4"
+    """Conversions to or from E2M1 (F2FP…E2M1…)."""
+    CONVERT = "convert"
+    """Every other conversion (F2F, F2I, I2F, other F2FP, HADD2.F32 as a widening move)."""
+    MMA = "mma"
+    FLOAT = "float"
+    F64 = "f64"
+    INTEGER = "integer"
+    COMPARE = "compare"
+    """Sets a predicate or selects by one."""
+    MEMORY = "memory"
+    """Global, shared and constant loads and stores."""
+    LOCAL = "local"
+    """Local memory: spills and stack (LDL, STL)."""
+    BRANCH = "branch"
+    """Conditional and unconditional control flow within the code, calls; not EXIT, not the final self-branch."""
+    CONTROL = "control"
+    """EXIT, barriers, NOP, BSSY/BSYNC."""
+    MOVE = "move"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One machine instruction: ``@!P0 FSEL R1, R2, RZ, P1``."""
+
+    address: int
+    predicate: str
+    """``@!P0`` or empty."""
+    opcode: str
+    """With its modifiers: ``F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C``."""
+    operands: str
+    cls: InstructionClass
+
+    @property
+    def text(self) -> str:
+        """The instruction as a disassembler prints it, without address and semicolon."""
+        return " ".join(part for part in (self.predicate, self.opcode, self.operands) if part)
+
+
+@dataclass(frozen=True)
+class SassListing:
+    """The machine code of one kernel, without the padding after its end. Every line of it was understood."""
+
+    function: str
+    arch: Arch
+    instructions: tuple[Instruction, ...]
+    labels: dict[int, str]
+    """Address to label name, for branch targets."""
+    registers: int
+    code_sha256: str
+    """Of the bytes of the code section: equal means not one byte differs."""
+
+    def count(self, *classes: InstructionClass) -> int:
+        """How many instructions are of these classes (of all, if none is named)."""
+        return sum(not classes or i.cls in classes for i in self.instructions)
+
+
+class DiffKind(StrEnum):
+    """How one row of a side-by-side comparison differs."""
+
+    SAME = "same"
+    """The same opcode and the same operands up to register numbering."""
+    CHANGED = "changed"
+    """The same opcode, other operands."""
+    REMOVED = "removed"
+    ADDED = "added"
+
+
+@dataclass(frozen=True)
+class DiffRow:
+    """One row: an instruction before, after, or both."""
+
+    kind: DiffKind
+    before: Instruction | None
+    after: Instruction | None
+
+
+@dataclass(frozen=True)
+class SassDiff:
+    """Two listings aligned, and what they differ in by instruction class."""
+
+    rows: tuple[DiffRow, ...]
+    delta: dict[InstructionClass, int]
+    """Instructions after minus before, for each class that differs."""
+    identical: bool
+    """Not one byte of code differs."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One condition of one rule on one probe and architecture."""
+
+    rule: str
+    """The condition in words: ``forbids F2FP.*E2M1``."""
+    because: str
+    verdict: Verdict
+    detail: str
+    """What was found: ``4 F2FP.SATFINITE.E2M1…``."""
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What one probe came to on one architecture."""
+
+    probe: str
+    title: str
+    arch: Arch
+    kind: ProbeKind
+    verdict: Verdict
+    before: SassListing | None
+    after: SassListing | None
+    diff: SassDiff | None
+    checks: tuple[Check, ...]
+    error: str = ""
+    """The compiler's words, where it refused."""
+    cached: bool = False
+
+
+@dataclass(frozen=True)
+class ToolchainInfo:
+    """The tools that ran, by version and path."""
+
+    nvcc: str
+    ptxas: str
+    cicc: str
+    nvdisasm: str
+    host_compiler: str
+    cuda_root: str
+    disassembler: str
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """All that verify found; the JSON document and the HTML page are made of this."""
+
+    variant: str
+    target: str
+    version: str
+    tree: str
+    patches: tuple[str, ...]
+    """``cutlass/e2m1-guard 1``: those applied."""
+    arch: tuple[Arch, ...]
+    toolchain: ToolchainInfo
+    results: tuple[ProbeResult, ...]
+    problems: tuple[Problem, ...]
+    """What failed beside the probes: a rule that matched nothing, a probe that no rule judges."""
+    seconds: float
+    fp4patch: str
+    finished: str
+    """UTC, ISO 8601."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS only if something was checked, and all of it passed."""
+        if not self.results or self.problems or any(r.verdict.failed for r in self.results):
+            return Verdict.FAIL
+        return Verdict.PASS
+
+
+# --- numerics --------------------------------------------------------------------------------------------------------
+
+
+class Promise(StrEnum):
+    """How near to ``cvt.rn.satfinite.e2m1x2.f32`` an encoder promises to be, over all 2^32 inputs."""
+
+    EXACT = "exact"
+    """The same nibble for every input."""
+    EXACT_BUT_NAN_SIGN = "exact-but-nan-sign"
+    """The same, but a NaN becomes 6 with a sign of its own, where the instruction gives +6."""
+
+
+class InputClass(StrEnum):
+    """The kinds of float32 inputs that encoders are known to treat differently."""
+
+    ZERO = "+0"
+    NEGATIVE_ZERO = "-0"
+    FINITE = "finite"
+    """Without the zeros."""
+    INFINITE = "infinity"
+    NAN = "+NaN"
+    """Quiet and signalling, any payload, sign clear."""
+    NEGATIVE_NAN = "-NaN"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One input that came out wrong: the bits of the float32, and two nibbles."""
+
+    input: int
+    expected: int
+    got: int
+
+
+@dataclass(frozen=True)
+class NumericsRow:
+    """What became of all inputs of one class."""
+
+    cls: InputClass
+    inputs: int
+    mismatches: int
+    magnitudes: int
+    """Of the mismatches, those that differ in more than the sign."""
+    first: tuple[Mismatch, ...] = ()
+    """The lowest few inputs that mismatch."""
+
+
+@dataclass(frozen=True)
+class NumericsReport:
+    """Every float32 input through one encoder, against the specification."""
+
+    subject: str
+    """``half_pair``, or ``NumericArrayConverter<float_e2m1_t, float, 8>``."""
+    where: str
+    """The compiler that built it for the host, or the GPU that ran it."""
+    lanes: int
+    """How many values one call encodes; each lane sees every input."""
+    rows: tuple[NumericsRow, ...]
+    promise: Promise
+    seconds: float
+
+    @property
+    def inputs(self) -> int:
+        """Inputs that were run: 2^32 for each lane, or the sweep is not one."""
+        return sum(row.inputs for row in self.rows)
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS only if every input was run and the promise was kept."""
+        nan = (InputClass.NAN, InputClass.NEGATIVE_NAN)
+        sign_is_free = self.promise is Promise.EXACT_BUT_NAN_SIGN
+        broken = any(row.magnitudes if sign_is_free and row.cls in nan else row.mismatches for row in self.rows)
+        return Verdict.FAIL if broken or self.inputs != self.lanes << 32 else Verdict.PASS

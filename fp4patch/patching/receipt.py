@@ -1,0 +1,109 @@
+"""What was done to a tree, as a value and as the JSON document that lies in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from fp4patch.errors import Refused
+from fp4patch.model import SCHEMA
+from fp4patch.patching.tree import STATE_DIR
+
+__all__ = ["STATE_DIR", "Receipt", "ReceiptFile", "dumps", "loads"]
+
+
+@dataclass(frozen=True)
+class ReceiptFile:
+    """One patched file: the SHA-256 (hex) of its pristine and of its written bytes, its permission bits before us."""
+
+    pristine_sha256: str
+    written_sha256: str
+    mode: int
+    patches: tuple[str, ...]
+    """Those that changed it, in order: ``cutlass/e2m1-guard 1``."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was done to a tree. ``files`` has each file that differs from its pristine bytes because of us."""
+
+    fp4patch: str
+    target: str
+    version: str
+    variant: str
+    applied_at: str
+    """UTC, ISO 8601."""
+    patches: tuple[str, ...]
+    """All of the variant's, with their versions, also those that had nothing to do: ``cutlass/e2m1-guard 1``."""
+    files: dict[str, ReceiptFile]
+
+
+def dumps(receipt: Receipt) -> bytes:
+    """The document: stable order, so equal receipts are equal bytes."""
+    return (json.dumps({"schema": SCHEMA, **asdict(receipt)}, indent=2, sort_keys=True) + "\n").encode()
+
+
+def loads(data: bytes, where: str) -> Receipt:
+    """The receipt in a document. Refused if it is of another schema, or not exactly what ``dumps`` writes."""
+    try:
+        document = json.loads(data)
+        if not isinstance(document, dict) or "schema" not in document:
+            raise ValueError("no schema")
+        if document["schema"] != SCHEMA:
+            raise Refused(
+                f"{where} was written by another fp4patch (schema {document['schema']}, this one reads {SCHEMA})",
+                help="revert the tree with the fp4patch that patched it, then apply with this one",
+            )
+        receipt = _receipt(document)
+        if json.loads(dumps(receipt)) != document:
+            raise ValueError("unknown or missing keys")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:  # json's own error is a ValueError
+        raise Refused(
+            f"{where} is damaged ({error or type(error).__name__})",
+            help=f"put back a pristine tree (git checkout, or fetch it again), and delete its {STATE_DIR} folder",
+        ) from error
+    return receipt
+
+
+def _receipt(document: dict[str, Any]) -> Receipt:
+    files = {
+        path: ReceiptFile(
+            _sha256(f["pristine_sha256"]), _sha256(f["written_sha256"]), _mode(f["mode"]), _words(f["patches"])
+        )
+        for path, f in document["files"].items()
+    }
+    return Receipt(
+        fp4patch=_word(document["fp4patch"]),
+        target=_word(document["target"]),
+        version=_word(document["version"]),
+        variant=_word(document["variant"]),
+        applied_at=_word(document["applied_at"]),
+        patches=_words(document["patches"]),
+        files=files,
+    )
+
+
+def _word(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a string")
+    return value
+
+
+def _words(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"{value!r} is not a list")
+    return tuple(_word(item) for item in value)
+
+
+def _sha256(value: object) -> str:
+    if not re.fullmatch(r"[0-9a-f]{64}", _word(value)):
+        raise ValueError(f"{value!r} is not a SHA-256")
+    return str(value)
+
+
+def _mode(value: object) -> int:
+    if type(value) is not int or not 0 <= value <= 0o7777:
+        raise ValueError(f"{value!r} is not a mode")
+    return value

@@ -1,0 +1,388 @@
+"""Changes files of several trees, all or none: one lock for each tree, one decision for all of them.
+
+The decision is one rename, in the first tree that changes (the primary): ``journal.json`` becomes ``committed.json``.
+Before it, everything needed to go forward or back is on the disk; a command that dies before it is undone, one that
+dies after it is finished, by the next transaction on any of the trees. See ``journal`` for what lies in each tree.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, NoReturn, Self
+
+from fp4patch.errors import Fp4PatchError, Refused
+from fp4patch.model import Problem
+from fp4patch.patching.journal import RECEIPT, Entry, Journal, Phase, Store, sha256
+from fp4patch.patching.receipt import Receipt, dumps
+from fp4patch.patching.tree import SourceFile, Tree
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """An interrupted command that this transaction put in order, in one tree."""
+
+    root: Path
+    outcome: Literal["completed", "rolled back"]
+    txid: str
+
+
+@dataclass(frozen=True)
+class _Move:
+    """One file of a change, with its bytes."""
+
+    entry: Entry
+    before: bytes | None
+    after: bytes | None
+    mode: int | None
+
+
+@dataclass(frozen=True)
+class _Change:
+    """What a commit does to one tree."""
+
+    store: Store
+    journal: Journal
+    moves: tuple[_Move, ...]
+    pristine: tuple[bytes, ...]
+
+
+class Transaction:
+    """Locks trees, puts interrupted commands in order, shows each file as it is, and changes all or nothing.
+
+    Leaving without ``commit`` leaves every tree as it is. ``on_wait`` is told of each tree that another command holds.
+    """
+
+    def __init__(self, roots: Sequence[Path], on_wait: Callable[[Path], None] | None = None) -> None:
+        self._roots = sorted({Tree.at(root).root for root in roots})
+        self._on_wait = on_wait or (lambda _: None)
+        self._locks = ExitStack()
+        self._stores: dict[Path, Store] = {}
+        self._receipts: dict[Path, Receipt | None] = {}
+        self._files: dict[tuple[Path, str], SourceFile | None] = {}
+        self._staged: dict[Path, dict[str, bytes]] = {}
+        self.recovered: tuple[Recovery, ...] = ()
+
+    def __enter__(self) -> Self:
+        try:
+            stores = self._lock_closure()
+            with _deferred_signals():
+                self.recovered = _recover(stores)
+            self._stores = {root: stores[root] for root in self._roots}
+            self._receipts = {root: store.receipt() for root, store in self._stores.items()}
+            for store in self._stores.values():
+                with suppress(OSError):  # garbage in a tree that is read-only now hurts nobody
+                    store.tidy()
+        except BaseException:
+            self._locks.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._locks.close()
+
+    # --- reading ---
+
+    def receipt(self, root: Path) -> Receipt | None:
+        """What was done to the tree; None if nothing."""
+        return self._receipts[_real(root)]
+
+    def current(self, root: Path, rel: str) -> bytes | None:
+        """The file's bytes, read once; None if there is none. Refused: see ``Tree.read``."""
+        file = self._file(_real(root), rel)
+        return file.data if file else None
+
+    def pristine(self, root: Path, rel: str) -> bytes | None:
+        """The bytes before we ever touched the file: the receipt's if it knows the file, else the current ones."""
+        known = self._known(root, rel)
+        return self._stores[_real(root)].blob(known) if known else self.current(root, rel)
+
+    def mode(self, root: Path, rel: str) -> int:
+        """The permission bits that belong to the file: the receipt's if it knows the file, else the current ones."""
+        receipt = self.receipt(root)
+        if receipt and rel in receipt.files:
+            return receipt.files[rel].mode
+        file = self._file(_real(root), rel)
+        return file.mode if file else 0o644
+
+    def writable_problem(self, root: Path, rel: str) -> Problem | None:
+        """Why the file cannot be replaced; None if it can."""
+        return self._stores[_real(root)].tree.writable_problem(rel)
+
+    def _known(self, root: Path, rel: str) -> str | None:
+        receipt = self.receipt(root)
+        return receipt.files[rel].pristine_sha256 if receipt and rel in receipt.files else None
+
+    def _file(self, root: Path, rel: str) -> SourceFile | None:
+        if (root, rel) not in self._files:
+            self._files[root, rel] = self._stores[root].tree.read(rel)
+        return self._files[root, rel]
+
+    # --- changing ---
+
+    def stage(self, root: Path, rel: str, data: bytes) -> None:
+        """What the file shall be. Refused if there is none that the receipt does not know: patches make no files."""
+        if self.current(root, rel) is None and not self._known(root, rel):
+            raise _absent(rel)
+        self._staged.setdefault(_real(root), {})[rel] = data
+
+    def commit(self, receipts: Mapping[Path, Receipt | None]) -> None:
+        """Replace every staged file and write the receipts; None: no receipt, and no trace of us in that tree.
+
+        Refused, with every tree as it was, if a file cannot be replaced or changed since it was read, or if there is
+        no room. ValueError, a bug of the caller's: a receipt that does not say what the files will be.
+        """
+        changes = self._changes({_real(root): receipt for root, receipt in receipts.items()})
+        if not changes:
+            return
+        with _deferred_signals() as arrived:
+            try:
+                _prepare(changes)
+                if arrived:
+                    raise KeyboardInterrupt
+                changes[0].store.turn(Phase.PREPARED, Phase.COMMITTED)  # the decision
+                for change in changes:
+                    change.store.settle(change.journal, forward=True)
+            except BaseException as error:
+                _undo(changes, error)
+            _finish_all([(change.store, change.journal) for change in changes], Phase.COMMITTED)
+
+    def _changes(self, receipts: Mapping[Path, Receipt | None]) -> list[_Change]:
+        if missing := self._staged.keys() - receipts.keys():
+            raise ValueError(f"files staged in {missing}, but no receipt said for it")
+        moves = {root: self._moves(root, receipts[root]) for root in sorted(receipts)}
+        moves = {root: found for root, found in moves.items() if found}
+        places = [os.path.realpath(root / move.entry.path) for root, found in moves.items() for move in found]
+        if len(places) != len(set(places)):
+            raise Refused("two of these trees hold the same file", help="name each tree once")
+        found_problems = [
+            problem
+            for root, found in moves.items()
+            for move in found
+            if move.entry.path != RECEIPT and (problem := self.writable_problem(root, move.entry.path))
+        ]
+        if found_problems:
+            first = found_problems[0]
+            raise Refused(
+                f"{first.file}: found {first.found}; nothing was changed", help=first.help, problems=found_problems
+            )
+        txid, roots, changes = uuid.uuid4().hex, tuple(str(root) for root in moves), []
+        for root, found in moves.items():
+            primary = "" if str(root) == roots[0] else roots[0]
+            journal = Journal(txid, primary, roots, tuple(move.entry for move in found))
+            receipt = receipts[root]
+            pristine = tuple(self._pristine_of(root, path) for path in (receipt.files if receipt else ()))
+            changes.append(_Change(self._stores[root], journal, tuple(found), pristine))
+        return changes
+
+    def _moves(self, root: Path, receipt: Receipt | None) -> list[_Move]:
+        """What changes in a tree; the receipt, last, is one of its files."""
+        old = self._receipts[root]
+        files = receipt.files if receipt else {}
+        moves = []
+        for path in sorted({*self._staged.get(root, {}), *files, *(old.files if old else ())}):
+            before, pristine = self.current(root, path), self._pristine_of(root, path)
+            after = self._staged.get(root, {}).get(path, before)
+            if after is None:
+                raise _absent(path)
+            said = (
+                (files[path].pristine_sha256, files[path].written_sha256) if path in files else (sha256(pristine),) * 2
+            )
+            if said != (sha256(pristine), sha256(after)):
+                raise ValueError(f"the receipt does not say what {path} was and will be")
+            if after != before:
+                moves.append(_Move(Entry(path, sha256(before), sha256(after)), before, after, self.mode(root, path)))
+        if not moves and receipt and old and replace(receipt, applied_at=old.applied_at) == old:
+            return []
+        was, will = (dumps(r) if r else None for r in (old, receipt))
+        if was != will:
+            moves.append(_Move(Entry(RECEIPT, sha256(was), sha256(will)), was, will, None))
+        return moves
+
+    def _pristine_of(self, root: Path, path: str) -> bytes:
+        pristine = self.pristine(root, path)
+        if pristine is None:
+            raise ValueError(f"a receipt names {path}, which does not exist")
+        return pristine
+
+    # --- locking ---
+
+    def _lock_closure(self) -> dict[Path, Store]:
+        """Lock the trees, and those that an interrupted command changed together with them; always in one order."""
+        wanted = set(self._roots)
+        while True:
+            for root in sorted(wanted):
+                self._locks.callback(os.close, _lock(root, self._on_wait))
+            stores = {root: Store(Tree(root)) for root in sorted(wanted)}
+            journals = [found[1] for store in stores.values() if (found := store.journal())]
+            related = {Path(root) for journal in journals for root in journal.roots}
+            related = {root for root in related if root.is_dir() and _real(root) == root} - wanted
+            if not related:
+                return stores
+            self._locks.close()
+            wanted |= related
+
+
+# --- the protocol over several trees ---------------------------------------------------------------------------------
+
+
+_INTERRUPTED = "a command was interrupted here, and its work cannot be put in order"
+
+
+def _prepare(changes: Sequence[_Change]) -> None:
+    """Everything that needs room on the disk, and the last look at the files."""
+    for change in changes:
+        change.store.tidy()
+        change.store.begin(change.journal)
+    for change in changes:
+        for move in change.moves:
+            change.store.lay_out(move.entry, move.before, move.after, move.mode)
+        for pristine in change.pristine:
+            change.store.keep(pristine)
+    if problems := [problem for change in changes for problem in change.store.changed_since(change.journal)]:
+        first = problems[0]
+        raise Refused(
+            f"{first.file} was edited while we looked at it; nothing was changed", help=first.help, problems=problems
+        )
+
+
+def _undo(changes: Sequence[_Change], error: BaseException) -> NoReturn:
+    """Put everything back as it was and say why; where even that fails, the next command does it."""
+    try:
+        with suppress(FileNotFoundError):
+            changes[0].store.turn(Phase.COMMITTED, Phase.PREPARED)
+        begun = [(c.store, c.journal) for c in changes if c.store.journal()]
+        for store, journal in begun:
+            store.settle(journal, forward=False)
+        _finish_all(begun, Phase.PREPARED)
+        for change in changes:
+            change.store.tidy()
+    except (OSError, Fp4PatchError) as second:
+        raise Refused(
+            f"interrupted ({_reason(error)}), and what was begun could not be undone ({_reason(second)})",
+            help="remove the cause and run any fp4patch command on the tree: it finishes or undoes this one",
+            problems=getattr(second, "problems", ()),
+        ) from error
+    if isinstance(error, OSError):
+        raise Refused(
+            f"{_reason(error)}; nothing was changed", help="remove the cause and run the command again"
+        ) from error
+    raise error
+
+
+def _finish_all(changes: Sequence[tuple[Store, Journal]], phase: Phase) -> None:
+    """Close the journals, the primary's last: while it is there, it decides for the others."""
+    try:
+        for store, journal in sorted(changes, key=lambda change: not change[1].primary):
+            store.finish(journal, Phase.PREPARED if journal.primary else phase)
+    except OSError as error:
+        raise Fp4PatchError(
+            f"every file is as it shall be, but cleaning up failed: {_reason(error)}",
+            help="remove the cause and run `fp4patch status` on the tree: it cleans up",
+        ) from error
+
+
+def _recover(stores: Mapping[Path, Store]) -> tuple[Recovery, ...]:
+    """Finish or undo what interrupted commands left in these trees, which are all that they changed and still exist."""
+    found = {root: begun for root, store in stores.items() if (begun := store.journal())}
+    decided = {journal.txid for phase, journal in found.values() if phase is Phase.COMMITTED}
+    problems = [
+        replace(problem, file=str(root / problem.file))
+        for root, (_, journal) in found.items()
+        for problem in stores[root].obstacles(journal, forward=journal.txid in decided)
+    ]
+    if problems:
+        first = problems[0]
+        raise Refused(f"{_INTERRUPTED}: {first.file}: found {first.found}", help=first.help, problems=problems)
+    try:
+        for root, (_, journal) in found.items():
+            stores[root].settle(journal, forward=journal.txid in decided)
+        for txid in {journal.txid for _, journal in found.values()}:
+            group = [(stores[root], journal) for root, (_, journal) in found.items() if journal.txid == txid]
+            _finish_all(group, Phase.COMMITTED if txid in decided else Phase.PREPARED)
+    except OSError as error:
+        raise Refused(f"{_INTERRUPTED}: {_reason(error)}", help="remove the cause and run the command again") from error
+    return tuple(
+        Recovery(root, "completed" if journal.txid in decided else "rolled back", journal.txid)
+        for root, (_, journal) in found.items()
+    )
+
+
+def _absent(rel: str) -> Refused:
+    help_ = "put back the file that upstream released"
+    problem = Problem(expected="a file to change", found="none", file=rel, help=help_)
+    return Refused(f"{rel} is not there", help=help_, problems=[problem])
+
+
+# --- the operating system --------------------------------------------------------------------------------------------
+
+
+def _lock(root: Path, on_wait: Callable[[Path], None]) -> int:
+    """A descriptor that holds the tree's folder itself until it is closed.
+
+    No lock file that could be left behind, and the kernel lets go when we die.
+    """
+    while True:
+        try:
+            descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise Refused(
+                f"{root} cannot be opened: {error.strerror}", help="name a folder that you may read"
+            ) from error
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                on_wait(root)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+            # Somebody may have put another folder there while we waited: then we hold the wrong one.
+            if root.exists() and os.path.samestat(os.fstat(descriptor), root.stat()):
+                return descriptor
+        except OSError as error:
+            os.close(descriptor)
+            raise Refused(
+                f"{root} cannot be locked: {error.strerror}",
+                help="its file system has no flock on folders; copy the tree to a local disk",
+            ) from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+
+
+@contextmanager
+def _deferred_signals() -> Iterator[list[int]]:
+    """Hold back Ctrl-C, kill and hang-up until the end; the list tells what arrived meanwhile."""
+    arrived: list[int] = []
+    handlers = {}
+    try:
+        if threading.current_thread() is threading.main_thread():  # elsewhere Python delivers none
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) not in (None, signal.SIG_IGN):
+                    handlers[number] = signal.signal(number, lambda n, _: arrived.append(n))
+        yield arrived
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for late in arrived:
+            signal.raise_signal(late)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) or type(error).__name__

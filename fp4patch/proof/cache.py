@@ -1,0 +1,131 @@
+"""Remember what a compiler made of unchanged input, so that a second verify need not compile.
+
+As ccache's direct mode: an entry is found by the command, and holds the files that were read and their hashes. What
+it does not see is a file that did not exist then and would be found first now. A damaged entry is a miss.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+FORMAT = 1
+"""Part of every key: a change of what is stored makes all older entries misses."""
+
+_KEPT = 8  # source states kept for each command; the two sides of a verify are two of them
+
+
+class Dependency(NamedTuple):
+    """A file that the compiler read: below the tree, below the toolkit, beside the probe, or anywhere else."""
+
+    anchor: str
+    """``tree``, ``toolkit``, ``probe``, or ``file`` for an absolute path."""
+    path: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a command made: the object file, and what the compiler said."""
+
+    content: bytes
+    log: str
+
+
+def key(*parts: str | bytes) -> str:
+    """One name for a sequence of texts; no two sequences share it."""
+    digest = hashlib.sha256(b"fp4patch %d" % FORMAT)
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(b"%d:" % len(data) + data)
+    return digest.hexdigest()
+
+
+class Cache:
+    """A folder of entries. Reading never fails, only misses; writing is atomic, and gives way to a full disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def find(self, name: str, digest: Callable[[Dependency], str | None]) -> Stored | None:
+        """The entry whose files all have the hashes they had; ``digest`` gives a file's SHA-256, None if it is gone."""
+        for state in self._states(name):
+            try:
+                unchanged = all(
+                    digest(Dependency(anchor, path)) == expected for anchor, path, expected in state["files"]
+                )
+            except (TypeError, ValueError):
+                continue  # damaged: its rows are not what was written
+            if unchanged:
+                return self._stored(state["result"])
+        return None
+
+    def store(self, name: str, files: Sequence[tuple[Dependency, str]], stored: Stored) -> None:
+        """Remember what came of these files."""
+        # The tree's files first: if anything changed, most likely they did, and the comparison is over at once.
+        rows = sorted((file.anchor != "tree", *file, sha256) for file, sha256 in files)
+        read = [row[1:] for row in rows]
+        result = key(name, json.dumps(read))
+        entry = {
+            "content": base64.b64encode(stored.content).decode(),
+            "log": stored.log,
+            "sha256": _sum(stored),
+        }
+        self._write(self._path(result, "result"), entry)
+        others = [state for state in self._states(name) if state["result"] != result]
+        self._write(self._path(name, "states"), {"states": [{"files": read, "result": result}, *others][:_KEPT]})
+
+    def _states(self, name: str) -> list[dict[str, Any]]:
+        states = self._read(self._path(name, "states")).get("states")
+        return [state for state in states if _is_state(state)] if isinstance(states, list) else []
+
+    def _stored(self, name: str) -> Stored | None:
+        entry = self._read(self._path(name, "result"))
+        try:
+            stored = Stored(base64.b64decode(entry["content"], validate=True), str(entry["log"]))
+        except (KeyError, TypeError, binascii.Error, ValueError):
+            return None
+        return stored if entry.get("sha256") == _sum(stored) else None
+
+    def _path(self, name: str, kind: str) -> Path:
+        return self._folder / name[:2] / f"{name[2:]}.{kind}.json"
+
+    @staticmethod
+    def _read(path: Path) -> dict[str, Any]:
+        try:
+            entry = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return entry if isinstance(entry, dict) else {}
+
+    @staticmethod
+    def _write(path: Path, entry: dict[str, Any]) -> None:
+        with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
+            path.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump(entry, file)
+                os.replace(temporary, path)  # noqa: PTH105 - a plain name, not a Path
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)  # noqa: PTH108 - the same
+                raise
+
+
+def _sum(stored: Stored) -> str:
+    return key(stored.content, stored.log)
+
+
+def _is_state(state: object) -> bool:
+    return isinstance(state, dict) and isinstance(state.get("result"), str) and isinstance(state.get("files"), list)

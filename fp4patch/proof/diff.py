@@ -1,0 +1,52 @@
+"""Align two listings, and say what they differ in by instruction class.
+
+The registers of two compilations are numbered anew, so numbering alone is no difference; labels neither.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from fp4patch.model import DiffKind, DiffRow, SassDiff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fp4patch.model import Instruction, SassListing
+
+# R12, UR4, P0, UP1, B0, SB0; RZ, URZ, PT and UPT are constants and stay.
+_NUMBERED = re.compile(r"\b(U?R|U?P|S?B)\d+\b")
+_LABEL = re.compile(r"`\([.$\w]+\)")
+
+
+def compare(before: SassListing, after: SassListing) -> SassDiff:
+    """The rows of a side-by-side comparison, in order, and the instructions after minus before for each class."""
+    counts = Counter(instruction.cls for instruction in after.instructions)
+    counts.subtract(instruction.cls for instruction in before.instructions)
+    return SassDiff(
+        rows=tuple(_rows(before.instructions, after.instructions)),
+        delta={cls: difference for cls, difference in sorted(counts.items()) if difference},
+        identical=before.code_sha256 == after.code_sha256,
+    )
+
+
+def _rows(before: tuple[Instruction, ...], after: tuple[Instruction, ...]) -> Iterator[DiffRow]:
+    # No "junk": in machine code the frequent opcodes are as significant as the rare ones.
+    matcher = SequenceMatcher(None, [i.opcode for i in before], [i.opcode for i in after], autojunk=False)
+    for tag, i, i_end, j, j_end in matcher.get_opcodes():
+        if tag == "equal":
+            for left, right in zip(before[i:i_end], after[j:j_end], strict=True):
+                same = _without_numbers(left) == _without_numbers(right)
+                yield DiffRow(DiffKind.SAME if same else DiffKind.CHANGED, left, right)
+        else:
+            for left in before[i:i_end]:
+                yield DiffRow(DiffKind.REMOVED, left, None)
+            for right in after[j:j_end]:
+                yield DiffRow(DiffKind.ADDED, None, right)
+
+
+def _without_numbers(instruction: Instruction) -> str:
+    return _LABEL.sub("label", _NUMBERED.sub(r"\1", instruction.text))

@@ -1,0 +1,128 @@
+"""Judge what the probes came to by the variant's rules.
+
+Nothing is passed over: a rule that met no probe and a probe that met no rule are both problems.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from fp4patch.model import Arch, Check, InstructionClass, ProbeKind, Problem, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fp4patch.model import Probe, Rule, SassDiff, SassListing
+
+METRICS = ("instructions", "branches", "local", "f64", "registers")
+"""What ``max`` can bound."""
+
+_CLASS_OF_METRIC = {
+    "branches": InstructionClass.BRANCH,
+    "local": InstructionClass.LOCAL,
+    "f64": InstructionClass.F64,
+}
+
+
+def metric(listing: SassListing, name: str) -> int:
+    """One of METRICS: counts of instructions, or registers of each thread."""
+    if name == "registers":
+        return listing.registers
+    if name == "instructions":
+        return listing.count()
+    return listing.count(_CLASS_OF_METRIC[name])
+
+
+def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
+    """Whether a rule speaks of this probe's machine code on this architecture."""
+    return (
+        probe.kind is ProbeKind.SASS
+        and any(fnmatchcase(probe.id, pattern) for pattern in rule.probes)
+        and any(Arch.parse(name) == arch for name in rule.arch)
+    )
+
+
+def judge(rules: Iterable[Rule], after: SassListing, diff: SassDiff | None) -> tuple[Check, ...]:
+    """Each condition of these rules on one listing; ``diff`` is None where the pristine probe did not compile."""
+    return tuple(check for rule in rules for check in _checks(rule, after, diff))
+
+
+def verdict_of(checks: Sequence[Check]) -> Verdict:
+    """PASS only if something was checked, and all of it passed."""
+    return Verdict.PASS if checks and not any(check.verdict.failed for check in checks) else Verdict.FAIL
+
+
+def unjudged(rules: Sequence[Rule], ran: Sequence[tuple[Probe, Arch]], archs: Sequence[Arch]) -> tuple[Problem, ...]:
+    """What no check stands for: nothing ran, a rule without condition or without probe, a probe without rule.
+
+    ``ran`` are the pairs that were compiled, whether or not they passed. A rule for architectures none of which was
+    asked for is set aside: whoever asks for less gets less.
+    """
+    problems = []
+    if not ran:
+        problems.append(
+            Problem(expected="at least one probe", found="none ran", help="the variant's patches have no probes")
+        )
+    for rule in rules:
+        name = f"rule for {', '.join(rule.probes)} on {', '.join(rule.arch)}"
+        if not (rule.identical or rule.requires or rule.forbids or rule.max):
+            problems.append(
+                Problem(expected=f"a condition in the {name}", found="none", help="give it identical, requires, …")
+            )
+        if not any(Arch.parse(arch) in archs for arch in rule.arch):
+            continue
+        if not any(concerns(rule, probe, arch) for probe, arch in ran):
+            known = ", ".join(sorted({probe.id for probe, _ in ran if probe.kind is ProbeKind.SASS}))
+            problems.append(
+                Problem(
+                    expected=f"a probe that the {name} speaks of",
+                    found="none ran",
+                    help=f"the probes are {known or 'none'}; correct the rule in the variant's file",
+                )
+            )
+    for probe, arch in ran:
+        if probe.kind is ProbeKind.SASS and not any(concerns(rule, probe, arch) for rule in rules):
+            problems.append(
+                Problem(
+                    expected=f"a rule for {probe.id} on {arch}",
+                    found="none",
+                    help="its machine code was compared and judged by nothing; add a rule to the variant's file",
+                    patch=probe.patch,
+                )
+            )
+    return tuple(problems)
+
+
+def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[Check]:
+    def check(condition: str, holds: bool, detail: str) -> Check:
+        return Check(condition, rule.because, Verdict.PASS if holds else Verdict.FAIL, detail)
+
+    if rule.identical:
+        same = diff is not None and diff.identical
+        yield check("identical", same, _difference(diff))
+    opcodes = Counter(instruction.opcode for instruction in after.instructions)
+    for pattern in rule.requires:
+        found = {opcode: n for opcode, n in opcodes.items() if re.search(pattern, opcode)}
+        yield check(f"requires {pattern}", bool(found), _listed(found))
+    for pattern in rule.forbids:
+        found = {opcode: n for opcode, n in opcodes.items() if re.search(pattern, opcode)}
+        yield check(f"forbids {pattern}", not found, _listed(found))
+    for name, bound in rule.max.items():
+        value = metric(after, name)
+        yield check(f"max {name} {bound}", value <= bound, str(value))
+
+
+def _difference(diff: SassDiff | None) -> str:
+    if diff is None:
+        return "the pristine probe did not compile, so there is nothing to compare with"
+    if diff.identical:
+        return "not one byte of code or constants differs"
+    by_class = ", ".join(f"{difference:+d} {cls}" for cls, difference in diff.delta.items())
+    return f"the code differs: {by_class or 'in operands, scheduling or constants'}"
+
+
+def _listed(found: dict[str, int]) -> str:
+    return ", ".join(f"{count} {opcode}" for opcode, count in sorted(found.items())) or "none"

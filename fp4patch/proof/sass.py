@@ -1,0 +1,249 @@
+"""Read a disassembler's listing into instructions, and account for every line of it.
+
+A line that no documented form matches is an error with the line: a listing that was half understood proves nothing.
+Written for ``nvdisasm -c`` of CUDA 12.9 to 13.5, code for sm_90 and later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from typing import TYPE_CHECKING
+
+from fp4patch.errors import ProofError
+from fp4patch.model import Instruction, InstructionClass, SassListing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fp4patch.model import Arch
+
+KERNEL = "probe"
+"""The one kernel of every probe, ``extern "C"``, so that its name is not mangled."""
+
+_REPORT = "report the line, and which release of nvdisasm wrote it"
+
+# --- what instructions are for ---------------------------------------------------------------------------------------
+# The opcodes of sm_90 to sm_12x: the Hopper and Blackwell tables of the instruction set reference in NVIDIA's "CUDA
+# Binary Utilities", and four that the tables lack and compilers emit (F2FP, RED, ARRIVES, R2B). A U in front is the
+# same operation on uniform registers. Modifiers follow after a dot; where they decide the class, see classify.
+
+_OPCODES: Mapping[InstructionClass, str] = {
+    InstructionClass.CONVERT: """
+        F2F F2FP F2I F2IP FRND I2F I2FP I2I I2IP UF2F UF2FP UF2I UF2IP UFRND UI2F UI2FP UI2I UI2IP""",
+    InstructionClass.MMA: """
+        BGMMA BMMA HGMMA HMMA IGMMA IMMA OMMA QGMMA QMMA UTCHMMA UTCIMMA UTCOMMA UTCQMMA""",
+    InstructionClass.FLOAT: """
+        FADD FADD2 FADD32I FCHK FFMA FFMA2 FFMA32I FHADD FHADD2 FHFMA FHFMA2 FHMUL2 FMNMX FMNMX3 FMUL FMUL2 FMUL32I
+        FSWZADD HADD2 HADD2_32I HFMA2 HFMA2_32I HMNMX2 HMUL2 HMUL2_32I MUFU UFADD UFFMA UFMNMX UFMUL VHMNMX""",
+    InstructionClass.F64: "DADD DFMA DMMA DMUL DSETP",
+    InstructionClass.INTEGER: """
+        BMSK BREV DECOMPRESS FLO IABS IADD IADD3 IADD32I IDP IDP4A IMAD IMNMX IMUL IMUL32I ISCADD ISCADD32I LEA LOP
+        LOP3 LOP32I POPC SGXT SHF SHL SHR SPARSIFY UBMSK UBREV UFLO UIABS UIADD3 UIMAD UIMNMX ULEA ULOP ULOP3 ULOP32I
+        UPOPC USGXT USHF USHL USHR UVIADD UVIMNMX VABSDIFF VABSDIFF4 VIADD VIADDMNMX VIMNMX VIMNMX3""",
+    InstructionClass.COMPARE: """
+        FSEL FSET FSETP HSET2 HSETP2 ISETP PLOP3 PSETP SEL UFSEL UFSET UFSETP UISETP UPLOP3 UPSETP USEL VISET""",
+    InstructionClass.MEMORY: """
+        ATOM ATOMG ATOMS CCTL CCTLL CCTLT LD LDC LDCU LDG LDGMC LDGSTS LDS LDSM LDT LDTM QSPC RED REDAS REDG REDS ST
+        STAS STG STS STSM STT STTM SUATOM SULD SURED SUST UBLKCP UBLKL2CCTL UBLKPF UBLKRED ULDC UMEMSETS UREDGR USTGR
+        UTCATOMSWS UTCCP UTMACCTL UTMACMDFLUSH UTMAL2CCTL UTMALDG UTMAPF UTMAREDG UTMASTG""",
+    InstructionClass.LOCAL: "LDL STL",
+    InstructionClass.BRANCH: "BRA BRX BRXU CALL JMP JMX JMXU RET",
+    InstructionClass.CONTROL: """
+        ACQBULK ACQSHMINIT ARRIVES B2R BAR BMOV BPT BREAK BSSY BSYNC CGAERRBAR DEPBAR ELECT ENDCOLLECTIVE ERRBAR EXIT
+        FENCE GETLMEMBASE KILL LDGDEPBAR MEMBAR NANOSLEEP NOP PREEXIT R2B RPCMOV SETCTAID SETLMEMBASE SYNCS SYNCSU
+        UCGABAR_ARV UCGABAR_WAIT UGETNEXTWORKID USETMAXREG USYNCS UTCBAR UTCSHIFT UVIRTCOUNT WARPGROUP WARPGROUPSET
+        WARPSYNC YIELD""",
+    InstructionClass.MOVE: """
+        CS2R CS2UR LEPC MOV MOV32I MOV64IUR MOVM P2R PRMT R2P R2UR S2R S2UR UCLEA ULEPC UMOV UP2UR UPRMT UR2UP""",
+    InstructionClass.OTHER: """
+        CREDUX MATCH PMTRIG REDUX SHFL TEX TLD TLD4 TMML TXD TXQ VOTE VOTEU""",
+}
+CLASS_OF: Mapping[str, InstructionClass] = {
+    opcode: cls for cls, opcodes in _OPCODES.items() for opcode in opcodes.split()
+}
+"""Every opcode that is known, and its class."""
+
+
+def classify(opcode: str) -> InstructionClass | None:
+    """The class of ``OPCODE.MODIFIERS``; None for an opcode that nobody has put into the table."""
+    name, *modifiers = opcode.split(".")
+    cls = CLASS_OF.get(name)
+    if cls is None:
+        return None
+    if cls is InstructionClass.CONVERT and "E2M1" in modifiers:
+        return InstructionClass.FP4
+    if any(modifier in ("F64", "RCP64H", "RSQ64H") for modifier in modifiers):
+        return InstructionClass.F64
+    if name == "HADD2" and "F32" in modifiers:
+        return InstructionClass.CONVERT  # how half becomes float
+    return cls
+
+
+# --- the forms of a line ---------------------------------------------------------------------------------------------
+
+_IGNORED = re.compile(
+    r"""
+      \s*                                                       # an empty line
+    | //-+\ [.\w$]+\ +-+                                        # //--------------- .text.probe -----------------
+    | \s*\.(?:headerflags|elftype|target|section|sectioninfo|sectionflags|sectionentsize|align|global|globl|weak|local
+        |type|size|other|file|loc|byte|short|word|dword|quad|string|zero|nv_debug_ptx_txt|callgraph)\b.*
+                                                                #   .type  probe,@function
+    | \s*//\#\#\s.*                                             # //## File "probe.cu", line 3
+    """,
+    re.VERBOSE,
+)
+_SECTION = re.compile(r"\s*\.section\s+(?P<name>[.\w$@]+).*")  # .section  .text.probe,"ax",@progbits
+_LABEL = re.compile(r"(?P<name>[.$\w]+):")  # .L_x_3:   probe:   .text.probe:   $probe$__internal_0_$__cuda_sm3x_div:
+_INSTRUCTION = re.compile(
+    r"""
+    \s*/\*(?P<address>[0-9a-f]{4,})\*/                          # /*01d0*/
+    \s+(?:(?P<predicate>@!?U?P(?:\d+|T))\s+)?                   # @!P0, or nothing
+    (?P<opcode>[A-Z][A-Z0-9_]*(?:\.[A-Za-z0-9_]+)*)             # F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C
+    (?:\s+(?P<operands>[^;\s][^;]*?))?                          # R14, R15, R14, RZ
+    \s*;
+    (?:\s*/\*\s*0x[0-9a-f]{16}\s*\*/)?                          # /* 0x000000ffff0a7208 */, with -hex
+    """,
+    re.VERBOSE,
+)
+_ENCODING = re.compile(r"\s*/\*\s*0x[0-9a-f]{16}\s*\*/")  # the second half of an instruction's bits, with -hex
+_TARGET = re.compile(r"`\((?P<label>[.$\w]+)\)")  # BRA `(.L_x_0)
+_STEP = 16  # bytes of an instruction, from sm_70 on
+
+
+def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:
+    """Read ``nvdisasm -c`` of a cubin with the one kernel ``probe``; ProofError with the line that is not understood.
+
+    What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT.
+    """
+    instructions: list[Instruction] = []
+    places: dict[str, int] = {}  # label name to address; two labels may share an address
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := _INSTRUCTION.fullmatch(line):
+            if section != f".text.{KERNEL}":
+                raise _not_understood(number, line, f"code outside of .text.{KERNEL}")
+            instructions.append(_instruction(found, number, line, expected=len(instructions) * _STEP))
+        elif found := _SECTION.fullmatch(line):
+            section = found["name"]
+            if section.startswith(".text.") and section != f".text.{KERNEL}":
+                raise ProofError(
+                    f"line {number} of the listing begins {section}: a probe has one kernel, named {KERNEL}",
+                    help=f'declare it extern "C" __global__ void {KERNEL}(…), and no other',
+                )
+        elif found := _LABEL.fullmatch(line):
+            if section == f".text.{KERNEL}" and found["name"] not in (KERNEL, section):
+                places[found["name"]] = len(instructions) * _STEP
+        elif not (_IGNORED.fullmatch(line) or (_ENCODING.fullmatch(line) and instructions)):
+            raise _not_understood(number, line, "no known form of line")
+    kept = _without_padding(instructions, places)
+    if not kept:
+        raise ProofError(
+            f"the listing for {arch} holds no instruction of .text.{KERNEL}",
+            help=f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)',
+        )
+    return SassListing(
+        function=KERNEL,
+        arch=arch,
+        instructions=kept,
+        labels=_labels(kept, places),
+        registers=registers,
+        code_sha256=code_sha256,
+    )
+
+
+def _instruction(found: re.Match[str], number: int, line: str, *, expected: int) -> Instruction:
+    address = int(found["address"], 16)
+    if address != expected:
+        raise _not_understood(number, line, f"address {address:#x} where {expected:#x} follows")
+    cls = classify(found["opcode"])
+    if cls is None:
+        raise _not_understood(number, line, f"unknown instruction {found['opcode'].split('.')[0]}")
+    return Instruction(
+        address=address,
+        predicate=found["predicate"] or "",
+        opcode=found["opcode"],
+        operands=re.sub(r"\s+", " ", found["operands"] or ""),
+        cls=cls,
+    )
+
+
+def _without_padding(instructions: list[Instruction], places: Mapping[str, int]) -> tuple[Instruction, ...]:
+    kept = list(instructions)
+    while kept and kept[-1].opcode == "NOP" and not kept[-1].predicate:
+        kept.pop()
+    if kept and kept[-1].opcode == "BRA" and not kept[-1].predicate:
+        target = _TARGET.fullmatch(kept[-1].operands)
+        if target and places.get(target["label"]) == kept[-1].address:
+            kept.pop()
+    return tuple(kept)
+
+
+def _labels(instructions: tuple[Instruction, ...], places: Mapping[str, int]) -> dict[int, str]:
+    """One label for each address: of several, one that an instruction speaks of."""
+    spoken = {found["label"] for i in instructions for found in _TARGET.finditer(i.operands)}
+    inside = sorted(places.items(), key=lambda place: (place[1], place[0] in spoken))
+    return {address: name for name, address in inside if address <= instructions[-1].address}
+
+
+def _not_understood(number: int, line: str, why: str) -> ProofError:
+    return ProofError(f"line {number} of the listing is not understood ({why}): {line.strip()}", help=_REPORT)
+
+
+# --- the object file -------------------------------------------------------------------------------------------------
+
+_PROGBITS = 1  # sh_type of bytes that are loaded
+_ALLOC = 2  # sh_flags of a section that the device holds
+
+
+def code_digest(cubin: bytes) -> str:
+    """SHA-256 of the kernel's code and of all constants that it can read, of a cubin with the one kernel ``probe``.
+
+    The constants count: a table that decides the result lies outside of the code.
+    """
+    sections = _sections(cubin)
+    code = [name for name, _ in sections if name.startswith(".text.")]
+    if code != [f".text.{KERNEL}"]:
+        raise ProofError(
+            f"the probe's object file holds {', '.join(code) or 'no code'}, where .text.{KERNEL} alone is expected",
+            help=f'a probe has exactly one kernel: extern "C" __global__ void {KERNEL}(…)',
+        )
+    digest = hashlib.sha256()
+    for name, content in sorted(sections):
+        digest.update(f"{name}:{len(content)}:".encode() + content)
+    return digest.hexdigest()
+
+
+def _sections(elf: bytes) -> list[tuple[str, bytes]]:
+    """Name and bytes of each section that is loaded with content (ELF, 64 bits, little-endian)."""
+    broken = ProofError("the probe's object file is not a cubin", help="compile again with an empty cache")
+    if elf[:6] != b"\x7fELF\x02\x01":
+        raise broken
+    try:
+        (offset,) = struct.unpack_from("<Q", elf, 0x28)  # e_shoff
+        size, count, names = struct.unpack_from("<HHH", elf, 0x3A)  # e_shentsize, e_shnum, e_shstrndx
+        # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size
+        headers = [struct.unpack_from("<IIQQQQ", elf, offset + i * size) for i in range(count)]
+        strings = headers[names][4]
+        return [
+            (elf[strings + name : elf.index(b"\0", strings + name)].decode(), elf[start : start + length])
+            for name, kind, flags, _, start, length in headers
+            if kind == _PROGBITS and flags & _ALLOC
+        ]
+    except (struct.error, IndexError, ValueError) as error:
+        raise broken from error
+
+
+_REGISTERS = re.compile(r"Used (\d+) registers")
+
+
+def registers(log: str) -> int:
+    """Registers of each thread, from what ``ptxas -v`` says of the one kernel; ProofError where it says nothing."""
+    found: list[str] = _REGISTERS.findall(log)
+    if len(found) != 1:
+        raise ProofError(
+            f"ptxas spoke of {len(found)} kernels, where one is expected",
+            help=f'a probe has exactly one kernel: extern "C" __global__ void {KERNEL}(…)',
+        )
+    return int(found[0])

@@ -1,0 +1,241 @@
+"""Find one CUDA toolkit and one disassembler, and refuse parts that do not belong together.
+
+Order: an explicit root; CUDA_HOME or CUDA_PATH; the toolkit wheels in this Python (``pip install 'fp4patch[cuda]'``);
+``nvcc`` on PATH. What was asked for by name is used or refused, never silently passed over. The wheels come before
+PATH because their versions are pinned, and numbers can be compared.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fp4patch.errors import ToolchainError
+from fp4patch.model import ToolchainInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+INSTALL = "pip install 'fp4patch[cuda]'"
+_WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"
+
+# Every program of the toolkit states itself as "Cuda compilation tools, release 13.0, V13.0.88".
+_RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
+# host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read where it stands.
+_NEWEST_GCC = re.compile(r"^\s*#\s*if\s+__GNUC__\s*>\s*(\d+)", re.MULTILINE)
+
+# These change what is compiled behind our back: flags, and include folders in front of the tree's.
+_UNWANTED = (
+    "NVCC_PREPEND_FLAGS",
+    "NVCC_APPEND_FLAGS",
+    "NVCC_CCBIN",
+    "CPATH",
+    "C_INCLUDE_PATH",
+    "CPLUS_INCLUDE_PATH",
+    "GCC_EXEC_PREFIX",
+)
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A compiler and a disassembler, one root each, that were checked to work together."""
+
+    root: Path
+    nvcc: Path
+    host_compiler: Path
+    nvdisasm: Path
+    flags: tuple[str, ...]
+    """What every nvcc command line needs: the host compiler, and ``-L`` where the toolkit's profile is wrong."""
+    environ: Mapping[str, str]
+    """The environment to compile in."""
+    info: ToolchainInfo
+
+
+def find_toolchain(
+    cuda_root: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    site_packages: Sequence[Path] | None = None,
+) -> Toolchain:
+    """Find and check a toolkit; ToolchainError says what is missing or mixed, and the remedy.
+
+    ``site_packages`` are the folders that may hold NVIDIA's wheels; by default those that this Python imports from.
+    """
+    environ = os.environ if environ is None else environ
+    folders = [Path(entry) for entry in sys.path if entry] if site_packages is None else list(site_packages)
+    path = environ.get("PATH", os.defpath)
+    wheels = _wheel_roots(folders)
+
+    root = _root(cuda_root, environ, wheels, path)
+    nvcc, ptxas, cicc = root / "bin/nvcc", root / "bin/ptxas", root / "nvvm/bin/cicc"
+    for tool, package in ((nvcc, "nvidia-cuda-nvcc"), (ptxas, "nvidia-cuda-nvcc"), (cicc, "nvidia-nvvm")):
+        if not os.access(tool, os.X_OK):
+            raise ToolchainError(
+                f"the CUDA toolkit in {root} has no {tool.relative_to(root)}",
+                help=f"of the package index's wheels that is {package}; {_WHEELS}",
+            )
+    versions = {"nvcc": _version(nvcc), "cicc": _stated_version(cicc), "ptxas": _version(ptxas)}
+    if len({_release(version) for version in versions.values()}) > 1:
+        mixed = ", ".join(f"{tool} {version}" for tool, version in versions.items())
+        raise ToolchainError(
+            f"the CUDA toolkit in {root} is mixed: {mixed}",
+            help="their intermediate files do not fit each other; reinstall all parts of one release: " + INSTALL,
+        )
+
+    nvdisasm = next(
+        (tool for place in (root, *wheels) if os.access(tool := place / "bin/nvdisasm", os.X_OK)),
+        None,
+    )
+    if nvdisasm is None:
+        raise ToolchainError(
+            f"there is no nvdisasm in {root}, nor among this Python's packages",
+            help="without a disassembler nothing can be verified; " + INSTALL,
+        )
+    disassembler = _version(nvdisasm)
+    if _release(disassembler) < _release(versions["ptxas"]):
+        raise ToolchainError(
+            f"nvdisasm {disassembler} is older than ptxas {versions['ptxas']}, and may misread its code",
+            help=f"it is {nvdisasm}; {INSTALL} brings a newer one",
+        )
+
+    host = _host_compiler(environ, path)
+    host_version = _host_version(host)
+    newest = _newest_gcc(root)
+    if newest is not None and int(host_version.split(".", 1)[0]) > newest:
+        raise ToolchainError(
+            f"{host} is version {host_version}, and CUDA {versions['nvcc']} allows g++ {newest} at most",
+            help=f"install g++-{newest} and set NVCC_CCBIN=g++-{newest}",
+        )
+
+    return Toolchain(
+        root=root,
+        nvcc=nvcc,
+        host_compiler=host,
+        nvdisasm=nvdisasm,
+        flags=("-ccbin", str(host), *_library_flags(root)),
+        environ={name: value for name, value in environ.items() if name not in _UNWANTED},
+        info=ToolchainInfo(
+            nvcc=versions["nvcc"],
+            ptxas=versions["ptxas"],
+            cicc=versions["cicc"],
+            nvdisasm=disassembler,
+            host_compiler=f"{host.name} {host_version}",
+            cuda_root=str(root),
+            disassembler=str(nvdisasm),
+        ),
+    )
+
+
+def _wheel_roots(folders: Sequence[Path]) -> list[Path]:
+    """The toolkits that wheels unpacked below these folders, the newest first: ``nvidia/cu13``."""
+    found = {root.resolve() for folder in folders for root in folder.glob("nvidia/cu[0-9]*") if (root / "bin").is_dir()}
+    return sorted(found, key=lambda root: int(re.sub(r"\D", "", root.name) or 0), reverse=True)
+
+
+def _root(explicit: Path | None, environ: Mapping[str, str], wheels: Sequence[Path], path: str) -> Path:
+    named = [("--cuda-root", str(explicit))] if explicit is not None else []
+    named += [(name, environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
+    for source, value in named:
+        root = Path(value).expanduser().resolve()
+        if not (root / "bin/nvcc").is_file():
+            remedy = "name the folder that holds bin/nvcc" if source == "--cuda-root" else f"correct or unset {source}"
+            raise ToolchainError(f"{source} is {value}, where there is no bin/nvcc", help=f"{remedy}, or {INSTALL}")
+        return root
+    for root in wheels:
+        if (root / "bin/nvcc").is_file():
+            return root
+    on_path = shutil.which("nvcc", path=path)
+    if on_path is None:
+        raise ToolchainError("there is no CUDA compiler: no nvcc in this Python's packages or on PATH", help=_WHEELS)
+    return _root_of(Path(on_path))
+
+
+def _root_of(nvcc: Path) -> Path:
+    """The toolkit that an ``nvcc`` on PATH belongs to; it may be a symlink, or a script that calls another."""
+    real = nvcc.resolve()
+    if (real.parent.parent / "nvvm").is_dir():
+        return real.parent.parent
+    # A dry run prints the variables of nvcc.profile, of which TOP is the root.
+    told = _output([str(nvcc), "--dryrun", "-cubin", "-x", "cu", os.devnull])
+    top = re.search(r"^#\$ TOP=(.+)$", told, re.MULTILINE)
+    if top is None or not (root := Path(top[1].strip()).resolve()).joinpath("bin/nvcc").is_file():
+        raise ToolchainError(f"{nvcc} does not say where its toolkit is", help=_WHEELS)
+    return root
+
+
+def _library_flags(root: Path) -> tuple[str, ...]:
+    """The profile of CUDA 13.0 and 13.1 names ``lib64``; their wheels have ``lib``."""
+    if not (root / "lib64").is_dir() and (root / "lib").is_dir():
+        return ("-L", str(root / "lib"))
+    return ()
+
+
+def _host_compiler(environ: Mapping[str, str], path: str) -> Path:
+    asked = environ.get("NVCC_CCBIN", "")
+    found = shutil.which(asked or "g++", path=path)
+    if found is None and asked and (inside := Path(asked) / "g++").is_file():
+        found = str(inside)  # nvcc takes a folder as well
+    if found is None:
+        raise ToolchainError(
+            f"NVCC_CCBIN is {asked}, which is not a program" if asked else "there is no g++ on PATH",
+            help="nvcc needs a host compiler even for device code: install g++, or set NVCC_CCBIN to one",
+        )
+    return Path(found)
+
+
+def _host_version(compiler: Path) -> str:
+    version = _output([str(compiler), "-dumpfullversion", "-dumpversion"]).strip()
+    if not re.fullmatch(r"\d+(\.\d+)*", version):
+        raise ToolchainError(f"{compiler} does not say which version it is", help="set NVCC_CCBIN to a g++")
+    return version
+
+
+def _newest_gcc(root: Path) -> int | None:
+    """The newest g++ that this toolkit's headers accept; None where they do not say."""
+    header = root / "include/crt/host_config.h"
+    if not header.is_file():
+        raise ToolchainError(
+            f"the CUDA toolkit in {root} has no include/crt/host_config.h",
+            help=f"of the package index's wheels that is nvidia-cuda-crt; {_WHEELS}",
+        )
+    limit = _NEWEST_GCC.search(header.read_text(encoding="utf-8", errors="replace"))
+    return int(limit[1]) if limit else None
+
+
+def _version(tool: Path) -> str:
+    said = _RELEASE.search(_output([str(tool), "--version"]).encode())
+    if said is None:
+        raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
+    return said[1].decode()
+
+
+def _stated_version(tool: Path) -> str:
+    """The version inside the file: cicc has no option that prints it."""
+    with tool.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            raise ToolchainError(f"{tool} is empty", help=_WHEELS)
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            said = _RELEASE.search(content)
+            if said is None:
+                raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
+            return said[1].decode()
+
+
+def _output(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolchainError(f"{command[0]} does not run: {error}", help=_WHEELS) from error
+    return done.stdout + done.stderr
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """``13.0.88`` is of release 13.0, and a release's parts fit each other."""
+    return tuple(int(part) for part in version.split(".")[:2])

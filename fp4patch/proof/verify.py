@@ -1,0 +1,223 @@
+"""Compile every probe from two views of a tree, and judge what became of its machine code."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fp4patch.errors import ProofError
+from fp4patch.model import Arch, Check, Probe, ProbeKind, ProbeResult, SassListing, Verdict
+from fp4patch.proof import sass
+from fp4patch.proof.cache import Cache, Stored, key
+from fp4patch.proof.diff import compare
+from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
+from fp4patch.proof.probe import Compiler, Runner, Side, SourceView
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fp4patch.model import Problem, Rule, Target
+    from fp4patch.proof.toolchain import Toolchain
+
+__all__ = ["Progress", "SourceView", "Verification", "verify"]
+
+_COMPILES = "compiles, host code included"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a verify is: compilations done, and which one was the last."""
+
+    done: int
+    total: int
+    what: str
+    """``cutlass/e2m1-x8 sm_121a patched``; empty before the first."""
+    cached: bool
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What the probes came to, and what failed beside them."""
+
+    results: tuple[ProbeResult, ...]
+    """Probe by probe, in each the architectures in the order asked for."""
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True)
+class _Built:
+    """One probe, architecture and side: the listing, or why there is none."""
+
+    listing: SassListing | None = None
+    error: str = ""
+    unsupported: bool = False
+    cached: bool = False
+
+
+def verify(
+    *,
+    before: SourceView,
+    after: SourceView,
+    target: Target,
+    probes: Sequence[tuple[Probe, Path]],
+    rules: Sequence[Rule],
+    archs: Sequence[Arch],
+    toolchain: Toolchain,
+    jobs: int | None = None,
+    cache: Path | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Verification:
+    """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
+
+    ``jobs`` compilers run at a time, by default one for each processor that this process may use. ``cache`` is a
+    folder for results of unchanged compilations; None for none. ``progress`` is called in this thread. A probe that
+    does not compile or whose code is not understood is a failed result. An exception, KeyboardInterrupt too, ends
+    every compiler that still runs.
+    """
+    kept = Cache(cache) if cache else None
+    runner = Runner(toolchain.environ)
+    with tempfile.TemporaryDirectory(prefix="fp4patch-verify-") as scratch:
+        sides = {
+            "pristine": Side(before, target, _folder(scratch, "pristine")),
+            "patched": Side(after, target, _folder(scratch, "patched")),
+        }
+        builder = _Builder(Compiler(toolchain, target, runner, kept), toolchain, runner, kept)
+        tasks = [
+            (probe, source, arch, side)
+            for probe, source in probes
+            for arch in archs
+            # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
+            for side in (sides if probe.kind is ProbeKind.SASS else ["patched"])
+        ]
+        built: dict[tuple[str, Arch, str], _Built] = {}
+        progress(Progress(0, len(tasks), "", cached=False))
+        with ThreadPoolExecutor(max_workers=max(1, jobs or _processors())) as pool:
+            try:
+                futures: dict[Future[_Built], tuple[Probe, Arch, str]] = {
+                    pool.submit(builder.build, probe, source, arch, sides[side]): (probe, arch, side)
+                    for probe, source, arch, side in tasks
+                }
+                for done, future in enumerate(as_completed(futures), start=1):
+                    probe, arch, side = futures[future]
+                    one = built[probe.id, arch, side] = future.result()
+                    progress(Progress(done, len(tasks), f"{probe.id} {arch} {side}", cached=one.cached))
+                broken = [
+                    (probe, source, arch)
+                    for probe, source in probes
+                    for arch in archs
+                    if probe.kind is ProbeKind.HOST and built[probe.id, arch, "patched"].error
+                ]
+                for probe, source, arch in broken:
+                    built[probe.id, arch, "pristine"] = builder.build(probe, source, arch, sides["pristine"])
+            except BaseException:
+                runner.stop()
+                pool.shutdown(cancel_futures=True)
+                raise
+
+    results = tuple(
+        _result(
+            probe,
+            arch,
+            built.get((probe.id, arch, "pristine"), _Built()),
+            built[probe.id, arch, "patched"],
+            [rule for rule in rules if concerns(rule, probe, arch)],
+        )
+        for probe, _ in probes
+        for arch in archs
+    )
+    return Verification(results, unjudged(rules, [(probe, arch) for probe, _ in probes for arch in archs], archs))
+
+
+def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequence[Rule]) -> ProbeResult:
+    diff = compare(before.listing, after.listing) if before.listing and after.listing else None
+    verdict, checks, error = Verdict.FAIL, tuple[Check, ...](), after.error
+    if after.unsupported:
+        verdict = Verdict.UNSUPPORTED
+        checks = (_failed("this compiler knows the architecture", verdict, "no"),)
+    elif after.error:
+        found = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
+        checks = (_failed("compiles", verdict, found),)
+    elif probe.kind is ProbeKind.HOST:
+        verdict = Verdict.PASS
+        checks = (Check(_COMPILES, "whoever includes the header compiles it", verdict, "yes"),)
+    else:
+        assert after.listing is not None
+        checks = judge(rules, after.listing, diff)
+        verdict, error = verdict_of(checks), before.error
+    return ProbeResult(
+        probe=probe.id,
+        title=probe.title,
+        arch=arch,
+        kind=probe.kind,
+        verdict=verdict,
+        before=before.listing,
+        after=after.listing,
+        diff=diff,
+        checks=checks,
+        error=error,
+        cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
+    )
+
+
+def _failed(condition: str, verdict: Verdict, found: str) -> Check:
+    return Check(condition, "without machine code nothing can be judged", verdict, found)
+
+
+class _Builder:
+    """Compiles, disassembles and parses: one call for each probe, architecture and side."""
+
+    def __init__(self, compiler: Compiler, toolchain: Toolchain, runner: Runner, cache: Cache | None) -> None:
+        self._compiler = compiler
+        self._toolchain = toolchain
+        self._runner = runner
+        self._cache = cache
+
+    def build(self, probe: Probe, source: Path, arch: Arch, side: Side) -> _Built:
+        compiled = self._compiler.compile(probe, source, arch, side)
+        if compiled.failed:
+            return _Built(error=compiled.log, unsupported=compiled.unsupported)
+        if probe.kind is ProbeKind.HOST:
+            return _Built(cached=compiled.cached)
+        try:
+            listing = sass.parse(
+                self._disassemble(compiled.content),
+                arch=arch,
+                registers=sass.registers(compiled.log),
+                code_sha256=sass.code_digest(compiled.content),
+            )
+        except ProofError as error:
+            # One probe that is not understood must not hide what the others came to.
+            return _Built(error=f"{error.message}\n{error.help}", cached=compiled.cached)
+        return _Built(listing, cached=compiled.cached)
+
+    def _disassemble(self, cubin: bytes) -> str:
+        name = key("nvdisasm -c", self._toolchain.info.nvdisasm, cubin)
+        if self._cache and (found := self._cache.find(name, lambda _: None)):
+            return found.log
+        with tempfile.TemporaryDirectory(prefix="fp4patch-sass-") as scratch_name:
+            file = Path(scratch_name) / "probe.cubin"
+            file.write_bytes(cubin)
+            status, text, said = self._runner.run([self._toolchain.nvdisasm, "-c", file], scratch=file.parent)
+        if status != 0:
+            raise ProofError(
+                f"nvdisasm ended with status {status}: {said.strip()}",
+                help=f"nvdisasm {self._toolchain.info.nvdisasm} may not know this code",
+            )
+        if self._cache:
+            self._cache.store(name, [], Stored(b"", text))
+        return text
+
+
+def _folder(parent: str, name: str) -> Path:
+    folder = Path(parent) / name
+    folder.mkdir()
+    return folder
+
+
+def _processors() -> int:
+    # os.process_cpu_count is Python 3.13's; a container's quota shows in neither.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,108 @@
+"""What ``apply`` and ``revert`` did, as text, as a unified diff, and as a JSON document."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from fp4patch.model import SCHEMA, ApplyState
+from fp4patch.report import terminal
+from fp4patch.report.document import problem_document
+
+if TYPE_CHECKING:
+    from fp4patch.verbs.apply import Applied, FileResult, TreeResult
+
+
+def document(applied: Applied, *, diff: bool) -> dict[str, Any]:
+    """The JSON document.
+
+    ``schema``, ``command``, ``written``, ``state``, ``target``, ``version``, ``variant``, ``files``, ``problems`` and
+    ``trees``. ``trees`` holds the same keys for each tree. With one tree the outer ``target`` and ``version`` are its
+    own, with several they are null; the outer ``files`` and ``problems`` are those of all trees, each with its ``tree``.
+    """
+    trees = [_tree(tree, diff=diff) for tree in applied.trees]
+    only = trees[0] if len(trees) == 1 else {}
+    return {
+        "schema": SCHEMA,
+        "command": applied.verb,
+        "written": applied.written and applied.changed,
+        "state": applied.state.value,
+        "target": only.get("target"),
+        "version": only.get("version"),
+        "variant": trees[0]["variant"],
+        "files": [file | {"tree": tree["tree"]} for tree in trees for file in tree["files"]],
+        "problems": [problem | {"tree": tree["tree"]} for tree in trees for problem in tree["problems"]],
+        "trees": trees,
+    }
+
+
+def _tree(tree: TreeResult, *, diff: bool) -> dict[str, Any]:
+    files = []
+    for file in tree.files:
+        entry = {
+            "path": file.path,
+            "state": file.state.value,
+            "patches": list(file.patches),
+            "before_sha256": hashlib.sha256(file.before).hexdigest(),
+            "after_sha256": hashlib.sha256(file.after).hexdigest(),
+        }
+        files.append(entry | ({"diff": unified(file)} if diff else {}))
+    return {
+        "tree": str(tree.root),
+        "target": tree.target,
+        "version": tree.version,
+        "variant": tree.variant,
+        "state": tree.state.value,
+        "files": files,
+        "notes": list(tree.notes),
+        "problems": [problem_document(problem) for problem in tree.problems],
+    }
+
+
+def text(applied: Applied, *, diff: bool) -> RenderableType:
+    """One line a tree, one a file that changes, then the notes; with ``diff`` the changes themselves."""
+    lines: list[RenderableType] = []
+    for tree in applied.trees:
+        lines.append(Text(f"{tree.root}: {_sentence(tree, applied)}"))
+        for file in tree.files:
+            if file.changed:
+                why = ", ".join(file.patches) if tree.state is ApplyState.APPLIED and file.patches else "pristine bytes"
+                lines.append(Text(f"  {file.path}  ({why})"))
+                lines += [Text(unified(file), end="")] if diff else []
+        lines += [Text(f"  {note}") for note in tree.notes]
+    return Group(*lines)
+
+
+def _sentence(tree: TreeResult, applied: Applied) -> str:
+    changed = sum(file.changed for file in tree.files)
+    what = " ".join(part for part in (tree.target, tree.version) if part)
+    would = "" if applied.written else "would be "
+    match tree.state:
+        case ApplyState.APPLIED:
+            files = f", {changed} file{'s' * (changed != 1)} changed" if applied.written else f", {changed} to change"
+            return f"{tree.variant} {would}applied to {what}{files}"
+        case ApplyState.REVERTED:
+            return f"{what} {would}reverted to its pristine bytes, {changed} file{'s' * (changed != 1)}"
+        case ApplyState.UNCHANGED if applied.verb == "revert":
+            return f"nothing to revert, {what} has no receipt of fp4patch"
+        case ApplyState.UNCHANGED:
+            return f"nothing to do, {what} is in the state of {tree.variant}"
+        case ApplyState.REFUSED:
+            return f"refused, {what} is untouched"
+
+
+def refusal(applied: Applied) -> RenderableType:
+    """Every problem of every tree."""
+    return terminal.problems(applied.problems)
+
+
+def unified(file: FileResult) -> str:
+    """A unified diff of one file, as ``git apply`` takes it."""
+    before = file.before.decode("utf-8", errors="surrogateescape").splitlines(keepends=True)
+    after = file.after.decode("utf-8", errors="surrogateescape").splitlines(keepends=True)
+    lines = difflib.unified_diff(before, after, f"a/{file.path}", f"b/{file.path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

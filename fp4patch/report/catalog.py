@@ -1,0 +1,148 @@
+"""``list``, ``show`` and ``fetch``, as text and as JSON documents."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from fp4patch.errors import UsageError
+from fp4patch.model import SCHEMA, Patch, Target, Variant
+
+if TYPE_CHECKING:
+    from fp4patch.catalog.manifest import Catalog
+    from fp4patch.sources.fetch import Fetched
+
+KINDS = ("variants", "patches", "targets")
+
+
+def list_document(catalog: Catalog, what: str | None) -> dict[str, Any]:
+    """``{"schema": 1, "variants": [{"name", "title", …}], …}``; only one of the three lists if ``what`` names it."""
+    rows = {
+        "variants": [
+            {"name": v.name, "title": v.title, "arch": list(v.arch), "patches": _patches(v)}
+            for v in catalog.variants.values()
+        ],
+        "patches": [
+            {"name": p.id, "title": p.title, "version": p.version, "target": p.target, "applies": p.applies}
+            for p in catalog.patches.values()
+        ],
+        "targets": [
+            {"name": t.name, "title": t.title, "versions": _pinned(t), "git": t.git} for t in catalog.targets.values()
+        ],
+    }
+    return {"schema": SCHEMA} | {kind: rows[kind] for kind in KINDS if what in (None, kind)}
+
+
+def list_table(catalog: Catalog, what: str | None) -> RenderableType:
+    """One small table a kind."""
+    columns = {
+        "variants": ("variant", "what", "patches"),
+        "patches": ("patch", "what", "tried on"),
+        "targets": ("target", "what", "fetched from the package index"),
+    }
+    cells = {
+        "variants": [(v.name, v.title, " ".join(_patches(v))) for v in catalog.variants.values()],
+        "patches": [(p.id, p.title, p.applies) for p in catalog.patches.values()],
+        "targets": [(t.name, t.title, _spans(t)) for t in catalog.targets.values()],
+    }
+    tables: list[RenderableType] = []
+    for kind in KINDS:
+        if what in (None, kind):
+            table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
+            for column in columns[kind]:
+                table.add_column(column, overflow="fold")
+            for row in cells[kind]:
+                table.add_row(*row)
+            tables += [table, Text()]
+    return Group(*tables[:-1])
+
+
+def show_document(catalog: Catalog, name: str) -> dict[str, Any]:
+    """Every field of the variant, patch or target of that name. A patch may be named without its target.
+
+    UsageError if nothing or more than one thing has that name.
+    """
+    found: list[tuple[str, Variant | Patch | Target]] = []
+    found += [("variant", v) for v in catalog.variants.values() if v.name == name]
+    found += [("target", t) for t in catalog.targets.values() if t.name == name]
+    found += [("patch", p) for p in catalog.patches.values() if name in (p.id, p.name)]
+    if not found:
+        raise UsageError(f"there is nothing named {name!r}", help="`fp4patch list` shows what there is")
+    if len(found) > 1:
+        names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for _, thing in found)
+        raise UsageError(f"{name!r} names more than one thing", help=f"say which: {names}")
+    kind, thing = found[0]
+    document = {"schema": SCHEMA, "kind": kind} | asdict(thing)
+    document.pop("directory", None)
+    if isinstance(thing, Patch):
+        document["variants"] = [v.name for v in catalog.variants.values() if thing.id in _patches(v)]
+    return document
+
+
+def show_text(document: dict[str, Any]) -> RenderableType:
+    """Title, then each part that has a value under its name."""
+    lines: list[RenderableType] = [
+        Text.assemble((document["name"], "bold"), f"  {document['kind']}"),
+        Text(document["title"]),
+    ]
+    for key, label in (
+        ("summary", ""),
+        ("reason", "why"),
+        ("link", "written at"),
+        ("applies", "tried on"),
+        ("retire", "may go when"),
+        ("version", "version"),
+        ("cost", "costs"),
+        ("arch", "for"),
+        ("variants", "in variants"),
+        ("git", "upstream"),
+    ):
+        value = document.get(key)
+        if value and not isinstance(value, dict):
+            text = ", ".join(value) if isinstance(value, (list, tuple)) else " ".join(str(value).split())
+            lines.append(
+                Padding(Text.assemble((f"{label}: " if label else "", "bold"), text), (1 if not label else 0, 0, 0, 2))
+            )
+    for target, chosen in document.get("targets", {}).items():
+        lines.append(Padding(Text.assemble((f"{target}: ", "bold"), ", ".join(chosen["patches"])), (0, 0, 0, 2)))
+    for edit in document.get("edits", ()):
+        where = edit.get("file") or ", ".join(edit.get("search", ()))
+        lines.append(Padding(Text.assemble((f"{edit['op']}: ", "bold"), where), (0, 0, 0, 2)))
+    for probe in document.get("probes", ()):
+        lines.append(Padding(Text.assemble(("probe: ", "bold"), f"{probe['name']}: {probe['title']}"), (0, 0, 0, 2)))
+    for archive in document.get("archives", ()):
+        text = f"{', '.join(archive['versions'])} from {archive['filename']}" + (
+            f" ({archive['holds']})" if archive["holds"] else ""
+        )
+        lines.append(Padding(Text.assemble(("archive: ", "bold"), text), (0, 0, 0, 2)))
+    return Group(*lines)
+
+
+def fetch_document(fetched: Fetched) -> dict[str, Any]:
+    """Where the tree is and what it came from."""
+    return {"schema": SCHEMA} | {key: str(value) for key, value in asdict(fetched).items()}
+
+
+def fetch_text(fetched: Fetched) -> RenderableType:
+    """One sentence, then the command that comes next."""
+    proof = f", sha256 {fetched.sha256[:16]}… as pinned" if fetched.sha256 else ""
+    note = f"\n  {fetched.holds}" if fetched.holds else ""
+    return Text(f"{fetched.target} {fetched.version} in {fetched.directory} (from {fetched.source}{proof}){note}")
+
+
+def _patches(variant: Variant) -> list[str]:
+    return [f"{target}/{name}" for target, chosen in variant.targets.items() for name in chosen.patches]
+
+
+def _pinned(target: Target) -> list[str]:
+    return [version for archive in target.archives for version in archive.versions]
+
+
+def _spans(target: Target) -> str:
+    versions = _pinned(target)
+    return ", ".join(versions) if len(versions) <= 8 else f"{versions[0]} … {versions[-1]} ({len(versions)} releases)"

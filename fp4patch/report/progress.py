@@ -1,0 +1,64 @@
+"""Progress bars on stderr: silent where stderr is not a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TransferSpeedColumn,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from fp4patch.proof.verify import Progress as Step
+
+
+class _Bytes:
+    """A download's bar, in the shape that pypi-simple asks for (ProgressTracker)."""
+
+    def __init__(self, console: Console, total: int | None) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        self._bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._task = self._bar.add_task("download", total=total)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def update(self, increment: int) -> None:
+        """So many more bytes are here."""
+        self._bar.advance(self._task, increment)
+
+
+def download(console: Console) -> Callable[[int | None], _Bytes]:
+    """What :mod:`fp4patch.sources.index` wants: a bar for a file of so many bytes."""
+    return partial(_Bytes, console)
+
+
+@contextmanager
+def probes(console: Console) -> Iterator[Callable[[Step], None]]:
+    """A bar over the compilations of a verify."""
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+
+        def tick(step: Step) -> None:
+            progress.update(task, total=step.total, completed=step.done, description=step.what)
+
+        yield tick

@@ -1,0 +1,77 @@
+"""``status``, as text and as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from fp4patch.model import SCHEMA, State
+
+if TYPE_CHECKING:
+    from fp4patch.verbs.status import TreeStatus
+
+COLOUR = {
+    State.APPLIED: "green",
+    State.PRISTINE: "",
+    State.UPSTREAMED: "cyan",
+    State.NOT_NEEDED: "cyan",
+    State.OUTDATED: "yellow",
+    State.DRIFTED: "red",
+    State.FOREIGN: "red",
+}
+
+
+def document(trees: Sequence[TreeStatus]) -> dict[str, Any]:
+    """``{"schema": 1, "trees": [{"tree", "target", "version", "variant", "state", "files", "patches", "notes"}]}``.
+
+    ``files`` are ``path``, ``state``, ``patches``; ``patches`` are ``patch``, ``state``, ``because``. With one tree its
+    keys stand at the top as well.
+    """
+    rows = [
+        {
+            "tree": str(tree.root),
+            "target": tree.target,
+            "version": tree.version,
+            "variant": tree.variant,
+            "state": tree.state.value,
+            "files": [{"path": f.path, "state": f.state.value, "patches": list(f.patches)} for f in tree.files],
+            "patches": [{"patch": p.patch, "state": p.state.value, "because": p.because} for p in tree.patches],
+            "notes": list(tree.notes),
+        }
+        for tree in trees
+    ]
+    return {"schema": SCHEMA} | (rows[0] if len(rows) == 1 else {}) | {"trees": rows}
+
+
+def text(trees: Sequence[TreeStatus]) -> RenderableType:
+    """A heading a tree, then its patches and its files with their states."""
+    parts: list[RenderableType] = []
+    for tree in trees:
+        what = " ".join(part for part in (tree.target, tree.version) if part)
+        variant = f", {tree.variant}" if tree.variant else ""
+        parts.append(
+            Text.assemble((str(tree.root), "bold"), f": {what}{variant}: ", (tree.state.value, COLOUR[tree.state]))
+        )
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+        table.add_column(style="dim")
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for patch in tree.patches:
+            table.add_row(
+                " patch", Text(patch.patch), Text(patch.state.value, style=COLOUR[patch.state]), Text(patch.because)
+            )
+        for file in tree.files:
+            table.add_row(
+                " file",
+                Text(file.path),
+                Text(file.state.value, style=COLOUR[file.state]),
+                Text(", ".join(file.patches)),
+            )
+        parts.append(table)
+        parts += [Text(f"  {note}") for note in tree.notes]
+    return Group(*parts)

@@ -1,0 +1,172 @@
+"""Verify's table, refusals and errors as text for a terminal, at whatever width it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from fp4patch.model import ProbeKind, Verdict
+from fp4patch.report import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+    from fp4patch.errors import Fp4PatchError
+    from fp4patch.model import ProbeResult, Problem, SassListing, VerifyReport
+
+WIDE = 100
+"""Columns from which the table also has room for the reason of a failure."""
+
+STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow"}
+NONE = "\N{EN DASH}"
+
+
+def verify_table(report: VerifyReport) -> RenderableType:
+    """Each probe on each architecture: instructions, branches, conversions, registers before → after, and the verdict.
+
+    Below it, what failed with rule, finding and reason; last, one line with verdict, number of checks, tool versions
+    and seconds.
+    """
+    return _VerifyTable(report)
+
+
+def problems(found: Sequence[Problem]) -> RenderableType:
+    """Refusals: what, where, expected and found, nearest, and what to do; one block a problem."""
+    return Group(*(_problem(problem) for problem in found))
+
+
+def error(failure: Fp4PatchError) -> RenderableType:
+    """An error with its problems, and what to do next."""
+    parts: list[RenderableType] = [_label("error", failure.message, "bold red")]
+    parts += [_problem(problem, "  ") for problem in failure.problems]
+    if failure.help:
+        parts.append(_label("help", failure.help, "bold", "  "))
+    return Group(*parts)
+
+
+class _VerifyTable:
+    """Chooses its columns when the width is known."""
+
+    def __init__(self, report: VerifyReport) -> None:
+        self.report = report
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report = self.report
+        yield _Hanging(f"{report.variant} ", f"on {report.target} {report.version}  {report.tree}", "bold")
+        if report.results:
+            yield Text()
+            yield _table(report.results, wide=options.max_width >= WIDE)
+        for result in report.results:
+            if result.verdict.failed:
+                yield Text()
+                yield _failure(result)
+        if report.problems:
+            yield Text()
+            yield problems(report.problems)
+        yield Text()
+        yield _summary(report)
+
+
+def _table(results: Sequence[ProbeResult], *, wide: bool) -> Table:
+    table = Table(
+        box=None, pad_edge=False, padding=(0, 2 if wide else 1, 0, 0), header_style="bold", collapse_padding=True
+    )
+    table.add_column("probe", overflow="fold")
+    table.add_column("arch", no_wrap=True)
+    for heading in ("instructions", "branches", "FP4 cvt", "registers"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=not wide, overflow="fold")
+    names = words.short_names(results)
+    previous = ""
+    for result in results:
+        verdict = Text(result.verdict.value, style=STYLES[result.verdict])
+        if wide and result.verdict is Verdict.FAIL:
+            verdict.append(f": {_printable(words.reason(result))}", style="default not bold")
+        name = names[result.probe] if result.probe != previous else ""
+        table.add_row(name, str(result.arch), *_numbers(result), verdict)
+        previous = result.probe
+    return table
+
+
+def _numbers(result: ProbeResult) -> tuple[str, str, str, str]:
+    before, after = result.before, result.after
+    if result.kind is ProbeKind.HOST and before is None and after is None:
+        return "host pass", NONE, NONE, NONE
+    columns = ("instructions", "branches", "fp4", "registers")
+    one, two, three, four = (f"{_value(before, name)} → {_value(after, name)}" for name in columns)
+    return one, two, three, four
+
+
+def _value(listing: SassListing | None, name: str) -> str:
+    return NONE if listing is None else str(getattr(words.metrics(listing), name))
+
+
+def _failure(result: ProbeResult) -> RenderableType:
+    parts: list[RenderableType] = [
+        _label(result.verdict.value, f"{result.probe} on {result.arch}", STYLES[result.verdict])
+    ]
+    for check in words.failed_checks(result):
+        facts = (("rule", check.rule), ("found", check.detail), ("because", check.because))
+        parts += [_Hanging(f"  {word:7}  ", text, "dim") for word, text in facts if text]
+    if result.error:
+        parts += [_Hanging("  ", line) for line in result.error.strip("\n").splitlines()]
+    elif not words.failed_checks(result):
+        parts.append(_Hanging("  ", words.reason(result)))
+    return Group(*parts)
+
+
+def _summary(report: VerifyReport) -> RenderableType:
+    checks = sum(len(result.checks) for result in report.results)
+    tail = [words.counted(checks, "check"), words.tools(report), f"{report.seconds:.1f} s"]
+    cached = sum(result.cached for result in report.results)
+    if cached:
+        tail.append(f"{cached} of {len(report.results)} from cache")
+    verdict = report.verdict
+    return Group(
+        _Hanging(f"{verdict.value.upper()}  ", words.headline((report,)).title, f"{STYLES[verdict]} bold"),
+        _Hanging("      ", ", ".join(part for part in tail if part)),
+    )
+
+
+def _problem(problem: Problem, indent: str = "") -> RenderableType:
+    title, place, sentence = words.problem_title(problem), words.problem_place(problem), words.problem_sentence(problem)
+    lines = [line for line in (title, place, sentence) if line] or ["a problem that says nothing of itself"]
+    parts: list[RenderableType] = [_label("error", lines[0], "bold red", indent)]
+    parts += [_Hanging(f"{indent}  ", line) for line in lines[1:]]
+    if problem.help:
+        parts.append(_label("help", problem.help, "bold", f"{indent}  "))
+    return Group(*parts)
+
+
+def _label(word: str, text: str, style: str, indent: str = "") -> RenderableType:
+    return _Hanging(f"{indent}{word}: ", text, style)
+
+
+class _Hanging:
+    """A prefix, then text that wraps below itself on a terminal and stays one line in a pipe, where grep reads it."""
+
+    def __init__(self, prefix: str, text: str, style: str = "") -> None:
+        self.prefix, self.text, self.style = prefix, text, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(_printable(self.text))
+        room = max(20, options.max_width - len(self.prefix))
+        lines = text.split() if options.no_wrap else text.wrap(console, room, overflow="fold")
+        prefix = Text(self.prefix, style=self.style)
+        for line in lines:
+            line.rstrip()
+            if not line:
+                yield Text()
+                continue
+            yield Text.assemble(prefix, line, overflow="ignore", no_wrap=True)
+            prefix = Text(" " * len(self.prefix))
+
+
+def _printable(text: str) -> str:
+    """Control characters and lone surrogates as escapes: a path or a compiler's message must not steer the terminal."""
+    return "".join(c if c.isprintable() or c in "\t\n\xa0" else c.encode("unicode_escape").decode() for c in text)

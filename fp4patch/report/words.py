@@ -1,0 +1,161 @@
+"""What terminal and page both say of a verify report: the same numbers and the same sentences, found once."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fp4patch.model import InstructionClass, Problem, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fp4patch.model import Check, ProbeResult, SassListing, VerifyReport
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """What the table shows of one listing; all are numbers of instructions, save ``registers``."""
+
+    instructions: int
+    branches: int
+    fp4: int
+    """Conversions to or from E2M1."""
+    local: int
+    f64: int
+    registers: int
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The verdict in words: one short sentence, and one that says how much was looked at."""
+
+    verdict: Verdict
+    title: str
+    detail: str
+
+
+def metrics(listing: SassListing) -> Metrics:
+    """The numbers of one listing."""
+    return Metrics(
+        instructions=listing.count(),
+        branches=listing.count(InstructionClass.BRANCH),
+        fp4=listing.count(InstructionClass.FP4),
+        local=listing.count(InstructionClass.LOCAL),
+        f64=listing.count(InstructionClass.F64),
+        registers=listing.registers,
+    )
+
+
+def overall(reports: Sequence[VerifyReport]) -> Verdict:
+    """PASS only if there is a report and every one passes."""
+    return Verdict.PASS if reports and not any(r.verdict.failed for r in reports) else Verdict.FAIL
+
+
+def failed_checks(result: ProbeResult) -> tuple[Check, ...]:
+    """The checks that did not hold."""
+    return tuple(check for check in result.checks if check.verdict.failed)
+
+
+def reason(result: ProbeResult) -> str:
+    """Why this probe failed, in one short line; empty where it passed."""
+    if not result.verdict.failed:
+        return ""
+    if result.verdict is Verdict.UNSUPPORTED:
+        return f"this toolkit cannot compile for {result.arch}"
+    if result.error:
+        line = re.sub(r"^/\S*/(?=[^\s/])", "", first_error_line(result.error))  # the folders say nothing in a table
+        return textwrap.shorten(line, 72, placeholder=" …")
+    failed = failed_checks(result)
+    if failed:
+        return failed[0].rule + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
+    return "nothing was checked"
+
+
+def first_error_line(error: str) -> str:
+    """The line of a compiler's output that names the error, else its first."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+
+
+def headline(reports: Sequence[VerifyReport]) -> Headline:
+    """The verdict over these reports, as a tired person wants to read it."""
+    results = [result for report in reports for result in report.results]
+    problems = sum(len(report.problems) for report in reports)
+    checks = [check for result in results for check in result.checks]
+    failed = [check for check in checks if check.verdict.failed]
+    broken = [r for r in results if r.verdict is Verdict.FAIL and not failed_checks(r)]
+    unsupported = sorted({r.arch for r in results if r.verdict is Verdict.UNSUPPORTED})
+    names = listed([f"{report.target} {report.version}".strip() for report in reports])
+    variant = listed(sorted({report.variant for report in reports}))
+    archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
+    looked = f"{counted(len(results), 'result')} for {archs}, {counted(len(checks), 'check')}" if results else ""
+    if not overall(reports).failed:
+        return Headline(Verdict.PASS, f"Verified: {variant} on {names} does what it says", f"{looked}, all passed.")
+    if not results:
+        return Headline(
+            Verdict.FAIL,
+            "Not verified: nothing was checked",
+            "No probe ran, so nothing can be said of the machine code.",
+        )
+    parts = []
+    if failed:
+        parts.append(f"{len(failed)} of {counted(len(checks), 'check')} failed")
+    if broken:
+        parts.append(f"{counted(len(broken), 'probe')} did not compile or could not be judged")
+    if unsupported:
+        parts.append(f"the toolkit cannot compile for {listed([str(arch) for arch in unsupported])}")
+    if problems:
+        parts.append(f"{counted(problems, 'problem')} beside the probes")
+    empty = [report for report in reports if not report.results]
+    if empty:
+        parts.append(f"nothing was checked in {listed([report.tree for report in empty])}")
+    return Headline(Verdict.FAIL, f"Not verified: {'; '.join(parts)}", f"{variant} on {names}: {looked}.")
+
+
+def problem_title(problem: Problem) -> str:
+    """``cutlass/e2m1-guard: drifted``: what, and in which state; empty where the place says it all."""
+    if problem.patch == problem.file:
+        return ""  # the place says it, with the line
+    return ": ".join(part for part in (problem.patch, problem.state.value if problem.state else "") if part)
+
+
+def problem_place(problem: Problem) -> str:
+    """``include/cutlass/float_subbyte.h:47``."""
+    return f"{problem.file}:{problem.line}" if problem.file and problem.line is not None else problem.file
+
+
+def problem_sentence(problem: Problem) -> str:
+    """Expected, found, nearest, in one sentence."""
+    sentence = ", ".join(
+        f"{word} {text}" for word, text in (("expected", problem.expected), ("found", problem.found)) if text
+    )
+    return f"{sentence}; nearest: {problem.nearest}" if problem.nearest else sentence
+
+
+def tools(report: VerifyReport) -> str:
+    """``nvcc 13.0.88, ptxas 13.0.88, nvdisasm 13.5.37``."""
+    chain = report.toolchain
+    named = (("nvcc", chain.nvcc), ("ptxas", chain.ptxas), ("nvdisasm", chain.nvdisasm))
+    return ", ".join(f"{name} {version}" for name, version in named if version)
+
+
+def listed(items: Sequence[str]) -> str:
+    """``a, b and c``."""
+    *head, last = [item for item in items if item] or [""]
+    return f"{', '.join(head)} and {last}" if head else last
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 check``, ``2 checks``."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def short_names(results: Sequence[ProbeResult]) -> dict[str, str]:
+    """Probe ids without their target, where all have the same one."""
+    targets = {result.probe.partition("/")[0] for result in results}
+    if len(targets) > 1:
+        return {result.probe: result.probe for result in results}
+    return {result.probe: result.probe.partition("/")[2] or result.probe for result in results}

@@ -1,0 +1,71 @@
+"""Takes one folder out of a wheel or a source archive, safely: nothing lands outside, no links, no devices."""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from fp4patch.errors import SourceError
+
+
+def extract(archive: Path, subtree: str, to: Path) -> int:
+    """Write the files below ``subtree`` of the archive into ``to``; returns how many.
+
+    In a source archive the single leading folder (``vllm-0.16.0/``) does not count as part of a name.
+    Raises SourceError for a name that would leave ``to``, for a damaged archive, and if there is no such folder.
+    """
+    count = 0
+    try:
+        for name, mode, content in _members(archive):
+            inside = _below(name, subtree, archive)
+            if inside is None:
+                continue
+            path = to / inside
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with content() as source, path.open("wb") as out:
+                shutil.copyfileobj(source, out, 1 << 20)
+            if mode & 0o100:
+                path.chmod(0o755)
+            count += 1
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise SourceError(f"{archive.name} is damaged: {error}", help=f"delete {archive} and fetch again") from error
+    if not count:
+        raise SourceError(
+            f"{archive.name} holds no folder {subtree!r}", help="the pin in target.toml is wrong; please report it"
+        )
+    return count
+
+
+def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]]:
+    """Name, mode bits and a way to open each regular file, in the archive's own order; links and devices are left out."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            for entry in wheel.infolist():
+                if not entry.is_dir():
+                    yield entry.filename, entry.external_attr >> 16, partial(wheel.open, entry)
+    else:
+        with tarfile.open(archive) as tar:
+            for member in tar:
+                # extractfile gives None for what is not a file, and those are left out here.
+                if member.isfile() and (content := tar.extractfile(member)):
+                    yield member.name.partition("/")[2], member.mode, partial(_same, content)
+
+
+def _same(content: IO[bytes]) -> IO[bytes]:
+    return content
+
+
+def _below(name: str, subtree: str, archive: Path) -> PurePosixPath | None:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise SourceError(
+            f"{archive.name} holds {name!r}, which would be written outside the tree", help="do not use this archive"
+        )
+    if not subtree:
+        return path
+    return path.relative_to(subtree) if path.is_relative_to(subtree) else None

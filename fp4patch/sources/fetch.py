@@ -1,0 +1,87 @@
+"""A pristine tree of a target's release in a folder: from its pinned archive where there is one, else by git.
+
+The folder appears whole or not at all: everything is made beside it and renamed at the end.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import InvalidVersion, Version
+
+from fp4patch.errors import SourceError, UsageError
+from fp4patch.model import Archive, Target
+from fp4patch.sources import git
+from fp4patch.sources.archive import extract
+from fp4patch.sources.index import Progress, download
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """Where a tree now is and where it came from."""
+
+    directory: Path
+    target: str
+    version: str
+    source: str
+    """``flashinfer_python-0.6.0-py3-none-any.whl`` or the git URL with its tag."""
+    sha256: str
+    """Of the archive; empty for git."""
+    holds: str = ""
+
+
+def fetch(
+    target: Target, version: str, to: Path, *, git_url: str | None, progress: Progress, show_progress: bool
+) -> Fetched:
+    """Put the release ``version`` of ``target`` into the folder ``to``, which must not exist or be empty.
+
+    ``git_url`` asks for git even where an archive is pinned. SourceError leaves ``to`` as it was.
+    """
+    try:
+        Version(version)
+    except InvalidVersion:
+        raise UsageError(
+            f"{version!r} is not a version", help=f"for example {target.name}=={_versions(target)[-1]}"
+        ) from None
+    if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
+        raise UsageError(f"{to} exists and is not an empty folder", help="name a folder that does not exist yet")
+    archive = None if git_url else archive_of(target, version)
+    try:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}-"))
+    except OSError as error:
+        raise SourceError(f"cannot write below {to.parent}: {error.strerror}", help="choose another folder") from error
+    try:
+        tree = work / "tree"
+        if archive:
+            extract(download(archive, progress), archive.subtree, tree)
+        else:
+            git.clone(git_url or target.git, target.tag.format(version=version), tree, show_progress=show_progress)
+        if missing := [mark for mark in target.marks if not (tree / mark).is_file()]:
+            raise SourceError(
+                f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
+            )
+        if to.exists():
+            to.rmdir()
+        tree.rename(to)
+    except OSError as error:
+        raise SourceError(
+            f"cannot write {to}: {error.strerror or error}", help="free space, or choose another folder"
+        ) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    if archive:
+        return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds)
+    return Fetched(to, target.name, version, f"{git_url or target.git} {target.tag.format(version=version)}", "")
+
+
+def archive_of(target: Target, version: str) -> Archive | None:
+    """The pinned archive whose tree serves as that release, if there is one."""
+    return next((a for a in target.archives if version in a.versions), None)
+
+
+def _versions(target: Target) -> list[str]:
+    return sorted((v for a in target.archives for v in a.versions), key=Version) or ["1.0"]

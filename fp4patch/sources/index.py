@@ -1,0 +1,117 @@
+"""Downloads one pinned file from the package index that pip is configured for, and checks its SHA-256.
+
+The pin is the file's name and hash; the index only says where it is, so any mirror will do.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+import requests
+from pypi_simple import (
+    PYPI_SIMPLE_ENDPOINT,
+    NoSuchProjectError,
+    ProgressTracker,
+    PyPISimple,
+    UnsupportedContentTypeError,
+)
+
+from fp4patch.errors import SourceError
+from fp4patch.model import Archive
+
+Progress = Callable[[int | None], ProgressTracker]
+"""Given the size in bytes, if known: a progress bar, which is told of each piece that comes."""
+
+
+@dataclass(frozen=True)
+class IndexConfig:
+    """The part of pip's configuration that says where packages come from and how to get there."""
+
+    urls: tuple[str, ...]
+    cert: str | None = None
+    proxy: str | None = None
+
+
+def cache_dir() -> Path:
+    """Where downloads and compilations are kept: ``FP4PATCH_CACHE``, else the user's cache folder."""
+    return Path(os.environ.get("FP4PATCH_CACHE") or platformdirs.user_cache_path("fp4patch"))
+
+
+def index_config() -> IndexConfig:
+    """Ask pip for its configuration (files and environment); without pip, read the environment."""
+    run = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
+    values: dict[str, str] = {}
+    for line in run.stdout.splitlines() if run.returncode == 0 else ():
+        # Lines are `section.key='value'`; pip lists files first and the environment last, which is its precedence.
+        key, _, value = line.partition("=")
+        if key.startswith(("global.", "install.", "download.", ":env:.")):
+            values[key.rpartition(".")[2]] = str(ast.literal_eval(value))
+    first = values.get("index-url") or os.environ.get("PIP_INDEX_URL") or os.environ.get("UV_DEFAULT_INDEX")
+    urls = [first or PYPI_SIMPLE_ENDPOINT, *values.get("extra-index-url", "").split()]
+    web = tuple(dict.fromkeys(url for url in urls if url.startswith(("http://", "https://"))))
+    return IndexConfig(web or (PYPI_SIMPLE_ENDPOINT,), values.get("cert"), values.get("proxy"))
+
+
+def download(archive: Archive, progress: Progress) -> Path:
+    """The archive's path in the cache, downloaded if it is not there.
+
+    Raises SourceError if no configured index has the file, or if what came is not what was pinned.
+    """
+    path = cache_dir() / "archives" / archive.sha256[:16] / archive.filename
+    if path.is_file() and sha256(path) == archive.sha256:
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    config = index_config()
+    reasons = []
+    for url in config.urls:
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix="part-") as folder, _session(config) as session:
+            part = Path(folder) / archive.filename
+            try:
+                _download_from(url, session, archive, part, progress)
+            except (requests.RequestException, NoSuchProjectError, UnsupportedContentTypeError, LookupError) as error:
+                reasons.append(str(error))
+                continue
+            if (got := sha256(part)) != archive.sha256:
+                raise SourceError(
+                    f"{archive.filename} is not the file that was pinned: sha256 {got}, expected {archive.sha256}",
+                    help="the index served another file under this name; try another index, and report it",
+                )
+            part.replace(path)
+            return path
+    raise SourceError(
+        f"cannot download {archive.filename}: {'; '.join(reasons)}",
+        help="check the network and pip's configuration (`pip config list`); fp4patch uses the same index, proxy and certificate",
+    )
+
+
+def _session(config: IndexConfig) -> requests.Session:
+    session = requests.Session()
+    if config.cert:
+        session.verify = config.cert
+    if config.proxy:
+        session.proxies = {"http": config.proxy, "https": config.proxy}
+    return session
+
+
+def _download_from(url: str, session: requests.Session, archive: Archive, to: Path, progress: Progress) -> None:
+    client = PyPISimple(url, session=session)
+    for package in client.get_project_page(archive.project, timeout=60).packages:
+        if package.filename == archive.filename:
+            client.download_package(package, to, verify=False, progress=progress, timeout=60)
+            return
+    raise LookupError(f"{archive.project} has no file {archive.filename} there")
+
+
+def sha256(path: Path) -> str:
+    """The file's SHA-256, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,376 @@
+"""``fp4patch apply`` and ``revert``: bring trees to the state of a variant, or of none; all of them, or nothing.
+
+A file's desired bytes are the fold of its edits over its pristine bytes. So applying twice is a comparison, another
+variant is another fold, and reverting is the empty one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from fp4patch import __version__
+from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.plan import Plan, plan
+from fp4patch.errors import Refused, UsageError
+from fp4patch.model import ApplyState, Drift, NothingToDo, Outcome, Patch, Problem, Rewritten, State, Variant
+from fp4patch.patching.edit import fold
+from fp4patch.patching.receipt import Receipt, ReceiptFile
+from fp4patch.patching.transaction import Transaction
+from fp4patch.patching.tree import decode, encode
+
+OnWait = Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """One file of a tree: the state it is in when the command is done, and its bytes before and after."""
+
+    path: str
+    state: State
+    patches: tuple[str, ...]
+    before: bytes
+    after: bytes
+
+    @property
+    def changed(self) -> bool:
+        """Whether its bytes change."""
+        return self.before != self.after
+
+
+@dataclass(frozen=True)
+class TreeResult:
+    """What a command did to one tree, or would do."""
+
+    root: Path
+    target: str
+    version: str
+    variant: str
+    state: ApplyState
+    files: tuple[FileResult, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What a user should know: a patch that has nothing to do and why, an interrupted command that was finished."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a command did to all its trees."""
+
+    verb: str
+    written: bool
+    trees: tuple[TreeResult, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Every reason to refuse, of every tree."""
+        return tuple(problem for tree in self.trees for problem in tree.problems)
+
+    @property
+    def refused(self) -> bool:
+        """One problem anywhere refuses everything."""
+        return self.state is ApplyState.REFUSED
+
+    @property
+    def changed(self) -> bool:
+        """Whether a tree changes, or would."""
+        return self.state in (ApplyState.APPLIED, ApplyState.REVERTED)
+
+    @property
+    def state(self) -> ApplyState:
+        """What the command came to as a whole."""
+        states = {tree.state for tree in self.trees}
+        order = (ApplyState.REFUSED, ApplyState.APPLIED, ApplyState.REVERTED)
+        return next((state for state in order if state in states), ApplyState.UNCHANGED)
+
+
+@dataclass(frozen=True)
+class FoldedFile:
+    """A file's desired bytes, and what each edit came to."""
+
+    desired: bytes
+    outcomes: tuple[tuple[Patch, Outcome], ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """Those that change the file, with their versions, in order."""
+        changed = (f"{patch.id} {patch.version}" for patch, outcome in self.outcomes if isinstance(outcome, Rewritten))
+        return tuple(dict.fromkeys(changed))
+
+
+def apply(
+    trees: Sequence[Path], variant: str | None, *, write: bool, said_version: str | None, on_wait: OnWait
+) -> Applied:
+    """Bring each tree to the variant's state. ``variant`` None: the one that its receipt names, brought up to date.
+
+    Problems are values in what is returned, and then nothing was written. UsageError: no such variant, or none for
+    that kind of tree. Refused: not a tree.
+    """
+    catalog = load()
+    chosen = catalog.variant(variant) if variant else None
+    identified = list({tree.root: tree for tree in (identify(path, catalog, said_version) for path in trees)}.values())
+    with Transaction([tree.root for tree in identified], on_wait) as tx:
+        results, receipts = [], {}
+        for tree in identified:
+            wanted = plan(chosen or _applied_variant(tx.receipt(tree.root), tree, catalog), tree, catalog)
+            result, receipts[tree.root] = _apply_tree(tx, wanted)
+            results.append(result)
+        applied = Applied("apply", write, _all_or_nothing(results))
+        if write and applied.changed:
+            tx.commit(receipts)
+    return applied
+
+
+def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
+    """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
+    catalog = load()
+    roots = list(dict.fromkeys(path.resolve() for path in trees))
+    with Transaction(roots, on_wait) as tx:
+        results = []
+        for root in roots:
+            receipt = tx.receipt(root)
+            if receipt is None:
+                known = identify(root, catalog)  # reverting what is no tree at all is a mistake, and said
+                results.append(
+                    TreeResult(
+                        root,
+                        known.target.name,
+                        str(known.version or ""),
+                        "",
+                        ApplyState.UNCHANGED,
+                        notes=recovered(tx, root),
+                    )
+                )
+                continue
+            files, problems = _stage(tx, root, {path: FoldedFile(_pristine(tx, root, path)) for path in receipt.files})
+            state = ApplyState.REFUSED if problems else ApplyState.REVERTED
+            results.append(
+                TreeResult(
+                    root, receipt.target, receipt.version, receipt.variant, state, files, problems, recovered(tx, root)
+                )
+            )
+        reverted = Applied("revert", True, _all_or_nothing(results))
+        if reverted.changed:
+            tx.commit(dict.fromkeys(roots))
+    return reverted
+
+
+def fold_tree(tx: Transaction, wanted: Plan) -> dict[str, FoldedFile]:
+    """Each file of the plan and of the receipt: its desired bytes, and what each edit came to."""
+    receipt = tx.receipt(wanted.tree.root)
+    paths = dict.fromkeys([*wanted.files, *(receipt.files if receipt else ())])
+    return {path: _fold_file(tx, wanted, path) for path in paths}
+
+
+def _fold_file(tx: Transaction, wanted: Plan, path: str) -> FoldedFile:
+    steps = wanted.files.get(path, ())
+    try:
+        pristine = tx.pristine(wanted.tree.root, path)
+        if pristine is None:
+            outcome = missing(wanted, path)
+            outcomes = tuple((step.patch, outcome) for step in steps)
+            return FoldedFile(b"", outcomes, _problems(wanted, path, outcomes[:1]))
+        if not steps:
+            return FoldedFile(pristine)
+        done = fold(decode(pristine, path), steps)
+    except Refused as refused:
+        patch = steps[0].patch.id if steps else ""
+        return FoldedFile(b"", problems=tuple(replace(p, patch=p.patch or patch) for p in refused.problems))
+    outcomes = tuple((step.patch, outcome) for step, outcome in zip(steps, done.outcomes, strict=True))
+    return FoldedFile(encode(done.text), outcomes, _problems(wanted, path, outcomes))
+
+
+def missing(wanted: Plan, path: str) -> Outcome:
+    """What it means that a file is not there: an older release never had it; else somebody took it away."""
+    version, patch = wanted.tree.version, wanted.files[path][0].patch
+    oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
+    if version and oldest and version < oldest:
+        return NothingToDo(State.NOT_NEEDED, f"{wanted.tree.target.name} {version} has no {path}")
+    return Drift(
+        "the file is there",
+        "no such file",
+        help="this is not the whole source tree, or a release that fp4patch does not know",
+    )
+
+
+def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]) -> tuple[Problem, ...]:
+    """The edits that refuse, each with what to do next; a release that the patch was not tried on is named."""
+    version = wanted.tree.version
+    problems = []
+    for patch, outcome in outcomes:
+        if isinstance(outcome, Drift):
+            tried = SpecifierSet(patch.applies)
+            advice = outcome.help or f"somebody changed this place; see `fp4patch show {patch.name}`"
+            if version and not tried.contains(version, prereleases=True):
+                advice = (
+                    f"this is {wanted.tree.target.name} {version}, and the patch was tried on {patch.applies}; {advice}"
+                )
+            problems.append(
+                Problem(
+                    outcome.expected,
+                    outcome.found,
+                    advice,
+                    patch.id,
+                    path,
+                    outcome.line,
+                    outcome.nearest,
+                    State.DRIFTED,
+                )
+            )
+    return tuple(problems)
+
+
+def file_state(tx: Transaction, root: Path, path: str, desired: bytes | None) -> State:
+    """What a file is in: compared with its pristine bytes, with what we wrote, and with what is desired now.
+
+    ``desired`` None: what is desired is not known, and what we wrote counts as applied.
+    """
+    receipt = tx.receipt(root)
+    written = receipt.files[path].written_sha256 if receipt and path in receipt.files else None
+    current, pristine = tx.current(root, path), tx.pristine(root, path)
+    if current == pristine and (desired is None or written is None or current != desired):
+        return State.PRISTINE
+    if current == desired or (desired is None and sha256(current) == written):
+        return State.APPLIED
+    return State.OUTDATED if sha256(current) == written else State.FOREIGN
+
+
+def recovered(tx: Transaction, root: Path) -> tuple[str, ...]:
+    """Says that an interrupted command was finished or rolled back."""
+    return tuple(f"an interrupted command was {found.outcome}" for found in tx.recovered if found.root == root)
+
+
+def _apply_tree(tx: Transaction, wanted: Plan) -> tuple[TreeResult, Receipt | None]:
+    tree, receipt = wanted.tree, tx.receipt(wanted.tree.root)
+    folds = fold_tree(tx, wanted)
+    problems = tuple(problem for done in folds.values() for problem in done.problems)
+    files, refused = _stage(tx, tree.root, {path: done for path, done in folds.items() if not done.problems})
+    problems += refused
+    version = str(tree.version or "")
+    new = None if problems else _receipt(tx, wanted, folds)
+    if problems:
+        state = ApplyState.REFUSED
+    elif not any(file.changed for file in files) and _same(receipt, new):
+        state = ApplyState.UNCHANGED
+    else:
+        state = ApplyState.APPLIED if new else ApplyState.REVERTED
+    return TreeResult(
+        tree.root,
+        tree.target.name,
+        version,
+        wanted.variant,
+        state,
+        files,
+        problems,
+        recovered(tx, tree.root) + _nothing_to_do(folds),
+    ), new
+
+
+def _stage(
+    tx: Transaction, root: Path, folds: dict[str, FoldedFile]
+) -> tuple[tuple[FileResult, ...], tuple[Problem, ...]]:
+    """Stage what differs; a file that is neither pristine nor what we wrote is somebody else's, and a problem."""
+    files, problems = [], []
+    for path, done in folds.items():
+        try:
+            current = tx.current(root, path)
+            before = b"" if current is None else current
+            if current is not None and current != done.desired:
+                if file_state(tx, root, path, done.desired) is State.FOREIGN:
+                    problems.append(_foreign(path))
+                    continue
+                tx.stage(root, path, done.desired)
+        except Refused as refused:
+            problems += refused.problems
+            continue
+        state = State.APPLIED if done.patches else _retired_state(done) or State.PRISTINE
+        files.append(FileResult(path, state, done.patches, before, done.desired))
+    return tuple(files), tuple(problems)
+
+
+def _pristine(tx: Transaction, root: Path, path: str) -> bytes:
+    pristine = tx.pristine(root, path)
+    assert pristine is not None  # the receipt knows the file, so its pristine bytes were kept
+    return pristine
+
+
+def _foreign(path: str) -> Problem:
+    return Problem(
+        expected="the pristine bytes, or what fp4patch wrote",
+        found="a file that somebody edited since",
+        help="take the edit away (in a checkout: `git checkout -- FILE`) and run this again; if the whole tree was "
+        "replaced by another release, delete its .fp4patch folder",
+        file=path,
+        state=State.FOREIGN,
+    )
+
+
+def _receipt(tx: Transaction, wanted: Plan, folds: dict[str, FoldedFile]) -> Receipt | None:
+    """What is on record when this is done; None if no file differs from its pristine bytes."""
+    files = {}
+    for path, done in folds.items():
+        pristine = tx.pristine(wanted.tree.root, path)
+        if done.patches and pristine is not None and pristine != done.desired:
+            files[path] = ReceiptFile(
+                sha256(pristine), sha256(done.desired), tx.mode(wanted.tree.root, path), done.patches
+            )
+    if not files:
+        return None
+    return Receipt(
+        fp4patch=__version__,
+        target=wanted.tree.target.name,
+        version=str(wanted.tree.version or ""),
+        variant=wanted.variant,
+        applied_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        patches=tuple(f"{patch.id} {patch.version}" for patch in wanted.patches),
+        files=files,
+    )
+
+
+def _same(old: Receipt | None, new: Receipt | None) -> bool:
+    """Whether two receipts record the same state, whenever and by whichever fp4patch they were written."""
+    if old is None or new is None:
+        return old is new
+    return replace(new, applied_at=old.applied_at, fp4patch=old.fp4patch) == old
+
+
+def _retired_state(done: FoldedFile) -> State | None:
+    states = {outcome.state for _, outcome in done.outcomes if isinstance(outcome, NothingToDo)}
+    return next((state for state in (State.UPSTREAMED, State.NOT_NEEDED) if state in states), None)
+
+
+def _nothing_to_do(folds: dict[str, FoldedFile]) -> tuple[str, ...]:
+    notes = (
+        f"{patch.id}: {outcome.state}{f' since {outcome.since}' if outcome.since else ''}: {outcome.because}"
+        for done in folds.values()
+        for patch, outcome in done.outcomes
+        if isinstance(outcome, NothingToDo)
+    )
+    return tuple(dict.fromkeys(notes))
+
+
+def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
+    """One tree that refuses refuses them all."""
+    if not any(result.problems for result in results):
+        return tuple(results)
+    return tuple(replace(result, state=ApplyState.REFUSED) for result in results)
+
+
+def _applied_variant(receipt: Receipt | None, tree: Identified, catalog: Catalog) -> Variant:
+    if receipt is None:
+        names = ", ".join(v.name for v in catalog.variants.values() if tree.target.name in v.targets)
+        raise UsageError(f"no variant is applied to {tree.root} yet", help=f"say which: --variant {names}")
+    return catalog.variant(receipt.variant)
+
+
+def sha256(data: bytes | None) -> str:
+    """In hexadecimal; of no bytes for None."""
+    return hashlib.sha256(data or b"").hexdigest()

@@ -1,0 +1,131 @@
+"""``fp4patch status``: what state each patch and each file of a tree is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.plan import plan, plan_patches
+from fp4patch.errors import Refused
+from fp4patch.model import Drift, NothingToDo, Patch, Rewritten, State
+from fp4patch.patching.transaction import Transaction
+from fp4patch.verbs.apply import FoldedFile, OnWait, file_state, fold_tree, recovered
+
+WORST_FIRST = (
+    State.FOREIGN,
+    State.DRIFTED,
+    State.OUTDATED,
+    State.APPLIED,
+    State.PRISTINE,
+    State.UPSTREAMED,
+    State.NOT_NEEDED,
+)
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """A file that fp4patch changed or would change."""
+
+    path: str
+    state: State
+    patches: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PatchStatus:
+    """A patch on this tree, and, where it is not simply applied or pristine, why."""
+
+    patch: str
+    state: State
+    because: str
+
+
+@dataclass(frozen=True)
+class TreeStatus:
+    """A tree as its receipt and its bytes say. Without a receipt, every patch of its target is tried on it."""
+
+    root: Path
+    target: str
+    version: str
+    variant: str
+    files: tuple[FileStatus, ...]
+    patches: tuple[PatchStatus, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def state(self) -> State:
+        """The state that needs attention most, of its files and, if none was touched, of its patches."""
+        states = {file.state for file in self.files} or {State.PRISTINE}
+        return next(state for state in WORST_FIRST if state in states)
+
+
+def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
+    """The state of each tree. Changes nothing, but for an interrupted command that it finishes or rolls back."""
+    catalog = load()
+    identified = list({tree.root: tree for tree in (identify(path, catalog) for path in trees)}.values())
+    with Transaction([tree.root for tree in identified], on_wait) as tx:
+        return tuple(_tree(tx, tree, catalog) for tree in identified)
+
+
+def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
+    receipt = tx.receipt(tree.root)
+    known = catalog.variants.get(receipt.variant) if receipt else None
+    if known:
+        wanted = plan(known, tree, catalog)
+    else:
+        patches = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
+        wanted = plan_patches("", patches, {}, tree)
+    folds = fold_tree(tx, wanted)
+    on_record = receipt.files if receipt else {}
+    files = {
+        path: FileStatus(
+            path,
+            _file_state(tx, tree.root, path, done if known else None),
+            done.patches if known else on_record[path].patches,
+        )
+        for path, done in folds.items()
+        if known or path in on_record
+    }
+    states = (_patch_status(patch, folds, files) for patch in wanted.patches)
+    return TreeStatus(
+        tree.root,
+        tree.target.name,
+        str(tree.version or ""),
+        receipt.variant if receipt else "",
+        tuple(files.values()),
+        tuple(states),
+        recovered(tx, tree.root),
+    )
+
+
+def _file_state(tx: Transaction, root: Path, path: str, done: FoldedFile | None) -> State:
+    """A file that cannot even be read as text is somebody else's; one whose edits refuse has drifted."""
+    try:
+        if done and done.problems and tx.current(root, path) == tx.pristine(root, path):
+            return State.DRIFTED
+        return file_state(tx, root, path, done.desired if done else None)
+    except Refused:
+        return State.FOREIGN
+
+
+def _patch_status(patch: Patch, folds: dict[str, FoldedFile], files: dict[str, FileStatus]) -> PatchStatus:
+    """From what its edits came to: refused, in the state of the files that it changes, or retired."""
+    outcomes = [(path, outcome) for path, done in folds.items() for by, outcome in done.outcomes if by.id == patch.id]
+    for path, outcome in outcomes:
+        if isinstance(outcome, Drift):
+            place = f"{path}:{outcome.line}" if outcome.line else path
+            return PatchStatus(patch.id, State.DRIFTED, f"{place}: expected {outcome.expected}, found {outcome.found}")
+    changed = [
+        files[path].state if path in files else State.PRISTINE for path, o in outcomes if isinstance(o, Rewritten)
+    ]
+    if changed:
+        return PatchStatus(patch.id, next(state for state in WORST_FIRST if state in changed), "")
+    for state in (State.UPSTREAMED, State.NOT_NEEDED):
+        for _, outcome in outcomes:
+            if isinstance(outcome, NothingToDo) and outcome.state is state:
+                since = f"since {outcome.since}: " if outcome.since else ""
+                return PatchStatus(patch.id, state, since + outcome.because)
+    return PatchStatus(patch.id, State.DRIFTED, "its files cannot be read")

@@ -1,0 +1,135 @@
+"""``fp4patch verify``: does the machine code of the patched tree satisfy the variant's rules?
+
+The tree must be in the variant's state, byte for byte; then its probes are compiled from it and from its pristine
+bytes, and judged.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from fp4patch import __version__
+from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.plan import plan
+from fp4patch.errors import Refused, UsageError
+from fp4patch.model import Arch, Patch, Rewritten, State, Variant, VerifyReport
+from fp4patch.patching.transaction import Transaction
+from fp4patch.proof.probe import SourceView
+from fp4patch.proof.toolchain import Toolchain, find_toolchain
+from fp4patch.proof.verify import Progress
+from fp4patch.proof.verify import verify as compile_and_judge
+from fp4patch.sources.index import cache_dir
+from fp4patch.verbs.apply import FoldedFile, OnWait, file_state, fold_tree
+
+OnProgress = Callable[[Progress], None]
+
+
+def verify(
+    trees: Sequence[Path],
+    variant: str,
+    *,
+    archs: str | None,
+    cuda_root: Path | None,
+    jobs: int | None,
+    on_wait: OnWait,
+    on_progress: OnProgress,
+) -> tuple[VerifyReport, ...]:
+    """A report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a compiler."""
+    catalog = load()
+    chosen = catalog.variant(variant)
+    wanted = _archs(archs, chosen)
+    identified = list({tree.root: tree for tree in (identify(path, catalog) for path in trees)}.values())
+    toolchain = find_toolchain(cuda_root)
+    return tuple(
+        _verify_tree(tree, chosen, catalog, wanted, toolchain, jobs, on_wait, on_progress) for tree in identified
+    )
+
+
+def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
+    try:
+        return tuple(
+            dict.fromkeys(Arch.parse(name) for name in (said.replace(";", ",").split(",") if said else variant.arch))
+        )
+    except ValueError as error:
+        raise UsageError(str(error), help=f"variant {variant.name} is for {','.join(variant.arch)}") from None
+
+
+def _verify_tree(
+    tree: Identified,
+    variant: Variant,
+    catalog: Catalog,
+    archs: Sequence[Arch],
+    toolchain: Toolchain,
+    jobs: int | None,
+    on_wait: OnWait,
+    on_progress: OnProgress,
+) -> VerifyReport:
+    began = time.monotonic()
+    before, applied = _views(tree, variant, catalog, on_wait)
+    patches = catalog.patches_of(variant, tree.target.name)
+    probes = [(probe, Path(patch.directory) / probe.source) for patch in patches for probe in patch.probes]
+    found = compile_and_judge(
+        before=before,
+        after=SourceView(tree.root),
+        target=tree.target,
+        probes=probes,
+        rules=[rule for rule in variant.rules if any(_speaks_of(pattern, tree.target.name) for pattern in rule.probes)],
+        archs=archs,
+        toolchain=toolchain,
+        jobs=jobs,
+        cache=cache_dir() / "compilations",
+        progress=on_progress,
+    )
+    return VerifyReport(
+        variant=variant.name,
+        target=tree.target.name,
+        version=str(tree.version or ""),
+        tree=str(tree.root),
+        patches=applied,
+        arch=tuple(archs),
+        toolchain=toolchain.info,
+        results=found.results,
+        problems=found.problems,
+        seconds=time.monotonic() - began,
+        fp4patch=__version__,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _views(tree: Identified, variant: Variant, catalog: Catalog, on_wait: OnWait) -> tuple[SourceView, tuple[str, ...]]:
+    """The tree with its pristine bytes, and the patches that changed it; Refused if it is not in the variant's state."""
+    with Transaction([tree.root], on_wait) as tx:
+        folds = fold_tree(tx, plan(variant, tree, catalog))
+        problems = tuple(problem for done in folds.values() for problem in done.problems)
+        if problems:
+            raise Refused(f"{variant.name} does not fit {tree.root}", problems=problems)
+        wrong = {path: state for path, done in folds.items() if (state := _off(tx, tree.root, path, done))}
+        if wrong:
+            path, state = next(iter(wrong.items()))
+            raise Refused(
+                f"{tree.root} is not in the state of {variant.name}: {path} is {state}",
+                help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
+            )
+        overlay = {path: tx.pristine(tree.root, path) for path in folds}
+    changed = (_applied(patch, folds) for patch in catalog.patches_of(variant, tree.target.name))
+    return SourceView(tree.root, overlay), tuple(name for name in changed if name)
+
+
+def _off(tx: Transaction, root: Path, path: str, done: FoldedFile) -> State | None:
+    """The state of a file that is not what the variant makes of it; None if it is."""
+    return None if tx.current(root, path) == done.desired else file_state(tx, root, path, done.desired)
+
+
+def _applied(patch: Patch, folds: dict[str, FoldedFile]) -> str:
+    changed = any(by.id == patch.id and isinstance(o, Rewritten) for done in folds.values() for by, o in done.outcomes)
+    return f"{patch.id} {patch.version}" if changed else ""
+
+
+def _speaks_of(pattern: str, target: str) -> bool:
+    """Whether a rule's pattern is about probes of a target: ``cutlass/float-*`` is about cutlass."""
+    return fnmatchcase(target, pattern.partition("/")[0])

@@ -1,0 +1,46 @@
+"""Real trees for tests: downloaded once a machine, unpacked once a run, copied for each test that edits one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+from support import NoProgress
+
+from fp4patch.catalog.manifest import load
+from fp4patch.sources.fetch import fetch
+
+
+@pytest.fixture(scope="session")
+def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit."""
+    # Workers of one run share the parent of their base folders; the first that asks unpacks.
+    base = tmp_path_factory.getbasetemp()
+    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "trees"
+    shared.mkdir(exist_ok=True)
+
+    def get(target: str, version: str) -> Path:
+        tree = shared / f"{target}-{version}"
+        with FileLock(f"{tree}.lock"):
+            if not tree.exists():
+                fetch(load().target(target), version, tree, git_url=None, progress=NoProgress, show_progress=False)
+        return tree
+
+    return get
+
+
+@pytest.fixture
+def tree_copy(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[[str, str], Path]:
+    """A copy of a real tree that the test may do anything to, without the folders that no patch touches."""
+    left_out = shutil.ignore_patterns("cute", "conv", "epilogue", "gemm", "examples", "python", "test", "tools")
+
+    def get(target: str, version: str) -> Path:
+        copy = tmp_path / f"{target}-{version}"
+        shutil.copytree(pristine_tree(target, version), copy, symlinks=True, ignore=left_out)
+        return copy
+
+    return get

@@ -1,0 +1,149 @@
+"""Each way in which a rule can fail, and each way in which nothing was checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fp4patch.model import (
+    Arch,
+    Check,
+    DiffRow,
+    Instruction,
+    InstructionClass,
+    Probe,
+    ProbeKind,
+    Rule,
+    SassDiff,
+    SassListing,
+    Verdict,
+)
+from fp4patch.proof.judge import METRICS, concerns, judge, metric, unjudged, verdict_of
+
+A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
+PROBE = Probe(name="x8", title="", source="x8.cu", patch="lib/guard")
+HOST = Probe(name="header", title="", source="header.cu", kind=ProbeKind.HOST, patch="lib/guard")
+RULE = Rule(probes=("lib/*",), arch=("sm_120a", "sm_121a"), because="of a reason", forbids=("NONE",))
+OPCODES = {
+    "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C": InstructionClass.FP4,
+    "BRA": InstructionClass.BRANCH,
+    "LDL": InstructionClass.LOCAL,
+    "DADD": InstructionClass.F64,
+    "FADD": InstructionClass.FLOAT,
+}
+
+
+def listing(*opcodes: str, registers: int = 10) -> SassListing:
+    return SassListing(
+        function="probe",
+        arch=A121,
+        instructions=tuple(Instruction(16 * n, "", opcode, "", OPCODES[opcode]) for n, opcode in enumerate(opcodes)),
+        labels={},
+        registers=registers,
+        code_sha256="0",
+    )
+
+
+def one(rule: Rule, after: SassListing, diff: SassDiff | None = None) -> Check:
+    (check,) = judge([rule], after, diff)
+    assert check.because == "of a reason"
+    return check
+
+
+def rule(**conditions: object) -> Rule:
+    return replace(RULE, **({"forbids": ()} | conditions))  # type: ignore[arg-type]
+
+
+def same(identical: bool) -> SassDiff:
+    rows: tuple[DiffRow, ...] = ()
+    return SassDiff(rows, {} if identical else {InstructionClass.FLOAT: 7}, identical)
+
+
+def test_identical_holds_only_where_no_byte_differs() -> None:
+    assert one(rule(identical=True), listing("FADD"), same(True)).verdict is Verdict.PASS
+    failed = one(rule(identical=True), listing("FADD"), same(False))
+    assert failed.verdict is Verdict.FAIL
+    assert failed.detail == "the code differs: +7 float"
+
+
+def test_identical_fails_where_there_is_nothing_to_compare_with() -> None:
+    failed = one(rule(identical=True), listing("FADD"), None)
+    assert failed.verdict is Verdict.FAIL
+    assert "did not compile" in failed.detail
+
+
+def test_requires_and_forbids_search_in_opcode_and_modifiers() -> None:
+    hardware, software = listing("BRA", "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"), listing("FADD", "BRA")
+    requires, forbids = rule(requires=(r"^F2FP\..*\bE2M1\b",)), rule(forbids=(r"^F2FP\..*\bE2M1\b",))
+    assert one(requires, hardware).verdict is Verdict.PASS
+    assert one(requires, software).verdict is Verdict.FAIL
+    assert one(requires, software).detail == "none"
+    assert one(forbids, software).verdict is Verdict.PASS
+    assert one(forbids, hardware).verdict is Verdict.FAIL
+    assert one(forbids, hardware).detail == "1 F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("instructions", 6), ("branches", 2), ("local", 1), ("f64", 1), ("registers", 10)]
+)
+def test_each_metric_is_bounded(name: str, value: int) -> None:
+    after = listing("FADD", "FADD", "BRA", "BRA", "LDL", "DADD")
+    assert metric(after, name) == value
+    assert one(rule(max={name: value}), after).verdict is Verdict.PASS
+    failed = one(rule(max={name: value - 1}), after)
+    assert failed.verdict is Verdict.FAIL
+    assert failed.detail == str(value)
+
+
+def test_every_metric_was_tried() -> None:
+    assert set(METRICS) == {"instructions", "branches", "local", "f64", "registers"}
+
+
+def test_nothing_checked_is_a_failure() -> None:
+    assert verdict_of(()) is Verdict.FAIL
+    passed = one(rule(max={"local": 0}), listing("FADD"))
+    assert verdict_of([passed]) is Verdict.PASS
+    assert verdict_of([passed, replace(passed, verdict=Verdict.FAIL)]) is Verdict.FAIL
+
+
+def test_a_rule_speaks_of_probes_by_glob_and_architectures_by_name() -> None:
+    assert concerns(RULE, PROBE, A120)
+    assert not concerns(RULE, PROBE, Arch(9, 0))
+    assert concerns(replace(RULE, arch=("12.1a",)), PROBE, A121)
+    assert not concerns(replace(RULE, arch=("sm_121",)), PROBE, A121)
+    assert not concerns(replace(RULE, probes=("other/*",)), PROBE, A121)
+    assert not concerns(RULE, HOST, A121), "host code has no machine code to judge"
+
+
+def test_every_pair_judged_is_no_problem() -> None:
+    assert unjudged([RULE], [(PROBE, A120), (PROBE, A121), (HOST, A121)], [A120, A121]) == ()
+
+
+def test_no_probe_at_all_is_a_problem() -> None:
+    assert [problem.found for problem in unjudged([], [], [A120])] == ["none ran"]
+
+
+def test_a_rule_that_meets_no_probe_is_a_problem() -> None:
+    (problem,) = unjudged([RULE, replace(RULE, probes=("lib/x9",))], [(PROBE, A120)], [A120])
+    assert "lib/x9" in problem.expected
+    assert "lib/x8" in problem.help
+
+
+def test_a_rule_that_meets_only_host_code_is_a_problem() -> None:
+    assert len(unjudged([replace(RULE, probes=("lib/header",))], [(HOST, A120)], [A120])) == 1
+
+
+def test_a_probe_that_meets_no_rule_is_a_problem() -> None:
+    (problem,) = unjudged([replace(RULE, arch=("sm_120a",))], [(PROBE, A120), (PROBE, A121)], [A120, A121])
+    assert problem.expected == "a rule for lib/x8 on sm_121a"
+
+
+def test_a_rule_for_an_architecture_that_nobody_asked_for_is_set_aside() -> None:
+    rules = [replace(RULE, arch=("sm_120a",)), replace(RULE, arch=("sm_121a",))]
+    assert unjudged(rules, [(PROBE, A120)], [A120]) == ()
+
+
+def test_a_rule_without_condition_is_a_problem() -> None:
+    (problem,) = unjudged([replace(RULE, forbids=())], [(PROBE, A120)], [A120])
+    assert "a condition" in problem.expected

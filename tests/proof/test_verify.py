@@ -1,0 +1,327 @@
+"""Verify on small trees, with the real compiler and disassembler."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from fp4patch.model import (
+    Arch,
+    InstructionClass,
+    Probe,
+    ProbeKind,
+    ProbeResult,
+    Rule,
+    Target,
+    Verdict,
+    VersionMacros,
+)
+from fp4patch.proof.probe import Cancelled, Runner
+from fp4patch.proof.toolchain import Toolchain, find_toolchain
+from fp4patch.proof.verify import Progress, SourceView, Verification, verify
+
+A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
+TARGET = Target(
+    name="lib",
+    title="a library of one function",
+    marks=("include/lib.h",),
+    version=VersionMacros(file="include/lib.h", major="A", minor="B", patch="C"),
+    include=("include", "tools/include"),  # the second is not there, as in a wheel's copy
+    git="",
+    tag="",
+)
+# The header includes its sibling: a patched sibling must not reach the pristine side.
+LIB = '#include "detail/scale.h"\n__device__ inline float scaled(float x) { return scale(x); }\n'
+PRISTINE = "__device__ inline float scale(float x) { return x * 3.0f; }\n"
+PATCHED = """\
+__device__ inline float scale(float x) {
+#if __CUDA_ARCH__ == 1210
+  return x < 1.0f ? sqrtf(x) : x;
+#else
+  return x * 3.0f;
+#endif
+}
+"""
+SCALE = "include/detail/scale.h"
+KERNEL = 'extern "C" __global__ void probe(float* x) { x[threadIdx.x] = scaled(x[threadIdx.x]); }\n'
+IDENTICAL = Rule(probes=("lib/*",), arch=("sm_120a",), because="not its target", identical=True)
+SOFTWARE = Rule(probes=("lib/*",), arch=("sm_121a",), because="the patch is for it", requires=("^MUFU",))
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A tree that somebody patched in the sibling header."""
+    root = tmp_path / "tree"
+    write(root, {"include/lib.h": LIB, SCALE: PATCHED})
+    return root
+
+
+def write(root: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+class Bench:
+    """A tree, its pristine bytes and one probe, ready to be verified."""
+
+    def __init__(self, tree: Path, toolchain: Toolchain, folder: Path) -> None:
+        self.tree, self.toolchain, self.folder = tree, toolchain, folder
+        self.pristine: dict[str, bytes | None] = {SCALE: PRISTINE.encode()}
+        self.rules = [IDENTICAL, SOFTWARE]
+        self.source = KERNEL
+        self.kind = ProbeKind.SASS
+        self.progress: list[Progress] = []
+
+    def run(self, *archs: Arch, cache: Path | None = None) -> Verification:
+        source = self.folder / "probe.cu"
+        source.write_text('#include "lib.h"\n' + self.source)
+        self.progress.clear()
+        return verify(
+            before=SourceView(self.tree, self.pristine),
+            after=SourceView(self.tree),
+            target=TARGET,
+            probes=[(Probe(name="scale", title="scale", source="probe.cu", kind=self.kind, patch="lib/guard"), source)],
+            rules=self.rules,
+            archs=archs,
+            toolchain=self.toolchain,
+            jobs=2,
+            cache=cache,
+            progress=self.progress.append,
+        )
+
+    def one(self, arch: Arch, cache: Path | None = None) -> ProbeResult:
+        (result,) = self.run(arch, cache=cache).results
+        return result
+
+
+@pytest.fixture
+def bench(tree: Path, toolchain: Toolchain, tmp_path: Path) -> Bench:
+    return Bench(tree, toolchain, tmp_path)
+
+
+def test_the_patch_is_seen_on_its_target_and_nowhere_else(bench: Bench) -> None:
+    verification = bench.run(A120, A121)
+    assert verification.problems == ()
+    on_120, on_121 = verification.results
+    assert (on_120.verdict, on_121.verdict) == (Verdict.PASS, Verdict.PASS)
+    assert on_120.diff is not None
+    assert on_120.diff.identical
+    assert on_121.diff is not None
+    assert not on_121.diff.identical
+    assert on_121.before is not None
+    assert on_121.after is not None
+    # The pristine side is pristine although the sibling, not the header that probes include, was patched.
+    assert not [i for i in on_121.before.instructions if i.opcode.startswith("MUFU")]
+    assert on_121.after.registers > 0
+    assert on_121.after.count(InstructionClass.MEMORY) >= 2
+    assert [(p.done, p.total) for p in bench.progress] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
+    assert {p.what for p in bench.progress[1:]} == {
+        f"lib/scale {arch} {side}" for arch in (A120, A121) for side in ("pristine", "patched")
+    }
+
+
+def test_a_file_that_the_patch_made_is_not_in_the_pristine_view(bench: Bench, tree: Path) -> None:
+    write(tree, {"include/extra.h": "#define EXTRA __nanosleep(1)\n"})
+    bench.pristine["include/extra.h"] = None
+    bench.source = '#if __has_include("extra.h")\n#include "extra.h"\n#else\n#define EXTRA\n#endif\n' + KERNEL.replace(
+        "{ x[", "{ EXTRA; x["
+    )
+    result = bench.one(A121)
+    assert result.before is not None
+    assert result.after is not None
+    assert "NANOSLEEP" not in {i.opcode for i in result.before.instructions}
+    assert "NANOSLEEP" in {i.opcode for i in result.after.instructions}
+
+
+def test_an_unchanged_verify_runs_no_compiler(bench: Bench, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    first = bench.run(A120, A121, cache=cache)
+    broken = tmp_path / "nothing"
+    bench.toolchain = replace(bench.toolchain, nvcc=broken, nvdisasm=broken)
+    started = time.perf_counter()
+    second = bench.run(A120, A121, cache=cache)
+    assert time.perf_counter() - started < 1
+    assert [replace(result, cached=False) for result in second.results] == list(first.results)
+    assert all(result.cached for result in second.results)
+    assert all(p.cached for p in bench.progress[1:])
+
+
+def test_a_changed_header_is_compiled_again(bench: Bench, tree: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert bench.one(A121, cache).verdict is Verdict.PASS
+    write(tree, {SCALE: PATCHED.replace("sqrtf(x)", "x + 1.0f")})
+    again = bench.one(A121, cache)
+    assert not again.cached
+    assert again.verdict is Verdict.FAIL
+    # Only the patched side changed.
+    assert sorted((p.what.rsplit(" ", 1)[1], p.cached) for p in bench.progress[1:]) == [
+        ("patched", False),
+        ("pristine", True),
+    ]
+    write(tree, {SCALE: PATCHED})
+    assert bench.one(A121, cache).cached
+
+
+def test_another_tree_with_the_same_text_is_a_hit(bench: Bench, tree: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    bench.one(A121, cache)
+    bench.tree = tree.rename(tmp_path / "moved")
+    assert bench.one(A121, cache).cached
+
+
+def test_a_probe_that_no_longer_compiles_fails_with_the_compilers_words(bench: Bench, tree: Path) -> None:
+    write(tree, {SCALE: PATCHED.replace("sqrtf", "frobf")})
+    result = bench.one(A121)
+    assert result.verdict is Verdict.FAIL
+    assert '"frobf" is undefined' in result.error
+    assert str(tree) in result.error
+    assert result.checks[0].detail == "no, though the pristine source does"
+    assert result.before is not None
+    assert result.after is None
+
+
+def test_a_probe_that_never_compiled_fails_too(bench: Bench) -> None:
+    bench.source = "#error not this way\n"
+    result = bench.one(A121)
+    assert result.verdict is Verdict.FAIL
+    assert "not this way" in result.error
+    assert result.checks[0].detail == "no, and the pristine source neither"
+
+
+def test_an_architecture_that_the_compiler_does_not_know_is_unsupported(bench: Bench) -> None:
+    result = bench.one(Arch(99, 9, "a"))
+    assert result.verdict is Verdict.UNSUPPORTED
+    assert result.verdict.failed
+    assert "sm_999a" in result.error
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (KERNEL.replace("probe", "other"), "one is expected|where .text.probe alone is expected"),
+        (KERNEL + KERNEL.replace("probe", "second"), "one is expected|where .text.probe alone is expected"),
+        ("", "one is expected"),
+    ],
+)
+def test_a_probe_has_exactly_one_kernel(bench: Bench, source: str, why: str) -> None:
+    bench.source = source
+    result = bench.one(A121)
+    assert result.verdict is Verdict.FAIL
+    assert any(text in result.error for text in why.split("|")), result.error
+
+
+def test_a_table_that_differs_is_not_identical_code(bench: Bench, tree: Path) -> None:
+    table = (
+        "__constant__ float table[2] = {1.0f, %s};\n__device__ inline float scale(float x) { return table[x > 1]; }\n"
+    )
+    write(tree, {SCALE: table % "2.0f"})
+    bench.pristine[SCALE] = (table % "3.0f").encode()
+    result = bench.one(A120)
+    assert result.diff is not None
+    assert [row.kind for row in result.diff.rows if row.kind != "same"] == []
+    assert result.verdict is Verdict.FAIL
+
+
+def test_rules_that_meet_nothing_are_reported_beside_the_results(bench: Bench) -> None:
+    bench.rules = [IDENTICAL, replace(SOFTWARE, probes=("lib/frob",))]
+    verification = bench.run(A121)
+    assert [problem.expected for problem in verification.problems] == [
+        "a probe that the rule for lib/frob on sm_121a speaks of",
+        "a rule for lib/scale on sm_121a",
+    ]
+    assert verification.results[0].verdict is Verdict.FAIL
+
+
+def test_host_code_that_no_longer_compiles_shows_in_the_host_pass_alone(bench: Bench, tree: Path) -> None:
+    # A device function called from a function for both sides: nvcc -cubin has no host pass, and sees nothing.
+    broken = PATCHED + "__host__ __device__ inline unsigned bits(float x) { return __float_as_uint(x); }\n"
+    write(tree, {SCALE: broken})
+    assert bench.one(A121).verdict is Verdict.PASS
+    bench.kind = ProbeKind.HOST
+    bench.source = ""
+    result = bench.one(A121)
+    assert result.verdict is Verdict.FAIL
+    assert "__float_as_uint" in result.error
+    assert result.checks[0].detail == "no, though the pristine source does"
+
+
+def test_a_header_that_compiles_in_host_code_passes_without_a_rule(bench: Bench, tmp_path: Path) -> None:
+    bench.kind = ProbeKind.HOST
+    bench.source = ""
+    bench.rules = []
+    verification = bench.run(A121, cache=tmp_path / "cache")
+    assert verification.problems == ()
+    assert verification.results[0].verdict is Verdict.PASS
+    assert bench.run(A121, cache=tmp_path / "cache").results[0].cached
+
+
+def test_flags_of_the_environment_do_not_reach_a_probe(bench: Bench) -> None:
+    bench.toolchain = find_toolchain(environ=os.environ | {"NVCC_APPEND_FLAGS": "-DFROB"})
+    bench.source = "#ifdef FROB\n#error frob\n#endif\n" + KERNEL
+    assert bench.one(A121).verdict is Verdict.PASS
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_for(path: Path) -> int:
+    for _ in range(500):
+        if path.exists() and (text := path.read_text().strip()):
+            return int(text)
+        time.sleep(0.02)
+    raise AssertionError(f"{path} was never written")
+
+
+def test_stopping_ends_programs_and_their_children(tmp_path: Path) -> None:
+    runner = Runner(os.environ)
+    outcome: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            runner.run(["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"], scratch=tmp_path)
+        except Cancelled as cancelled:
+            outcome.append(cancelled)
+
+    thread = Thread(target=run)
+    thread.start()
+    child = wait_for(tmp_path / "pid")
+    runner.stop()
+    thread.join(timeout=10)
+    assert len(outcome) == 1
+    assert not alive(child)
+    with pytest.raises(Cancelled):
+        runner.run(["true"], scratch=tmp_path)
+
+
+def test_an_interrupt_leaves_no_compiler_behind(bench: Bench, tmp_path: Path) -> None:
+    # A compiler that refuses sm_120a at once and never ends for sm_121a; the interrupt comes in between.
+    slow = tmp_path / "slow-nvcc"
+    slow.write_text(
+        f'#!/bin/sh\ncase "$*" in *sm_120a*) exit 1;; esac\nsleep 60 & echo $! > {tmp_path}/sleeping; wait\n'
+    )
+    slow.chmod(0o755)
+    bench.toolchain = replace(bench.toolchain, nvcc=slow)
+
+    def interrupt(step: Progress) -> None:
+        if step.done:
+            wait_for(tmp_path / "sleeping")
+            raise KeyboardInterrupt
+
+    bench.progress = type("Interrupting", (list,), {"append": staticmethod(interrupt)})()
+    started = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(A120, A121)
+    assert time.perf_counter() - started < 10
+    assert not alive(wait_for(tmp_path / "sleeping"))

@@ -1,0 +1,134 @@
+"""Fetching from real archives, from a package index on loopback, and from a git repository on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from support import NoProgress, wheel
+
+from fp4patch.catalog.identify import claimed_version
+from fp4patch.catalog.manifest import load
+from fp4patch.errors import SourceError, UsageError
+from fp4patch.model import Archive, Target
+from fp4patch.sources import index
+from fp4patch.sources.fetch import Fetched, fetch
+
+CUTLASS = load().target("cutlass")
+
+
+def get(version: str, to: Path, target: Target = CUTLASS, git_url: str | None = None) -> Fetched:
+    return fetch(target, version, to, git_url=git_url, progress=NoProgress, show_progress=False)
+
+
+@pytest.mark.parametrize("version", ["4.2.1", "4.4.2", "4.5.0"])
+def test_the_pinned_archives_hold_the_cutlass_that_the_catalog_says(
+    pristine_tree: Callable[[str, str], Path], version: str
+) -> None:
+    assert str(claimed_version(pristine_tree("cutlass", version), CUTLASS)) == version
+
+
+@pytest.fixture
+def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Target, Path]]:
+    """A package index on loopback with one wheel, as pip would be configured for it; the target that is pinned to it."""
+    folder = tmp_path / "mirror" / "simple" / "tiny"
+    folder.mkdir(parents=True)
+    files = {f"tiny/cutlass/{mark}": "" for mark in CUTLASS.marks}
+    path = wheel(folder / "tiny-1.0-py3-none-any.whl", files)
+    (folder / "index.html").write_text(f'<html><body><a href="{path.name}">{path.name}</a></body></html>')
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "mirror"))
+    handler.log_message = lambda *_: None  # type: ignore[attr-defined]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple/")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
+    monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    archive = Archive(versions=("1.0",), project="tiny", filename=path.name, sha256=digest, subtree="tiny/cutlass")
+    yield replace(CUTLASS, archives=(archive,)), path
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_the_index_that_pip_is_configured_for_is_honoured(mirror: tuple[Target, Path], tmp_path: Path) -> None:
+    fetched = get("1.0", tmp_path / "deep" / "tree", mirror[0])
+    assert (tmp_path / "deep" / "tree" / CUTLASS.marks[0]).is_file()
+    assert fetched.source == mirror[1].name
+
+
+def test_a_second_fetch_needs_no_network(mirror: tuple[Target, Path], tmp_path: Path) -> None:
+    get("1.0", tmp_path / "one", mirror[0])
+    mirror[1].unlink()
+    get("1.0", tmp_path / "two", mirror[0])
+    assert (tmp_path / "two" / CUTLASS.marks[0]).is_file()
+
+
+def test_a_file_that_is_not_what_was_pinned_is_refused_and_nothing_is_left(
+    mirror: tuple[Target, Path], tmp_path: Path
+) -> None:
+    wheel(mirror[1], {"tiny/cutlass/include/cutlass/cutlass.h": "evil"})
+    with pytest.raises(SourceError, match="not the file that was pinned"):
+        get("1.0", tmp_path / "tree", mirror[0])
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["cache", "mirror"]
+    assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file()]
+
+
+def test_a_damaged_file_in_the_cache_is_downloaded_again(mirror: tuple[Target, Path], tmp_path: Path) -> None:
+    cached = index.download(mirror[0].archives[0], NoProgress)
+    cached.write_bytes(b"half")
+    get("1.0", tmp_path / "tree", mirror[0])
+    assert index.sha256(cached) == mirror[0].archives[0].sha256
+
+
+def test_an_index_without_the_file_is_one_clear_error(mirror: tuple[Target, Path], tmp_path: Path) -> None:
+    archive = replace(mirror[0].archives[0], filename="tiny-2.0-py3-none-any.whl")
+    with pytest.raises(SourceError, match=r"has no file tiny-2\.0"):
+        get("1.0", tmp_path / "tree", replace(mirror[0], archives=(archive,)))
+    assert not (tmp_path / "tree").exists()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    repo = tmp_path / "upstream"
+    for mark in CUTLASS.marks:
+        (repo / mark).parent.mkdir(parents=True, exist_ok=True)
+        (repo / mark).write_text("")
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v9.1.0"]):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=repo, check=True)
+    return repo
+
+
+def test_a_release_without_an_archive_comes_by_git(repository: Path, tmp_path: Path) -> None:
+    fetched = get("9.1.0", tmp_path / "tree", git_url=str(repository))
+    assert (tmp_path / "tree" / ".git").exists()
+    assert fetched.source.endswith("v9.1.0")
+
+
+def test_a_tag_that_is_not_there_leaves_nothing_behind(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"git cannot clone v9\.2\.0"):
+        get("9.2.0", tmp_path / "tree", git_url=str(repository))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["upstream"]
+
+
+def test_a_repository_of_something_else_is_refused(repository: Path, tmp_path: Path) -> None:
+    other = replace(CUTLASS, marks=("not/there.h",))
+    with pytest.raises(SourceError, match="is not NVIDIA CUTLASS"):
+        get("9.1.0", tmp_path / "tree", other, git_url=str(repository))
+    assert not (tmp_path / "tree").exists()
+
+
+def test_a_folder_with_something_in_it_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "mine").write_text("x")
+    with pytest.raises(UsageError, match="not an empty folder"):
+        get("4.2.1", tmp_path / "tree")
+    assert (tmp_path / "tree" / "mine").read_text() == "x"

@@ -1,0 +1,364 @@
+"""The command line as its users and their scripts meet it: exit statuses, documents, messages, on real trees."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fp4patch import __version__, cli
+from fp4patch.model import Arch
+
+GetTree = Callable[[str, str], Path]
+GUARD = "include/cutlass/float_subbyte.h"
+CONVERTER = "include/cutlass/numeric_conversion.h"
+
+
+class Said:
+    """Exit status and both streams of one command."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> None:
+        capsys.readouterr()
+        self.status = cli.run([str(a) for a in arguments])
+        self.out, self.err = capsys.readouterr()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        document = json.loads(self.out)
+        assert document["schema"] == 1
+        return dict(document)
+
+
+@pytest.fixture
+def fp4patch(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    return lambda *arguments: Said(capsys, *arguments)
+
+
+def snapshot(tree: Path) -> dict[str, tuple[int, str]]:
+    """Mode and content (or link target) of everything below a folder."""
+    found = {}
+    for path in sorted(tree.rglob("*")):
+        content = os.readlink(path) if path.is_symlink() else path.read_bytes().hex() if path.is_file() else ""
+        found[str(path.relative_to(tree))] = (path.lstat().st_mode, hashlib.sha256(content.encode()).hexdigest())
+    return found
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("version", ["4.2.1", "4.4.2", "4.5.0"])
+def test_apply_status_and_revert_on_real_trees(fp4patch: Callable[..., Said], tree_copy: GetTree, version: str) -> None:
+    tree = tree_copy("cutlass", version)
+    before = snapshot(tree)
+    pristine = {path: sha256(tree / path) for path in (GUARD, CONVERTER)}
+
+    applied = fp4patch("apply", "--variant", "next2", "--json", tree)
+    assert applied.status == 0
+    document = applied.document
+    assert (document["target"], document["version"], document["variant"], document["state"]) == (
+        "cutlass",
+        version,
+        "next2",
+        "applied",
+    )
+    assert document["problems"] == []
+    assert {f["path"]: f["state"] for f in document["files"]} == {GUARD: "applied", CONVERTER: "applied"}
+    for file in document["files"]:
+        assert file["before_sha256"] == pristine[file["path"]]
+        assert file["after_sha256"] == sha256(tree / file["path"]) != file["before_sha256"]
+
+    again = fp4patch("apply", "--variant", "next2", "--json", tree)
+    assert (again.status, again.document["state"]) == (0, "unchanged")
+    state = fp4patch("status", "--json", tree).document
+    assert (state["variant"], state["state"]) == ("next2", "applied")
+    assert {p["patch"]: p["state"] for p in state["patches"]} == {
+        "cutlass/e2m1-guard": "applied",
+        "cutlass/e2m1-converter": "applied",
+    }
+
+    other = fp4patch("apply", "--variant", "turbo", "--json", tree)
+    assert (other.status, other.document["state"]) == (0, "applied")
+    assert sha256(tree / CONVERTER) == pristine[CONVERTER]
+
+    reverted = fp4patch("revert", "--json", tree)
+    assert (reverted.status, reverted.document["state"]) == (0, "reverted")
+    assert snapshot(tree) == before
+
+
+def test_another_variant_on_top_leaves_the_tree_as_if_the_first_had_never_been(
+    fp4patch: Callable[..., Said], tree_copy: GetTree, tmp_path: Path
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fresh = tmp_path / "fresh"
+    shutil.copytree(tree, fresh)
+    fp4patch("apply", "--variant", "next2", tree)
+    fp4patch("apply", "--variant", "turbo2", tree)
+    fp4patch("apply", "--variant", "turbo2", fresh)
+    own = {path: state for path, state in snapshot(tree).items() if not path.startswith(".fp4patch/receipt")}
+    assert own == {path: state for path, state in snapshot(fresh).items() if not path.startswith(".fp4patch/receipt")}
+
+
+def test_dry_run_and_check_write_nothing_and_check_says_so_by_its_status(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    before = snapshot(tree)
+    dry = fp4patch("apply", "--variant", "next2", "--dry-run", "--diff", tree)
+    assert dry.status == 0
+    assert f"--- a/{GUARD}" in dry.out
+    assert fp4patch("apply", "--variant", "next2", "--check", tree).status == 1
+    assert snapshot(tree) == before
+    fp4patch("apply", "--variant", "next2", tree)
+    assert fp4patch("apply", "--variant", "next2", "--check", tree).status == 0
+
+
+def test_the_diff_is_one_that_git_applies(fp4patch: Callable[..., Said], tree_copy: GetTree, tmp_path: Path) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    document = fp4patch("apply", "--variant", "next2", "--dry-run", "--diff", "--json", tree).document
+    (tmp_path / "p.diff").write_text("".join(f["diff"] for f in document["files"]))
+    subprocess.run(["git", "apply", str(tmp_path / "p.diff")], cwd=tree, check=True)
+    patched = fp4patch("apply", "--variant", "next2", "--dry-run", "--json", tree_copy_of(tree, tmp_path)).document
+    assert {f["after_sha256"] for f in document["files"]} == {sha256(tree / GUARD), sha256(tree / CONVERTER)}
+    assert patched["state"] == "refused"  # no receipt, and a specialization is there already
+
+
+def tree_copy_of(tree: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tree, tmp_path / "again"))
+
+
+def test_a_git_checkout_shows_only_the_patched_files_and_is_clean_after_revert(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+        return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    git("add", "include")
+    git("commit", "-qm", "pristine", "--no-gpg-sign")
+    untracked = git("status", "--porcelain")
+    fp4patch("apply", "--variant", "next2", tree)
+    assert git("status", "--porcelain") == f" M {GUARD}\n M {CONVERTER}\n" + untracked
+    fp4patch("revert", tree)
+    assert git("status", "--porcelain") == untracked
+    assert not (tree / ".fp4patch").exists()
+
+
+def test_two_trees_are_one_transaction(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    good, bad = tree_copy("cutlass", "4.2.1"), tree_copy("cutlass", "4.4.2")
+    (bad / GUARD).write_text((bad / GUARD).read_text().replace("SM121F_ENABLED", "SM121X_ENABLED"))
+    before = snapshot(good), snapshot(bad)
+    refused = fp4patch("apply", "--variant", "next2", "--json", good, bad)
+    assert refused.status == 1
+    assert refused.document["state"] == "refused"
+    assert [t["state"] for t in refused.document["trees"]] == ["refused", "refused"]
+    assert (snapshot(good), snapshot(bad)) == before
+
+
+def test_every_problem_is_reported_at_once_with_place_and_help(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    (tree / GUARD).write_text((tree / GUARD).read_text().replace("SM121A_ENABLED", "SM121B_ENABLED"))
+    text = (tree / CONVERTER).read_text()
+    (tree / CONVERTER).write_text(
+        text.replace("struct NumericArrayConverter<float_e2m1_t, float, 2, Round>", "struct Gone<Round>")
+    )
+    refused = fp4patch("apply", "--variant", "next2", "--json", tree)
+    assert refused.status == 1
+    problems = refused.document["problems"]
+    assert {p["file"] for p in problems} == {GUARD, CONVERTER}
+    for problem in problems:
+        assert problem["patch"].startswith("cutlass/")
+        assert problem["line"]
+        assert problem["expected"]
+        assert problem["found"]
+        assert problem["help"]
+    shown = fp4patch("apply", "--variant", "next2", tree)
+    assert shown.status == 1
+    for word in ("drifted", GUARD, "expected", "found", "help"):
+        assert word in shown.err
+
+
+def test_refuses_a_tree_that_someone_edited_since(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fp4patch("apply", "--variant", "next2", tree)
+    (tree / GUARD).write_text((tree / GUARD).read_text() + "// mine\n")
+    before = snapshot(tree)
+    for command in (["apply", "--variant", "turbo"], ["revert"]):
+        refused = fp4patch(*command, "--json", tree)
+        assert refused.status == 1
+        assert refused.document["state"] == "refused"
+        assert [p["file"] for p in refused.document["problems"]] == [GUARD]
+    state = fp4patch("status", "--json", tree).document
+    assert {f["path"]: f["state"] for f in state["files"]} == {GUARD: "foreign", CONVERTER: "applied"}
+    assert snapshot(tree) == before
+
+
+def test_crlf_and_a_missing_final_newline_survive(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    for path in (GUARD, CONVERTER):
+        data = (tree / path).read_bytes().replace(b"\n", b"\r\n").removesuffix(b"\r\n")
+        (tree / path).write_bytes(b"\xef\xbb\xbf" + data)
+    before = snapshot(tree)
+    assert fp4patch("apply", "--variant", "next2", tree).status == 0
+    for path in (GUARD, CONVERTER):
+        data = (tree / path).read_bytes()
+        assert data.startswith(b"\xef\xbb\xbf")
+        assert data.count(b"\n") == data.count(b"\r\n")
+        assert not data.endswith(b"\n")
+    fp4patch("revert", tree)
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("make", ["symlink", "read-only", "binary", "missing", "folder"])
+def test_a_file_that_cannot_be_patched_refuses_everything(
+    fp4patch: Callable[..., Said], tree_copy: GetTree, tmp_path: Path, make: str
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    path = tree / CONVERTER
+    match make:
+        case "symlink":
+            outside = tmp_path / "outside.h"
+            path.rename(outside)
+            path.symlink_to(outside)
+        case "read-only":
+            path.chmod(0o444)
+        case "binary":
+            path.write_bytes(path.read_bytes() + b"\0\xff")
+        case "missing":
+            (tree / GUARD).unlink()
+        case "folder":
+            (tree / GUARD).unlink()
+            (tree / GUARD).mkdir()
+    before = snapshot(tree)
+    refused = fp4patch("apply", "--variant", "next2", "--json", tree)
+    assert refused.status == 1
+    assert refused.document["state"] == "refused"
+    assert refused.document["problems"]
+    assert snapshot(tree) == before
+
+
+def test_what_is_no_tree_is_refused_with_a_hint_where_one_is_near(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    refused = fp4patch("apply", "--variant", "next2", tmp_path / "empty")
+    assert refused.status == 1
+    assert "is not a source tree that fp4patch knows" in refused.err
+    tree = pristine_tree("cutlass", "4.2.1")
+    assert f"there is a NVIDIA CUTLASS at {tree}" in "".join(
+        fp4patch("status", tree / "include").err.split("\n")
+    ).replace("  ", " ")
+    assert fp4patch("status", "--json", tmp_path / "not-there").status == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["apply"],
+        ["apply", "--variant", "nope", "TREE"],
+        ["no-such-verb"],
+        ["fetch", "cutlass", "x"],
+        ["fetch", "nope==1", "x"],
+        ["apply", "--variant", "next2", "--target-version", "four", "TREE"],
+        ["show", "nope"],
+        ["verify", "TREE"],
+        ["apply", "TREE"],
+    ],
+)
+def test_a_wrong_command_line_is_status_2(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, arguments: list[str]
+) -> None:
+    tree = str(pristine_tree("cutlass", "4.2.1"))
+    said = fp4patch(*[tree if a == "TREE" else a for a in arguments])
+    assert said.status == 2
+    assert said.err
+    assert not said.out
+
+
+def test_a_bug_of_ours_is_status_3_and_shows_a_traceback_only_under_debug(
+    fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fp4patch.catalog.manifest.load", lambda: 1 / 0)
+    said = fp4patch("list")
+    assert said.status == 3
+    assert "Traceback" not in said.err
+    assert "bug of ours" in said.err
+    assert "Traceback" in fp4patch("--debug", "list").err
+
+
+def test_version_and_help(fp4patch: Callable[..., Said]) -> None:
+    assert fp4patch("--version").out == f"fp4patch, version {__version__}\n"
+    assert fp4patch("-h").out == fp4patch("--help").out
+    assert fp4patch("apply", "-h").status == 0
+
+
+def test_list_and_show_name_everything_in_text_and_json(fp4patch: Callable[..., Said]) -> None:
+    document = fp4patch("list", "--json").document
+    for kind in ("variants", "patches", "targets"):
+        rows = fp4patch("list", kind, "--json").document
+        assert rows == {"schema": 1, kind: document[kind]}
+        for row in rows[kind]:
+            assert row["name"] in fp4patch("list", kind).out
+            assert fp4patch("show", row["name"], "--json").document["title"] == row["title"]
+            assert row["title"] in fp4patch("show", row["name"]).out
+    shown = fp4patch("show", "e2m1-guard", "--json").document
+    assert shown["reason"]
+    assert shown["link"].startswith("https://")
+    assert shown["applies"]
+    assert "next2" in shown["variants"]
+
+
+def test_completion_offers_the_variants(tmp_path: Path) -> None:
+    environ = os.environ | {
+        "_FP4PATCH_COMPLETE": "bash_complete",
+        "COMP_WORDS": "fp4patch apply --variant t",
+        "COMP_CWORD": "3",
+    }
+    code = "from fp4patch.cli import main; main()"
+    run = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
+    assert {"plain,turbo", "plain,turbo2"} <= set(run.stdout.split())
+
+
+def test_an_interrupt_is_status_130_and_leaves_the_tree_alone(tree_copy: GetTree, tmp_path: Path) -> None:
+    """Another process holds the tree; ours waits for it, is interrupted, and says so."""
+    import fcntl
+
+    tree = tree_copy("cutlass", "4.2.1")
+    before = snapshot(tree)
+    held = os.open(tree, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    command = [sys.executable, "-m", "fp4patch", "apply", "--variant", "next2", str(tree)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert "waiting for another fp4patch" in process.stderr.readline()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+    os.close(held)
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("text", ["sm_121a", "compute_121a", "121a", "12.1a", " 12.1a "])
+def test_every_spelling_names_one_architecture(text: str) -> None:
+    assert Arch.parse(text) == Arch(12, 1, "a")
+
+
+@pytest.mark.parametrize("text", ["", "12", "sm_9", "12a", "121b", "12.10", "1210", "sm_121aa", "native"])
+def test_what_is_no_architecture_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="write for example sm_121a"):
+        Arch.parse(text)

@@ -1,0 +1,96 @@
+"""The house rules that a test can keep: which way imports go, how fast the command starts, what is never committed."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import fp4patch
+
+PACKAGE = Path(fp4patch.__file__).parent
+ROOT = PACKAGE.parent
+
+# What each part may import at run time, beside itself: the arrows of the architecture.
+MAY_IMPORT = {
+    "cli": {"report", "verbs", "catalog", "errors"},
+    "report": {"model", "errors"},
+    "verbs": {"catalog", "sources", "patching", "proof", "model", "errors"},
+    "catalog": {"model", "errors"},
+    "sources": {"model", "errors"},
+    "patching": {"model", "errors"},
+    "proof": {"model", "errors"},
+    "model": {"errors"},
+    "errors": set[str](),
+}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def imported_parts(path: Path) -> set[str]:
+    """The parts of fp4patch that a module imports when it runs; imports for type checkers alone do not count."""
+    found: set[str] = set()
+    pending: list[ast.AST] = [ast.parse(path.read_text())]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            pending += node.orelse
+            continue
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("fp4patch.")}
+        pending += ast.iter_child_nodes(node)
+    return found - {"__version__"}
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if part in ("__init__", "__main__"):
+        return
+    assert imported_parts(path) - {part} <= MAY_IMPORT[part]
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_every_module_says_its_one_reason(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def test_the_command_starts_in_under_three_tenths_of_a_second() -> None:
+    def start() -> float:
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "fp4patch", "--version"], check=True, capture_output=True)
+        return time.perf_counter() - began
+
+    assert min(start() for _ in range(5)) < 0.3
+
+
+def test_the_start_imports_nothing_heavy() -> None:
+    code = "import fp4patch.cli, sys; print([m for m in ('rich', 'pydantic', 'libcst', 'numpy', 'jinja2', 'requests') if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == "[]"
+
+
+def test_nothing_committed_names_a_machine_path_or_a_registry_host() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    forbidden = re.compile(
+        "|".join((r"/wor" + r"k/", r"files\.python" + r"hosted", r"pypi\." + r"org", r"/ro" + r"ot/"))
+    )
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.is_file() and path.suffix not in (".png", ".svg"):
+            found = forbidden.search(path.read_text(encoding="utf-8", errors="replace"))
+            assert not found, f"{name}: {found}"
