@@ -12,6 +12,7 @@ from filelock import FileLock
 from support import NoProgress
 
 from fp4patch.catalog.manifest import load
+from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.sources.fetch import fetch
 
 
@@ -44,3 +45,9 @@ def tree_copy(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Call
         return copy
 
     return get
+
+
+@pytest.fixture(scope="session")
+def toolchain() -> Toolchain:
+    """The real compiler of the test environment's wheels, found as a user's would be."""
+    return find_toolchain()

@@ -11,16 +11,19 @@ import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 from pydantic import TypeAdapter, ValidationError
 
 from fp4patch.errors import ManifestError, UsageError
-from fp4patch.model import Arch, Patch, Problem, Target, Variant
+from fp4patch.model import Arch, Edit, Patch, Problem, Target, Variant
 
 T = TypeVar("T", Patch, Target, Variant)
+
+OPS = {kind.__name__: str(kind.op) for kind in get_args(Edit)}
+"""Each kind of edit, and what names it in TOML."""
 
 SET_BY_LOADER = {Patch: {"directory"}, Target: set[str](), Variant: set[str]()}
 
@@ -108,11 +111,27 @@ def _read(kind: type[T], path: Path, root: Path, problems: list[Problem]) -> T |
     try:
         return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
+        unknown = _unknown_ops(data)
+        problems += [Problem(f"an op: {', '.join(OPS.values())}", repr(op), file=where, nearest=key) for key, op in unknown]
         problems += [
             Problem(found["msg"], _found(found["input"]), file=where, nearest=_key(found["loc"]))
             for found in error.errors(include_url=False)
+            if _is_of_its_op(found["loc"], data)
         ]
         return None
+
+
+def _unknown_ops(data: dict[str, Any]) -> list[tuple[str, object]]:
+    edits = data.get("edits")
+    ops = [(f"edits[{at}].op", edit.get("op")) for at, edit in enumerate(edits if isinstance(edits, list) else ())]
+    return [(key, op) for key, op in ops if op not in OPS.values()]
+
+
+def _is_of_its_op(location: tuple[int | str, ...], data: dict[str, Any]) -> bool:
+    """Whether an error is about the kind of edit that the data names: pydantic tries every kind, and reports for each."""
+    if location[0] != "edits" or len(location) < 3:
+        return True
+    return OPS.get(str(location[2])) == data["edits"][location[1]].get("op")
 
 
 def _key(location: tuple[int | str, ...]) -> str:

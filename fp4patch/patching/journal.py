@@ -112,7 +112,10 @@ class Store:
         try:
             document = json.loads(data)
             entries = tuple(Entry(**entry) for entry in document.pop("entries"))
-            return Journal(**{**document, "roots": tuple(document["roots"]), "entries": entries})
+            journal = Journal(**{**document, "roots": tuple(document["roots"]), "entries": entries})
+            if not all(isinstance(name, str) for name in (journal.txid, *journal.roots, *(e.path for e in entries))):
+                raise TypeError("names are strings")
+            return journal
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise Refused(
                 f"{self.folder / phase}, the journal of an interrupted command, is damaged",

@@ -156,6 +156,9 @@ class Transaction:
             except BaseException as error:
                 _undo(changes, error)
             _finish_all([(change.store, change.journal) for change in changes], Phase.COMMITTED)
+            self._staged.clear()
+            self._files.clear()
+            self._receipts = {root: store.receipt() for root, store in self._stores.items()}
 
     def _changes(self, receipts: Mapping[Path, Receipt | None]) -> list[_Change]:
         if missing := self._staged.keys() - receipts.keys():

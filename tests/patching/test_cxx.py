@@ -6,12 +6,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.patching.cxx import Kind, LexError, Near, lex, words
+from fp4patch.patching.cxx import Comment, Kind, LexError, Near, Token, lex, words
 
-PIECES = st.sampled_from(
-    ["a", "_b1", "0x1'000", "1e+5", ".5f", '"s\\"t"', "u8'c'", 'R"(x)y)"', 'LR"d(\n\\\n)" )d"', "::", ">>", "#", "##", "//", "/* c */"]
-    + ["\\\n", "\\\r\n", "\n", "\r\n", " ", "\t", "\f", "'", '"', "\\", "é", "\u2028", "@", "#if", "#endif", "\ufeff", "$"]
-)  # fmt: skip
+WHOLE = [
+    "a",
+    "_b1",
+    "0x1'000",
+    "1e+5",
+    ".5f",
+    '"s\\"t"',
+    "u8'c'",
+    'R"(x)y)"',
+    'LR"d(\n\\\n)" )d"',
+    "/* c */",
+    "::",
+    ">>",
+]
+BETWEEN = ["\\\n", "\\\r\n", "\n", "\r\n", " ", "\t", "\f", "#", "##", "//", "#if", "#endif"]
+STRAY = ["'", '"', "\\", "é", "\u2028", "@", "\ufeff", "$"]
+PIECES = st.sampled_from([*WHOLE, *BETWEEN, *STRAY])
 
 
 def tokens(text: str) -> list[str]:
@@ -56,7 +69,13 @@ def test_a_continuation_behind_a_token_is_not_part_of_it() -> None:
 
 
 def test_kinds_tell_names_from_the_rest() -> None:
-    assert [t.kind for t in lex("""a 1 "s" 'c' +""").tokens] == [Kind.NAME, Kind.NUMBER, Kind.STRING, Kind.CHAR, Kind.MARK]
+    assert [t.kind for t in lex("""a 1 "s" 'c' +""").tokens] == [
+        Kind.NAME,
+        Kind.NUMBER,
+        Kind.STRING,
+        Kind.CHAR,
+        Kind.MARK,
+    ]
 
 
 def test_a_raw_string_keeps_its_continuations() -> None:
@@ -171,9 +190,12 @@ def test_tokens_comments_and_blanks_make_up_the_text(text: str) -> None:
     except LexError:
         return
     at = 0
-    for piece in sorted([*source.tokens, *source.comments], key=lambda piece: piece.start):
+    pieces: list[Token | Comment] = [*source.tokens, *source.comments]
+    for piece in sorted(pieces, key=lambda piece: piece.start):
         assert piece.start >= at
-        assert not text[at : piece.start].replace("\\", "").strip(" \t\r\n\f\u2028\ufeff"), "only blanks and continuations between"
+        assert not text[at : piece.start].replace("\\", "").strip(" \t\r\n\f\u2028\ufeff"), (
+            "only blanks and continuations between"
+        )
         assert piece.line == text.count("\n", 0, piece.start) + 1
         at = piece.end
     assert not text[at:].replace("\\", "").strip(" \t\r\n\f\u2028\ufeff")
@@ -184,10 +206,12 @@ def test_tokens_comments_and_blanks_make_up_the_text(text: str) -> None:
 
 @given(st.text())
 def test_no_text_raises_anything_but_a_lex_error(text: str) -> None:
+    line = 1
     try:
         _ = lex(text).conditionals
     except LexError as error:
-        assert 1 <= error.line <= text.count("\n") + 1
+        line = error.line
+    assert 1 <= line <= text.count("\n") + 1
 
 
 @given(st.lists(st.sampled_from(["a", "1", '"s"', "(", ">", "'c'"]), min_size=1), st.data())

@@ -44,7 +44,9 @@ def test_a_missing_file_is_none(tree: Tree, rel: str) -> None:
     assert tree.read(rel) is None
 
 
-@pytest.mark.parametrize("rel", ["../outside/a.h", "include/../../outside/a.h", "/etc/passwd", "include/..", "", ".", "a\0b"])
+@pytest.mark.parametrize(
+    "rel", ["../outside/a.h", "include/../../outside/a.h", "/etc/passwd", "include/..", "", ".", "a\0b"]
+)
 def test_refuses_a_path_that_leads_out(tree: Tree, rel: str) -> None:
     assert refusal(tree, rel) == "a path that leads out of it"
 
@@ -122,7 +124,9 @@ def test_a_read_only_folder_is_a_problem(tree: Tree) -> None:
 
 
 def test_a_read_only_file_system_is_a_problem() -> None:
-    at = next((Path(p) for p in ("/sys", "/proc/sys") if Path(p).is_dir() and os.statvfs(p).f_flag & os.ST_RDONLY), None)
+    at = next(
+        (Path(p) for p in ("/sys", "/proc/sys") if Path(p).is_dir() and os.statvfs(p).f_flag & os.ST_RDONLY), None
+    )
     if at is None:
         pytest.skip("no read-only file system here")
     rel = next(p.name for p in at.iterdir() if stat.S_ISDIR(p.lstat().st_mode))

@@ -1,0 +1,46 @@
+"""Makes the pictures of the README again: the table of `verify` as SVG, the page as PNG.
+
+    python docs/images/regen.py WORK_FOLDER
+
+Needs what `make demo` needs, and chromium on PATH for the page.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+
+from fp4patch.report import html, terminal
+from fp4patch.verbs.verify import verify
+
+HERE = Path(__file__).parent
+RELEASE, VARIANT = "4.2.1", "next2"
+
+
+def main(work: Path) -> None:
+    tree = work / "cutlass"
+    if not tree.exists():
+        subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
+    subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
+    reports = verify([tree], VARIANT, archs=None, cuda_root=None, jobs=None, on_wait=print, on_progress=lambda _: None)
+
+    console = Console(record=True, width=86, file=Path("/dev/null").open("w"))
+    console.print(terminal.verify_table(reports[0]))
+    console.save_svg(str(HERE / "verify.svg"), title=f"fp4patch verify --variant {VARIANT} ./cutlass")
+
+    page = work / "report.html"
+    page.write_text(html.page(reports), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as profile:
+        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
+        command += ["--disable-background-networking", f"--user-data-dir={profile}", "--window-size=1180,1400"]
+        subprocess.run(
+            [*command, f"--screenshot={HERE / 'report.png'}", page.as_uri()], check=True, capture_output=True
+        )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())

@@ -1,0 +1,123 @@
+"""`fp4patch verify` on real CUTLASS trees with the real compiler: the numbers, the verdicts, and what fails."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fp4patch import cli
+from fp4patch.catalog.manifest import data_root, load
+
+GetTree = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def whole_tree(pristine_tree: GetTree, tmp_path: Path) -> GetTree:
+    """A copy of a real tree with everything that compiling needs."""
+
+    def get(target: str, version: str) -> Path:
+        source = pristine_tree(target, version)
+        for folder in ("include", "tools/util/include"):
+            shutil.copytree(source / folder, tmp_path / version / folder)
+        return tmp_path / version
+
+    return get
+
+
+def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, object]]:
+    document = tree.parent / "verify.json"
+    status = cli.run(["verify", "--variant", variant, "--json", str(document), *options, str(tree)])
+    return status, json.loads(document.read_text())
+
+
+@pytest.mark.parametrize(("version", "variant"), [("4.2.1", "next2"), ("4.4.2", "turbo"), ("4.5.0", "next2")])
+def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, version: str, variant: str) -> None:
+    tree = whole_tree("cutlass", version)
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
+    page = tree.parent / "report.html"
+    status, document = verify(tree, variant, "--report", str(page))
+    assert status == 0
+    assert document["verdict"] == "pass"
+    assert "float-to-e2m1-x8" in page.read_text()
+    results = {(r["probe"], r["arch"]): r for r in document["results"]}  # type: ignore[attr-defined]
+    assert {arch for _, arch in results} == {"sm_120a", "sm_121a"}
+
+    # CUDA 13.0.88 makes 19 instructions of eight conversions by hardware; next2's software is 221, exmy_base's 867.
+    hardware, software = results["cutlass/float-to-e2m1-x8", "sm_120a"], results["cutlass/float-to-e2m1-x8", "sm_121a"]
+    assert hardware["identical"]
+    assert (hardware["after"]["instructions"], hardware["after"]["fp4"]) == (19, 4)
+    assert (software["before"]["instructions"], software["before"]["fp4"]) == (19, 4)
+    assert software["after"]["fp4"] == 0
+    assert software["after"]["branches"] == (0 if variant == "next2" else 125)
+    assert software["after"]["instructions"] == (221 if variant == "next2" else 867)
+
+    status, again = verify(tree, variant)
+    assert status == 0
+    assert all(r["cached"] for r in again["results"])  # type: ignore[attr-defined]
+
+
+def test_a_tree_that_is_not_in_the_variants_state_is_refused(
+    tree_copy: GetTree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    assert cli.run(["verify", "--variant", "turbo", str(tree)]) == 1
+    assert "not in the state of turbo" in capsys.readouterr().err
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert cli.run(["verify", "--variant", "next2", str(tree)]) == 1
+    assert "fp4patch apply --variant next2" in capsys.readouterr().err
+
+
+def test_a_patch_that_does_not_do_what_it_says_fails(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The converter is made to branch, and the guard to leave SM121F on: the rules notice both."""
+    data = tmp_path / "data"
+    for folder in ("patches", "variants"):
+        shutil.copytree(data_root() / folder, data / folder)
+    guard = data / "patches/cutlass/e2m1-guard/patch.toml"
+    text = guard.read_text()
+    assert "SM121F" in text
+    guard.write_text(text.replace("CUTLASS_ARCH_MMA_SM121F_ENABLED", "CUTLASS_ARCH_MMA_SM120F_ENABLED"))
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    load.cache_clear()
+    try:
+        tree = whole_tree("cutlass", "4.2.1")
+        assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 1  # SM121F looks like what is wanted, and is not
+        assert "drifted" in capsys.readouterr().err
+        guard.write_text(text)
+        converter = data / "patches/cutlass/e2m1-converter/converter.cuh"
+        converter.write_text(
+            converter.read_text().replace(
+                "return result_type::bitcast", "if (s > 3) return result_type(s);\n    return result_type::bitcast"
+            )
+        )
+        load.cache_clear()
+        assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
+        status, document = verify(tree, "next2", "--arch", "sm_121a")
+        assert status == 1
+        assert document["verdict"] == "fail"
+        failed = {(r["probe"], c["rule"]) for r in document["results"] for c in r["checks"] if c["verdict"] == "fail"}  # type: ignore[attr-defined]
+        assert ("cutlass/float-to-e2m1-x8", "max branches 0") in failed
+    finally:
+        load.cache_clear()
+
+
+def test_an_architecture_that_no_rule_speaks_of_is_not_passed(whole_tree: GetTree) -> None:
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
+    status, document = verify(tree, "next2", "--arch", "sm_90")
+    assert status == 1
+    assert document["problems"]
+
+
+def test_without_a_compiler_verify_says_how_to_get_one(
+    tree_copy: GetTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert cli.run(["verify", "--variant", "turbo", "--cuda-root", str(tmp_path), str(tree)]) == 1
+    assert "nvcc" in capsys.readouterr().err
