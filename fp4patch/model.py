@@ -117,7 +117,8 @@ class Manifest:
 class Retired(Manifest):
     """A sign in the pristine source that an edit has nothing to do, and why.
 
-    ``tokens`` is C++ text compared token by token (white space, comments and continuations do not count).
+    ``tokens`` is C++ text compared token by token (white space, comments and continuations do not count); for edits of
+    Python and CMake it is an expression or a command.
     """
 
     tokens: str
@@ -158,7 +159,7 @@ class Insert(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WrapAsm:
+class WrapAsm(Manifest):
     """Give each inline-assembly statement that converts floats to E2M1 a software twin, and a guard that chooses.
 
     The files are found by content below ``search`` (globs, ``**`` allowed): upstream moves them. Two options, set by
@@ -173,7 +174,114 @@ class WrapAsm:
     retired: tuple[Retired, ...] = ()
 
 
-Edit = DropOperand | Insert | WrapAsm
+@dataclass(frozen=True, kw_only=True)
+class ReplaceTokens(Manifest):
+    """Put other C++ tokens in the place of some, in each file below ``search`` that has the tokens ``about``.
+
+    A file without ``about`` is not one that this edit speaks of: not needed, because of ``otherwise``. A file with it
+    must have ``find`` exactly ``count`` times, or a sign that retires the edit; all else is drift.
+    """
+
+    op: Literal["replace-tokens"] = "replace-tokens"
+    search: tuple[str, ...]
+    about: str
+    otherwise: str
+    within: str = ""
+    """The tokens that a declaration begins with: sites and signs count only in its braces. Empty: the whole file."""
+    find: str
+    replace: str
+    count: int = 1
+    retired: tuple[Retired, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaceExpression(Manifest):
+    """Put another Python expression in the place of one, in each file below ``search`` that has the name ``about``.
+
+    As :class:`ReplaceTokens`, with expressions compared by their syntax tree: layout, comments and parentheses do not
+    count. ``within`` is the name of a function. What ``retired`` calls tokens is an expression here.
+    """
+
+    op: Literal["replace-expression"] = "replace-expression"
+    search: tuple[str, ...]
+    about: str
+    otherwise: str
+    within: str = ""
+    find: str
+    replace: str
+    count: int = 1
+    retired: tuple[Retired, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddElement(Manifest):
+    """Add ``element`` before the element ``beside`` of every CMake list that has the latter and not the former.
+
+    The lists are what ``commands`` are given behind the name of the variable that they set: ``set(NAME "9.0a;12.0f")``,
+    ``list(APPEND NAME "12.0f")``, ``f(NAME "9.0a;12.0f" …)``. Each glob of ``must`` names variables of which at least
+    one has such a list, else the file drifted. No list: not needed, because of ``otherwise``. All lists have
+    ``element``: upstreamed.
+    """
+
+    op: Literal["add-element"] = "add-element"
+    search: tuple[str, ...]
+    commands: tuple[str, ...]
+    variable: str = "*"
+    beside: str
+    element: str
+    drop: tuple[str, ...] = ()
+    """Elements that the new one stands in for: they leave the lists that get it."""
+    must: tuple[str, ...] = ()
+    since: str = ""
+    """The release in which upstream's lists had the element."""
+    otherwise: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaceCommand(Manifest):
+    """Put other arguments in the place of a CMake command's, written out: ``elseif(ARCHS MATCHES "12\\\\.0a")``.
+
+    As :class:`ReplaceTokens`; commands are compared by name and arguments. What ``retired`` calls tokens is a command.
+    """
+
+    op: Literal["replace-command"] = "replace-command"
+    search: tuple[str, ...]
+    about: str
+    """A command's name and first argument, ``set(ARCHS``, or the name alone."""
+    otherwise: str
+    find: str
+    replace: str
+    count: int = 1
+    retired: tuple[Retired, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class InsertCommands(Manifest):
+    """Put a template of CMake commands behind the one command ``after`` in the body of a CMake function.
+
+    A file without such a function is not meant: not needed, because of ``otherwise``. What ``retired`` calls tokens is
+    a command in that body.
+    """
+
+    op: Literal["insert-commands"] = "insert-commands"
+    search: tuple[str, ...]
+    function: str
+    otherwise: str
+    after: str
+    template: str
+    retired: tuple[Retired, ...] = ()
+
+
+Edit = (
+    DropOperand
+    | Insert
+    | WrapAsm
+    | ReplaceTokens
+    | ReplaceExpression
+    | AddElement
+    | ReplaceCommand
+    | InsertCommands
+)
 
 
 @dataclass(frozen=True)
@@ -193,6 +301,8 @@ class NothingToDo:
     state: Literal[State.UPSTREAMED, State.NOT_NEEDED]
     because: str
     since: str = ""
+    elsewhere: bool = False
+    """The edit searches for its files, and this is not one of them: it says nothing about this text."""
 
 
 @dataclass(frozen=True)
@@ -279,6 +389,15 @@ class VersionMacros(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class VersionPattern(Manifest):
+    """Files that state the release as text. The first file that has a match of ``pattern`` says it, as group 1."""
+
+    files: tuple[str, ...]
+    pattern: str
+    """A regular expression, searched with ``^`` and ``$`` at each line."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Archive(Manifest):
     """A pinned package-index file that holds a release's source tree."""
 
@@ -301,7 +420,7 @@ class Target(Manifest):
     title: str
     marks: tuple[str, ...]
     """Files that together make a folder a tree of this kind."""
-    version: VersionMacros
+    version: VersionMacros | VersionPattern
     include: tuple[str, ...]
     """Include folders, relative to the tree, to compile a probe against it."""
     compile: tuple[str, ...] = ()

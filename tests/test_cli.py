@@ -48,7 +48,7 @@ def snapshot(tree: Path) -> dict[str, tuple[int, str]]:
     """Mode and content (or link target) of everything below a folder."""
     found = {}
     for path in sorted(tree.rglob("*")):
-        content = os.readlink(path) if path.is_symlink() else path.read_bytes().hex() if path.is_file() else ""
+        content = str(path.readlink()) if path.is_symlink() else path.read_bytes().hex() if path.is_file() else ""
         found[str(path.relative_to(tree))] = (path.lstat().st_mode, hashlib.sha256(content.encode()).hexdigest())
     return found
 

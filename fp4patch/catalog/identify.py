@@ -46,14 +46,26 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
 
 def claimed_version(root: Path, target: Target) -> Version | None:
     """The version that the tree's own files state; None if they do not, or not as a version."""
-    return _from_macros(root, target.version)
+    stated = target.version
+    if isinstance(stated, VersionMacros):
+        return _from_macros(_text(root / stated.file), stated)
+    for file in stated.files:
+        if found := re.search(stated.pattern, _text(root / file), re.MULTILINE):
+            try:
+                return Version(found[1])
+            except InvalidVersion:
+                return None
+    return None
 
 
-def _from_macros(root: Path, macros: VersionMacros) -> Version | None:
+def _text(path: Path) -> str:
     try:
-        text = (root / macros.file).read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return None
+        return ""
+
+
+def _from_macros(text: str, macros: VersionMacros) -> Version | None:
     parts = []
     for name in (macros.major, macros.minor, macros.patch):
         found = re.search(rf"^\s*#\s*define\s+{re.escape(name)}\s+(\d+)\s*$", text, re.MULTILINE)

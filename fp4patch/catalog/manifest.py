@@ -112,7 +112,9 @@ def _read(kind: type[T], path: Path, root: Path, problems: list[Problem]) -> T |
         return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
         unknown = _unknown_ops(data)
-        problems += [Problem(f"an op: {', '.join(OPS.values())}", repr(op), file=where, nearest=key) for key, op in unknown]
+        problems += [
+            Problem(f"an op: {', '.join(OPS.values())}", repr(op), file=where, nearest=key) for key, op in unknown
+        ]
         problems += [
             Problem(found["msg"], _found(found["input"]), file=where, nearest=_key(found["loc"]))
             for found in error.errors(include_url=False)
@@ -128,10 +130,10 @@ def _unknown_ops(data: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def _is_of_its_op(location: tuple[int | str, ...], data: dict[str, Any]) -> bool:
-    """Whether an error is about the kind of edit that the data names: pydantic tries every kind, and reports for each."""
+    """Whether an error is about the kind of edit that the data names: pydantic tries and reports every kind."""
     if location[0] != "edits" or len(location) < 3:
         return True
-    return OPS.get(str(location[2])) == data["edits"][location[1]].get("op")
+    return bool(OPS.get(str(location[2])) == data["edits"][location[1]].get("op"))
 
 
 def _key(location: tuple[int | str, ...]) -> str:

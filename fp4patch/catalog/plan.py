@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.errors import UsageError
-from fp4patch.model import Edit, Patch, Variant
+from fp4patch.model import DropOperand, Edit, Insert, Patch, Variant, WrapAsm
 
 
 @dataclass(frozen=True)
@@ -27,15 +28,21 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a variant wants of a tree."""
+    """What a variant wants of a tree. An edit that searches for its files stands at each file that it may be about."""
 
     tree: Identified
     variant: str
     patches: tuple[Patch, ...]
     files: dict[str, tuple[Planned, ...]]
+    edits: tuple[Planned, ...]
+    """All of them, also one that no file is found for."""
 
 
-def plan(variant: Variant, tree: Identified, catalog: Catalog) -> Plan:
+Read = Callable[[str], bytes]
+"""The pristine bytes of a file of the tree; none if it cannot be read."""
+
+
+def plan(variant: Variant, tree: Identified, catalog: Catalog, read: Read) -> Plan:
     """The variant's edits for that tree, file by file. UsageError if the variant has nothing for such trees."""
     chosen = variant.targets.get(tree.target.name)
     if chosen is None:
@@ -43,21 +50,40 @@ def plan(variant: Variant, tree: Identified, catalog: Catalog) -> Plan:
         raise UsageError(
             f"variant {variant.name} has no patches for {tree.target.name} ({tree.root})", help=f"it is for {covers}"
         )
-    return plan_patches(variant.name, catalog.patches_of(variant, tree.target.name), chosen.options, tree)
+    return plan_patches(variant.name, catalog.patches_of(variant, tree.target.name), chosen.options, tree, read)
 
 
 def plan_patches(
-    name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]], tree: Identified
+    name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]], tree: Identified, read: Read
 ) -> Plan:
     """The edits of these patches, in this order."""
+    edits = tuple(Planned(patch, edit, options.get(patch.name, {})) for patch in patches for edit in patch.edits)
     files: dict[str, list[Planned]] = {}
-    for patch in patches:
-        for edit in patch.edits:
-            for file in files_of(edit, tree.root):
-                files.setdefault(file, []).append(Planned(patch, edit, options.get(patch.name, {})))
-    return Plan(tree, name, tuple(patches), {file: tuple(edits) for file, edits in files.items()})
+    for planned in edits:
+        for file in _files_of(planned.edit, tree.root, read):
+            files.setdefault(file, []).append(planned)
+    return Plan(tree, name, tuple(patches), {file: tuple(found) for file, found in files.items()}, edits)
 
 
-def files_of(edit: Edit, root: Path) -> tuple[str, ...]:
-    """The files, relative to the tree, that an edit is about."""
-    return (edit.file,)
+def _files_of(edit: Edit, root: Path, read: Read) -> Iterator[str]:
+    """The files, relative to the tree, that an edit may be about: the one that it names, or those that it finds."""
+    if isinstance(edit, DropOperand | Insert):
+        yield edit.file
+        return
+    found = {path for pattern in edit.search for path in root.glob(pattern) if path.is_file()}
+    for path in sorted(found):
+        file = path.relative_to(root).as_posix()
+        if may_be_about(edit, read(file)):
+            yield file
+
+
+def may_be_about(edit: Edit, content: bytes) -> bool:
+    """A quick look that passes every file the edit is about, and few others: most files need no reading as tokens."""
+    if isinstance(edit, WrapAsm):
+        # A string literal may be cut anywhere, even within the instruction's name.
+        return b"e2m1x2" in _BETWEEN_LITERALS.sub(b"", content) or b"e2m1x2" in _QUOTES_AND_SPACE.sub(b"", content)
+    return True
+
+
+_QUOTES_AND_SPACE = re.compile(rb"[\"\s\\]+")
+_BETWEEN_LITERALS = re.compile(rb"//[^\n]*|/\*.*?\*/|[\"\s\\]+", re.DOTALL)

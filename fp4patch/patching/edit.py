@@ -307,7 +307,7 @@ def _before_comments(source: Source, index: int) -> int:
         if trails or rule or source.text.count("\n", comment.end, at) > 1:
             break
         at = comment.start
-    line_start = max(source.text.rfind("\n", 0, at) + 1, floor)
+    line_start = source.text.rfind("\n", 0, at) + 1 or len(BOM) * source.text.startswith(BOM)
     return line_start if not source.text[line_start:at].strip() else at
 
 

@@ -6,25 +6,20 @@ variant is another fold, and reverting is the empty one.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
-
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.plan import Plan, plan
+from fp4patch.catalog.plan import Plan
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import ApplyState, Drift, NothingToDo, Outcome, Patch, Problem, Rewritten, State, Variant
-from fp4patch.patching.edit import fold
+from fp4patch.model import ApplyState, NothingToDo, Problem, State, Variant
 from fp4patch.patching.receipt import Receipt, ReceiptFile
 from fp4patch.patching.transaction import Transaction
-from fp4patch.patching.tree import decode, encode
+from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, recovered, sha256
 
 OnWait = Callable[[Path], None]
 
@@ -91,21 +86,6 @@ class Applied:
         return next((state for state in order if state in states), ApplyState.UNCHANGED)
 
 
-@dataclass(frozen=True)
-class FoldedFile:
-    """A file's desired bytes, and what each edit came to."""
-
-    desired: bytes
-    outcomes: tuple[tuple[Patch, Outcome], ...] = ()
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def patches(self) -> tuple[str, ...]:
-        """Those that change the file, with their versions, in order."""
-        changed = (f"{patch.id} {patch.version}" for patch, outcome in self.outcomes if isinstance(outcome, Rewritten))
-        return tuple(dict.fromkeys(changed))
-
-
 def apply(
     trees: Sequence[Path], variant: str | None, *, write: bool, said_version: str | None, on_wait: OnWait
 ) -> Applied:
@@ -120,7 +100,7 @@ def apply(
     with Transaction([tree.root for tree in identified], on_wait) as tx:
         results, receipts = [], {}
         for tree in identified:
-            wanted = plan(chosen or _applied_variant(tx.receipt(tree.root), tree, catalog), tree, catalog)
+            wanted = plan_for(tx, chosen or _applied_variant(tx.receipt(tree.root), tree, catalog), tree, catalog)
             result, receipts[tree.root] = _apply_tree(tx, wanted)
             results.append(result)
         applied = Applied("apply", write, _all_or_nothing(results))
@@ -163,99 +143,13 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
     return reverted
 
 
-def fold_tree(tx: Transaction, wanted: Plan) -> dict[str, FoldedFile]:
-    """Each file of the plan and of the receipt: its desired bytes, and what each edit came to."""
-    receipt = tx.receipt(wanted.tree.root)
-    paths = dict.fromkeys([*wanted.files, *(receipt.files if receipt else ())])
-    return {path: _fold_file(tx, wanted, path) for path in paths}
-
-
-def _fold_file(tx: Transaction, wanted: Plan, path: str) -> FoldedFile:
-    steps = wanted.files.get(path, ())
-    try:
-        pristine = tx.pristine(wanted.tree.root, path)
-        if pristine is None:
-            outcome = missing(wanted, path)
-            outcomes = tuple((step.patch, outcome) for step in steps)
-            return FoldedFile(b"", outcomes, _problems(wanted, path, outcomes[:1]))
-        if not steps:
-            return FoldedFile(pristine)
-        done = fold(decode(pristine, path), steps)
-    except Refused as refused:
-        patch = steps[0].patch.id if steps else ""
-        return FoldedFile(b"", problems=tuple(replace(p, patch=p.patch or patch) for p in refused.problems))
-    outcomes = tuple((step.patch, outcome) for step, outcome in zip(steps, done.outcomes, strict=True))
-    return FoldedFile(encode(done.text), outcomes, _problems(wanted, path, outcomes))
-
-
-def missing(wanted: Plan, path: str) -> Outcome:
-    """What it means that a file is not there: an older release never had it; else somebody took it away."""
-    version, patch = wanted.tree.version, wanted.files[path][0].patch
-    oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
-    if version and oldest and version < oldest:
-        return NothingToDo(State.NOT_NEEDED, f"{wanted.tree.target.name} {version} has no {path}")
-    return Drift(
-        "the file is there",
-        "no such file",
-        help="this is not the whole source tree, or a release that fp4patch does not know",
-    )
-
-
-def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]) -> tuple[Problem, ...]:
-    """The edits that refuse, each with what to do next; a release that the patch was not tried on is named."""
-    version = wanted.tree.version
-    problems = []
-    for patch, outcome in outcomes:
-        if isinstance(outcome, Drift):
-            tried = SpecifierSet(patch.applies)
-            advice = outcome.help or f"somebody changed this place; see `fp4patch show {patch.name}`"
-            if version and not tried.contains(version, prereleases=True):
-                advice = (
-                    f"this is {wanted.tree.target.name} {version}, and the patch was tried on {patch.applies}; {advice}"
-                )
-            problems.append(
-                Problem(
-                    outcome.expected,
-                    outcome.found,
-                    advice,
-                    patch.id,
-                    path,
-                    outcome.line,
-                    outcome.nearest,
-                    State.DRIFTED,
-                )
-            )
-    return tuple(problems)
-
-
-def file_state(tx: Transaction, root: Path, path: str, desired: bytes | None) -> State:
-    """What a file is in: compared with its pristine bytes, with what we wrote, and with what is desired now.
-
-    ``desired`` None: what is desired is not known, and what we wrote counts as applied.
-    """
-    receipt = tx.receipt(root)
-    written = receipt.files[path].written_sha256 if receipt and path in receipt.files else None
-    current, pristine = tx.current(root, path), tx.pristine(root, path)
-    if current == pristine and (desired is None or written is None or current != desired):
-        return State.PRISTINE
-    if current == desired or (desired is None and sha256(current) == written):
-        return State.APPLIED
-    return State.OUTDATED if sha256(current) == written else State.FOREIGN
-
-
-def recovered(tx: Transaction, root: Path) -> tuple[str, ...]:
-    """Says that an interrupted command was finished or rolled back."""
-    return tuple(f"an interrupted command was {found.outcome}" for found in tx.recovered if found.root == root)
-
-
 def _apply_tree(tx: Transaction, wanted: Plan) -> tuple[TreeResult, Receipt | None]:
     tree, receipt = wanted.tree, tx.receipt(wanted.tree.root)
     folds = fold_tree(tx, wanted)
-    problems = tuple(problem for done in folds.values() for problem in done.problems)
-    files, refused = _stage(tx, tree.root, {path: done for path, done in folds.items() if not done.problems})
-    problems += refused
+    files, refused = _stage(tx, tree.root, {path: done for path, done in folds.files.items() if not done.problems})
+    problems = folds.problems + refused
     version = str(tree.version or "")
-    new = None if problems else _receipt(tx, wanted, folds)
+    new = None if problems else _receipt(tx, wanted, folds.files)
     if problems:
         state = ApplyState.REFUSED
     elif not any(file.changed for file in files) and _same(receipt, new):
@@ -282,17 +176,19 @@ def _stage(
     for path, done in folds.items():
         try:
             current = tx.current(root, path)
-            before = b"" if current is None else current
-            if current is not None and current != done.desired:
-                if file_state(tx, root, path, done.desired) is State.FOREIGN:
+            if current != done.desired:
+                if current is not None and file_state(tx, root, path, done.desired) is State.FOREIGN:
                     problems.append(_foreign(path))
+                    continue
+                if current is not None and (problem := tx.writable_problem(root, path)):
+                    problems.append(problem)
                     continue
                 tx.stage(root, path, done.desired)
         except Refused as refused:
             problems += refused.problems
             continue
         state = State.APPLIED if done.patches else _retired_state(done) or State.PRISTINE
-        files.append(FileResult(path, state, done.patches, before, done.desired))
+        files.append(FileResult(path, state, done.patches, current or b"", done.desired))
     return tuple(files), tuple(problems)
 
 
@@ -347,11 +243,10 @@ def _retired_state(done: FoldedFile) -> State | None:
     return next((state for state in (State.UPSTREAMED, State.NOT_NEEDED) if state in states), None)
 
 
-def _nothing_to_do(folds: dict[str, FoldedFile]) -> tuple[str, ...]:
+def _nothing_to_do(folds: FoldedTree) -> tuple[str, ...]:
     notes = (
         f"{patch.id}: {outcome.state}{f' since {outcome.since}' if outcome.since else ''}: {outcome.because}"
-        for done in folds.values()
-        for patch, outcome in done.outcomes
+        for _, patch, outcome in folds.outcomes()
         if isinstance(outcome, NothingToDo)
     )
     return tuple(dict.fromkeys(notes))
@@ -369,8 +264,3 @@ def _applied_variant(receipt: Receipt | None, tree: Identified, catalog: Catalog
         names = ", ".join(v.name for v in catalog.variants.values() if tree.target.name in v.targets)
         raise UsageError(f"no variant is applied to {tree.root} yet", help=f"say which: --variant {names}")
     return catalog.variant(receipt.variant)
-
-
-def sha256(data: bytes | None) -> str:
-    """In hexadecimal; of no bytes for None."""
-    return hashlib.sha256(data or b"").hexdigest()

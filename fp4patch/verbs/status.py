@@ -8,11 +8,12 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.plan import plan, plan_patches
+from fp4patch.catalog.plan import plan_patches
 from fp4patch.errors import Refused
 from fp4patch.model import Drift, NothingToDo, Patch, Rewritten, State
 from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.apply import FoldedFile, OnWait, file_state, fold_tree, recovered
+from fp4patch.verbs.apply import OnWait
+from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, reader, recovered
 
 WORST_FIRST = (
     State.FOREIGN,
@@ -74,10 +75,10 @@ def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
     receipt = tx.receipt(tree.root)
     known = catalog.variants.get(receipt.variant) if receipt else None
     if known:
-        wanted = plan(known, tree, catalog)
+        wanted = plan_for(tx, known, tree, catalog)
     else:
         patches = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
-        wanted = plan_patches("", patches, {}, tree)
+        wanted = plan_patches("", patches, _any_options(catalog), tree, reader(tx, tree.root))
     folds = fold_tree(tx, wanted)
     on_record = receipt.files if receipt else {}
     files = {
@@ -86,7 +87,7 @@ def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
             _file_state(tx, tree.root, path, done if known else None),
             done.patches if known else on_record[path].patches,
         )
-        for path, done in folds.items()
+        for path, done in folds.files.items()
         if known or path in on_record
     }
     states = (_patch_status(patch, folds, files) for patch in wanted.patches)
@@ -101,6 +102,15 @@ def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
     )
 
 
+def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
+    """Options to try every patch with: those of the first variant that sets any. Anchors do not depend on them."""
+    options: dict[str, dict[str, str]] = {}
+    for variant in catalog.variants.values():
+        for chosen in variant.targets.values():
+            options = dict(chosen.options) | options
+    return options
+
+
 def _file_state(tx: Transaction, root: Path, path: str, done: FoldedFile | None) -> State:
     """A file that cannot even be read as text is somebody else's; one whose edits refuse has drifted."""
     try:
@@ -111,13 +121,13 @@ def _file_state(tx: Transaction, root: Path, path: str, done: FoldedFile | None)
         return State.FOREIGN
 
 
-def _patch_status(patch: Patch, folds: dict[str, FoldedFile], files: dict[str, FileStatus]) -> PatchStatus:
+def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus]) -> PatchStatus:
     """From what its edits came to: refused, in the state of the files that it changes, or retired."""
-    outcomes = [(path, outcome) for path, done in folds.items() for by, outcome in done.outcomes if by.id == patch.id]
+    outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by.id == patch.id]
     for path, outcome in outcomes:
         if isinstance(outcome, Drift):
-            place = f"{path}:{outcome.line}" if outcome.line else path
-            return PatchStatus(patch.id, State.DRIFTED, f"{place}: expected {outcome.expected}, found {outcome.found}")
+            place = (f"{path}:{outcome.line}" if outcome.line else path) + ": " * bool(path)
+            return PatchStatus(patch.id, State.DRIFTED, f"{place}expected {outcome.expected}, found {outcome.found}")
     changed = [
         files[path].state if path in files else State.PRISTINE for path, o in outcomes if isinstance(o, Rewritten)
     ]

@@ -15,7 +15,6 @@ from pathlib import Path
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.plan import plan
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model import Arch, Patch, Rewritten, State, Variant, VerifyReport
 from fp4patch.patching.transaction import Transaction
@@ -24,7 +23,8 @@ from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Progress
 from fp4patch.proof.verify import verify as compile_and_judge
 from fp4patch.sources.index import cache_dir
-from fp4patch.verbs.apply import FoldedFile, OnWait, file_state, fold_tree
+from fp4patch.verbs.apply import OnWait
+from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
 
 OnProgress = Callable[[Progress], None]
 
@@ -102,20 +102,19 @@ def _verify_tree(
 
 
 def _views(tree: Identified, variant: Variant, catalog: Catalog, on_wait: OnWait) -> tuple[SourceView, tuple[str, ...]]:
-    """The tree with its pristine bytes, and the patches that changed it; Refused if it is not in the variant's state."""
+    """The tree with its pristine bytes, and the patches that changed it. Refused if not in the variant's state."""
     with Transaction([tree.root], on_wait) as tx:
-        folds = fold_tree(tx, plan(variant, tree, catalog))
-        problems = tuple(problem for done in folds.values() for problem in done.problems)
-        if problems:
-            raise Refused(f"{variant.name} does not fit {tree.root}", problems=problems)
-        wrong = {path: state for path, done in folds.items() if (state := _off(tx, tree.root, path, done))}
+        folds = fold_tree(tx, plan_for(tx, variant, tree, catalog))
+        if folds.problems:
+            raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
+        wrong = {path: state for path, done in folds.files.items() if (state := _off(tx, tree.root, path, done))}
         if wrong:
             path, state = next(iter(wrong.items()))
             raise Refused(
                 f"{tree.root} is not in the state of {variant.name}: {path} is {state}",
                 help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
             )
-        overlay = {path: tx.pristine(tree.root, path) for path in folds}
+        overlay = {path: tx.pristine(tree.root, path) for path in folds.files}
     changed = (_applied(patch, folds) for patch in catalog.patches_of(variant, tree.target.name))
     return SourceView(tree.root, overlay), tuple(name for name in changed if name)
 
@@ -125,8 +124,8 @@ def _off(tx: Transaction, root: Path, path: str, done: FoldedFile) -> State | No
     return None if tx.current(root, path) == done.desired else file_state(tx, root, path, done.desired)
 
 
-def _applied(patch: Patch, folds: dict[str, FoldedFile]) -> str:
-    changed = any(by.id == patch.id and isinstance(o, Rewritten) for done in folds.values() for by, o in done.outcomes)
+def _applied(patch: Patch, folds: FoldedTree) -> str:
+    changed = any(by.id == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
     return f"{patch.id} {patch.version}" if changed else ""
 
 

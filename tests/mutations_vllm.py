@@ -1,0 +1,510 @@
+"""Seeded mutations of sources with E2M1 assembly, and an independent judgement of what ``wrap-asm`` makes of them.
+
+A source becomes text and statement models; mutations change both; the models say what must come out, by a direct
+interpreter of their PTX. The result is read back with regular expressions. Nothing here uses the code under test.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from concrete_ptx import Program, e2m1, run
+
+GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
+OPTIONS = {"encoder": "threshold", "guard": GUARD}
+ENCODER = """\
+// A stand-in for an encoder: where it goes is what counts here.
+#ifndef FP4PATCH_THRESHOLD_CUH
+#define FP4PATCH_THRESHOLD_CUH
+namespace fp4patch_threshold {
+}  // namespace fp4patch_threshold
+#endif
+"""
+
+_STATEMENT = re.compile(
+    r'asm(?P<volatile> volatile)?\((?P<template>(?:\s*"(?:[^"\\]|\\.)*")+)\s*:(?P<outputs>[^:;]*):(?P<inputs>[^:;]*)\);'
+)
+_OPERAND = re.compile(r'"([^"]+)"\(([^()]*)\)')
+_VALUES = (0.1, 0.5, -0.8, 1.0, 1.6, -2.0, 2.9, 4.1, 9.0, -0.4, -1.1, -6.0, -2.8, -4.0)
+
+
+@dataclass
+class Asm:
+    """A model of one encode statement."""
+
+    template: str
+    outputs: list[tuple[str, str]]
+    """Constraint and expression."""
+    inputs: list[tuple[str, str]]
+    indent: str = "  "
+    keyword: str = "asm volatile"
+    names: dict[int, str] = field(default_factory=dict)
+    joints: Callable[[], str] = lambda: "\n"
+    """What stands between literals and between operands."""
+    raw: bool = False
+    pieces: int = 0
+    """How many literals the template is split into; 0: one a line."""
+    lead: str = ""
+    trail: str = ""
+    text: str = ""
+    """As rendered last."""
+
+    def render(self, rng: random.Random) -> str:
+        """The statement as C++."""
+        operands = [*self.outputs, *self.inputs]
+        listed = [
+            (f"[{self.names[n]}] " if n in self.names else "") + f'"{constraint}"({expression})'
+            for n, (constraint, expression) in enumerate(operands)
+        ]
+        outputs, inputs = listed[: len(self.outputs)], listed[len(self.outputs) :]
+        comma = "," + self.joints()
+        self.text = (
+            f"{self.keyword}({self.literals(rng)}{self.joints()}: {comma.join(outputs)}{self.joints()}: "
+            f"{comma.join(inputs)});"
+        )
+        return f"{self.lead}{self.text}{self.trail}"
+
+    def literals(self, rng: random.Random) -> str:
+        if self.raw:
+            return f'R"ptx({self.template})ptx"'
+        if self.pieces:
+            cuts = sorted(rng.sample(range(1, len(self.template)), min(self.pieces, len(self.template) - 1)))
+            parts = [self.template[a:b] for a, b in zip([0, *cuts], [*cuts, len(self.template)], strict=True)]
+        else:
+            parts = self.template.splitlines(keepends=True)
+        escape = str.maketrans({"\n": "\\n", "\t": "\\t", '"': '\\"', "\\": "\\\\"})
+        return self.joints().join(f'"{part.translate(escape)}"' for part in parts)
+
+    def expected(self, values: dict[str, float]) -> dict[str, int]:
+        """What each output holds if the expressions have these values."""
+        numbers = {name: n for n, name in self.names.items()}
+        numbered = re.sub(r"%\[(\w+)\]", lambda m: f"%{numbers[m[1]]}", self.template)
+        done = run(numbered, "".join(c[-1] for c, _ in self.outputs), [values[squeeze(e)] for _, e in self.inputs])
+        return {squeeze(expression): value for (_, expression), value in zip(self.outputs, done, strict=True)}
+
+    def renumber(self, order: Sequence[int]) -> None:
+        """Operands in another order: number ``order[n]`` becomes ``n``. Outputs stay before inputs."""
+        operands = [*self.outputs, *self.inputs]
+        new = [operands[n] for n in order]
+        self.outputs, self.inputs = new[: len(self.outputs)], new[len(self.outputs) :]
+        place = {old: n for n, old in enumerate(order)}
+        self.template = re.sub(r"%(\d+)", lambda m: f"%{place[int(m[1])]}", self.template)
+        self.names = {place[n]: name for n, name in self.names.items()}
+
+
+@dataclass
+class Document:
+    """A source: text and statement models in turn."""
+
+    parts: list[str | Asm]
+    refused: str = ""
+    """Why it must be refused; empty if it must not."""
+    crlf: bool = False
+
+    @classmethod
+    def read(cls, text: str) -> Document:
+        parts: list[str | Asm] = []
+        done = 0
+        for found in _STATEMENT.finditer(text):
+            if "e2m1x2.f32" not in found["template"]:
+                continue
+            template = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', found["template"])).replace("\\n", "\n")
+            outputs, inputs = (_OPERAND.findall(found[part]) for part in ("outputs", "inputs"))
+            indent = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+            keyword = f"asm{found['volatile'] or ''}"
+            parts += [text[done : found.start()], Asm(template, outputs, inputs, indent, keyword)]
+            done = found.end()
+        return cls([*parts, text[done:]])
+
+    @property
+    def statements(self) -> list[Asm]:
+        return [part for part in self.parts if isinstance(part, Asm)]
+
+    def render(self, rng: random.Random) -> str:
+        text = "".join(part if isinstance(part, str) else part.render(rng) for part in self.parts)
+        if self.crlf:
+            for statement in self.statements:
+                statement.text = statement.text.replace("\n", "\r\n")
+        return text.replace("\n", "\r\n") if self.crlf else text
+
+    def texts(self, change: Callable[[str], str]) -> None:
+        self.parts = [change(part) if isinstance(part, str) else part for part in self.parts]
+
+    def at_a_blank_line(self, rng: random.Random, new: Sequence[str | Asm]) -> None:
+        """Put parts on lines of their own, where the source has a blank line; none: at its end."""
+        texts = [(n, part) for n, part in enumerate(self.parts) if isinstance(part, str)]
+        places = [(n, found.start()) for n, part in texts for found in re.finditer(r"\n(?=\n)", part)]
+        if not places:
+            self.parts += new
+            return
+        n, at = rng.choice(places)
+        part = self.parts[n]
+        assert isinstance(part, str)
+        self.parts[n : n + 1] = [part[: at + 1], *new, part[at + 1 :]]
+
+
+def squeeze(expression: str) -> str:
+    """Without white space and comments."""
+    return re.sub(r"\s+", "", re.sub(r"//[^\n]*|/\*.*?\*/", "", expression, flags=re.DOTALL))
+
+
+# --- mutations that change nothing that matters, or that the models follow -------------------------------------------
+
+
+def rename_functions(doc: Document, rng: random.Random) -> None:
+    text = "".join(part for part in doc.parts if isinstance(part, str))
+    for name in sorted(set(re.findall(r"\b(\w*e2m1\w*|pack\w*)\s*\(", text))):
+        new = rng.choice(["convert", "asm_encode", "to_fp4_", "__quantize"]) + str(rng.randrange(100))
+        doc.texts(partial(re.sub, rf"\b{name}\b", new))
+
+
+def add_const(doc: Document, rng: random.Random) -> None:
+    doc.texts(lambda text: re.sub(r"\b(float2?) \(&", r"const \1 (&", text))
+
+
+def rename_variables(doc: Document, rng: random.Random) -> None:
+    names = ("array", "val", "out", "q", "packed")
+    new = {name: f"{name}_{rng.choice(['hi', 'v', 'asm', 'e2m1'])}{rng.randrange(9)}" for name in names}
+
+    def change(text: str) -> str:
+        return re.sub(rf"\b({'|'.join(names)})\b", lambda m: new[m[1]], text)
+
+    doc.texts(change)
+    for statement in doc.statements:
+        statement.outputs = [(c, change(e)) for c, e in statement.outputs]
+        statement.inputs = [(c, change(e)) for c, e in statement.inputs]
+
+
+def comment(doc: Document, rng: random.Random) -> None:
+    words = rng.choice(
+        [
+            "// cvt.rn.satfinite.e2m1x2.f32 d, a, b puts a in the high nibble",
+            '/* asm volatile("cvt.rn.satfinite.e2m1x2.f32 b, %1, %2;" : "=r"(x) : "f"(y)); */',
+            "// fp4patch_threshold::e2m1_x8, FP4PATCH_THRESHOLD_CUH: done already",
+            "/* #if __CUDA_ARCH__ == 1210\n#else\n#endif */",
+            '// an open " quote, an open { and an open (',
+            "/* asm( */ // __CUDA_ARCH__ == 1210 \\\n   and so on",
+        ]
+    )
+    doc.at_a_blank_line(rng, [f"{words}\n"])
+
+
+def text_about_assembly(doc: Document, rng: random.Random) -> None:
+    said = rng.choice(['"asm volatile(\\"cvt\\") #if"', '"} // not a comment { float4_e2m1f"', 'R"(asm("x");)"'])
+    doc.at_a_blank_line(rng, [f"static const char* const note{rng.randrange(10**6)} = {said};\n"])
+
+
+def crlf(doc: Document, rng: random.Random) -> None:
+    doc.crlf = True
+
+
+def reindent(doc: Document, rng: random.Random) -> None:
+    unit = rng.choice(["\t", "    ", "", " "])
+    doc.texts(lambda text: re.sub(r"(?m)^(?:  )+", lambda m: unit * (len(m[0]) // 2), text))
+
+
+def other_assembly(doc: Document, rng: random.Random) -> None:
+    body = rng.choice(
+        [
+            'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(b) : "f"(a));',
+            'asm volatile("{.reg .b8 x, y;\\n cvt.rn.f16x2" ".e2m1x2 %0, x;}" : "=r"(b) : "h"(a));',
+            'asm volatile("bar.sync 0;" ::: "memory");',
+            'asm("" : : "n"(sizeof(float) == 4 ? 1 : 0));',
+        ]
+    )
+    doc.at_a_blank_line(rng, [f"__device__ void other{rng.randrange(10**6)}(float a, float& b) {{ {body} }}\n"])
+
+
+def another_statement(doc: Document, rng: random.Random) -> None:
+    program = Program(rng)
+    outputs = [(f"={letter}", f"o[{n}].{letter}") for n, letter in enumerate(program.outputs)]
+    inputs = [("f", rng.choice(["v[{}]", "v[{}].x", "*v{}", "at(v, {})"]).format(n)) for n in range(program.count)]
+    head = f"__device__ void another{rng.randrange(10**6)}(float* v, Out* o) {{\n"
+    doc.at_a_blank_line(rng, [head + "  ", Asm(program.template, outputs, inputs), "\n}\n"])
+
+
+def remove_statement(doc: Document, rng: random.Random) -> None:
+    if len(doc.statements) > 1:
+        gone = rng.choice(doc.statements)
+        doc.parts = [";" if part is gone else part for part in doc.parts]
+
+
+def without_braces(doc: Document, rng: random.Random) -> None:
+    statement = rng.choice(doc.statements)
+    condition = rng.choice(["if (threadIdx.x < n)", "for (int k = 0; k < n; ++k)", "else", "do", "case 3:"])
+    condition = f"if (n) {{}} {condition}" if condition == "else" else condition
+    statement.lead = condition + rng.choice([" ", "\n" + statement.indent])
+    if condition == "do":
+        statement.trail = " while (false);"
+
+
+def code_beside(doc: Document, rng: random.Random) -> None:
+    statement = rng.choice(doc.statements)
+    statement.lead = rng.choice(["int k = 0; ", "{ ", "/* here */ ", "k += 1; /* ; */"])
+    closing = " }" if statement.lead == "{ " else ""
+    statement.trail = closing + rng.choice(["  // asm", " /* #else */", " k = 1;", " /* over\n two lines */", "   "])
+
+
+def spell(doc: Document, rng: random.Random) -> None:
+    ways = ["asm", "asm volatile", "asm  volatile\n ", "__asm__ __volatile__", "__asm__", "asm /* ; */ volatile"]
+    for statement in doc.statements:
+        statement.keyword = rng.choice(ways)
+
+
+def split_literals(doc: Document, rng: random.Random) -> None:
+    for statement in doc.statements:
+        statement.pieces, statement.raw = rng.choice([1, 2, 7, 40]), False
+
+
+def one_literal(doc: Document, rng: random.Random) -> None:
+    for statement in doc.statements:
+        if "//" not in statement.template:
+            statement.template = statement.template.replace("\n", " ")
+        statement.raw = rng.random() < 0.5
+
+
+def lay_out(doc: Document, rng: random.Random) -> None:
+    between = rng.choice([[" "], ["\n\n\t"], [" ", "\n      ", ' /* "f"(x), ) */ ', " // : ) ;\n"], ["  \\\n  ", " "]])
+    for statement in doc.statements:
+        statement.joints = lambda: rng.choice(between)
+
+
+def rename_registers(doc: Document, rng: random.Random) -> None:
+    register = re.compile(r"(?<![\w.$%])(?:byte\d|b\d|lo|hi)\b")
+    fresh = [f"{stem}{n}" for stem in ("r", "e2m1_", "$x", "q") for n in range(30)]
+    for statement in doc.statements:
+        names = sorted(set(register.findall(statement.template)))
+        new = dict(zip(names, rng.sample(fresh, len(names)), strict=True))
+        statement.template = register.sub(partial(_lookup, new), statement.template)
+
+
+def _lookup(names: dict[str, str], found: re.Match[str]) -> str:
+    return names[found[0]]
+
+
+def reorder_operands(doc: Document, rng: random.Random) -> None:
+    for statement in doc.statements:
+        outputs, inputs = len(statement.outputs), len(statement.inputs)
+        later = range(outputs, outputs + inputs)
+        statement.renumber([*rng.sample(range(outputs), outputs), *rng.sample(later, inputs)])
+
+
+def symbolic_names(doc: Document, rng: random.Random) -> None:
+    for statement in doc.statements:
+        for n in range(len(statement.outputs) + len(statement.inputs)):
+            if rng.random() < 0.5 and n not in statement.names:
+                statement.names[n] = f"name{n}_{rng.randrange(99)}"
+                statement.template = re.sub(rf"%{n}\b", f"%[{statement.names[n]}]", statement.template)
+
+
+def pack_otherwise(doc: Document, rng: random.Random) -> None:
+    """Another order in the PTX itself: the models' meaning changes with it."""
+    for statement in doc.statements:
+        if rng.random() < 0.5:
+            statement.template = re.sub(r"(f32\s+\S+,\s*)(%\S+?),\s*(%\S+?);", r"\1\3, \2;", statement.template)
+        shuffle = lambda m: "{" + ", ".join(rng.sample(m[1].split(","), len(m[1].split(",")))) + "}"  # noqa: E731
+        statement.template = re.sub(r"\{([^{};]*,[^{};]*)\}", shuffle, statement.template)
+
+
+def reorder_conversions(doc: Document, rng: random.Random) -> None:
+    for statement in doc.statements:
+        if "reg .b8 byte0" in statement.template or "reg .b8 b0" in statement.template:
+            lines = statement.template.split("\n")
+            at = [n for n, line in enumerate(lines) if line.startswith("cvt.rn")]
+            for n, line in zip(at, rng.sample([lines[n] for n in at], len(at)), strict=True):
+                lines[n] = line
+            statement.template = "\n".join(lines)
+
+
+def declare_together(doc: Document, rng: random.Random) -> None:
+    for statement in doc.statements:
+        while re.search(r"(\.reg \.b8 [^;]+);\s*\.reg \.b8 ", statement.template):
+            statement.template = re.sub(r"(\.reg \.b8 [^;]+);\s*\.reg \.b8 ", r"\1, ", statement.template, count=1)
+
+
+def space_ptx(doc: Document, rng: random.Random) -> None:
+    for statement in doc.statements:
+        comment = rng.choice(["", "// e2m1x4, }\n", "/* ; */"]) + rng.choice(["\n", "\n\t", "\n\n"])
+        statement.template = re.sub(r";(?!\s*\*/)\s*", f" ;{comment}", statement.template)
+
+
+def side_effects(doc: Document, rng: random.Random) -> None:
+    statement = rng.choice(doc.statements)
+    calls = ["next({})", "v[i++ + {}]", "({}, w)", "f<1, 2>({})", "[&] {{ return {}; }}()"]
+    change = rng.choice([*calls, "/* : */ v[{}] // ,\n", "a, b[{}]"])
+    statement.inputs = [(c, change.format(n)) for n, (c, _) in enumerate(statement.inputs)]
+
+
+BENIGN: dict[str, Callable[[Document, random.Random], None]] = {
+    mutation.__name__: mutation
+    for mutation in (
+        rename_functions, add_const, rename_variables, comment, text_about_assembly, crlf, reindent, other_assembly,
+        another_statement, remove_statement, without_braces, code_beside, spell, split_literals, one_literal, lay_out,
+        rename_registers, reorder_operands, symbolic_names, pack_otherwise, reorder_conversions, declare_together,
+        space_ptx, side_effects,
+    )
+}  # fmt: skip
+
+
+# --- mutations after which it must refuse ----------------------------------------------------------------------------
+
+
+def _in_template(old: str, new: str) -> Callable[[Document, random.Random], None]:
+    def change(doc: Document, rng: random.Random) -> None:
+        statement = rng.choice(doc.statements)
+        assert re.search(old, statement.template)
+        statement.template = re.sub(old, new, statement.template, count=1)
+
+    return change
+
+
+def _added(text: str) -> Callable[[Document, random.Random], None]:
+    return lambda doc, rng: doc.at_a_blank_line(rng, [text])
+
+
+def _around(lead: str, trail: str) -> Callable[[Document, random.Random], None]:
+    def change(doc: Document, rng: random.Random) -> None:
+        statement = rng.choice(doc.statements)
+        statement.lead, statement.trail = lead, trail
+
+    return change
+
+
+def _integer_input(doc: Document, rng: random.Random) -> None:
+    statement = rng.choice(doc.statements)
+    n = rng.randrange(len(statement.inputs))
+    statement.inputs[n] = ("r", f"__float_as_uint({statement.inputs[n][1]})")
+
+
+def _directive_inside(doc: Document, rng: random.Random) -> None:
+    rng.choice(doc.statements).joints = lambda: "\n#pragma nothing\n"
+
+
+ENCODING = r"cvt\.rn\.satfinite\.e2m1x2\.f32"
+REFUSED: dict[str, Callable[[Document, random.Random], None]] = {
+    "an instruction that it does not know": _in_template(ENCODING, r"mul.f32 %1, %1, %1; \g<0>"),
+    "a predicate": _in_template(ENCODING, r"@p \g<0>"),
+    "relu": _in_template(ENCODING, "cvt.rn.satfinite.relu.e2m1x2.f32"),
+    "halves": _in_template(ENCODING, "cvt.rn.satfinite.e2m1x2.f16x2"),
+    "a register that is not declared": _in_template(r"f32\s+[^,%]+,", "f32 nowhere,"),
+    "an operand that is not there": _in_template(r"(?s)(.*)%\d+", r"\1%99"),
+    "a conversion that is dropped": _in_template(ENCODING + r"[^;]*;", ""),
+    "an integer for a float": _integer_input,
+    "a directive among the operands": _directive_inside,
+    "a macro's arguments": _around("LAUNCH([&] { ", " });"),
+    "an expression": _around("int x = ", ""),
+    "an attribute in front": _around("[[maybe]] ", ""),
+    "somebody's guard": _around("int k;\n#if __CUDA_ARCH__ == 1210\n", "\n#else\n#endif\n"),
+    "our own names": _added("namespace fp4patch_threshold {}\n"),
+    "our include guard": _added("#ifndef FP4PATCH_THRESHOLD_CUH\n#endif\n"),
+    "the instruction in a macro": _added('#define E2M1 "cvt.rn.satfinite.e2m1" "x2.f32 b, %1, %2;"\n'),
+    "a statement in a macro": _added(
+        '#define E(x, y) \\\n asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %1;" \\\n'
+        '  "cvt.u32.u8 %0, b;}" : "=r"(x) : "f"(y))\n'
+    ),
+    "the instruction in a string": _added('const char* ptx() { return "cvt.rn.satfinite.e2m1x2.f32 b, a, a;"; }\n'),
+    "a macro in a template": _added(
+        'void g(float v, int& o) {\n  asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 " D ", %1, %1;}" '
+        ': "=r"(o) : "f"(v));\n}\n'
+    ),
+    "a raw string without an end": _added('const char* never = R"never(\n'),
+    "an #if without an #endif": _added("#if 1\n"),
+}
+
+
+def mutate(text: str, rng: random.Random) -> tuple[Document, str, list[str]]:
+    """A mutated document, its text, and what was done to it. One in five must be refused."""
+    doc = Document.read(text)
+    done = []
+    if rng.random() < 0.2:
+        doc.refused = rng.choice(list(REFUSED))
+        REFUSED[doc.refused](doc, rng)
+        done.append(doc.refused)
+        benign = ["rename_functions", "add_const", "crlf", "reindent", "spell", "comment", "other_assembly"]
+    else:
+        benign = list(BENIGN)
+    for name in rng.sample(benign, rng.randint(0 if doc.refused else 1, min(6, len(benign)))):
+        BENIGN[name](doc, rng)
+        done.append(name)
+    return doc, doc.render(rng), done
+
+
+# --- judgement -------------------------------------------------------------------------------------------------------
+
+
+def judge(doc: Document, before: str, after: str, rng: random.Random) -> None:
+    """Assert that ``after`` keeps every statement under the guard and has twins that compute the same."""
+    newline = "\r\n" if doc.crlf else "\n"
+    helper = ENCODER.strip("\n").replace("\n", newline)
+    assert after.count(helper) == 1
+    without = after.replace(helper, "")
+    opening = rf"[ \t]*#if !\({re.escape(GUARD)}\)\r?\n"
+    wrapped = re.compile(opening + r"(.*?)\r?\n[ \t]*#else\r?\n(.*?)\r?\n[ \t]*#endif", re.DOTALL)
+    found = wrapped.findall(without)
+    assert len(found) == len(doc.statements)
+    assert squeeze_space(wrapped.sub(lambda m: m[1], without)) == squeeze_space(before)
+    assert after.index(helper) < after.index(f"#if !({GUARD})")
+    no_code = r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\""
+    assert "{" not in re.sub(no_code, "", after[: after.index(helper)], flags=re.DOTALL), "the encoder is at file scope"
+    if doc.crlf:
+        assert after.count("\n") == after.count("\r\n")
+    for statement, (hardware, software) in zip(doc.statements, found, strict=True):
+        assert statement.text in hardware
+        expressions = [squeeze(expression) for _, expression in statement.inputs]
+        for _ in range(2):
+            values = {expression: rng.choice(_VALUES) for expression in expressions}
+            seen: Counter[str] = Counter()
+            assert twin(software, values, seen) == statement.expected(values)
+            assert seen == Counter(expressions), "every expression is evaluated once"
+
+
+def squeeze_space(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def twin(software: str, values: dict[str, float], seen: Counter[str]) -> dict[str, int]:
+    """What the generated C++ computes: calls, temporaries and assignments, nothing else."""
+    body = squeeze(software.strip())
+    body = body[1:-1] if body.startswith("{") else body
+    known = {"0.0f": 0}
+    assigned: dict[str, int] = {}
+
+    def code(argument: str) -> int:
+        if argument in known:
+            return known[argument]
+        plain = argument[1:-1] if argument not in values else argument
+        seen[plain] += 1
+        return e2m1(values[plain])
+
+    for statement in cut(body, ";"):
+        if not statement or statement.startswith("static_cast<void>(fp4patch_in"):
+            continue
+        target, expression = statement.split("=", 1)
+        if target.startswith("constfloatfp4patch_in"):
+            known[target.removeprefix("constfloat")] = code(expression)
+            continue
+        if call := re.fullmatch(r"::fp4patch_threshold::e2m1(?:_x(\d+))?\((.*)\)", expression):
+            arguments = cut(call[2], ",")
+            assert len(arguments) == int(call[1] or 1)
+            value = sum(code(argument) << 4 * n for n, argument in enumerate(arguments))
+        else:
+            value = assigned[f"constauto{expression}"] if expression != "0" else 0
+        assigned[target] = value
+    return {target.strip("()"): value for target, value in assigned.items() if not target.startswith("constauto")}
+
+
+def cut(text: str, separator: str) -> list[str]:
+    """At separators outside brackets; a ``<`` before digits is one too."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if character == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts
