@@ -178,14 +178,15 @@ class WrapAsm(Manifest):
 class ReplaceTokens(Manifest):
     """Put other C++ tokens in the place of some, in each file below ``search`` that has the tokens ``about``.
 
-    A file without ``about`` is not one that this edit speaks of: not needed, because of ``otherwise``. A file with it
-    must have ``find`` exactly ``count`` times, or a sign that retires the edit; all else is drift.
+    A file without ``about`` is not one that this edit speaks of; a tree without such a file needs nothing, because of
+    ``otherwise``, or drifted, if that is empty. A file with ``about`` must have ``find`` exactly ``count`` times, or
+    else a sign that retires the edit; all else is drift.
     """
 
     op: Literal["replace-tokens"] = "replace-tokens"
     search: tuple[str, ...]
     about: str
-    otherwise: str
+    otherwise: str = ""
     within: str = ""
     """The tokens that a declaration begins with: sites and signs count only in its braces. Empty: the whole file."""
     find: str
@@ -205,7 +206,7 @@ class ReplaceExpression(Manifest):
     op: Literal["replace-expression"] = "replace-expression"
     search: tuple[str, ...]
     about: str
-    otherwise: str
+    otherwise: str = ""
     within: str = ""
     find: str
     replace: str
@@ -219,7 +220,7 @@ class AddElement(Manifest):
 
     The lists are what ``commands`` are given behind the name of the variable that they set: ``set(NAME "9.0a;12.0f")``,
     ``list(APPEND NAME "12.0f")``, ``f(NAME "9.0a;12.0f" …)``. Each glob of ``must`` names variables of which at least
-    one has such a list, else the file drifted. No list: not needed, because of ``otherwise``. All lists have
+    one has such a list, else the file drifted. No list at all: not needed, because of ``otherwise``. All lists have
     ``element``: upstreamed.
     """
 
@@ -234,7 +235,7 @@ class AddElement(Manifest):
     must: tuple[str, ...] = ()
     since: str = ""
     """The release in which upstream's lists had the element."""
-    otherwise: str
+    otherwise: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,7 +249,7 @@ class ReplaceCommand(Manifest):
     search: tuple[str, ...]
     about: str
     """A command's name and first argument, ``set(ARCHS``, or the name alone."""
-    otherwise: str
+    otherwise: str = ""
     find: str
     replace: str
     count: int = 1
@@ -266,22 +267,13 @@ class InsertCommands(Manifest):
     op: Literal["insert-commands"] = "insert-commands"
     search: tuple[str, ...]
     function: str
-    otherwise: str
+    otherwise: str = ""
     after: str
     template: str
     retired: tuple[Retired, ...] = ()
 
 
-Edit = (
-    DropOperand
-    | Insert
-    | WrapAsm
-    | ReplaceTokens
-    | ReplaceExpression
-    | AddElement
-    | ReplaceCommand
-    | InsertCommands
-)
+Edit = DropOperand | Insert | WrapAsm | ReplaceTokens | ReplaceExpression | AddElement | ReplaceCommand | InsertCommands
 
 
 @dataclass(frozen=True)
@@ -327,8 +319,19 @@ class ProbeKind(StrEnum):
 
     SASS = "sass"
     """Device code, disassembled and judged by the variant's rules."""
+    UNIT = "unit"
+    """Device code as SASS, but of all kernels of a whole source file of the tree: rules judge them together."""
     HOST = "host"
     """A whole object file, host pass included: it only has to compile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs(Manifest):
+    """What a tree must have for a probe to have something to show: C++ tokens in one of the files below ``search``."""
+
+    search: tuple[str, ...]
+    """Globs relative to the tree; ``**`` is allowed."""
+    tokens: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,7 +339,8 @@ class Probe(Manifest):
     """A small translation unit that makes the compiler show the code in question.
 
     ``source`` is a path below the patch's directory; ``defines`` become ``-D`` flags. A SASS probe has exactly one
-    kernel, named ``probe``.
+    kernel, named ``probe``. A tree that has not what ``needs`` says has no use for the probe: that is said, and the
+    probe does not run.
     """
 
     name: str
@@ -344,6 +348,11 @@ class Probe(Manifest):
     source: str
     kind: ProbeKind = ProbeKind.SASS
     defines: dict[str, str | int] = field(default_factory=dict)
+    include: tuple[str, ...] = ()
+    """Include folders beside the source, searched after the tree's: stand-ins for headers that the tree relies on."""
+    uses: tuple[Literal["torch"], ...] = ()
+    """Headers of others that it takes in earnest. Where they are not at hand the probe does not run, and that is said."""
+    needs: Needs | None = None
     patch: str = ""
     """Set by the loader: ``cutlass/e2m1-guard``."""
 
@@ -458,6 +467,8 @@ class VariantTarget(Manifest):
 
     patches: tuple[str, ...]
     options: dict[str, dict[str, str]] = field(default_factory=dict)
+    watches: tuple[str, ...] = ()
+    """Patches that it leaves out and whose probes run all the same: what they would change has rules here, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -627,6 +638,16 @@ class ToolchainInfo:
 
 
 @dataclass(frozen=True)
+class SetAside:
+    """A probe that did not run because it has nothing to show here: neither a pass nor a failure."""
+
+    probe: str
+    title: str
+    because: str
+    """``csrc/**/nvfp4_utils.cuh of this release has no fp32_vec16_to_e2m1``."""
+
+
+@dataclass(frozen=True)
 class VerifyReport:
     """All that verify found; the JSON document and the HTML page are made of this."""
 
@@ -645,6 +666,7 @@ class VerifyReport:
     fp4patch: str
     finished: str
     """UTC, ISO 8601."""
+    set_aside: tuple[SetAside, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

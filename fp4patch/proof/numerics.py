@@ -1,0 +1,316 @@
+"""Run all 2^32 float32 inputs through an encoder, on the host or on a GPU, and compare with the specification.
+
+The specification is computed here, with exact fractions, from the magnitudes of E2M1 and the rule for ties alone. In
+the order of their bits, inputs of one code stand together, so it is a short list of intervals; the C++ beside this
+module (``sweep/``) compares with that list and knows nothing of rounding.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fp4patch.errors import ProofError
+from fp4patch.model import Arch, InputClass, Mismatch, NumericsReport, NumericsRow, Promise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fp4patch.proof.toolchain import Toolchain
+
+MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
+"""What the codes 0 to 7 stand for (OCP Microscaling Formats 1.0, 5.3.3)."""
+
+NAN_CODE = 7
+"""``cvt.rn.satfinite`` makes +6 of every NaN; so does ``__nv_cvt_float_to_fp4`` of ``cuda_fp4.hpp``."""
+
+NVIDIA_REFERENCE = """\
+#include <cuda_fp4.h>
+namespace nvidia {
+inline unsigned int e2m1(float x) { return __nv_cvt_float_to_fp4(x, __NV_E2M1, cudaRoundNearest); }
+}
+"""
+"""The conversion that NVIDIA ships for hosts and GPUs without the instruction: the second witness."""
+
+_INFINITY, _SIGN, _ALL = 0x7F80_0000, 0x8000_0000, 0xFFFF_FFFF
+_CLASSES = tuple(InputClass)
+
+
+# --- the specification -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Neighbouring float32 bit patterns, both ends included, that have one code."""
+
+    first: int
+    last: int
+    code: int
+    cls: InputClass
+
+
+def magnitude(bits: int) -> Fraction:
+    """The exact value of a finite float32, sign ignored, from its bits."""
+    exponent, fraction = bits >> 23 & 0xFF, bits & 0x7F_FFFF
+    if exponent == 0:
+        return Fraction(fraction, 1 << 149)
+    return Fraction((1 << 23 | fraction) << exponent, 1 << 150)
+
+
+def specification() -> tuple[Interval, ...]:
+    """Float32 to E2M1 as intervals of bit patterns, ascending, that together hold all 2^32.
+
+    Round to nearest, ties to even, saturated at 6, -0 kept, every NaN to +6.
+    """
+    positive: list[Interval] = [Interval(0, 0, 0, InputClass.ZERO)]
+    for code, last in enumerate(_last_of_code()):
+        positive.append(Interval(positive[-1].last + 1, last, code, InputClass.FINITE))
+    positive.append(Interval(_INFINITY, _INFINITY, 7, InputClass.INFINITE))
+    mirrored = {InputClass.ZERO: InputClass.NEGATIVE_ZERO}
+    negative = [Interval(i.first | _SIGN, i.last | _SIGN, i.code | 8, mirrored.get(i.cls, i.cls)) for i in positive]
+    return (
+        *positive,
+        Interval(_INFINITY + 1, _SIGN - 1, NAN_CODE, InputClass.NAN),
+        *negative,
+        Interval((_INFINITY | _SIGN) + 1, _ALL, NAN_CODE, InputClass.NEGATIVE_NAN),
+    )
+
+
+def _last_of_code() -> Iterable[int]:
+    """For each code, the bits of the greatest positive float32 that rounds to it."""
+    for code in range(7):
+        border = (MAGNITUDES[code] + MAGNITUDES[code + 1]) / 2
+        # A tie goes to the even code. Bits of positive floats are in the order of their values: bisect.
+        tie_is_ours = code % 2 == 0
+        low, high = 0, _INFINITY - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            value = magnitude(middle)
+            if value < border or (tie_is_ours and value == border):
+                low = middle
+            else:
+                high = middle - 1
+        yield low
+    yield _INFINITY - 1
+
+
+# --- on the host -----------------------------------------------------------------------------------------------------
+
+
+def host_sweep(
+    encoder: Path | str,
+    function: str = "",
+    *,
+    subject: str = "",
+    promise: Promise = Promise.EXACT,
+    compiler: Path | str = "g++",
+    include: Sequence[Path] = (),
+) -> NumericsReport:
+    """All 2^32 inputs through an encoder as the host's compiler builds it, on all cores.
+
+    ``encoder`` is the path of a header of ours, or the text of any header; ``function`` is what to call,
+    ``fp4patch_<name>::e2m1`` by default. ProofError if it does not compile or run.
+    """
+    name = subject or (encoder.stem if isinstance(encoder, Path) else function)
+    text = encoder.read_text(encoding="utf-8") if isinstance(encoder, Path) else encoder
+    function = function or f"fp4patch_{name}::e2m1"
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
+        work = Path(folder)
+        _write(work, {"encoder.cuh": text, "intervals.inc": _interval_lines(), "host.cpp": _source("host.cpp")})
+        command = [str(compiler), "-std=c++17", "-O3", "-march=native", "-pthread"]
+        command += [f"-I{path}" for path in include]
+        command += ['-DFP4PATCH_ENCODER="encoder.cuh"', '-DFP4PATCH_INTERVALS="intervals.inc"']
+        command += [f"-DFP4PATCH_ENCODE={function}", "host.cpp", "-o", "sweep"]
+        _run(command, work, f"{name} does not compile for the host")
+        lines = _run([str(work / "sweep")], work, f"the host sweep of {name} did not run").splitlines()
+        version = _run([str(compiler), "-dumpfullversion"], work, f"{compiler} does not say its version").strip()
+    return NumericsReport(
+        subject=name,
+        where=f"host, {Path(compiler).name} {version}",
+        lanes=1,
+        rows=tuple(_row(line) for line in lines),
+        promise=promise,
+        seconds=time.monotonic() - started,
+    )
+
+
+# --- on a GPU --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A CUDA GPU of this machine."""
+
+    name: str
+    arch: Arch
+    """Without a suffix: what its bare target is, where every encoder is software."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A function to sweep on a GPU: C++ whose value is the packed nibbles of ``v``, a ``const float (&)[lanes]``."""
+
+    name: str
+    lanes: int
+    expression: str
+
+    def __post_init__(self) -> None:
+        if self.lanes not in (1, 2, 4, 8, 16):
+            raise ValueError(f"{self.name}: {self.lanes} lanes do not divide 2^32 inputs, or do not fit 64 bits")
+
+
+def find_gpu() -> Gpu | None:
+    """The first CUDA GPU, asked from the driver; None where there is no driver or no GPU."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return None
+    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    name = ctypes.create_string_buffer(256)
+    # 75 and 76 are CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
+    failed = (
+        cuda.cuInit(0)
+        or cuda.cuDeviceGet(ctypes.byref(device), 0)
+        or cuda.cuDeviceGetName(name, len(name), device)
+        or cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
+        or cuda.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
+    )
+    if failed:
+        return None
+    return Gpu(name.value.decode(), Arch(major.value, minor.value))
+
+
+def encoder_subjects(encoder: Path) -> tuple[Subject, ...]:
+    """Every packing of one of our own encoder headers."""
+    prefix = f"fp4patch_{encoder.stem}::e2m1"
+    single = Subject(f"{encoder.stem} x1", 1, f"{prefix}(v[0])")
+    packed = (
+        Subject(f"{encoder.stem} x{n}", n, f"{prefix}_x{n}({', '.join(f'v[{i}]' for i in range(n))})")
+        for n in (2, 4, 8, 16)
+    )
+    return (single, *packed)
+
+
+def device_program(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
+    """The files of a program that sweeps the subjects: ``device.cu`` and what it includes.
+
+    ``preamble`` is C++ text that makes the subjects' functions known. An expression may contain commas.
+    """
+    described = [
+        f"FP4PATCH_SUBJECT({index}, {_quoted(s.name)}, {s.lanes}, ({s.expression}))" for index, s in enumerate(subjects)
+    ]
+    named = [f"FP4PATCH_RUN({index}, {_quoted(s.name)}, {s.lanes})" for index, s in enumerate(subjects)]
+    return {
+        "device.cu": _source("device.cu"),
+        "subjects.inc": "\n".join([preamble, *described, ""]),
+        "names.inc": "\n".join([*named, ""]),
+        "intervals.inc": _interval_lines(),
+    }
+
+
+DEVICE_DEFINES = (
+    '-DFP4PATCH_SUBJECTS="subjects.inc"',
+    '-DFP4PATCH_NAMES="names.inc"',
+    '-DFP4PATCH_INTERVALS="intervals.inc"',
+)
+"""What ``device.cu`` must be compiled with."""
+
+
+def device_sweep(
+    preamble: str,
+    subjects: Sequence[Subject],
+    *,
+    toolchain: Toolchain,
+    gpu: Gpu,
+    promise: Promise = Promise.EXACT,
+    include: Sequence[Path] = (),
+    flags: Sequence[str] = (),
+) -> tuple[NumericsReport, ...]:
+    """All 2^32 inputs through every lane of each subject, compiled for the GPU's bare target and run on it.
+
+    A bare target has no E2M1 instruction, so what runs is the software path. ProofError if it does not compile or run.
+    """
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
+        work = Path(folder)
+        _write(work, device_program(preamble, subjects))
+        command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-O3", f"-arch={gpu.arch}", "-cudart=static"]
+        command += [f"-I{path}" for path in include]
+        command += [*flags, *DEVICE_DEFINES, "device.cu", "-o", "sweep"]
+        _run(command, work, "the sweep does not compile for the GPU", toolchain.environ)
+        output = _run([str(work / "sweep")], work, f"the sweep did not run on {gpu.name}")
+    return read_device(output, subjects, promise=promise, seconds=time.monotonic() - started)
+
+
+def read_device(
+    output: str, subjects: Sequence[Subject], *, promise: Promise, seconds: float
+) -> tuple[NumericsReport, ...]:
+    """The reports in what a sweep program wrote; ProofError if a subject is missing or out of place."""
+    device, *parts = output.split("subject ")
+    where = device.removeprefix("device ").strip()
+    names = [part.partition("\n")[0] for part in parts]
+    if names != [subject.name for subject in subjects]:
+        raise ProofError(f"the sweep on {where or 'the GPU'} ended after {len(names)} of {len(subjects)} subjects")
+    return tuple(
+        NumericsReport(
+            subject=subject.name,
+            where=where,
+            lanes=subject.lanes,
+            rows=tuple(_row(line) for line in part.splitlines()[1:]),
+            promise=promise,
+            seconds=seconds,
+        )
+        for subject, part in zip(subjects, parts, strict=True)
+    )
+
+
+# --- the programs ----------------------------------------------------------------------------------------------------
+
+
+def _source(name: str) -> str:
+    return (resources.files("fp4patch.proof") / "sweep" / name).read_text(encoding="utf-8")
+
+
+def _interval_lines() -> str:
+    return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {_CLASSES.index(i.cls)}}},\n" for i in specification())
+
+
+def _row(line: str) -> NumericsRow:
+    """``2 4278190080 3 1 3e800001:1:0``: class, inputs, mismatches, of the magnitude, the first of them."""
+    cls, inputs, mismatches, magnitudes, *first = line.split()
+    return NumericsRow(
+        cls=_CLASSES[int(cls)],
+        inputs=int(inputs),
+        mismatches=int(mismatches),
+        magnitudes=int(magnitudes),
+        first=tuple(Mismatch(*(int(field, 16) for field in one.split(":"))) for one in first),
+    )
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _run(command: Sequence[str], folder: Path, failure: str, environ: Mapping[str, str] | None = None) -> str:
+    """What the command wrote; ProofError with the last of its errors."""
+    try:
+        done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise ProofError(f"{failure}: there is no {command[0]}", help="install g++, or name a compiler") from error
+    if done.returncode != 0:
+        lines = (done.stderr or done.stdout).strip().splitlines()[-20:]
+        raise ProofError(failure, help="\n".join(lines) or f"it ended with status {done.returncode}")
+    return done.stdout
