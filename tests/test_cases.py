@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from mutations_vllm import ENCODER, OPTIONS
 
 from fp4patch.catalog.manifest import load
 from fp4patch.model import Edit, NothingToDo, Patch, Rewritten, State
@@ -30,7 +31,13 @@ class Beside:
     patch: Patch
     edit: Edit
 
+    @property
+    def options(self) -> dict[str, str]:
+        return OPTIONS
+
     def template(self, name: str) -> str:
+        if name == "../../encoders/threshold.cuh":
+            return ENCODER  # a stand-in: the encoders have tests of their own
         return Path(self.patch.directory, name).read_text(encoding="utf-8")
 
 
@@ -59,7 +66,8 @@ def test_a_shape_comes_to_what_its_name_says(patch: Patch, case: Path) -> None:
         case state:
             done = fold(before, steps(patch))
             assert done.text == before
-            for outcome in done.outcomes:
+            here = [o for o in done.outcomes if not (isinstance(o, NothingToDo) and o.elsewhere)]
+            for outcome in here or done.outcomes:  # an edit that searches for its files may find this is none of them
                 came_to = outcome.state if isinstance(outcome, NothingToDo) else State.DRIFTED
                 assert (came_to, isinstance(outcome, Rewritten)) == (State(state), False)
 
@@ -89,4 +97,4 @@ def test_every_patch_has_a_shape_that_it_edits_and_one_that_it_leaves(patch: Pat
 def test_excerpts_are_short(patch: Patch) -> None:
     for case in Path(patch.directory, "cases").iterdir():
         if expectation(case) != "after":  # what the patch itself adds may be longer
-            assert read(case).count("\n") <= 25, case.name
+            assert read(case).count("\n") <= 40, case.name

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from functools import cache
 from pathlib import Path
 
 import pytest
-from mutations_vllm import BENIGN, ENCODER, OPTIONS, REFUSED, Document, judge, mutate
+from mutations_vllm import BENIGN, ENCODER, GUARD, OPTIONS, REFUSED, Document, judge, mutate
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.model import Drift, Rewritten, WrapAsm
+from fp4patch.patching.asm import scan
+from fp4patch.patching.cxx import lex
 from fp4patch.patching.wrap_asm import wrap
 
 EDIT = WrapAsm(search=("csrc/**/*",), encoders="../../encoders")
@@ -73,3 +76,25 @@ def test_each_mutation_alone_on_each_shape(mutation: str) -> None:
         else:
             assert isinstance(outcome, Rewritten), f"{name}: {outcome}"
             judge(doc, before, outcome.text, rng)
+
+
+def test_damaged_sources_never_raise_and_are_never_passed_over() -> None:
+    """Pieces cut out, doubled or moved: nothing sensible is expected, only an answer, and no conversion unguarded."""
+    every = sources()
+    for seed in range(COUNT):
+        rng = random.Random(seed)
+        name, text = every[seed % len(every)]
+        for _ in range(rng.randint(1, 4)):
+            a, b = sorted(rng.sample(range(len(text)), 2))
+            b = min(b, a + rng.choice([1, 2, 10, 60]))
+            text = (
+                text[:a] + rng.choice(["", text[a:b] * 2, text[b : b + 9], '"', ")", "{", "//", "#if 1\n"]) + text[b:]
+            )
+        outcome = wrap(EDIT, text, lambda _name: ENCODER, OPTIONS)
+        if isinstance(outcome, Rewritten):
+            assert outcome.text.count(f"#if !({GUARD})") == len(scan(lex(text)).encodes) > 0, f"seed {seed}, {name}"
+        elif not isinstance(outcome, Drift):
+            code = "".join(token.text for token in lex(text).tokens)
+            if re.search(r'"[^"]*//', code):  # the rest of the PTX may have become a comment
+                continue
+            assert "e2m1x2.f32" not in code, f"seed {seed}, {name}"

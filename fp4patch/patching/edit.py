@@ -11,13 +11,35 @@ import os.path
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from fp4patch.model import Drift, DropOperand, Edit, Insert, NothingToDo, Outcome, Retired, Rewritten, State
+from fp4patch.model import (
+    AddElement,
+    Drift,
+    DropOperand,
+    Edit,
+    Insert,
+    InsertCommands,
+    NothingToDo,
+    Outcome,
+    ReplaceCommand,
+    ReplaceExpression,
+    ReplaceTokens,
+    Retired,
+    Rewritten,
+    State,
+    WrapAsm,
+)
+from fp4patch.patching import cmakelists
 from fp4patch.patching.cxx import BOM, Branch, LexError, Source, Token, lex, words
+from fp4patch.patching.replace import replace_tokens
+from fp4patch.patching.wrap_asm import wrap
 
 Template = Callable[[str], str]
 """The text of a template by the name that the edit gives."""
+
+NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 UNKNOWN_SHAPE = "the patch does not know this shape of the source; `fp4patch show` names the releases it was tried on"
 
@@ -28,6 +50,10 @@ class Step(Protocol):
     @property
     def edit(self) -> Edit:
         """The edit."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """What the variant sets for the patch."""
 
     def template(self, name: str, /) -> str:
         """The text of one of its templates."""
@@ -50,15 +76,17 @@ def fold(text: str, steps: Iterable[Step]) -> Fold:
     """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known."""
     outcomes: list[Outcome] = []
     for step in steps:
-        outcome = rewrite(step.edit, text, step.template)
+        outcome = rewrite(step.edit, text, step.template, step.options)
         outcomes.append(outcome)
         if isinstance(outcome, Rewritten):
             text = outcome.text
     return Fold(text, tuple(outcomes))
 
 
-def rewrite(edit: Edit, text: str, template: Template) -> Outcome:
+def rewrite(edit: Edit, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS) -> Outcome:
     """What one edit makes of a text. Refusals are values; only a template that cannot be read raises."""
+    if isinstance(edit, WrapAsm):  # the one kind for which a variant chooses
+        return wrap(edit, text, template, options)
     return _REWRITES[type(edit)](edit, text, template)
 
 
@@ -267,6 +295,8 @@ def _insert(edit: Insert, source: Source, template: Template) -> Outcome:
 
     The anchor must stand in code that is compiled whatever is defined: in no conditional but an include guard.
     """
+    if edit.about and not source.find(words(edit.about)):
+        return NothingToDo(State.NOT_NEEDED, edit.otherwise)
     for sign in edit.absent:
         if there := source.find(words(sign)):
             found = "a specialization of that shape, there already"
@@ -321,7 +351,18 @@ def _gap(before: str, newline: str) -> str:
     return newline if lines[-2].strip() else ""
 
 
+def _replace_expression(edit: ReplaceExpression, text: str, _template: Template) -> Outcome:
+    from fp4patch.patching.pysource import replace_expression  # noqa: PLC0415 - LibCST takes a while; few trees need it
+
+    return replace_expression(edit, text)
+
+
 _REWRITES: Mapping[type, Callable[[Any, str, Template], Outcome]] = {
     DropOperand: partial(_cxx, _drop_operand),
     Insert: partial(_cxx, _insert),
+    ReplaceTokens: lambda edit, text, _template: replace_tokens(edit, text),
+    ReplaceExpression: _replace_expression,
+    AddElement: lambda edit, text, _template: cmakelists.add_element(edit, text),
+    ReplaceCommand: lambda edit, text, _template: cmakelists.replace_command(edit, text),
+    InsertCommands: cmakelists.insert_commands,
 }

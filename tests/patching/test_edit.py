@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -293,6 +293,7 @@ def test_however_the_file_is_laid_out_the_same_tokens_come_of_it(data: st.DataOb
 class Step:
     edit: Edit
     template: Callable[[str], str] = field(default=template)
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 def test_later_edits_see_what_earlier_ones_made() -> None:

@@ -118,6 +118,7 @@ def test_tells_encoding_from_decoding_and_from_comments() -> None:
     assert is_encode(ENCODE)
     assert is_encode("cvt.rs.relu.satfinite.e2m1x4.f32")
     assert is_encode("cvt.rn.satfinite.e2m1x2.bf16x2")
+    assert is_encode("cvt.rn.satfinite.e2m1x2f32")
     assert is_decode("cvt.rn.f16x2.e2m1x2")
     assert not is_encode("cvt.rn.f16x2.e2m1x2")
     assert not is_decode(ENCODE)

@@ -93,6 +93,19 @@ def test_the_line_of_a_refusal_is_that_of_the_literal() -> None:
     assert (outcome.line, outcome.nearest) == (5, "what;")
 
 
+def test_the_line_of_a_refusal_inside_a_raw_string() -> None:
+    outcome = edited(
+        function('asm(R"({.reg .b8 b;\ncvt.rn.satfinite.e2m1x2.f32 b, %1,\n%1; what; })" : "=r"(x) : "f"(y));')
+    )
+    assert isinstance(outcome, Drift)
+    assert (outcome.line, outcome.nearest) == (6, "what;")
+
+
+def test_a_call_that_each_branch_of_a_conditional_begins_is_one_call() -> None:
+    call = "#if A\n  call(1,\n#elif B\n  call(2,\n#else\n  call(3,\n#endif\n  x);\n  "
+    assert twin(call + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')).endswith("e2m1_x2(a, b);")
+
+
 def test_nibbles_follow_the_ptx_and_not_the_list_of_operands() -> None:
     assert twin(asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')) == "x = ::fp4patch_threshold::e2m1_x2(a, b);"
     assert twin(asm(TWO.replace("%2, %1", "%1, %2"), '"=r"(x)', '"f"(a), "f"(b)')) == (
@@ -202,6 +215,10 @@ def test_the_encoder_goes_to_file_scope(text: str, above: str | None) -> None:
         (asm(TWO, '"=r"(x)', '"f"(a), "f"(b)').replace("asm(", "asm(NAME "), "NAME in the template"),
         (asm(TWO, '"=r" x', '"f"(a), "f"(b)'), "operand"),
         ("#define M " + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)'), "directive"),
+        ("int k; \\\n" + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)'), "continued line"),
+        (asm(TWO, '"=r"(x)', '"f"(a), "f"(b) :\n#ifdef M\n"memory"\n#endif\n'), "directive inside"),
+        ('asm("rcp.rn.e2m1x2.f32 %0, %1;" : "=r"(x) : "f"(a));', "no cvt"),
+        ('#define C(t, d) asm("cvt.rn.satfinite." #t ".f32 " d)\nC(e2m1x2, "b, %1, %1");', "outside a string"),
         ('puts("cvt.rn.satfinite" ".e2m1x2.f32");', "outside any asm"),
         ('asm("{.reg .b8 b; cvt.rn.sat" // : \n "finite.e2" "m1x2.f16x2 b, %1;}" : "=r"(x) : "f"(a));', "instruction"),
     ],

@@ -1,0 +1,467 @@
+"""What the PTX of an inline-assembly statement packs: symbolic execution, nibble by nibble.
+
+The order in which a statement packs its values is nowhere stated but in its PTX: the instruction puts its first source
+in the high nibble, ``mov`` puts the first element of a vector lowest, and the list of C++ operands may be in any order.
+So the PTX is executed over symbols. What this module does not know it refuses: a guess here is a wrong kernel there.
+
+Source: PTX ISA, sections cvt, mov, and, or, shl, shr, "Parameterized Variable Names" and "Inline PTX Assembly in CUDA".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
+"""The one conversion to E2M1 that is understood. ``ENCODE d, a, b`` puts ``a`` in the high nibble of ``d``."""
+
+WIDTHS = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
+"""Bits of an operand by the letter of its constraint."""
+
+_CONVERSION = re.compile(r"\bcvt(?:\s*\.\s*[\w:]+)+")
+_FORMAT = re.compile(r"e2m1x[0-9]")
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>\s+)
+    | (?P<operand>%(?:[0-9]+|\[\w+\]))
+    | (?P<name>(?:%%)?[A-Za-z_$][\w$]*(?:(?:\.|::)\w+)*)
+    | (?P<directive>\.[A-Za-z_]\w*)
+    | (?P<number>0[fFdDxX][0-9A-Fa-f]+U?|0[bB][01]+U?|[0-9]+U?)
+    | (?P<mark>.)
+    """,
+    re.VERBOSE,
+)
+_MOVE = re.compile(r"mov\.[busf](16|32|64)")
+_WIDEN = re.compile(r"cvt\.u(8|16|32|64)\.u(8|16|32|64)")
+_LOGIC = re.compile(r"(and|or)\.b(16|32|64)")
+_SHIFT = re.compile(r"(shl\.b|shr\.[bu])(16|32|64)")
+_REGISTER = re.compile(r"\.[busf](8|16|32|64)")
+_NIBBLE = 0xF
+
+
+class NotUnderstood(ValueError):  # noqa: N818 - it is a refusal, named as the evaluator means it
+    """PTX that the evaluator does not know, or whose result is not a packing of E2M1 codes and zeros."""
+
+    def __init__(self, message: str, ptx: str, offset: int) -> None:
+        super().__init__(f"{message}: {ptx}" if ptx else message)
+        self.message = message
+        self.ptx = ptx
+        """The PTX line in question."""
+        self.offset = offset
+        """Where it begins in the template."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of an asm statement, as the template sees it."""
+
+    constraint: str
+    """``=r``, ``+r``, ``f``."""
+    name: str = ""
+    """The symbolic name, as in ``[out] "=r"(x)``; empty if there is none."""
+
+    @property
+    def letter(self) -> str:
+        """The constraint without its modifiers: ``r``."""
+        return self.constraint.strip("=+&%")
+
+    @property
+    def width(self) -> int:
+        """In bits; 0 if the constraint does not say."""
+        return WIDTHS.get(self.letter, 0)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What one output holds after the statement."""
+
+    operand: int
+    width: int
+    """In bits."""
+    nibbles: tuple[int | None, ...]
+    """From bit 0 up: the input operand whose E2M1 code stands there, or None where there are zeros."""
+
+
+class Encoded(NamedTuple):
+    """A nibble: the E2M1 code of a float operand."""
+
+    operand: int
+
+
+class Part(NamedTuple):
+    """A nibble of a float operand itself."""
+
+    operand: int
+    nth: int
+
+
+class Unknown(NamedTuple):
+    """A nibble that nothing known was written to."""
+
+    why: str
+
+
+Cell = Encoded | Part | Unknown | int
+"""Four bits; an int is a constant."""
+Value = tuple[Cell, ...]
+"""Cells from bit 0 up."""
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+def conversions(template: str) -> tuple[str, ...]:
+    """The ``cvt`` opcodes of a template, comments apart, in order: what decides whether a statement concerns E2M1."""
+    return tuple("".join(found.split()) for found in _CONVERSION.findall(_uncommented(template)))
+
+
+def unexplained(template: str) -> str:
+    """A mention of the packed format outside any ``cvt`` and any comment; empty if there is none."""
+    found = _FORMAT.search(_CONVERSION.sub("", _uncommented(template)))
+    return found.group() if found else ""
+
+
+def is_encode(opcode: str) -> bool:
+    """Whether a ``cvt`` opcode converts to E2M1, in whatever form: all that name the format and do not decode."""
+    return "e2m1" in opcode and not is_decode(opcode)
+
+
+def is_decode(opcode: str) -> bool:
+    """Whether a ``cvt`` opcode converts from E2M1: the source's type comes last."""
+    rest, _, source = opcode.rpartition(".")
+    return _FORMAT.fullmatch(source) is not None and "e2m1" not in rest
+
+
+def evaluate(template: str, outputs: Sequence[Operand], inputs: Sequence[Operand]) -> tuple[Packed, ...]:
+    """What each output holds, by executing the template; operands are numbered outputs first.
+
+    NotUnderstood: an instruction, type or form beyond those of the module, or a result that is not a packing.
+    """
+    machine = _Machine(template, outputs, inputs)
+    machine.run()
+    return tuple(machine.packed(number) for number in range(len(outputs)))
+
+
+def _uncommented(template: str) -> str:
+    """Blanks where comments were, so that offsets stay."""
+    return _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), template)
+
+
+def _tokens(template: str) -> list[_Token]:
+    text = _uncommented(template)
+    found = [_Token(str(match.lastgroup), match.group(), match.start(), match.end()) for match in _TOKEN.finditer(text)]
+    for before, after in pairwise(found):
+        pasted = "operand" in (before.kind, after.kind) and {before.kind, after.kind} - {"operand", "mark", "blank"}
+        if pasted:  # the compiler would paste them into one register's name
+            raise NotUnderstood("an operand joined to another word", before.text + after.text, before.start)
+    return [token for token in found if token.kind != "blank"]
+
+
+@dataclass
+class _Register:
+    width: int
+    value: Value
+
+
+class _Machine:
+    """Registers in nested scopes, and the operands. Instructions are those of the table in :meth:`execute`."""
+
+    def __init__(self, template: str, outputs: Sequence[Operand], inputs: Sequence[Operand]) -> None:
+        self.template = template
+        self.tokens = _tokens(template)
+        self.operands = [*outputs, *inputs]
+        self.outputs = len(outputs)
+        self.values: list[Value] = [self._initial(number) for number in range(len(self.operands))]
+        self.scopes: list[dict[str, _Register]] = [{}]
+        self.here: tuple[int, int] = (0, 0)
+
+    def _initial(self, number: int) -> Value:
+        operand = self.operands[number]
+        if number >= self.outputs and operand.letter == "f":
+            return tuple(Part(number, index) for index in range(8))
+        what = "never written" if number < self.outputs else f"from operand %{number}, which is no float"
+        return (Unknown(what),) * (operand.width // 4)
+
+    def fail(self, message: str) -> NotUnderstood:
+        start, end = self.here
+        return NotUnderstood(message, " ".join(self.template[start:end].split()), start)
+
+    # --- structure ---------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        at = 0
+        while at < len(self.tokens):
+            token = self.tokens[at]
+            self.here = token.start, token.end
+            if token.text == "{":
+                self.scopes.append({})
+                at += 1
+            elif token.text == "}":
+                if len(self.scopes) == 1:
+                    raise self.fail("a } too many")
+                self.scopes.pop()
+                at += 1
+            elif token.text == ";":  # an empty statement
+                at += 1
+            else:
+                end = next((n for n in range(at, len(self.tokens)) if self.tokens[n].text == ";"), None)
+                self.here = token.start, self.tokens[-1 if end is None else end].end
+                if end is None:
+                    raise self.fail("no ; behind an instruction")
+                self.statement(self.tokens[at:end])
+                at = end + 1
+        if len(self.scopes) > 1:
+            self.here = 0, 0
+            raise self.fail("a { that is never closed")
+
+    def statement(self, tokens: Sequence[_Token]) -> None:
+        if tokens[0].text == ".reg":
+            self.declare(tokens[1:])
+        elif tokens[0].kind == "name":
+            self.execute(tokens[0].text, self.arguments(tokens[1:]))
+        else:
+            raise self.fail("not an instruction that fp4patch knows")
+
+    def declare(self, tokens: Sequence[_Token]) -> None:
+        """``.reg .b8 a, b, c<4>``: the last stands for c0 to c3."""
+        form = _REGISTER.fullmatch(tokens[0].text) if tokens else None
+        if form is None:
+            raise self.fail("a register type that fp4patch does not know")
+        width, rest, at = int(form[1]), tokens[1:], 0
+        while at < len(rest):
+            if rest[at].kind != "name" or "." in rest[at].text:
+                raise self.fail("not a register's name")
+            name, at = rest[at].text, at + 1
+            names = [name]
+            if [token.text for token in rest[at : at + 1]] == ["<"]:
+                count = rest[at + 1 : at + 3]
+                if len(count) != 2 or count[0].kind != "number" or count[1].text != ">":
+                    raise self.fail("not a register range")
+                names = [f"{name}{number}" for number in range(self.constant(count[0].text))]
+                at += 3
+            for each in names:
+                if each in self.scopes[-1]:
+                    raise self.fail(f"register {each} declared twice")
+                self.scopes[-1][each] = _Register(width, (Unknown(f"register {each}, never written"),) * (width // 4))
+            if at < len(rest):
+                if rest[at].text != "," or at + 1 == len(rest):
+                    raise self.fail("not a list of registers")
+                at += 1
+        if not rest:
+            raise self.fail("a declaration of nothing")
+
+    def arguments(self, tokens: Sequence[_Token]) -> list[tuple[_Token, ...]]:
+        """Split at commas; a vector is its elements, with ``{`` kept in front."""
+        arguments: list[tuple[_Token, ...]] = []
+        at = 0
+        while at < len(tokens):
+            if tokens[at].text == "{":
+                close = next((n for n in range(at, len(tokens)) if tokens[n].text == "}"), None)
+                if close is None:
+                    raise self.fail("a vector that is never closed")
+                inside = tokens[at + 1 : close]
+                if len(inside) % 2 == 0 or any(token.text != "," for token in inside[1::2]):
+                    raise self.fail("not a vector of registers")
+                arguments.append((tokens[at], *inside[::2]))
+                at = close + 1
+            else:
+                arguments.append((tokens[at],))
+                at += 1
+            if at < len(tokens):
+                if tokens[at].text != "," or at + 1 == len(tokens):
+                    raise self.fail("not a list of operands")
+                at += 1
+        known = ("name", "operand", "number")
+        if any(token.kind not in known for each in arguments for token in each if token.text != "{"):
+            raise self.fail("an operand that fp4patch does not know")
+        return arguments
+
+    # --- instructions ------------------------------------------------------------------------------------------------
+
+    def execute(self, opcode: str, arguments: list[tuple[_Token, ...]]) -> None:
+        if opcode == ENCODE:
+            target, high, low = self.scalars(arguments, 3)
+            self.write(target, (self.encode(low), self.encode(high)), exact=8)
+        elif form := _MOVE.fullmatch(opcode):
+            self.move(int(form[1]), arguments)
+        elif form := _WIDEN.fullmatch(opcode):
+            target, source = self.scalars(arguments, 2)
+            to, of = int(form[1]), int(form[2])
+            value = self.read(source, of, wider=True)
+            self.write(target, _resized(value, to), exact=0)
+        elif form := _LOGIC.fullmatch(opcode):
+            target, a, b = self.scalars(arguments, 3)
+            width = int(form[2])
+            combine = _and if form[1] == "and" else _or
+            pairs = zip(self.read(a, width), self.read(b, width), strict=True)
+            self.write(target, tuple(combine(x, y) for x, y in pairs), exact=width)
+        elif form := _SHIFT.fullmatch(opcode):
+            target, source, by = self.scalars(arguments, 3)
+            width = int(form[2])
+            self.write(target, self.shifted(self.read(source, width), by, left="shl" in form[1]), exact=width)
+        else:
+            raise self.fail("an instruction that fp4patch does not know")
+
+    def move(self, width: int, arguments: list[tuple[_Token, ...]]) -> None:
+        """``mov d, a``; ``mov d, {a, b}`` packs with ``a`` lowest; ``mov {a, b}, d`` unpacks."""
+        if len(arguments) != 2:
+            raise self.fail("mov takes two operands")
+        target, source = arguments
+        if source[0].text == "{":
+            each = width // (len(source) - 1)
+            if len(source) - 1 not in (2, 4):
+                raise self.fail("mov packs two or four elements")
+            value: Value = tuple(cell for element in source[1:] for cell in self.read(element, each))
+        else:
+            value = self.read(source[0], width)
+        if target[0].text == "{":
+            each = width // (len(target) - 1)
+            if len(target) - 1 not in (2, 4) or source[0].text == "{":
+                raise self.fail("mov unpacks one register into two or four elements")
+            for number, element in enumerate(target[1:]):
+                if element.text != "_":  # the sink
+                    self.write(element, value[number * each // 4 : (number + 1) * each // 4], exact=each)
+        else:
+            self.write(target[0], value, exact=width)
+
+    def shifted(self, value: Value, by: _Token, *, left: bool) -> Value:
+        if by.kind != "number":
+            raise self.fail("a shift by what is not a constant")
+        bits = self.constant(by.text)
+        if bits % 4:
+            raise self.fail("a shift that splits nibbles")
+        cells = min(bits // 4, len(value))
+        zeros: Value = (0,) * cells
+        return zeros + value[: len(value) - cells] if left else value[cells:] + zeros
+
+    def encode(self, token: _Token) -> Cell:
+        """The E2M1 code of a float operand, wherever it was moved to; of the constant 0 it is 0."""
+        value = self.read(token, 32)
+        if all(cell == 0 for cell in value):
+            return 0
+        first = value[0]
+        if isinstance(first, Part) and value == tuple(Part(first.operand, index) for index in range(8)):
+            return Encoded(first.operand)
+        raise self.fail("E2M1 of what is not a float operand")
+
+    # --- operands ----------------------------------------------------------------------------------------------------
+
+    def scalars(self, arguments: list[tuple[_Token, ...]], count: int) -> list[_Token]:
+        if len(arguments) != count or any(argument[0].text == "{" for argument in arguments):
+            raise self.fail(f"not {count} plain operands")
+        return [argument[0] for argument in arguments]
+
+    def number(self, token: _Token) -> int:
+        """Of the operand that ``%3`` or ``%[name]`` means."""
+        text = token.text[1:]
+        if text.isdigit():
+            number = int(text)
+        else:
+            named = [n for n, operand in enumerate(self.operands) if operand.name == text[1:-1]]
+            number = named[0] if len(named) == 1 else len(self.operands)
+        if number >= len(self.operands):
+            raise self.fail(f"no operand {token.text}")
+        return number
+
+    def register(self, name: str) -> _Register:
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        raise self.fail(f"register {name} is not declared here")
+
+    def constant(self, text: str) -> int:
+        """Of an integer, or the bits of a float written as ``0f3F800000``."""
+        digits = text.removesuffix("U")
+        if digits[:2] in ("0f", "0F"):
+            if len(digits) != 10:
+                raise self.fail("not a float constant")
+            return int(digits[2:], 16)
+        if digits[:2] in ("0d", "0D"):
+            raise self.fail("a double constant")
+        base = 0 if digits[:2] in ("0x", "0X", "0b", "0B") else 8 if digits.startswith("0") else 10
+        try:
+            return int(digits, base)
+        except ValueError:
+            raise self.fail("not a number") from None
+
+    def read(self, token: _Token, width: int, *, wider: bool = False) -> Value:
+        """The cells of a source. ``cvt`` alone takes the low bits of a wider one (PTX ISA, operand size)."""
+        if token.kind == "number":
+            constant = self.constant(token.text)
+            if constant >> width:
+                raise self.fail("a constant wider than its type")
+            return tuple(constant >> shift & _NIBBLE for shift in range(0, width, 4))
+        value = self.values[self.number(token)] if token.kind == "operand" else self.register(token.text).value
+        if len(value) * 4 != width and not (wider and len(value) * 4 > width):
+            raise self.fail(f"{token.text} has {len(value) * 4} bits where the instruction takes {width}")
+        return value[: width // 4]
+
+    def write(self, token: _Token, value: Value, *, exact: int) -> None:
+        """``exact``: the width that the target must have; 0 if it may be wider and is filled with zeros, as by cvt."""
+        if token.kind == "operand":
+            number = self.number(token)
+            if number >= self.outputs:
+                raise self.fail(f"{token.text} is an input and is written to")
+            width = self.operands[number].width
+        elif token.kind == "name":
+            width = self.register(token.text).width
+        else:
+            raise self.fail("a constant as a target")
+        if width != exact if exact else width < len(value) * 4:
+            raise self.fail(f"{token.text} has {width} bits where the instruction writes {exact or len(value) * 4}")
+        value = _resized(value, width)
+        if token.kind == "operand":
+            self.values[self.number(token)] = value
+        else:
+            self.register(token.text).value = value
+
+    # --- result ------------------------------------------------------------------------------------------------------
+
+    def packed(self, number: int) -> Packed:
+        operand = self.operands[number]
+        if operand.letter not in ("h", "r", "l"):
+            raise NotUnderstood(f'output %{number} is "{operand.constraint}", no integer of 16, 32 or 64 bits', "", 0)
+        nibbles: list[int | None] = []
+        for index, cell in enumerate(self.values[number]):
+            if isinstance(cell, Encoded):
+                nibbles.append(cell.operand)
+            elif cell == 0:
+                nibbles.append(None)
+            else:
+                holds = cell.why if isinstance(cell, Unknown) else "neither an E2M1 code nor zero"
+                raise NotUnderstood(f"bits {index * 4} to {index * 4 + 3} of %{number}: {holds}", "", 0)
+        return Packed(number, operand.width, tuple(nibbles))
+
+
+def _resized(value: Value, width: int) -> Value:
+    """Cut off, or filled with zeros."""
+    cells = width // 4
+    return value[:cells] + (0,) * (cells - len(value))
+
+
+def _and(a: Cell, b: Cell) -> Cell:
+    for x, y in ((a, b), (b, a)):
+        if x == 0 and isinstance(x, int):
+            return 0
+        if isinstance(x, int):
+            if isinstance(y, int):
+                return x & y
+            return y if x == _NIBBLE else Unknown("masked within a nibble")
+    return a if a == b else Unknown("and of two values")
+
+
+def _or(a: Cell, b: Cell) -> Cell:
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, int):
+            if isinstance(y, int):
+                return x | y
+            return y if x == 0 else Unknown("set within a nibble")
+    return a if a == b else Unknown("or of two values")
