@@ -62,13 +62,20 @@ def cli(debug: bool) -> None:
 
 @cli.command("list")
 @click.argument("what", type=click.Choice(["variants", "patches", "targets"]), required=False)
+@click.option("--matrix", is_flag=True, help="With patches: what each comes to on each upstream release, as recorded.")
 @JSON
-def list_(what: str | None, as_json: bool) -> None:
+def list_(what: str | None, matrix: bool, as_json: bool) -> None:
     """What there is to apply, and to what."""
     from fp4patch.catalog.manifest import load
     from fp4patch.report import catalog as report
 
     catalog = load()
+    if matrix:
+        if what != "patches":
+            raise click.UsageError("--matrix goes with `list patches`")
+        recorded = json.loads((catalog.root / report.MATRIX).read_text(encoding="utf-8"))
+        emit(recorded) if as_json else show(report.matrix_table(recorded))
+        return
     document = report.list_document(catalog, what)
     emit(document) if as_json else show(report.list_table(catalog, what))
 
@@ -185,6 +192,12 @@ def revert(trees: tuple[Path, ...], as_json: bool) -> None:
     help="Write the page with the machine code side by side.",
 )
 @click.option("--cuda-root", type=click.Path(path_type=Path, file_okay=False), help="The CUDA toolkit to compile with.")
+@click.option(
+    "--torch-include",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="PyTorch's include folder, to compile vLLM's own source files. Default: that of an installed PyTorch.",
+)
 @click.option("--jobs", "-j", type=click.IntRange(1, 64), help="Compilations at a time. Default: one for each core.")
 def verify(
     trees: tuple[Path, ...],
@@ -193,6 +206,7 @@ def verify(
     json_file: Path | None,
     report_file: Path | None,
     cuda_root: Path | None,
+    torch_include: Path | None,
     jobs: int | None,
 ) -> None:
     """Compile probes from the patched TREE and from its pristine source, and judge the machine code.
@@ -204,7 +218,14 @@ def verify(
 
     with progress.probes(stderr()) as tick:
         reports = verb.verify(
-            trees, variant, archs=arch, cuda_root=cuda_root, jobs=jobs, on_wait=waiting, on_progress=tick
+            trees,
+            variant,
+            archs=arch,
+            cuda_root=cuda_root,
+            torch_include=torch_include,
+            jobs=jobs,
+            on_wait=waiting,
+            on_progress=tick,
         )
     to_stdout = json_file is not None and str(json_file) == "-"
     if json_file:

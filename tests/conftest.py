@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from support import NoProgress
 
 from fp4patch.catalog.manifest import load
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
+from fp4patch.report import progress
 from fp4patch.sources.fetch import fetch
 
 
@@ -28,7 +28,7 @@ def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, st
         tree = shared / f"{target}-{version}"
         with FileLock(f"{tree}.lock"):
             if not tree.exists():
-                fetch(load().target(target), version, tree, git_url=None, progress=NoProgress, show_progress=False)
+                fetch(load().target(target), version, tree, git_url=None, progress=progress.silent, show_progress=False)
         return tree
 
     return get

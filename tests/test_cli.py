@@ -260,7 +260,7 @@ def test_what_is_no_tree_is_refused_with_a_hint_where_one_is_near(
     assert refused.status == 1
     assert "is not a source tree that fp4patch knows" in refused.err
     tree = pristine_tree("cutlass", "4.2.1")
-    assert f"there is a NVIDIA CUTLASS at {tree}" in "".join(
+    assert f"there is NVIDIA CUTLASS at {tree}" in "".join(
         fp4patch("status", tree / "include").err.split("\n")
     ).replace("  ", " ")
     assert fp4patch("status", "--json", tmp_path / "not-there").status == 1
@@ -321,6 +321,30 @@ def test_list_and_show_name_everything_in_text_and_json(fp4patch: Callable[..., 
     assert shown["link"].startswith("https://")
     assert shown["applies"]
     assert "next2" in shown["variants"]
+
+
+def test_the_matrix_of_patches_and_releases_is_shown_as_recorded(fp4patch: Callable[..., Said]) -> None:
+    document = fp4patch("list", "patches", "--matrix", "--json").document
+    shown = fp4patch("list", "patches", "--matrix").out
+    states = {(r["target"], r["version"]): r["states"] for r in document["rows"]}
+    assert states["cutlass", "4.7.0"]["cutlass/e2m1-converter"] == "upstreamed"
+    assert states["cutlass", "4.0.0"]["cutlass/e2m1-guard"] == "not-needed"
+    assert all(version in shown for _, version in states)
+    assert "drifted" not in shown
+    assert fp4patch("list", "variants", "--matrix").status == 2
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.2.1", "4.5.0"])
+def test_the_recorded_matrix_is_what_the_real_trees_say(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, version: str
+) -> None:
+    (row,) = [
+        r
+        for r in fp4patch("list", "patches", "--matrix", "--json").document["rows"]
+        if (r["target"], r["version"]) == ("cutlass", version)
+    ]
+    found = fp4patch("status", "--json", pristine_tree("cutlass", version)).document
+    assert {p["patch"]: p["state"].replace("pristine", "applied") for p in found["patches"]} == row["states"]
 
 
 def test_completion_offers_the_variants(tmp_path: Path) -> None:

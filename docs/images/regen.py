@@ -7,6 +7,7 @@ Needs what `make demo` needs, and chromium on PATH for the page.
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import tempfile
@@ -22,13 +23,14 @@ RELEASE, VARIANT = "4.2.1", "next2"
 
 
 def main(work: Path) -> None:
+    """Fetch, apply, verify; then draw."""
     tree = work / "cutlass"
     if not tree.exists():
         subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
     subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
     reports = verify([tree], VARIANT, archs=None, cuda_root=None, jobs=None, on_wait=print, on_progress=lambda _: None)
 
-    console = Console(record=True, width=86, file=Path("/dev/null").open("w"))
+    console = Console(record=True, width=86, file=io.StringIO())
     console.print(terminal.verify_table(reports[0]))
     console.save_svg(str(HERE / "verify.svg"), title=f"fp4patch verify --variant {VARIANT} ./cutlass")
 

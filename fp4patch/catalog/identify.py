@@ -88,5 +88,5 @@ def _hint(root: Path, catalog: Catalog) -> str:
         below = [root / place for place in target.found_in]
         for near in (*below, *list(root.parents)[:3]):
             if all((near / mark).is_file() for mark in target.marks):
-                return f"there is a {target.title} at {near}: name that"
-    return "; ".join(f"a {t.title} has {t.marks[0]}" for t in catalog.targets.values())
+                return f"there is {target.title} at {near}: name that"
+    return "; ".join(f"{t.title} has {t.marks[0]}" for t in catalog.targets.values())

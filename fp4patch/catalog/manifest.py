@@ -89,6 +89,8 @@ def load(root: Path | None = None) -> Catalog:
     if not problems:
         for variant in variants.values():
             problems += _check_variant(variant, targets, patches)
+        for target in targets.values():
+            problems += _check_advice(target, variants)
     if not (targets and patches and variants):
         problems.append(Problem("targets, patches and variants", f"not all of them below {root}"))
     if problems:
@@ -167,9 +169,7 @@ def _check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
     """What types cannot say: versions that parse, files that exist, regular expressions that compile."""
     where = str(path.relative_to(root))
     problems = []
-    try:
-        SpecifierSet(patch.applies)
-    except InvalidSpecifier:
+    if not _is_specifier(patch.applies):
         problems.append(
             Problem("a version specifier such as '>=4.2,<4.8'", repr(patch.applies), file=where, nearest="applies")
         )
@@ -206,6 +206,29 @@ def _is_version(text: str) -> bool:
     return True
 
 
+def _check_advice(target: Target, variants: dict[str, Variant]) -> list[Problem]:
+    """Specifiers that parse, and variants that exist and are for this target."""
+    where = f"patches/{target.name}/target.toml"
+    problems = []
+    for number, advice in enumerate(target.advice):
+        key = f"advice[{number}]"
+        for text in (advice.versions, advice.cuda):
+            if not _is_specifier(text):
+                problems.append(Problem("a version specifier", repr(text), file=where, nearest=key))
+        variant = variants.get(advice.variant)
+        if variant is None or target.name not in variant.targets:
+            problems.append(Problem(f"a variant for {target.name}", repr(advice.variant), file=where, nearest=key))
+    return problems
+
+
+def _is_specifier(text: str) -> bool:
+    try:
+        SpecifierSet(text)
+    except InvalidSpecifier:
+        return False
+    return True
+
+
 def _check_variant(variant: Variant, targets: dict[str, Target], patches: dict[str, Patch]) -> list[Problem]:
     """Names that must exist, architectures and regular expressions that must parse."""
     where = f"variants/{variant.name}.toml"
@@ -213,7 +236,7 @@ def _check_variant(variant: Variant, targets: dict[str, Target], patches: dict[s
     for target, chosen in variant.targets.items():
         if target not in targets:
             problems.append(Problem(f"one of {', '.join(targets)}", repr(target), file=where, nearest="targets"))
-        for name in (*chosen.patches, *chosen.options):
+        for name in (*chosen.patches, *chosen.options, *chosen.watches):
             if f"{target}/{name}" not in patches:
                 problems.append(
                     Problem("a patch that exists", f"{target}/{name}", file=where, nearest=f"targets.{target}")

@@ -81,7 +81,7 @@ def may_be_about(edit: Edit, content: bytes) -> bool:
     """A quick look that passes every file the edit is about, and few others: most files need no reading as tokens."""
     if isinstance(edit, WrapAsm):
         # A string literal may be cut anywhere, even within the instruction's name.
-        return b"e2m1x2" in _BETWEEN_LITERALS.sub(b"", content) or b"e2m1x2" in _QUOTES_AND_SPACE.sub(b"", content)
+        return b"e2m1x" in _BETWEEN_LITERALS.sub(b"", content) or b"e2m1x" in _QUOTES_AND_SPACE.sub(b"", content)
     return True
 
 

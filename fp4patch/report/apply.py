@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 def document(applied: Applied, *, diff: bool) -> dict[str, Any]:
     """The JSON document.
 
-    ``schema``, ``command``, ``written``, ``state``, ``target``, ``version``, ``variant``, ``files``, ``problems`` and
-    ``trees``. ``trees`` holds the same keys for each tree. With one tree the outer ``target`` and ``version`` are its
-    own, with several they are null; the outer ``files`` and ``problems`` are those of all trees, each with its ``tree``.
+    ``schema``, ``command``, ``written``, ``state``, ``target``, ``version``, ``variant``, ``cost``, ``files``,
+    ``problems`` and ``trees``. ``trees`` holds the same keys for each tree. With one tree the outer ``target`` and
+    ``version`` are its own, with several they are null; the outer ``files`` and ``problems`` are those of all trees,
+    each with its ``tree``.
     """
     trees = [_tree(tree, diff=diff) for tree in applied.trees]
     only = trees[0] if len(trees) == 1 else {}
@@ -34,6 +35,7 @@ def document(applied: Applied, *, diff: bool) -> dict[str, Any]:
         "target": only.get("target"),
         "version": only.get("version"),
         "variant": trees[0]["variant"],
+        "cost": applied.cost,
         "files": [file | {"tree": tree["tree"]} for tree in trees for file in tree["files"]],
         "problems": [problem | {"tree": tree["tree"]} for tree in trees for problem in tree["problems"]],
         "trees": trees,
@@ -74,6 +76,8 @@ def text(applied: Applied, *, diff: bool) -> RenderableType:
                 lines.append(Text(f"  {file.path}  ({why})"))
                 lines += [Text(unified(file), end="")] if diff else []
         lines += [Text(f"  {note}") for note in tree.notes]
+    if applied.cost and not applied.refused:
+        lines.append(Text(f"cost: {applied.cost}"))
     return Group(*lines)
 
 

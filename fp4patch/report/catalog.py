@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,11 @@ from fp4patch.model import SCHEMA, Patch, Target, Variant
 if TYPE_CHECKING:
     from fp4patch.catalog.manifest import Catalog
     from fp4patch.sources.fetch import Fetched
+
+MATRIX = "patches/matrix.json"
+"""Below the catalog's root: what each patch came to on each release, as docs/matrix.py recorded it."""
+
+COLOUR = {"applied": "green", "upstreamed": "cyan", "not-needed": "dim", "drifted": "red"}
 
 KINDS = ("variants", "patches", "targets")
 
@@ -59,6 +65,28 @@ def list_table(catalog: Catalog, what: str | None) -> RenderableType:
             for row in cells[kind]:
                 table.add_row(*row)
             tables += [table, Text()]
+    return Group(*tables[:-1])
+
+
+def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str], list[tuple[str, list[str]]]]]:
+    """For each target: its name, the patches that head the columns, and a row of states for each version."""
+    for target in dict.fromkeys(row["target"] for row in rows):
+        own = [row for row in rows if row["target"] == target]
+        patches = list(dict.fromkeys(patch for row in own for patch in row["states"]))
+        yield target, patches, [(row["version"], [row["states"].get(p, "-") for p in patches]) for row in own]
+
+
+def matrix_table(document: Mapping[str, Any]) -> RenderableType:
+    """Version by patch, one table a target. The document is what docs/matrix.py recorded."""
+    tables: list[RenderableType] = []
+    for target, patches, body in matrix_rows(document["rows"]):
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+        table.add_column(target)
+        for patch in patches:
+            table.add_column(patch.partition("/")[2])
+        for version, states in body:
+            table.add_row(version, *(Text(state, style=COLOUR.get(state, "")) for state in states))
+        tables += [table, Text()]
     return Group(*tables[:-1])
 
 

@@ -46,6 +46,7 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
     checks     ``total``, ``failed``: how many there are over all results
     results    list; each as :func:`result_document`
     problems   list; each as :func:`problem_document`
+    set_aside  list of ``probe``, ``title``, ``because``: probes that have nothing to show on this tree and did not run
     ========== ========================================================================================
     """
     checks = [check for result in report.results for check in result.checks]
@@ -65,6 +66,7 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
         "checks": {"total": len(checks), "failed": sum(check.verdict.failed for check in checks)},
         "results": [result_document(result) for result in report.results],
         "problems": [problem_document(problem) for problem in report.problems],
+        "set_aside": [asdict(probe) for probe in report.set_aside],
     }
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -19,8 +20,6 @@ from rich.progress import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from fp4patch.proof.verify import Progress as Step
 
 
@@ -49,6 +48,11 @@ class _Bytes:
 def download(console: Console) -> Callable[[int | None], _Bytes]:
     """What :mod:`fp4patch.sources.index` wants: a bar for a file of so many bytes."""
     return partial(_Bytes, console)
+
+
+def silent(total: int | None) -> _Bytes:
+    """A bar that is not shown."""
+    return _Bytes(Console(quiet=True), total)
 
 
 @contextmanager

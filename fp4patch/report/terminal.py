@@ -65,6 +65,10 @@ class _VerifyTable:
             if result.verdict.failed:
                 yield Text()
                 yield _failure(result)
+        if report.set_aside:
+            yield Text()
+        for probe in report.set_aside:
+            yield _Hanging(f"not run  {probe.probe}: ", probe.because, "dim")
         if report.problems:
             yield Text()
             yield problems(report.problems)

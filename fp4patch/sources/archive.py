@@ -42,7 +42,7 @@ def extract(archive: Path, subtree: str, to: Path) -> int:
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]]:
-    """Name, mode bits and a way to open each regular file, in the archive's own order; links and devices are left out."""
+    """Name, mode bits and a way to open each regular file, in the archive's order; links and devices are left out."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             for entry in wheel.infolist():

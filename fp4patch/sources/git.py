@@ -25,5 +25,5 @@ def clone(url: str, tag: str, to: Path, *, show_progress: bool) -> None:
         said = (run.stderr or "").strip().splitlines()
         raise SourceError(
             f"git cannot clone {tag} of {url}" + (f": {said[-1]}" if said else ""),
-            help="check the version and the network, or give another repository with --git URL (a local path works too)",
+            help="check the version and the network, or name another repository: --git URL (a local path works too)",
         )

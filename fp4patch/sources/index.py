@@ -89,7 +89,7 @@ def download(archive: Archive, progress: Progress) -> Path:
             return path
     raise SourceError(
         f"cannot download {archive.filename}: {'; '.join(reasons)}",
-        help="check the network and pip's configuration (`pip config list`); fp4patch uses the same index, proxy and certificate",
+        help="check the network and `pip config list`: fp4patch uses pip's index, proxy and certificate",
     )
 
 

@@ -6,7 +6,7 @@ variant is another fold, and reverting is the empty one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +16,11 @@ from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Plan
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import ApplyState, NothingToDo, Problem, State, Variant
+from fp4patch.model import ApplyState, NothingToDo, Problem, Rewritten, State, Variant
 from fp4patch.patching.receipt import Receipt, ReceiptFile
 from fp4patch.patching.transaction import Transaction
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, recovered, sha256
+from fp4patch.verbs.recommend import recommend, toolkit
 
 OnWait = Callable[[Path], None]
 
@@ -62,6 +63,8 @@ class Applied:
     verb: str
     written: bool
     trees: tuple[TreeResult, ...] = ()
+    cost: str = ""
+    """What the variant costs on a target that has the instruction."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -103,7 +106,8 @@ def apply(
             wanted = plan_for(tx, chosen or _applied_variant(tx.receipt(tree.root), tree, catalog), tree, catalog)
             result, receipts[tree.root] = _apply_tree(tx, wanted)
             results.append(result)
-        applied = Applied("apply", write, _all_or_nothing(results))
+        cost = catalog.variants[results[0].variant].cost
+        applied = Applied("apply", write, _all_or_nothing(results), cost)
         if write and applied.changed:
             tx.commit(receipts)
     return applied
@@ -164,7 +168,7 @@ def _apply_tree(tx: Transaction, wanted: Plan) -> tuple[TreeResult, Receipt | No
         state,
         files,
         problems,
-        recovered(tx, tree.root) + _nothing_to_do(folds),
+        recovered(tx, tree.root) + tuple(dict.fromkeys(_notes(folds))),
     ), new
 
 
@@ -243,13 +247,15 @@ def _retired_state(done: FoldedFile) -> State | None:
     return next((state for state in (State.UPSTREAMED, State.NOT_NEEDED) if state in states), None)
 
 
-def _nothing_to_do(folds: FoldedTree) -> tuple[str, ...]:
-    notes = (
-        f"{patch.id}: {outcome.state}{f' since {outcome.since}' if outcome.since else ''}: {outcome.because}"
-        for _, patch, outcome in folds.outcomes()
-        if isinstance(outcome, NothingToDo)
-    )
-    return tuple(dict.fromkeys(notes))
+def _notes(folds: FoldedTree) -> Iterator[str]:
+    """What edits report of themselves, once each: that they retired and why, or what they met on the way."""
+    for path, patch, outcome in folds.outcomes():
+        match outcome:
+            case NothingToDo():
+                since = f" since {outcome.since}" if outcome.since else ""
+                yield f"{patch.id}: {outcome.state}{since}: {outcome.because}"
+            case Rewritten():
+                yield from (f"{patch.id}: {path}: {note}" for note in outcome.notes)
 
 
 def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
@@ -262,5 +268,9 @@ def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
 def _applied_variant(receipt: Receipt | None, tree: Identified, catalog: Catalog) -> Variant:
     if receipt is None:
         names = ", ".join(v.name for v in catalog.variants.values() if tree.target.name in v.targets)
-        raise UsageError(f"no variant is applied to {tree.root} yet", help=f"say which: --variant {names}")
+        advice = recommend(tree, toolkit())
+        why = f"recommended: --variant {advice.variant}, because {advice.because}\n  " if advice else ""
+        raise UsageError(
+            f"no variant is applied to {tree.root} yet, and none was named", help=f"{why}variants: {names}"
+        )
     return catalog.variant(receipt.variant)

@@ -1,13 +1,15 @@
 """``fp4patch verify``: does the machine code of the patched tree satisfy the variant's rules?
 
 The tree must be in the variant's state, byte for byte; then its probes are compiled from it and from its pristine
-bytes, and judged.
+bytes, and judged. A probe that has nothing to show on this release, or that takes headers that are not at hand, is set
+aside, and the report says so.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,8 +18,10 @@ from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import Arch, Patch, Rewritten, State, Variant, VerifyReport
+from fp4patch.model import Arch, Needs, Patch, Probe, Rewritten, SetAside, State, Variant, VerifyReport
+from fp4patch.patching.cxx import LexError, lex, words
 from fp4patch.patching.transaction import Transaction
+from fp4patch.patching.tree import decode
 from fp4patch.proof.probe import SourceView
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Progress
@@ -28,6 +32,9 @@ from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree
 
 OnProgress = Callable[[Progress], None]
 
+_OF_TORCH = "c10/util/Half.h"
+"""A header that every release of PyTorch has had in its include folder."""
+
 
 def verify(
     trees: Sequence[Path],
@@ -35,19 +42,46 @@ def verify(
     *,
     archs: str | None,
     cuda_root: Path | None,
+    torch_include: Path | None,
     jobs: int | None,
     on_wait: OnWait,
     on_progress: OnProgress,
 ) -> tuple[VerifyReport, ...]:
-    """A report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a compiler."""
+    """A report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a compiler.
+
+    ``torch_include`` is PyTorch's include folder; None: that of an installed PyTorch, if there is one.
+    """
     catalog = load()
     chosen = catalog.variant(variant)
     wanted = _archs(archs, chosen)
     identified = list({tree.root: tree for tree in (identify(path, catalog) for path in trees)}.values())
     toolchain = find_toolchain(cuda_root)
+    headers = {"torch": found} if (found := torch_headers(torch_include)) else {}
     return tuple(
-        _verify_tree(tree, chosen, catalog, wanted, toolchain, jobs, on_wait, on_progress) for tree in identified
+        _verify_tree(tree, chosen, catalog, wanted, toolchain, headers, jobs, on_wait, on_progress)
+        for tree in identified
     )
+
+
+def torch_headers(said: Path | None) -> tuple[Path, ...]:
+    """PyTorch's include folders below ``said``, or of an installed PyTorch, which is looked for and not imported."""
+    folder = said.resolve() if said else _installed_torch()
+    if folder is None:
+        return ()
+    if not (folder / _OF_TORCH).is_file():
+        raise UsageError(
+            f"{folder} does not hold PyTorch's headers",
+            help="name the folder that holds c10 and torch, for example site-packages/torch/include",
+        )
+    return (folder, folder / "torch/csrc/api/include")
+
+
+def _installed_torch() -> Path | None:
+    spec = importlib.util.find_spec("torch")
+    for place in (spec.submodule_search_locations or ()) if spec else ():
+        if (folder := Path(place) / "include").joinpath(_OF_TORCH).is_file():
+            return folder
+    return None
 
 
 def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
@@ -65,22 +99,29 @@ def _verify_tree(
     catalog: Catalog,
     archs: Sequence[Arch],
     toolchain: Toolchain,
+    headers: Mapping[str, Sequence[Path]],
     jobs: int | None,
     on_wait: OnWait,
     on_progress: OnProgress,
 ) -> VerifyReport:
     began = time.monotonic()
     before, applied = _views(tree, variant, catalog, on_wait)
-    patches = catalog.patches_of(variant, tree.target.name)
-    probes = [(probe, Path(patch.directory) / probe.source) for patch in patches for probe in patch.probes]
+    probes = _probes(variant, tree.target.name, catalog)
+    aside = {
+        probe.id: SetAside(probe.id, probe.title, because)
+        for probe, _ in probes
+        if (because := _nothing_to_show(probe, before, headers))
+    }
     found = compile_and_judge(
         before=before,
         after=SourceView(tree.root),
         target=tree.target,
-        probes=probes,
+        probes=[(probe, source) for probe, source in probes if probe.id not in aside],
         rules=[rule for rule in variant.rules if any(_speaks_of(pattern, tree.target.name) for pattern in rule.probes)],
         archs=archs,
         toolchain=toolchain,
+        headers=headers,
+        aside=[probe for probe, _ in probes if probe.id in aside],
         jobs=jobs,
         cache=cache_dir() / "compilations",
         progress=on_progress,
@@ -98,7 +139,40 @@ def _verify_tree(
         seconds=time.monotonic() - began,
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        set_aside=tuple(aside.values()),
     )
+
+
+def _probes(variant: Variant, target: str, catalog: Catalog) -> list[tuple[Probe, Path]]:
+    """The probes of the variant's patches, and of those that it watches without applying them."""
+    watched = tuple(catalog.patches[f"{target}/{name}"] for name in variant.targets[target].watches)
+    patches = catalog.patches_of(variant, target) + watched
+    return [(probe, Path(patch.directory) / probe.source) for patch in patches for probe in patch.probes]
+
+
+def _nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object]) -> str:
+    """Why a probe is set aside; empty if it is not."""
+    if probe.needs and not _has(tree, probe.needs):
+        what = f"`{probe.needs.tokens}` in " if probe.needs.tokens else ""
+        return f"this release has no {what}{' or '.join(probe.needs.search)}"
+    missing = [name for name in probe.uses if name not in headers]
+    if missing:
+        return f"it takes the real headers of {', '.join(missing)}: name them with --torch-include"
+    return ""
+
+
+def _has(tree: SourceView, needs: Needs) -> bool:
+    """Whether the tokens stand in one of the files. One that cannot be read as C++ has them: the compiler shall say."""
+    tokens = words(needs.tokens)
+    for path in (path for pattern in needs.search for path in tree.root.glob(pattern) if path.is_file()):
+        name = path.relative_to(tree.root).as_posix()
+        content = tree.overlay[name] if name in tree.overlay else path.read_bytes()
+        try:
+            if content is not None and (not tokens or lex(decode(content, name)).find(tokens)):
+                return True
+        except (LexError, Refused):
+            return True
+    return False
 
 
 def _views(tree: Identified, variant: Variant, catalog: Catalog, on_wait: OnWait) -> tuple[SourceView, tuple[str, ...]]:

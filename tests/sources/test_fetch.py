@@ -12,12 +12,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from support import NoProgress, wheel
+from support import wheel
 
 from fp4patch.catalog.identify import claimed_version
 from fp4patch.catalog.manifest import load
 from fp4patch.errors import SourceError, UsageError
 from fp4patch.model import Archive, Target
+from fp4patch.report import progress
 from fp4patch.sources import index
 from fp4patch.sources.fetch import Fetched, fetch
 
@@ -25,7 +26,7 @@ CUTLASS = load().target("cutlass")
 
 
 def get(version: str, to: Path, target: Target = CUTLASS, git_url: str | None = None) -> Fetched:
-    return fetch(target, version, to, git_url=git_url, progress=NoProgress, show_progress=False)
+    return fetch(target, version, to, git_url=git_url, progress=progress.silent, show_progress=False)
 
 
 @pytest.mark.parametrize("version", ["4.2.1", "4.4.2", "4.5.0"])
@@ -37,7 +38,7 @@ def test_the_pinned_archives_hold_the_cutlass_that_the_catalog_says(
 
 @pytest.fixture
 def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Target, Path]]:
-    """A package index on loopback with one wheel, as pip would be configured for it; the target that is pinned to it."""
+    """A package index on loopback with one wheel, as pip would be configured for it; a target pinned to it."""
     folder = tmp_path / "mirror" / "simple" / "tiny"
     folder.mkdir(parents=True)
     files = {f"tiny/cutlass/{mark}": "" for mark in CUTLASS.marks}
@@ -83,7 +84,7 @@ def test_a_file_that_is_not_what_was_pinned_is_refused_and_nothing_is_left(
 
 
 def test_a_damaged_file_in_the_cache_is_downloaded_again(mirror: tuple[Target, Path], tmp_path: Path) -> None:
-    cached = index.download(mirror[0].archives[0], NoProgress)
+    cached = index.download(mirror[0].archives[0], progress.silent)
     cached.write_bytes(b"half")
     get("1.0", tmp_path / "tree", mirror[0])
     assert index.sha256(cached) == mirror[0].archives[0].sha256
