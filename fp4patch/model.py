@@ -147,7 +147,8 @@ class DropOperand(Manifest):
 class Insert(Manifest):
     """Put a template before the declaration that starts with these tokens, ahead of its own comment.
 
-    ``absent``: token sequences that must not occur in the pristine file, else the edit refuses.
+    ``absent``: token sequences that must not occur in the pristine file, else the edit refuses. ``about``: a file
+    without these tokens needs nothing, because of ``otherwise``.
     """
 
     op: Literal["insert"] = "insert"
@@ -155,6 +156,8 @@ class Insert(Manifest):
     before: str
     template: str
     absent: tuple[str, ...] = ()
+    about: str = ""
+    otherwise: str = ""
     retired: tuple[Retired, ...] = ()
 
 
@@ -219,20 +222,21 @@ class AddElement(Manifest):
     """Add ``element`` before the element ``beside`` of every CMake list that has the latter and not the former.
 
     The lists are what ``commands`` are given behind the name of the variable that they set: ``set(NAME "9.0a;12.0f")``,
-    ``list(APPEND NAME "12.0f")``, ``f(NAME "9.0a;12.0f" …)``. Each glob of ``must`` names variables of which at least
-    one has such a list, else the file drifted. No list at all: not needed, because of ``otherwise``. All lists have
-    ``element``: upstreamed.
+    ``list(APPEND NAME "12.0f")``, ``f(NAME "9.0a;12.0f" …)``. All of them have ``element``: upstreamed. No such list:
+    not needed, because of ``otherwise``, or drift, if that is empty.
     """
 
     op: Literal["add-element"] = "add-element"
     search: tuple[str, ...]
     commands: tuple[str, ...]
     variable: str = "*"
+    """A glob."""
+    but: tuple[str, ...] = ()
+    """Globs of variables that are not meant."""
     beside: str
     element: str
     drop: tuple[str, ...] = ()
     """Elements that the new one stands in for: they leave the lists that get it."""
-    must: tuple[str, ...] = ()
     since: str = ""
     """The release in which upstream's lists had the element."""
     otherwise: str = ""
@@ -327,11 +331,11 @@ class ProbeKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Needs(Manifest):
-    """What a tree must have for a probe to have something to show: C++ tokens in one of the files below ``search``."""
+    """What a tree must have for a probe to have something to show: a file, and C++ tokens in it if any are named."""
 
     search: tuple[str, ...]
-    """Globs relative to the tree; ``**`` is allowed."""
-    tokens: str
+    """Globs relative to the tree; ``**`` is allowed. One file is enough."""
+    tokens: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -349,9 +353,9 @@ class Probe(Manifest):
     kind: ProbeKind = ProbeKind.SASS
     defines: dict[str, str | int] = field(default_factory=dict)
     include: tuple[str, ...] = ()
-    """Include folders beside the source, searched after the tree's: stand-ins for headers that the tree relies on."""
+    """Include folders below the patch's directory, searched after the tree's: stand-ins for headers it relies on."""
     uses: tuple[Literal["torch"], ...] = ()
-    """Headers of others that it takes in earnest. Where they are not at hand the probe does not run, and that is said."""
+    """Headers of others that it takes in earnest. Where they are not at hand it does not run, and that is said."""
     needs: Needs | None = None
     patch: str = ""
     """Set by the loader: ``cutlass/e2m1-guard``."""
@@ -360,6 +364,29 @@ class Probe(Manifest):
     def id(self) -> str:
         """``cutlass/e2m1-x8``: unique in the catalog; what rules select by."""
         return f"{self.patch.partition('/')[0]}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numerics(Manifest):
+    """A function of the tree that makes E2M1 of floats, for all 2^32 inputs to be run through it.
+
+    ``source`` is a header below the patch's directory that makes it callable; ``expression`` is C++ whose value is the
+    packed nibbles, value 0 lowest, of ``v``, a ``const float (&)[lanes]``. A tree that has not what ``needs`` says has
+    no such function.
+    """
+
+    name: str
+    """As a user of the tree would call it: ``NumericArrayConverter<float_e2m1_t, float, 8>``."""
+    lanes: Literal[1, 2, 4, 8, 16]
+    source: str
+    expression: str
+    include: tuple[str, ...] = ()
+    """Include folders below the patch's directory, searched after the tree's."""
+    host: Literal["no", "yes", "if-asked"] = "no"
+    """Whether it is host code as well; ``if-asked`` if running all inputs there takes a minute or more."""
+    bench: bool = False
+    """What ``fp4patch bench`` measures of a tree: eight values."""
+    needs: Needs | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -378,6 +405,7 @@ class Patch(Manifest):
     """When this patch may be deleted."""
     edits: tuple[Edit, ...]
     probes: tuple[Probe, ...] = ()
+    numerics: tuple[Numerics, ...] = ()
     directory: str = ""
     """Set by the loader: where templates, probes and cases lie."""
 
@@ -422,6 +450,19 @@ class Archive(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Advice(Manifest):
+    """Which variant to take when none is named. The first of a target's that fits release and toolkit counts."""
+
+    versions: str = ""
+    """A specifier (PEP 440) of releases; empty for all."""
+    cuda: str = ""
+    """A specifier of CUDA releases (13.0); empty for all, and for a toolkit that is not known."""
+    variant: str = ""
+    """Empty: none is needed."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Target(Manifest):
     """A kind of source tree: how to recognise it, read its version, compile against it and fetch it."""
 
@@ -440,6 +481,16 @@ class Target(Manifest):
     tag: str
     """``v{version}``."""
     archives: tuple[Archive, ...] = ()
+    advice: tuple[Advice, ...] = ()
+
+
+class Promise(StrEnum):
+    """How near to ``cvt.rn.satfinite.e2m1x2.f32`` an encoder promises to be, over all 2^32 inputs."""
+
+    EXACT = "exact"
+    """The same nibble for every input."""
+    EXACT_BUT_NAN_SIGN = "exact-but-nan-sign"
+    """The same, but a NaN becomes 6 with a sign of its own, where the instruction gives +6."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -482,6 +533,8 @@ class Variant(Manifest):
     """One line: what this variant costs on a target that has the instruction."""
     arch: tuple[str, ...]
     targets: dict[str, VariantTarget]
+    promise: Promise = Promise.EXACT
+    """What its conversions come to over all 2^32 inputs, wherever they are software."""
     rules: tuple[Rule, ...] = ()
 
 
@@ -667,25 +720,20 @@ class VerifyReport:
     finished: str
     """UTC, ISO 8601."""
     set_aside: tuple[SetAside, ...] = ()
+    numerics: tuple[NumericsReport, ...] = ()
+    """Every input through the tree's conversions; empty unless asked for."""
+    numerics_notes: tuple[str, ...] = ()
+    """Where they ran and where not, in words."""
 
     @property
     def verdict(self) -> Verdict:
         """PASS only if something was checked, and all of it passed."""
-        if not self.results or self.problems or any(r.verdict.failed for r in self.results):
+        if not self.results or self.problems or any(r.verdict.failed for r in (*self.results, *self.numerics)):
             return Verdict.FAIL
         return Verdict.PASS
 
 
 # --- numerics --------------------------------------------------------------------------------------------------------
-
-
-class Promise(StrEnum):
-    """How near to ``cvt.rn.satfinite.e2m1x2.f32`` an encoder promises to be, over all 2^32 inputs."""
-
-    EXACT = "exact"
-    """The same nibble for every input."""
-    EXACT_BUT_NAN_SIGN = "exact-but-nan-sign"
-    """The same, but a NaN becomes 6 with a sign of its own, where the instruction gives +6."""
 
 
 class InputClass(StrEnum):
@@ -732,14 +780,16 @@ class NumericsReport:
     where: str
     """The compiler that built it for the host, or the GPU that ran it."""
     lanes: int
-    """How many values one call encodes; each lane sees every input."""
+    """How many values one call encodes."""
     rows: tuple[NumericsRow, ...]
     promise: Promise
     seconds: float
+    every_lane: bool = True
+    """Every input went through every lane; else through one of them, neighbouring lanes taking distant inputs."""
 
     @property
     def inputs(self) -> int:
-        """Inputs that were run: 2^32 for each lane, or the sweep is not one."""
+        """Inputs that were run: all 2^32, or 2^32 for each lane, or the sweep is not one."""
         return sum(row.inputs for row in self.rows)
 
     @property
@@ -748,4 +798,60 @@ class NumericsReport:
         nan = (InputClass.NAN, InputClass.NEGATIVE_NAN)
         sign_is_free = self.promise is Promise.EXACT_BUT_NAN_SIGN
         broken = any(row.magnitudes if sign_is_free and row.cls in nan else row.mismatches for row in self.rows)
-        return Verdict.FAIL if broken or self.inputs != self.lanes << 32 else Verdict.PASS
+        return Verdict.FAIL if broken or self.inputs != (self.lanes if self.every_lane else 1) << 32 else Verdict.PASS
+
+
+# --- throughput ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Values a second: the median of the repeats, the slowest and the fastest."""
+
+    median: float
+    low: float
+    high: float
+    ratio: float
+    """To ``predicate_sum``: the median of the quotients of each repeat."""
+
+
+@dataclass(frozen=True)
+class BenchRow:
+    """One encoder on one GPU: what all 2^32 inputs came to, and how fast it is. One that is wrong is not measured."""
+
+    name: str
+    wrong: int
+    """Of the numbers, infinities included."""
+    wrong_nans: int
+    """NaNs that do not become 6, of either sign."""
+    nan_signs: int
+    """NaNs that become -6, where the instruction gives +6."""
+    registers: Rate | None
+    memory: Rate | None
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS if every number came out right; what becomes of NaN is a variant's promise, and is shown."""
+        return Verdict.PASS if self.registers and self.memory and not self.wrong else Verdict.FAIL
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """What one run of the bench program measured."""
+
+    device: str
+    arch: str
+    multiprocessors: int
+    fp4patch: str
+    nvcc: str
+    repeats: int
+    rows: tuple[BenchRow, ...]
+    notes: tuple[str, ...]
+    """What was not measured, and why."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS only if something was measured and every encoder is right."""
+        if not self.rows or any(row.verdict.failed for row in self.rows):
+            return Verdict.FAIL
+        return Verdict.PASS

@@ -216,7 +216,7 @@ def _check_advice(target: Target, variants: dict[str, Variant]) -> list[Problem]
             if not _is_specifier(text):
                 problems.append(Problem("a version specifier", repr(text), file=where, nearest=key))
         variant = variants.get(advice.variant)
-        if variant is None or target.name not in variant.targets:
+        if advice.variant and (variant is None or target.name not in variant.targets):
             problems.append(Problem(f"a variant for {target.name}", repr(advice.variant), file=where, nearest=key))
     return problems
 

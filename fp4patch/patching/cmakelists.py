@@ -26,7 +26,7 @@ from fp4patch.model import (
     Rewritten,
     State,
 )
-from fp4patch.patching.sites import Refused, settle
+from fp4patch.patching.sites import ADDED, Refused, settle
 
 BOM = "\ufeff"
 
@@ -379,10 +379,8 @@ def _insert_commands(template: Callable[[str], str], edit: InsertCommands, scrip
     number = script.commands.index(sites[0]) + 1
     new = parse(added).meaning
     if script.meaning[number : number + len(new)] == new:
-        advice = "somebody added what this patch adds: remove that, or leave the patch out"
-        raise Refused(
-            f"`{edit.after}` without {edit.template} behind it", "it is there already", sites[0].line, "", advice
-        )
+        expected = f"`{edit.after}` without {edit.template} behind it"
+        raise Refused(expected, "it is there already", sites[0].line, advice=ADDED)
     text = text[: end + 1] + added.replace("\n", newline) + text[end + 1 :]
     meaning = [*script.meaning[:number], *new, *script.meaning[number:]]
     return _proven(text, meaning, [script.line(sites[0].end)])

@@ -12,7 +12,7 @@ import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from fp4patch.model import Drift, NothingToDo, Outcome, ReplaceExpression, Rewritten, State
-from fp4patch.patching.sites import Refused, settle
+from fp4patch.patching.sites import ADDED, Refused, settle
 
 BOM = "\ufeff"
 
@@ -36,6 +36,8 @@ def replace_expression(edit: ReplaceExpression, text: str) -> Outcome:
 def _replace(edit: ReplaceExpression, read: _Reading) -> Outcome:
     sites = read.sites(edit.find)
     lines = [read.line(node) for node in sites]
+    if _holds(edit.replace, edit.find) and (there := read.sites(edit.replace)):
+        raise Refused(f"`{edit.find}` alone", f"`{edit.replace}`", read.line(there[0]), advice=ADDED)
     if retired := settle(edit, lines, lambda sign: [read.line(node) for node in read.sites(sign)]):
         return retired
     module = read.module
@@ -57,7 +59,7 @@ class _Reading(cst.CSTVisitor):
     def __init__(self, text: str, edit: ReplaceExpression) -> None:
         super().__init__()
         self.within = edit.within
-        asked = [edit.find, *(rule.tokens for rule in edit.retired)]
+        asked = [edit.find, edit.replace, *(rule.tokens for rule in edit.retired)]
         self.found: dict[str, list[cst.BaseExpression]] = {_meaning(code): [] for code in asked}
         self.kinds = tuple({type(cst.parse_expression(code)) for code in asked})
         self.names: set[str] = set()
@@ -89,6 +91,11 @@ class _Reading(cst.CSTVisitor):
     def line(self, node: cst.CSTNode) -> int:
         """The 1-based line on which it begins."""
         return int(self.positions[node].start.line)
+
+
+def _holds(outer: str, inner: str) -> bool:
+    """Whether one expression is a part of the other: then a site may be one that was replaced before."""
+    return any(ast.dump(part) == _meaning(inner) for part in ast.walk(ast.parse(f"({outer})", mode="eval").body))
 
 
 def _meaning(expression: str) -> str:

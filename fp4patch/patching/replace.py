@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from fp4patch.model import Drift, NothingToDo, Outcome, ReplaceTokens, Rewritten, State
 from fp4patch.patching.cxx import Kind, LexError, Source, lex, words
-from fp4patch.patching.sites import Refused, settle
+from fp4patch.patching.sites import ADDED, Refused, settle
 
 
 def replace_tokens(edit: ReplaceTokens, text: str) -> Outcome:
@@ -40,6 +40,8 @@ def _replace(edit: ReplaceTokens, source: Source) -> Outcome:
         return (near.line, f"`{near.found}` where `{near.expected}` was expected") if near else (None, "")
 
     sites = indices(edit.find)
+    if lex(edit.replace).find(words(edit.find)) and (there := indices(edit.replace)):
+        raise Refused(f"`{edit.find}` alone", f"`{edit.replace}`", source.tokens[there[0]].line, advice=ADDED)
     lines = [source.tokens[at].line for at in sites]
     retired = settle(edit, lines, lambda sign: [source.tokens[at].line for at in indices(sign)], nearest)
     if retired:

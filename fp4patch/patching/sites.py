@@ -8,6 +8,8 @@ from fp4patch.model import Drift, NothingToDo, ReplaceCommand, ReplaceExpression
 
 UNKNOWN_SHAPE = "the patch does not know this shape of the source; `fp4patch show` names the releases it was tried on"
 
+ADDED = "somebody made the change of this patch: take the tree as upstream released it, or leave the patch out"
+
 
 class Refused(Exception):  # noqa: N818 - it carries the refusal out of nested calls; each edit returns the value
     """An edit refuses, and why."""

@@ -269,7 +269,8 @@ def _applied_variant(receipt: Receipt | None, tree: Identified, catalog: Catalog
     if receipt is None:
         names = ", ".join(v.name for v in catalog.variants.values() if tree.target.name in v.targets)
         advice = recommend(tree, toolkit())
-        why = f"recommended: --variant {advice.variant}, because {advice.because}\n  " if advice else ""
+        named = f"--variant {advice.variant}" if advice and advice.variant else "none at all"
+        why = f"recommended: {named}, since {advice.because}\n  " if advice else ""
         raise UsageError(
             f"no variant is applied to {tree.root} yet, and none was named", help=f"{why}variants: {names}"
         )

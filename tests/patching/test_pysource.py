@@ -85,6 +85,12 @@ def test_what_is_not_understood_is_refused(text: str) -> None:
     assert isinstance(replace_expression(EDIT, text), Drift)
 
 
+def test_what_was_replaced_before_is_not_replaced_again() -> None:
+    outcome = replace_expression(EDIT, replaced(SOURCE))
+    assert isinstance(outcome, Drift)
+    assert outcome.found == f"`{EDIT.replace}`"
+
+
 def test_a_sign_retires_the_edit() -> None:
     outcome = replace_expression(EDIT, SOURCE.replace("capable( 120 )", "capable(89) or family(120)"))
     assert outcome == NothingToDo(State.UPSTREAMED, "upstream asks for the family", "9.9")

@@ -72,6 +72,11 @@ def test_a_replacement_that_runs_into_its_neighbours_is_refused() -> None:
     assert isinstance(replace_tokens(edit, "x+A;\n"), Drift)
 
 
+def test_what_was_replaced_before_is_not_replaced_again() -> None:
+    edit = ReplaceTokens(search=("*",), about="A", find="A", replace="A || B")
+    assert isinstance(replace_tokens(edit, replaced("if (A) {}\n", edit)), Drift)
+
+
 def test_a_sign_in_the_declaration_retires_the_edit_and_one_elsewhere_does_not() -> None:
     there = SOURCE.replace("only <", "family <")
     assert replace_tokens(EDIT, there) == NothingToDo(State.UPSTREAMED, "upstream took the family", "9.9")
