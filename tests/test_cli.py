@@ -321,6 +321,7 @@ def test_list_and_show_name_everything_in_text_and_json(fp4patch: Callable[..., 
     assert shown["link"].startswith("https://")
     assert shown["applies"]
     assert "next2" in shown["variants"]
+    assert " ".join(shown["reason"].split()) in fp4patch("show", "e2m1-guard").out  # a pipe gets it whole
 
 
 def test_the_matrix_of_patches_and_releases_is_shown_as_recorded(fp4patch: Callable[..., Said]) -> None:

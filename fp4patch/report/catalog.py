@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -113,41 +112,35 @@ def show_document(catalog: Catalog, name: str) -> dict[str, Any]:
 
 
 def show_text(document: dict[str, Any]) -> RenderableType:
-    """Title, then each part that has a value under its name."""
-    lines: list[RenderableType] = [
-        Text.assemble((document["name"], "bold"), f"  {document['kind']}"),
-        Text(document["title"]),
-    ]
+    """Title, then each part that has a value under its name, a line each: a pipe gets it whole."""
+    lines = [Text.assemble((document["name"], "bold"), f"  {document['kind']}"), Text(document["title"])]
+
+    def add(label: str, value: str) -> None:
+        if value:
+            lines.append(Text.assemble("  ", (f"{label}: ", "bold"), " ".join(value.split())))
+
     for key, label in (
-        ("summary", ""),
+        ("summary", "what"),
         ("reason", "why"),
         ("link", "written at"),
         ("applies", "tried on"),
-        ("retire", "may go when"),
-        ("version", "version"),
+        ("retire", "may go"),
         ("cost", "costs"),
-        ("arch", "for"),
-        ("variants", "in variants"),
+        ("promise", "promises"),
         ("git", "upstream"),
     ):
-        value = document.get(key)
-        if value and not isinstance(value, dict):
-            text = ", ".join(value) if isinstance(value, (list, tuple)) else " ".join(str(value).split())
-            lines.append(
-                Padding(Text.assemble((f"{label}: " if label else "", "bold"), text), (1 if not label else 0, 0, 0, 2))
-            )
+        add(label, document.get(key, ""))
+    for key, label in (("arch", "for"), ("variants", "in variants")):
+        add(label, ", ".join(document.get(key, ())))
     for target, chosen in document.get("targets", {}).items():
-        lines.append(Padding(Text.assemble((f"{target}: ", "bold"), ", ".join(chosen["patches"])), (0, 0, 0, 2)))
+        add(target, ", ".join(chosen["patches"]) or "nothing to patch")
     for edit in document.get("edits", ()):
-        where = edit.get("file") or ", ".join(edit.get("search", ()))
-        lines.append(Padding(Text.assemble((f"{edit['op']}: ", "bold"), where), (0, 0, 0, 2)))
+        add(edit["op"], edit.get("file") or ", ".join(edit.get("search", ())))
     for probe in document.get("probes", ()):
-        lines.append(Padding(Text.assemble(("probe: ", "bold"), f"{probe['name']}: {probe['title']}"), (0, 0, 0, 2)))
+        add("probe", f"{probe['name']}: {probe['title']}")
     for archive in document.get("archives", ()):
-        text = f"{', '.join(archive['versions'])} from {archive['filename']}" + (
-            f" ({archive['holds']})" if archive["holds"] else ""
-        )
-        lines.append(Padding(Text.assemble(("archive: ", "bold"), text), (0, 0, 0, 2)))
+        holds = f" ({archive['holds']})" if archive["holds"] else ""
+        add("archive", f"{', '.join(archive['versions'])} from {archive['filename']}{holds}")
     return Group(*lines)
 
 
