@@ -728,7 +728,8 @@ class VerifyReport:
     @property
     def verdict(self) -> Verdict:
         """PASS only if something was checked, and all of it passed."""
-        if not self.results or self.problems or any(r.verdict.failed for r in (*self.results, *self.numerics)):
+        verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
+        if not self.results or self.problems or any(verdict.failed for verdict in verdicts):
             return Verdict.FAIL
         return Verdict.PASS
 

@@ -14,6 +14,7 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 FORMAT = 1
 """Part of every key: a change of what is stored makes all older entries misses."""
 
-_KEPT = 8  # source states kept for each command; the two sides of a verify are two of them
+_KEPT = 32  # source states kept for each command: two sides, for several releases and variants
 
 
 class Dependency(NamedTuple):
@@ -56,6 +57,7 @@ class Cache:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._storing = Lock()  # the two sides of a probe have one list of states, and often end at the same time
 
     def find(self, name: str, digest: Callable[[Dependency], str | None]) -> Stored | None:
         """The entry whose files all have the hashes they had; ``digest`` gives a file's SHA-256, None if it is gone."""
@@ -82,8 +84,9 @@ class Cache:
             "sha256": _sum(stored),
         }
         self._write(self._path(result, "result"), entry)
-        others = [state for state in self._states(name) if state["result"] != result]
-        self._write(self._path(name, "states"), {"states": [{"files": read, "result": result}, *others][:_KEPT]})
+        with self._storing:
+            others = [state for state in self._states(name) if state["result"] != result]
+            self._write(self._path(name, "states"), {"states": [{"files": read, "result": result}, *others][:_KEPT]})
 
     def _states(self, name: str) -> list[dict[str, Any]]:
         states = self._read(self._path(name, "states")).get("states")

@@ -39,7 +39,7 @@ def metric(listing: SassListing, name: str) -> int:
 def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
     """Whether a rule speaks of this probe's machine code on this architecture."""
     return (
-        probe.kind is ProbeKind.SASS
+        probe.kind is not ProbeKind.HOST
         and any(fnmatchcase(probe.id, pattern) for pattern in rule.probes)
         and any(Arch.parse(name) == arch for name in rule.arch)
     )
@@ -55,11 +55,14 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
     return Verdict.PASS if checks and not any(check.verdict.failed for check in checks) else Verdict.FAIL
 
 
-def unjudged(rules: Sequence[Rule], ran: Sequence[tuple[Probe, Arch]], archs: Sequence[Arch]) -> tuple[Problem, ...]:
+def unjudged(
+    rules: Sequence[Rule], ran: Sequence[tuple[Probe, Arch]], archs: Sequence[Arch], aside: Sequence[Probe] = ()
+) -> tuple[Problem, ...]:
     """What no check stands for: nothing ran, a rule without condition or without probe, a probe without rule.
 
     ``ran`` are the pairs that were compiled, whether or not they passed. A rule for architectures none of which was
-    asked for is set aside: whoever asks for less gets less.
+    asked for is set aside: whoever asks for less gets less. So is one that speaks of probes ``aside``: on another tree
+    they run.
     """
     problems = []
     if not ran:
@@ -74,8 +77,10 @@ def unjudged(rules: Sequence[Rule], ran: Sequence[tuple[Probe, Arch]], archs: Se
             )
         if not any(Arch.parse(arch) in archs for arch in rule.arch):
             continue
+        if any(concerns(rule, probe, arch) for probe in aside for arch in archs):
+            continue
         if not any(concerns(rule, probe, arch) for probe, arch in ran):
-            known = ", ".join(sorted({probe.id for probe, _ in ran if probe.kind is ProbeKind.SASS}))
+            known = ", ".join(sorted({probe.id for probe, _ in ran if probe.kind is not ProbeKind.HOST}))
             problems.append(
                 Problem(
                     expected=f"a probe that the {name} speaks of",
@@ -84,7 +89,7 @@ def unjudged(rules: Sequence[Rule], ran: Sequence[tuple[Probe, Arch]], archs: Se
                 )
             )
     for probe, arch in ran:
-        if probe.kind is ProbeKind.SASS and not any(concerns(rule, probe, arch) for rule in rules):
+        if probe.kind is not ProbeKind.HOST and not any(concerns(rule, probe, arch) for rule in rules):
             problems.append(
                 Problem(
                     expected=f"a rule for {probe.id} on {arch}",

@@ -170,11 +170,19 @@ class Side:
 class Compiler:
     """Compiles probes with one toolchain, from the cache where nothing that they read has changed."""
 
-    def __init__(self, toolchain: Toolchain, target: Target, runner: Runner, cache: Cache | None) -> None:
+    def __init__(
+        self,
+        toolchain: Toolchain,
+        target: Target,
+        runner: Runner,
+        cache: Cache | None,
+        headers: Mapping[str, Sequence[Path]] | None = None,
+    ) -> None:
         self._toolchain = toolchain
         self._target = target
         self._runner = runner
         self._cache = cache
+        self._headers = headers or {}
         self._outside: dict[tuple[str, str, Path | None], str | None] = {}
 
     def compile(self, probe: Probe, source: Path, arch: Arch, side: Side) -> Compiled:
@@ -199,6 +207,7 @@ class Compiler:
                     self._toolchain.nvcc,
                     *(*self._toolchain.flags, *flags),
                     *(f"-I{folder / include}" for include in self._target.include if (folder / include).is_dir()),
+                    *(f"-I{place}" for place in self._behind(probe, source)),
                     *("-MD", "-MF", listing, "-o", product, source),
                 ],
                 scratch=scratch,
@@ -220,8 +229,14 @@ class Compiler:
                         self._cache.store(name, hashes, Stored(compiled.content, compiled.log))
             return compiled
 
+    def _behind(self, probe: Probe, source: Path) -> list[Path]:
+        """Include folders that come after the tree's: others' real headers, then stand-ins for the rest."""
+        patch = source.parents[len(PurePosixPath(probe.source).parts) - 1]
+        real = [place for name in probe.uses for place in self._headers[name]]
+        return [*real, *(patch / include for include in probe.include)]
+
     def _flags(self, probe: Probe, arch: Arch) -> list[str]:
-        kind = ["-cubin", "-Xptxas", "-v"] if probe.kind is ProbeKind.SASS else ["-c"]
+        kind = ["-c"] if probe.kind is ProbeKind.HOST else ["-cubin", "-Xptxas", "-v"]
         return [
             *(*kind, f"-arch={arch}", *_STANDARD, *self._target.compile),
             *(f"-D{name}={value}" for name, value in probe.defines.items()),
@@ -231,7 +246,8 @@ class Compiler:
         info = self._toolchain.info
         return key(
             *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, probe.kind),
-            *("flags", *flags, "include", *self._target.include),
+            *("flags", *flags, "include", *self._target.include, "behind", *probe.include),
+            *("uses", *(str(place) for name in probe.uses for place in self._headers[name])),
             *("source", source.name, source.read_bytes()),
         )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
@@ -117,27 +118,8 @@ def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassLis
 
     What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT.
     """
-    instructions: list[Instruction] = []
-    places: dict[str, int] = {}  # label name to address; two labels may share an address
-    section = ""
-    for number, line in enumerate(text.splitlines(), start=1):
-        if found := _INSTRUCTION.fullmatch(line):
-            if section != f".text.{KERNEL}":
-                raise _not_understood(number, line, f"code outside of .text.{KERNEL}")
-            instructions.append(_instruction(found, number, line, expected=len(instructions) * _STEP))
-        elif found := _SECTION.fullmatch(line):
-            section = found["name"]
-            if section.startswith(".text.") and section != f".text.{KERNEL}":
-                raise ProofError(
-                    f"line {number} of the listing begins {section}: a probe has one kernel, named {KERNEL}",
-                    help=f'declare it extern "C" __global__ void {KERNEL}(…), and no other',
-                )
-        elif found := _LABEL.fullmatch(line):
-            if section == f".text.{KERNEL}" and found["name"] not in (KERNEL, section):
-                places[found["name"]] = len(instructions) * _STEP
-        elif not (_IGNORED.fullmatch(line) or (_ENCODING.fullmatch(line) and instructions)):
-            raise _not_understood(number, line, "no known form of line")
-    kept = _without_padding(instructions, places)
+    code = _read(text, only=KERNEL)
+    kept = _without_padding(*code[KERNEL]) if code else ()
     if not kept:
         raise ProofError(
             f"the listing for {arch} holds no instruction of .text.{KERNEL}",
@@ -147,10 +129,76 @@ def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassLis
         function=KERNEL,
         arch=arch,
         instructions=kept,
-        labels=_labels(kept, places),
+        labels=_labels(kept, code[KERNEL][1]),
         registers=registers,
         code_sha256=code_sha256,
     )
+
+
+def parse_unit(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:
+    """Read ``nvdisasm -c`` of a cubin with any number of kernels, as one listing.
+
+    They follow one another in the order of their names, each with its name as a label and without its padding;
+    addresses are counted on. ``registers`` is the largest number of any. ProofError as of ``parse``.
+    """
+    instructions: list[Instruction] = []
+    labels: dict[int, str] = {}
+    code = _read(text)
+    for name in sorted(code):
+        start = len(instructions) * _STEP
+        kept = _without_padding(*code[name])
+        labels |= {start + address: label for address, label in _labels(kept, code[name][1]).items()} if kept else {}
+        labels[start] = name
+        instructions += (replace(instruction, address=start + instruction.address) for instruction in kept)
+    if not instructions:
+        raise ProofError(
+            f"the listing for {arch} holds no instruction",
+            help="the source instantiates no kernel on that architecture",
+        )
+    return SassListing(
+        function=f"{len(code)} kernels",
+        arch=arch,
+        instructions=tuple(instructions),
+        labels=labels,
+        registers=registers,
+        code_sha256=code_sha256,
+    )
+
+
+_Code = tuple[list[Instruction], dict[str, int]]
+"""A section's instructions, and label name to address; two labels may share an address."""
+
+
+def _read(text: str, *, only: str = "") -> dict[str, _Code]:
+    """Instructions and labels of each section ``.text.<name>``, every line accounted for. ``only``: no other one."""
+    code: dict[str, _Code] = {}
+    section, name = "", ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if found := _INSTRUCTION.fullmatch(line):
+            if not name:
+                raise _not_understood(number, line, f"code outside of .text.{only}")
+            instructions, _ = code[name]
+            instructions.append(_instruction(found, number, line, expected=len(instructions) * _STEP))
+        elif found := _SECTION.fullmatch(line):
+            section = found["name"]
+            name = section.removeprefix(".text.") if section.startswith(".text.") else ""
+            if only and name and name != only:
+                raise ProofError(
+                    f"line {number} of the listing begins {section}: a probe has one kernel, named {KERNEL}",
+                    help=f'declare it extern "C" __global__ void {KERNEL}(…), and no other',
+                )
+            if name:
+                code.setdefault(name, ([], {}))
+        elif found := _LABEL.fullmatch(line):
+            if name and found["name"] not in (name, section):
+                instructions, places = code[name]
+                places[found["name"]] = len(instructions) * _STEP
+        elif not (
+            _IGNORED.fullmatch(line)
+            or (_ENCODING.fullmatch(line) and any(instructions for instructions, _ in code.values()))
+        ):
+            raise _not_understood(number, line, "no known form of line")
+    return code
 
 
 def _instruction(found: re.Match[str], number: int, line: str, *, expected: int) -> Instruction:
@@ -197,14 +245,15 @@ _PROGBITS = 1  # sh_type of bytes that are loaded
 _ALLOC = 2  # sh_flags of a section that the device holds
 
 
-def code_digest(cubin: bytes) -> str:
+def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
     """SHA-256 of the kernel's code and of all constants that it can read, of a cubin with the one kernel ``probe``.
 
-    The constants count: a table that decides the result lies outside of the code.
+    The constants count: a table that decides the result lies outside of the code. ``whole_unit``: of all kernels that
+    there are.
     """
     sections = _sections(cubin)
     code = [name for name, _ in sections if name.startswith(".text.")]
-    if code != [f".text.{KERNEL}"]:
+    if not whole_unit and code != [f".text.{KERNEL}"]:
         raise ProofError(
             f"the probe's object file holds {', '.join(code) or 'no code'}, where .text.{KERNEL} alone is expected",
             help=f'a probe has exactly one kernel: extern "C" __global__ void {KERNEL}(…)',
@@ -238,9 +287,14 @@ def _sections(elf: bytes) -> list[tuple[str, bytes]]:
 _REGISTERS = re.compile(r"Used (\d+) registers")
 
 
-def registers(log: str) -> int:
-    """Registers of each thread, from what ``ptxas -v`` says of the one kernel; ProofError where it says nothing."""
+def registers(log: str, *, whole_unit: bool = False) -> int:
+    """Registers of each thread, from what ``ptxas -v`` says of the one kernel; ProofError where it says nothing.
+
+    ``whole_unit``: the largest number of any kernel.
+    """
     found: list[str] = _REGISTERS.findall(log)
+    if whole_unit and found:
+        return max(map(int, found))
     if len(found) != 1:
         raise ProofError(
             f"ptxas spoke of {len(found)} kernels, where one is expected",

@@ -18,7 +18,7 @@ from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
 from fp4patch.proof.probe import Compiler, Runner, Side, SourceView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from fp4patch.model import Problem, Rule, Target
     from fp4patch.proof.toolchain import Toolchain
@@ -67,12 +67,16 @@ def verify(
     rules: Sequence[Rule],
     archs: Sequence[Arch],
     toolchain: Toolchain,
+    headers: Mapping[str, Sequence[Path]] | None = None,
+    aside: Sequence[Probe] = (),
     jobs: int | None = None,
     cache: Path | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> Verification:
     """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
 
+    ``headers`` are the include folders of what probes use in earnest, by name. ``aside`` are probes that have nothing
+    to show on this tree: a rule that speaks of them alone has nothing to judge, and is no mistake.
     ``jobs`` compilers run at a time, by default one for each processor that this process may use. ``cache`` is a
     folder for results of unchanged compilations; None for none. ``progress`` is called in this thread. A probe that
     does not compile or whose code is not understood is a failed result. An exception, KeyboardInterrupt too, ends
@@ -85,13 +89,13 @@ def verify(
             "pristine": Side(before, target, _folder(scratch, "pristine")),
             "patched": Side(after, target, _folder(scratch, "patched")),
         }
-        builder = _Builder(Compiler(toolchain, target, runner, kept), toolchain, runner, kept)
+        builder = _Builder(Compiler(toolchain, target, runner, kept, headers), toolchain, runner, kept)
         tasks = [
             (probe, source, arch, side)
             for probe, source in probes
             for arch in archs
             # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
-            for side in (sides if probe.kind is ProbeKind.SASS else ["patched"])
+            for side in (["patched"] if probe.kind is ProbeKind.HOST else sides)
         ]
         built: dict[tuple[str, Arch, str], _Built] = {}
         progress(Progress(0, len(tasks), "", cached=False))
@@ -129,7 +133,9 @@ def verify(
         for probe, _ in probes
         for arch in archs
     )
-    return Verification(results, unjudged(rules, [(probe, arch) for probe, _ in probes for arch in archs], archs))
+    return Verification(
+        results, unjudged(rules, [(probe, arch) for probe, _ in probes for arch in archs], archs, aside)
+    )
 
 
 def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequence[Rule]) -> ProbeResult:
@@ -183,11 +189,13 @@ class _Builder:
         if probe.kind is ProbeKind.HOST:
             return _Built(cached=compiled.cached)
         try:
-            listing = sass.parse(
+            whole_unit = probe.kind is ProbeKind.UNIT
+            read = sass.parse_unit if whole_unit else sass.parse
+            listing = read(
                 self._disassemble(compiled.content),
                 arch=arch,
-                registers=sass.registers(compiled.log),
-                code_sha256=sass.code_digest(compiled.content),
+                registers=sass.registers(compiled.log, whole_unit=whole_unit),
+                code_sha256=sass.code_digest(compiled.content, whole_unit=whole_unit),
             )
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fp4patch.model import SCHEMA, InstructionClass
-from fp4patch.report import words
+from fp4patch.report import numerics, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,6 +47,8 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
     results    list; each as :func:`result_document`
     problems   list; each as :func:`problem_document`
     set_aside  list of ``probe``, ``title``, ``because``: probes that have nothing to show on this tree and did not run
+    numerics   list; each as :func:`fp4patch.report.numerics.document`; empty without ``--numerics``
+    numerics_notes  list of sentences: where they ran and where not
     ========== ========================================================================================
     """
     checks = [check for result in report.results for check in result.checks]
@@ -67,15 +69,17 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
         "results": [result_document(result) for result in report.results],
         "problems": [problem_document(problem) for problem in report.problems],
         "set_aside": [asdict(probe) for probe in report.set_aside],
+        "numerics": [numerics.document(one) for one in report.numerics],
+        "numerics_notes": list(report.numerics_notes),
     }
 
 
 def result_document(result: ProbeResult) -> dict[str, Any]:
     """One probe on one architecture.
 
-    ``probe``, ``title``, ``arch``, ``kind`` (``sass``, ``host``), ``verdict`` (``pass``, ``fail``, ``unsupported``),
-    ``error`` (the compiler's words, else empty), ``cached``, ``before`` and ``after`` (each null or as
-    :func:`listing_document`), ``identical`` (null where two listings were not compared), ``delta`` (instructions
+    ``probe``, ``title``, ``arch``, ``kind`` (``sass``, ``unit``, ``host``), ``verdict`` (``pass``, ``fail``,
+    ``unsupported``), ``error`` (the compiler's words, else empty), ``cached``, ``before`` and ``after`` (each null or
+    as :func:`listing_document`), ``identical`` (null where two listings were not compared), ``delta`` (instructions
     after minus before, by class, only those that differ; null likewise), and ``checks``: ``rule``, ``because``,
     ``verdict``, ``detail``.
     """

@@ -249,8 +249,8 @@ def _stretches(result: ProbeResult, anchor: str) -> tuple[Stretch, ...]:
             after_label=label("a", new),
         )
 
-    if not rows:
-        return ()
+    if not rows or (result.kind is ProbeKind.UNIT and result.diff and result.diff.identical):
+        return ()  # a whole source file can be tens of thousands of rows, of which none says more than the headline
     if result.diff is None or result.diff.identical:
         return (Stretch(tuple(shown(row) for row in rows)),)
     return tuple(

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fp4patch.model import ProbeKind, Verdict
-from fp4patch.report import words
+from fp4patch.report import numerics, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,6 +69,9 @@ class _VerifyTable:
             yield Text()
         for probe in report.set_aside:
             yield _Hanging(f"not run  {probe.probe}: ", probe.because, "dim")
+        if report.numerics or report.numerics_notes:
+            yield Text()
+            yield numerics.table(report.numerics, report.numerics_notes)
         if report.problems:
             yield Text()
             yield problems(report.problems)

@@ -74,30 +74,33 @@ def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
 def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
     receipt = tx.receipt(tree.root)
     known = catalog.variants.get(receipt.variant) if receipt else None
+    on_record = receipt.files if receipt else {}
     if known:
         wanted = plan_for(tx, known, tree, catalog)
+        folds = fold_tree(tx, wanted)
+        files = {
+            path: FileStatus(path, _file_state(tx, tree.root, path, done), done.patches)
+            for path, done in folds.files.items()
+        }
+        patches = [_patch_status(patch, folds, files) for patch in wanted.patches]
     else:
-        patches = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
-        wanted = plan_patches("", patches, _any_options(catalog), tree, reader(tx, tree.root))
-    folds = fold_tree(tx, wanted)
-    on_record = receipt.files if receipt else {}
-    files = {
-        path: FileStatus(
-            path,
-            _file_state(tx, tree.root, path, done if known else None),
-            done.patches if known else on_record[path].patches,
-        )
-        for path, done in folds.files.items()
-        if known or path in on_record
-    }
-    states = (_patch_status(patch, folds, files) for patch in wanted.patches)
+        files = {
+            path: FileStatus(path, _file_state(tx, tree.root, path, None), file.patches)
+            for path, file in on_record.items()
+        }
+        # Each by itself: patches of different variants may exclude one another.
+        options, read = _any_options(catalog), reader(tx, tree.root)
+        own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
+        patches = [
+            _patch_status(patch, fold_tree(tx, plan_patches("", [patch], options, tree, read)), files) for patch in own
+        ]
     return TreeStatus(
         tree.root,
         tree.target.name,
         str(tree.version or ""),
         receipt.variant if receipt else "",
         tuple(files.values()),
-        tuple(states),
+        tuple(patches),
         recovered(tx, tree.root),
     )
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Literal
 
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify
@@ -22,6 +23,7 @@ from fp4patch.model import Arch, Needs, Patch, Probe, Rewritten, SetAside, State
 from fp4patch.patching.cxx import LexError, lex, words
 from fp4patch.patching.transaction import Transaction
 from fp4patch.patching.tree import decode
+from fp4patch.proof.numerics import find_gpu
 from fp4patch.proof.probe import SourceView
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Progress
@@ -29,6 +31,8 @@ from fp4patch.proof.verify import verify as compile_and_judge
 from fp4patch.sources.index import cache_dir
 from fp4patch.verbs.apply import OnWait
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
+from fp4patch.verbs.numerics import Numbers
+from fp4patch.verbs.numerics import run as run_numerics
 
 OnProgress = Callable[[Progress], None]
 
@@ -46,10 +50,12 @@ def verify(
     jobs: int | None,
     on_wait: OnWait,
     on_progress: OnProgress,
+    numerics: Literal["no", "yes", "all"] = "no",
 ) -> tuple[VerifyReport, ...]:
     """A report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a compiler.
 
-    ``torch_include`` is PyTorch's include folder; None: that of an installed PyTorch, if there is one.
+    ``torch_include`` is PyTorch's include folder; None: that of an installed PyTorch, if there is one. ``numerics``:
+    whether all 2^32 inputs go through the conversions as well; ``all`` with those that take the host minutes.
     """
     catalog = load()
     chosen = catalog.variant(variant)
@@ -58,7 +64,7 @@ def verify(
     toolchain = find_toolchain(cuda_root)
     headers = {"torch": found} if (found := torch_headers(torch_include)) else {}
     return tuple(
-        _verify_tree(tree, chosen, catalog, wanted, toolchain, headers, jobs, on_wait, on_progress)
+        _verify_tree(tree, chosen, catalog, wanted, toolchain, headers, jobs, on_wait, on_progress, numerics)
         for tree in identified
     )
 
@@ -103,6 +109,7 @@ def _verify_tree(
     jobs: int | None,
     on_wait: OnWait,
     on_progress: OnProgress,
+    numerics: Literal["no", "yes", "all"],
 ) -> VerifyReport:
     began = time.monotonic()
     before, applied = _views(tree, variant, catalog, on_wait)
@@ -110,7 +117,7 @@ def _verify_tree(
     aside = {
         probe.id: SetAside(probe.id, probe.title, because)
         for probe, _ in probes
-        if (because := _nothing_to_show(probe, before, headers))
+        if (because := nothing_to_show(probe, before, headers))
     }
     found = compile_and_judge(
         before=before,
@@ -126,6 +133,19 @@ def _verify_tree(
         cache=cache_dir() / "compilations",
         progress=on_progress,
     )
+    numbers = Numbers((), (), ())
+    if numerics != "no":
+        numbers = run_numerics(
+            tree,
+            variant,
+            catalog,
+            toolchain,
+            has=lambda needs: has(before, needs),
+            slow_too=numerics == "all",
+            threads=jobs,
+            on_progress=on_progress,
+            gpu=find_gpu(),
+        )
     return VerifyReport(
         variant=variant.name,
         target=tree.target.name,
@@ -135,11 +155,13 @@ def _verify_tree(
         arch=tuple(archs),
         toolchain=toolchain.info,
         results=found.results,
-        problems=found.problems,
+        problems=found.problems + numbers.problems,
         seconds=time.monotonic() - began,
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         set_aside=tuple(aside.values()),
+        numerics=numbers.reports,
+        numerics_notes=numbers.notes,
     )
 
 
@@ -150,9 +172,9 @@ def _probes(variant: Variant, target: str, catalog: Catalog) -> list[tuple[Probe
     return [(probe, Path(patch.directory) / probe.source) for patch in patches for probe in patch.probes]
 
 
-def _nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object]) -> str:
-    """Why a probe is set aside; empty if it is not."""
-    if probe.needs and not _has(tree, probe.needs):
+def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object]) -> str:
+    """Why a probe does not run on this tree, ``headers`` being those of others that are at hand; empty if it does."""
+    if probe.needs and not has(tree, probe.needs):
         what = f"`{probe.needs.tokens}` in " if probe.needs.tokens else ""
         return f"this release has no {what}{' or '.join(probe.needs.search)}"
     missing = [name for name in probe.uses if name not in headers]
@@ -161,7 +183,7 @@ def _nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, objec
     return ""
 
 
-def _has(tree: SourceView, needs: Needs) -> bool:
+def has(tree: SourceView, needs: Needs) -> bool:
     """Whether the tokens stand in one of the files. One that cannot be read as C++ has them: the compiler shall say."""
     tokens = words(needs.tokens)
     for path in (path for pattern in needs.search for path in tree.root.glob(pattern) if path.is_file()):

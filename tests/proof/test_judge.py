@@ -147,3 +147,18 @@ def test_a_rule_for_an_architecture_that_nobody_asked_for_is_set_aside() -> None
 def test_a_rule_without_condition_is_a_problem() -> None:
     (problem,) = unjudged([replace(RULE, forbids=())], [(PROBE, A120)], [A120])
     assert "a condition" in problem.expected
+
+
+def test_a_rule_for_probes_that_have_nothing_to_show_here_is_no_problem() -> None:
+    x16 = replace(PROBE, name="x16")
+    rules = [RULE, replace(RULE, probes=("lib/x16",))]
+    assert unjudged(rules, [(PROBE, A120)], [A120], [x16]) == ()
+    assert len(unjudged(rules, [(PROBE, A120)], [A120], [replace(PROBE, name="x2")])) == 1
+    assert [problem.found for problem in unjudged(rules, [], [A120], [PROBE, x16])] == ["none ran"]
+
+
+def test_a_whole_source_file_is_judged_as_a_probe_is() -> None:
+    unit = replace(PROBE, name="file", kind=ProbeKind.UNIT)
+    assert concerns(RULE, unit, A121)
+    (problem,) = unjudged([], [(unit, A120)], [A120])
+    assert problem.expected == "a rule for lib/file on sm_120a"

@@ -191,3 +191,37 @@ def test_a_cubin_with_other_kernels_or_none_is_refused() -> None:
     for broken in (b"", b"not an object file", cubin((".text.probe", CODE, b"x"))[:70]):
         with pytest.raises(ProofError, match="not a cubin"):
             sass.code_digest(broken)
+
+
+# --- whole source files ----------------------------------------------------------------------------------------------
+
+
+def read_unit(text: str) -> SassListing:
+    return sass.parse_unit(text, arch=Arch.parse("sm_121a"), registers=24, code_sha256="0" * 64)
+
+
+def test_the_kernels_of_a_source_file_follow_one_another() -> None:
+    one, two = golden("e2m1.sm_121a"), golden("branches.sm_121a")
+    first, second = read(one), read(two)
+    both = read_unit(two.replace("probe", "zeta") + one.replace("probe", "alpha"))
+    assert both.function == "2 kernels"
+    assert [i.opcode for i in both.instructions] == [i.opcode for i in (*first.instructions, *second.instructions)]
+    assert [i.address for i in both.instructions] == list(range(0, 16 * both.count(), 16))
+    assert both.labels[0] == "alpha"
+    assert both.labels[16 * first.count()] == "zeta"
+    assert both.count(InstructionClass.FP4) == 1
+    assert set(second.labels.values()) <= set(both.labels.values())
+
+
+def test_a_source_file_without_kernels_or_with_a_strange_line_is_refused() -> None:
+    with pytest.raises(ProofError, match="no instruction"):
+        read_unit("")
+    with pytest.raises(ProofError, match="not understood"):
+        read_unit(golden("e2m1.sm_121a") + "\n what is this\n")
+
+
+def test_the_registers_of_a_source_file_are_the_most_that_a_kernel_takes() -> None:
+    log = "ptxas info    : Used 12 registers\nptxas info    : Used 40 registers\nptxas info    : Used 8 registers\n"
+    assert sass.registers(log, whole_unit=True) == 40
+    with pytest.raises(ProofError, match="0 kernels"):
+        sass.registers("", whole_unit=True)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,12 @@ class Bench:
         self.rules = [IDENTICAL, SOFTWARE]
         self.source = KERNEL
         self.kind = ProbeKind.SASS
+        self.settings: dict[str, Any] = {}
+        self.headers: dict[str, list[Path]] = {}
         self.progress: list[Progress] = []
+
+    def probe(self) -> Probe:
+        return Probe(name="scale", title="scale", source="probe.cu", kind=self.kind, patch="lib/guard", **self.settings)
 
     def run(self, *archs: Arch, cache: Path | None = None) -> Verification:
         source = self.folder / "probe.cu"
@@ -87,10 +93,11 @@ class Bench:
             before=SourceView(self.tree, self.pristine),
             after=SourceView(self.tree),
             target=TARGET,
-            probes=[(Probe(name="scale", title="scale", source="probe.cu", kind=self.kind, patch="lib/guard"), source)],
+            probes=[(self.probe(), source)],
             rules=self.rules,
             archs=archs,
             toolchain=self.toolchain,
+            headers=self.headers,
             jobs=2,
             cache=cache,
             progress=self.progress.append,
@@ -266,6 +273,52 @@ def test_flags_of_the_environment_do_not_reach_a_probe(bench: Bench) -> None:
     bench.toolchain = find_toolchain(environ=os.environ | {"NVCC_APPEND_FLAGS": "-DFROB"})
     bench.source = "#ifdef FROB\n#error frob\n#endif\n" + KERNEL
     assert bench.one(A121).verdict is Verdict.PASS
+
+
+def test_all_kernels_of_a_source_file_are_judged_together(bench: Bench) -> None:
+    bench.kind = ProbeKind.UNIT
+    bench.source = """
+        template <int N> __global__ void each(float* x) { x[N * threadIdx.x] = scaled(x[threadIdx.x]); }
+        template __global__ void each<1>(float*);
+        template __global__ void each<3>(float*);
+        __global__ void other(float* x) { x[threadIdx.x] = 0.0f; }
+    """
+    on_120, on_121 = bench.run(A120, A121).results
+    assert (on_120.verdict, on_121.verdict) == (Verdict.PASS, Verdict.PASS)
+    assert on_120.diff is not None
+    assert on_120.diff.identical
+    assert on_121.before is not None
+    assert on_121.after is not None
+    assert on_121.after.function == "3 kernels"
+    roots = [[i for i in listing.instructions if "RSQ" in i.opcode] for listing in (on_121.before, on_121.after)]
+    assert not roots[0]
+    assert len(roots[1]) >= 2, "in both kernels"
+
+
+def test_a_source_file_with_one_kernel_that_breaks_a_rule_fails(bench: Bench) -> None:
+    bench.kind = ProbeKind.UNIT
+    bench.rules = [replace(SOFTWARE, requires=(), forbids=("^MUFU",))]
+    bench.source = "__global__ void a(float* x) { *x = 1.0f; }\n__global__ void b(float* x) { *x = scaled(*x); }\n"
+    assert bench.one(A121).verdict is Verdict.FAIL
+
+
+def test_stand_ins_come_after_the_tree_and_after_the_real_headers(bench: Bench, tree: Path, tmp_path: Path) -> None:
+    write(tree, {"include/own.h": "#define OWN 1\n"})
+    write(tmp_path / "real", {"others.h": "#define OTHERS 2\n"})
+    stand_ins = {"own.h": "#define OWN 64\n", "others.h": "#define OTHERS 64\n", "rest.h": "#define REST 4\n"}
+    write(tmp_path / "stand-ins", stand_ins)
+    bench.settings = {"include": ("stand-ins",), "uses": ("torch",)}
+    bench.headers = {"torch": [tmp_path / "real"]}
+    bench.rules = [replace(IDENTICAL, identical=False, requires=("^STG",))]
+    bench.source = """
+        #include <own.h>
+        #include <others.h>
+        #include <rest.h>
+        static_assert(OWN + OTHERS + REST == 7, "each from the first place that has it");
+        extern "C" __global__ void probe(int* x) { *x = threadIdx.x; }
+    """
+    result = bench.one(A120)
+    assert result.verdict is Verdict.PASS, result.error
 
 
 def alive(pid: int) -> bool:
