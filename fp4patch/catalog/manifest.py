@@ -18,7 +18,7 @@ from packaging.version import InvalidVersion, Version
 from pydantic import TypeAdapter, ValidationError
 
 from fp4patch.errors import ManifestError, UsageError
-from fp4patch.model import Arch, Edit, Patch, Problem, Target, Variant
+from fp4patch.model import Arch, Edit, Numerics, Patch, Probe, Problem, Target, Variant
 
 T = TypeVar("T", Patch, Target, Variant)
 
@@ -184,17 +184,18 @@ def _check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
             problems.append(
                 Problem("a file beside patch.toml", repr(template), file=where, nearest=f"edits[{number}].template")
             )
-    seen = set()
-    for number, probe in enumerate(patch.probes):
-        if not (path.parent / probe.source).is_file():
-            problems.append(
-                Problem("a file beside patch.toml", repr(probe.source), file=where, nearest=f"probes[{number}].source")
-            )
-        if probe.name in seen:
-            problems.append(
-                Problem("a name of its own", repr(probe.name), file=where, nearest=f"probes[{number}].name")
-            )
-        seen.add(probe.name)
+    tables: dict[str, tuple[Probe, ...] | tuple[Numerics, ...]] = {"probes": patch.probes, "numerics": patch.numerics}
+    for kind, named in tables.items():
+        seen = set()
+        for number, thing in enumerate(named):
+            key = f"{kind}[{number}]"
+            if not (path.parent / thing.source).is_file():
+                problems.append(
+                    Problem("a file beside patch.toml", repr(thing.source), file=where, nearest=f"{key}.source")
+                )
+            if thing.name in seen:
+                problems.append(Problem("a name of its own", repr(thing.name), file=where, nearest=f"{key}.name"))
+            seen.add(thing.name)
     return problems
 
 

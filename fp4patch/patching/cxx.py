@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -197,11 +197,13 @@ class Source:
         return Near(matched, pattern[matched], differing[0].text if differing else "", last.line)
 
 
+@lru_cache(maxsize=256)
 def words(text: str) -> tuple[str, ...]:
     """The token texts of a pattern such as ``struct A<B, 2> {``. LexError as for :func:`lex`."""
     return lex(text).words
 
 
+@lru_cache(maxsize=8)  # an edit reads its result to prove it, and the next edit of the fold reads the same text again
 def lex(text: str) -> Source:
     """The text as tokens. LexError: a ``/*`` or a raw string that never ends."""
     logical, origin = _splice(text)

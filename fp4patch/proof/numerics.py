@@ -39,6 +39,13 @@ inline unsigned int e2m1(float x) { return __nv_cvt_float_to_fp4(x, __NV_E2M1, c
 """
 """The conversion that NVIDIA ships for hosts and GPUs without the instruction: the second witness."""
 
+DEFINES = (
+    '-DFP4PATCH_SUBJECTS="subjects.inc"',
+    '-DFP4PATCH_NAMES="names.inc"',
+    '-DFP4PATCH_INTERVALS="intervals.inc"',
+)
+"""What a program of ``sweep/`` must be compiled with."""
+
 _INFINITY, _SIGN, _ALL = 0x7F80_0000, 0x8000_0000, 0xFFFF_FFFF
 _CLASSES = tuple(InputClass)
 
@@ -112,34 +119,59 @@ def host_sweep(
     promise: Promise = Promise.EXACT,
     compiler: Path | str = "g++",
     include: Sequence[Path] = (),
+    threads: int | None = None,
 ) -> NumericsReport:
-    """All 2^32 inputs through an encoder as the host's compiler builds it, on all cores.
+    """All 2^32 inputs through one value's encoder as the host's compiler builds it, on all cores.
 
     ``encoder`` is the path of a header of ours, or the text of any header; ``function`` is what to call,
     ``fp4patch_<name>::e2m1`` by default. ProofError if it does not compile or run.
     """
     name = subject or (encoder.stem if isinstance(encoder, Path) else function)
     text = encoder.read_text(encoding="utf-8") if isinstance(encoder, Path) else encoder
-    function = function or f"fp4patch_{name}::e2m1"
+    called = Subject(name, 1, f"{function or f'fp4patch_{name}::e2m1'}(v[0])")
+    (report,) = host_sweeps(
+        text, (called,), promise=promise, compiler=compiler, include=include, threads=threads, what=name
+    )
+    return report
+
+
+def host_sweeps(
+    preamble: str,
+    subjects: Sequence[Subject],
+    *,
+    promise: Promise = Promise.EXACT,
+    compiler: Path | str = "g++",
+    toolchain: Toolchain | None = None,
+    include: Sequence[Path] = (),
+    flags: Sequence[str] = (),
+    threads: int | None = None,
+    what: str = "the sweep",
+) -> tuple[NumericsReport, ...]:
+    """All 2^32 inputs through each subject as host code, on all cores or ``threads`` of them.
+
+    Each input goes through one lane. With a ``toolchain`` its nvcc compiles, as it compiles host code for users of
+    headers that need it; else ``compiler`` does. ProofError if it does not compile or run.
+    """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
         work = Path(folder)
-        _write(work, {"encoder.cuh": text, "intervals.inc": _interval_lines(), "host.cpp": _source("host.cpp")})
-        command = [str(compiler), "-std=c++17", "-O3", "-march=native", "-pthread"]
-        command += [f"-I{path}" for path in include]
-        command += ['-DFP4PATCH_ENCODER="encoder.cuh"', '-DFP4PATCH_INTERVALS="intervals.inc"']
-        command += [f"-DFP4PATCH_ENCODE={function}", "host.cpp", "-o", "sweep"]
-        _run(command, work, f"{name} does not compile for the host")
-        lines = _run([str(work / "sweep")], work, f"the host sweep of {name} did not run").splitlines()
-        version = _run([str(compiler), "-dumpfullversion"], work, f"{compiler} does not say its version").strip()
-    return NumericsReport(
-        subject=name,
-        where=f"host, {Path(compiler).name} {version}",
-        lanes=1,
-        rows=tuple(_row(line) for line in lines),
-        promise=promise,
-        seconds=time.monotonic() - started,
-    )
+        _write(work, _program("host.cpp", preamble, subjects))
+        if toolchain:
+            # Any architecture would do: there is no kernel in it.
+            command = [str(toolchain.nvcc), *toolchain.flags, "-x", "cu", "-cudart=static", "-w"]
+            command += ["-Xcompiler", "-march=native,-pthread"]
+            where = f"host, nvcc {toolchain.info.nvcc}"
+        else:
+            command = [str(compiler), "-march=native", "-pthread"]
+            version = _run([str(compiler), "-dumpfullversion"], work, f"{compiler} does not say its version").strip()
+            where = f"host, {Path(compiler).name} {version}"
+        command += ["-std=c++17", "-O3", *flags, *(f"-I{path}" for path in include), *DEFINES]
+        environ = toolchain.environ if toolchain else None
+        _run([*command, "host.cpp", "-o", "sweep"], work, f"{what} does not compile for the host", environ)
+        program = [str(work / "sweep"), *([str(threads)] if threads else [])]
+        output = _run(program, work, f"{what} did not run on the host")
+    seconds = time.monotonic() - started
+    return _read(output, subjects, where=where, promise=promise, seconds=seconds, every_lane=False)
 
 
 # --- on a GPU --------------------------------------------------------------------------------------------------------
@@ -204,24 +236,7 @@ def device_program(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]
 
     ``preamble`` is C++ text that makes the subjects' functions known. An expression may contain commas.
     """
-    described = [
-        f"FP4PATCH_SUBJECT({index}, {_quoted(s.name)}, {s.lanes}, ({s.expression}))" for index, s in enumerate(subjects)
-    ]
-    named = [f"FP4PATCH_RUN({index}, {_quoted(s.name)}, {s.lanes})" for index, s in enumerate(subjects)]
-    return {
-        "device.cu": _source("device.cu"),
-        "subjects.inc": "\n".join([preamble, *described, ""]),
-        "names.inc": "\n".join([*named, ""]),
-        "intervals.inc": _interval_lines(),
-    }
-
-
-DEVICE_DEFINES = (
-    '-DFP4PATCH_SUBJECTS="subjects.inc"',
-    '-DFP4PATCH_NAMES="names.inc"',
-    '-DFP4PATCH_INTERVALS="intervals.inc"',
-)
-"""What ``device.cu`` must be compiled with."""
+    return _program("device.cu", preamble, subjects)
 
 
 def device_sweep(
@@ -244,7 +259,7 @@ def device_sweep(
         _write(work, device_program(preamble, subjects))
         command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-O3", f"-arch={gpu.arch}", "-cudart=static"]
         command += [f"-I{path}" for path in include]
-        command += [*flags, *DEVICE_DEFINES, "device.cu", "-o", "sweep"]
+        command += [*flags, *DEFINES, "device.cu", "-o", "sweep"]
         _run(command, work, "the sweep does not compile for the GPU", toolchain.environ)
         output = _run([str(work / "sweep")], work, f"the sweep did not run on {gpu.name}")
     return read_device(output, subjects, promise=promise, seconds=time.monotonic() - started)
@@ -254,8 +269,17 @@ def read_device(
     output: str, subjects: Sequence[Subject], *, promise: Promise, seconds: float
 ) -> tuple[NumericsReport, ...]:
     """The reports in what a sweep program wrote; ProofError if a subject is missing or out of place."""
-    device, *parts = output.split("subject ")
+    device, _, rest = output.partition("subject ")
     where = device.removeprefix("device ").strip()
+    found = f"subject {rest}" if rest else ""
+    return _read(found, subjects, where=where, promise=promise, seconds=seconds, every_lane=True)
+
+
+def _read(
+    output: str, subjects: Sequence[Subject], *, where: str, promise: Promise, seconds: float, every_lane: bool
+) -> tuple[NumericsReport, ...]:
+    """A report for each subject. ``seconds`` stands for those that do not say their own."""
+    _, *parts = output.split("subject ")
     names = [part.partition("\n")[0] for part in parts]
     if names != [subject.name for subject in subjects]:
         raise ProofError(f"the sweep on {where or 'the GPU'} ended after {len(names)} of {len(subjects)} subjects")
@@ -264,9 +288,10 @@ def read_device(
             subject=subject.name,
             where=where,
             lanes=subject.lanes,
-            rows=tuple(_row(line) for line in part.splitlines()[1:]),
+            rows=tuple(_row(line) for line in part.splitlines()[1:] if not line.startswith("seconds ")),
             promise=promise,
-            seconds=seconds,
+            seconds=next((float(s[8:]) for s in part.splitlines() if s.startswith("seconds ")), seconds),
+            every_lane=every_lane,
         )
         for subject, part in zip(subjects, parts, strict=True)
     )
@@ -275,11 +300,26 @@ def read_device(
 # --- the programs ----------------------------------------------------------------------------------------------------
 
 
-def _source(name: str) -> str:
+def source(name: str) -> str:
+    """A C++ file that stands beside this module, in ``sweep/``."""
     return (resources.files("fp4patch.proof") / "sweep" / name).read_text(encoding="utf-8")
 
 
-def _interval_lines() -> str:
+def _program(main: str, preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
+    return {main: source(main), **subject_files(preamble, subjects), "intervals.inc": interval_lines()}
+
+
+def subject_files(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
+    """The texts that a program includes to know its subjects, by file name."""
+    described = [
+        f"FP4PATCH_SUBJECT({index}, {_quoted(s.name)}, {s.lanes}, ({s.expression}))" for index, s in enumerate(subjects)
+    ]
+    named = [f"FP4PATCH_RUN({index}, {_quoted(s.name)}, {s.lanes})" for index, s in enumerate(subjects)]
+    return {"subjects.inc": "\n".join([preamble, *described, ""]), "names.inc": "\n".join([*named, ""])}
+
+
+def interval_lines() -> str:
+    """The specification as lines of a C++ initializer."""
     return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {_CLASSES.index(i.cls)}}},\n" for i in specification())
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fp4patch.model import DiffKind, DiffRow, InstructionClass, ProbeKind
-from fp4patch.report import words
+from fp4patch.report import numerics, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -154,6 +154,7 @@ def page(reports: Sequence[VerifyReport]) -> str:
         "trees": trees,
         "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
         "words": words,
+        "numerics": numerics,
     }
     rendered = environment.get_template("page.html.j2").render(context)
     # A path that is not UTF-8 arrives as lone surrogates, which no file can hold.
@@ -166,7 +167,15 @@ def _tree(report: VerifyReport, prefix: str) -> Tree:
         _section(result, f"{prefix}-{number}", longest) for number, result in enumerate(report.results, start=1)
     )
     archs = ",".join(str(arch) for arch in report.arch)
-    command = ["fp4patch", "verify", "--variant", report.variant, *(["--arch", archs] if archs else []), report.tree]
+    command = [
+        "fp4patch",
+        "verify",
+        "--variant",
+        report.variant,
+        *(["--arch", archs] if archs else []),
+        *(["--numerics"] if report.numerics else []),
+        report.tree,
+    ]
     groups = tuple(tuple(group) for _, group in groupby(sections, key=lambda section: section.result.probe))
     return Tree(report, sections, groups, words.short_names(report.results), shlex.join(command))
 

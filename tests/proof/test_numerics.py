@@ -15,7 +15,7 @@ import pytest
 from fp4patch.errors import ProofError
 from fp4patch.model import Arch, InputClass, NumericsReport, Promise, Verdict
 from fp4patch.proof.numerics import (
-    DEVICE_DEFINES,
+    DEFINES,
     MAGNITUDES,
     NVIDIA_REFERENCE,
     Gpu,
@@ -206,7 +206,7 @@ def test_the_sweep_compiles_for_the_software_path(tmp_path: Path, toolchain: Too
         (tmp_path / name).write_text(text)
     command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-cubin", "-arch=sm_90", "-Werror=all-warnings"]
     done = subprocess.run(
-        [*command, *DEVICE_DEFINES, "device.cu", "-o", "sweep.cubin"],
+        [*command, *DEFINES, "device.cu", "-o", "sweep.cubin"],
         cwd=tmp_path,
         env=dict(toolchain.environ),
         capture_output=True,
