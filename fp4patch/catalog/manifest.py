@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -184,7 +185,7 @@ def _check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
             problems.append(
                 Problem("a file beside patch.toml", repr(template), file=where, nearest=f"edits[{number}].template")
             )
-    tables: dict[str, tuple[Probe, ...] | tuple[Numerics, ...]] = {"probes": patch.probes, "numerics": patch.numerics}
+    tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
     for kind, named in tables.items():
         seen = set()
         for number, thing in enumerate(named):

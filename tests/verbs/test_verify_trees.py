@@ -60,6 +60,20 @@ def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, 
     assert all(r["cached"] for r in again["results"])  # type: ignore[attr-defined]
 
 
+def test_next3_encodes_in_28_instructions_where_there_is_none_and_leaves_the_hardware_alone(
+    whole_tree: GetTree,
+) -> None:
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
+    status, document = verify(tree, "next3", "--arch", "sm_121,sm_121a")
+    assert status == 0
+    results = {(r["probe"], r["arch"]): r for r in document["results"]}  # type: ignore[attr-defined]
+    assert results["cutlass/encode-float-x8", "sm_121a"]["identical"]
+    bare = results["cutlass/encode-float-x8", "sm_121"]
+    assert (bare["before"]["instructions"], bare["before"]["branches"]) == (867, 125)
+    assert (bare["after"]["instructions"], bare["after"]["branches"], bare["after"]["fp4"]) == (43, 0, 0)
+
+
 def test_a_tree_that_is_not_in_the_variants_state_is_refused(
     tree_copy: GetTree, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,41 @@
+// NumericArrayConverter<float_e2m1_t, SOURCE, VALUES>: what quantizing epilogues call.
+// Each thread loads VALUES values and stores VALUES packed nibbles, so that little else is in the listing.
+
+#include <cstdint>
+
+#include "cutlass/numeric_conversion.h"
+
+#ifndef SOURCE
+#error "SOURCE: the type converted from: float, cutlass::half_t or cutlass::bfloat16_t"
+#endif
+#ifndef VALUES
+#error "VALUES: how many values a thread converts: 2, 4, 8 or 16"
+#endif
+
+using Converter = cutlass::NumericArrayConverter<cutlass::float_e2m1_t, SOURCE, VALUES>;
+
+constexpr int kMost = 16 / sizeof(SOURCE);  // values in one load, which is of at most 16 bytes
+constexpr int kLoad = VALUES < kMost ? VALUES : kMost;
+
+struct alignas(sizeof(SOURCE) * kLoad) Load {
+  SOURCE value[kLoad];
+};
+struct alignas(VALUES / 2) Packed {
+  uint8_t byte[VALUES / 2];
+};
+
+extern "C" __global__ void probe(Load const* source, Packed* packed) {
+  int const i = blockIdx.x * blockDim.x + threadIdx.x;
+  typename Converter::source_type in;
+#pragma unroll
+  for (int load = 0; load < VALUES / kLoad; ++load) {
+    Load const loaded = source[VALUES / kLoad * i + load];
+#pragma unroll
+    for (int k = 0; k < kLoad; ++k) {
+      in[load * kLoad + k] = loaded.value[k];
+    }
+  }
+  auto const out = Converter::convert(in);
+  static_assert(sizeof(out) == sizeof(Packed), "CUTLASS packs two values in a byte");
+  packed[i] = reinterpret_cast<Packed const&>(out);
+}
