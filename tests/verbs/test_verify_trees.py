@@ -60,7 +60,7 @@ def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, 
     assert all(r["cached"] for r in again["results"])  # type: ignore[attr-defined]
 
 
-def test_next3_encodes_in_28_instructions_where_there_is_none_and_leaves_the_hardware_alone(
+def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_it_has(
     whole_tree: GetTree,
 ) -> None:
     tree = whole_tree("cutlass", "4.2.1")
