@@ -51,3 +51,21 @@ def tree_copy(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Call
 def toolchain() -> Toolchain:
     """The real compiler of the test environment's wheels, found as a user's would be."""
     return find_toolchain()
+
+
+@pytest.fixture
+def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A copy of a real vLLM with what the patches edit and the probes compile."""
+
+    def get(version: str) -> Path:
+        source, copy = pristine_tree("vllm", version), tmp_path / f"vllm-{version}"
+        copy.mkdir()
+        for folder in ("csrc", "cmake"):
+            shutil.copytree(source / folder, copy / folder)
+        data = shutil.ignore_patterns("*.json", "*.so")
+        shutil.copytree(source / "vllm", copy / "vllm", ignore=data)
+        for file in ("CMakeLists.txt", "PKG-INFO"):
+            shutil.copy2(source / file, copy)
+        return copy
+
+    return get

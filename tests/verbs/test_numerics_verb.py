@@ -75,6 +75,50 @@ def test_all_inputs_pass_on_the_host_and_the_report_says_that_no_gpu_ran(
     assert "8,388,607 signs" in page.read_text()
 
 
+@pytest.mark.parametrize(
+    ("variant", "target", "conversions"),
+    [
+        ("turbo", "vllm", ["threshold x1", "threshold x8"]),
+        ("turbo2", "vllm", ["predicate_sum x1", "predicate_sum x8"]),
+        ("next3", "vllm", ["half_pair x1", "half_pair x8"]),
+        (
+            "next3",
+            "cutlass",
+            ["NumericConverter<float_e2m1_t, float>", "NumericArrayConverter<float_e2m1_t, float, 8>"],
+        ),
+        ("native", "cutlass", []),
+    ],
+)
+def test_every_variant_keeps_its_promise_on_every_input(
+    vllm: Callable[[str], Path],
+    pristine_tree: GetTree,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variant: str,
+    target: str,
+    conversions: list[str],
+) -> None:
+    """next2 stands above, with CUTLASS, where its encoder is."""
+    monkeypatch.setattr(verb, "find_gpu", lambda: None)
+    monkeypatch.setattr(verb, "_installed_torch", lambda: None)
+    if target == "vllm":
+        tree = vllm("0.33.0")
+    else:
+        tree = tmp_path / "cutlass"
+        shutil.copytree(pristine_tree("cutlass", "4.2.1") / "include", tree / "include")
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
+    document = tmp_path / "verify.json"
+    options = ["--arch", "sm_121a", "--numerics", "--json", str(document)]
+    assert cli.run(["verify", "--variant", variant, *options, str(tree)]) == 0
+    reference, *swept = json.loads(document.read_text())["numerics"]
+    assert "cuda_fp4.hpp" in reference["subject"]
+    assert [one["subject"] for one in swept] == conversions
+    for one in (reference, *swept):
+        wrong = {c["class"]: c["mismatches"] for c in one["classes"] if c["mismatches"]}
+        assert one["inputs"] == 1 << 32
+        assert wrong == ({} if one["promise"] == "exact" else {"-NaN": (1 << 23) - 1})
+
+
 def test_one_border_off_by_one_ulp_fails_and_its_inputs_are_shown(
     pristine_tree: GetTree, data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,25 +21,6 @@ CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
 BLOCKS = ("half-block-to-nvfp4", "bf16-block-to-nvfp4", "bf16-block-to-mxfp4")
 TORCH = os.environ.get("FP4PATCH_TEST_TORCH_INCLUDE", "")
 SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "minimax-kv-insert")
-
-
-@pytest.fixture
-def vllm(pristine_tree: GetTree, tmp_path: Path) -> Callable[[str], Path]:
-    """A copy of a real tree with what the patches edit and the probes compile."""
-
-    def get(version: str) -> Path:
-        source, copy = pristine_tree("vllm", version), tmp_path / f"vllm-{version}"
-        copy.mkdir()
-        for folder in ("csrc", "cmake"):
-            shutil.copytree(source / folder, copy / folder)
-        shutil.copytree(
-            source / "vllm", copy / "vllm", ignore=lambda _, names: [n for n in names if n.endswith((".json", ".so"))]
-        )
-        for file in ("CMakeLists.txt", "PKG-INFO"):
-            shutil.copy2(source / file, copy)
-        return copy
-
-    return get
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,47 @@
+"""Every variant on every surveyed vLLM: applied, exchanged for another, taken back to the byte."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fp4patch import cli
+
+VERSIONS = (
+    "0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1", "0.16.0", "0.18.0", "0.20.0", "0.25.1", "0.30.0", "0.33.0",
+)  # fmt: skip
+
+
+def digest(tree: Path) -> str:
+    """Of every path, mode and byte of a tree."""
+    whole = hashlib.sha256()
+    for path in sorted(tree.rglob("*")):
+        whole.update(f"{path.relative_to(tree)} {path.lstat().st_mode}".encode())
+        whole.update(path.read_bytes() if path.is_file() else b"")
+    return whole.hexdigest()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_variants_apply_and_revert(
+    vllm: Callable[[str], Path], version: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = vllm(version)
+    before = digest(tree)
+    for variant, software in (("turbo", "fp4patch_threshold"), ("next3", "fp4patch_half_pair"), ("next2", "")):
+        capsys.readouterr()
+        assert cli.run(["apply", "--variant", variant, "--json", str(tree)]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert (document["state"], document["version"], document["variant"]) == ("applied", version, variant)
+        patched = [path for path in tree.glob("csrc/**/*.cu*") if b"fp4patch_" in path.read_bytes()]
+        assert bool(patched) == bool(software)
+        for path in patched:
+            # The encoder is pasted once in each file, and its twin stands beside every statement.
+            text = path.read_text()
+            assert text.count(f"namespace {software} {{") == 1
+            assert text.count("#else") >= text.count("cvt.rn.satfinite.e2m1x2.f32 byte0")
+    assert cli.run(["revert", str(tree)]) == 0
+    assert digest(tree) == before
