@@ -95,3 +95,9 @@ def test_nothing_committed_names_a_machine_path_or_a_registry_host() -> None:
         if path.is_file() and path.suffix not in (".png", ".svg"):
             found = forbidden.search(path.read_text(encoding="utf-8", errors="replace"))
             assert not found, f"{name}: {found}"
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda p: p.name)
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
