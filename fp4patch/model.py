@@ -456,7 +456,7 @@ class Advice(Manifest):
     versions: str = ""
     """A specifier (PEP 440) of releases; empty for all."""
     cuda: str = ""
-    """A specifier of CUDA releases (13.0); empty for all, and for a toolkit that is not known."""
+    """A specifier of CUDA releases (13.0); empty for all. Advice that has one does not fit an unknown toolkit."""
     variant: str = ""
     """Empty: none is needed."""
     because: str

@@ -12,7 +12,7 @@ from fp4patch.proof.toolchain import find_toolchain
 
 
 def recommend(tree: Identified, cuda: Version | None) -> Advice | None:
-    """``cuda`` None: the toolkit is not known, and advice for any toolkit counts. None if nothing fits."""
+    """``cuda`` None: the toolkit is not known, and only advice for all of them counts. None if nothing fits."""
     for advice in tree.target.advice:
         fits_release = not advice.versions or (tree.version and _contains(advice.versions, tree.version))
         fits_toolkit = not advice.cuda or (cuda and _contains(advice.cuda, cuda))
