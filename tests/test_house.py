@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -68,10 +68,13 @@ def test_every_module_says_its_one_reason(path: Path) -> None:
 
 
 def test_the_command_starts_in_under_three_tenths_of_a_second() -> None:
+    """In processor time: the other workers of a test run make wall time mean nothing."""
+
     def start() -> float:
-        began = time.perf_counter()
+        before = os.times()
         subprocess.run([sys.executable, "-m", "fp4patch", "--version"], check=True, capture_output=True)
-        return time.perf_counter() - began
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
     assert min(start() for _ in range(5)) < 0.3
 
