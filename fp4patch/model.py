@@ -178,20 +178,17 @@ class WrapAsm(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplaceTokens(Manifest):
-    """Put other C++ tokens in the place of some, in each file below ``search`` that has the tokens ``about``.
+class Replacement(Manifest):
+    """Something else in the place of ``find``, in each file below ``search`` that has what the edit is ``about``.
 
     A file without ``about`` is not one that this edit speaks of; a tree without such a file needs nothing, because of
     ``otherwise``, or drifted, if that is empty. A file with ``about`` must have ``find`` exactly ``count`` times, or
     else a sign that retires the edit; all else is drift.
     """
 
-    op: Literal["replace-tokens"] = "replace-tokens"
     search: tuple[str, ...]
     about: str
     otherwise: str = ""
-    within: str = ""
-    """The tokens that a declaration begins with: sites and signs count only in its braces. Empty: the whole file."""
     find: str
     replace: str
     count: int = 1
@@ -199,22 +196,25 @@ class ReplaceTokens(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplaceExpression(Manifest):
-    """Put another Python expression in the place of one, in each file below ``search`` that has the name ``about``.
+class ReplaceTokens(Replacement):
+    """A replacement of C++ tokens by others."""
 
-    As :class:`ReplaceTokens`, with expressions compared by their syntax tree: layout, comments and parentheses do not
-    count. ``within`` is the name of a function. What ``retired`` calls tokens is an expression here.
+    op: Literal["replace-tokens"] = "replace-tokens"
+    within: str = ""
+    """The tokens that a declaration begins with: sites and signs count only in its braces. Empty: the whole file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaceExpression(Replacement):
+    """A replacement of a Python expression by another, in files that have the name ``about``.
+
+    Expressions are compared by their syntax tree: layout, comments and parentheses do not count. What ``retired`` calls
+    tokens is an expression here.
     """
 
     op: Literal["replace-expression"] = "replace-expression"
-    search: tuple[str, ...]
-    about: str
-    otherwise: str = ""
     within: str = ""
-    find: str
-    replace: str
-    count: int = 1
-    retired: tuple[Retired, ...] = ()
+    """The name of a function. Empty: the whole file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,21 +243,14 @@ class AddElement(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReplaceCommand(Manifest):
-    """Put other arguments in the place of a CMake command's, written out: ``elseif(ARCHS MATCHES "12\\\\.0a")``.
+class ReplaceCommand(Replacement):
+    """A replacement of a CMake command's arguments, written out: ``elseif(ARCHS MATCHES "12\\\\.0a")``.
 
-    As :class:`ReplaceTokens`; commands are compared by name and arguments. What ``retired`` calls tokens is a command.
+    Commands are compared by name and arguments. ``about`` is a command's name and first argument, ``set(ARCHS``, or the
+    name alone. What ``retired`` calls tokens is a command.
     """
 
     op: Literal["replace-command"] = "replace-command"
-    search: tuple[str, ...]
-    about: str
-    """A command's name and first argument, ``set(ARCHS``, or the name alone."""
-    otherwise: str = ""
-    find: str
-    replace: str
-    count: int = 1
-    retired: tuple[Retired, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,7 +65,11 @@ class _Reading(cst.CSTVisitor):
         self.names: set[str] = set()
         self.functions: set[str] = set()
         self.open: list[str] = []
-        wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+        # LibCST overlooks the last newline behind a comment that ends with a backslash.
+        module = cst.parse_module(text).with_changes(has_trailing_newline=text.endswith(("\n", "\r")))
+        if module.code != text:
+            raise Refused("Python that LibCST gives back to the byte", "something that it changes", 1)
+        wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
         self.module = wrapper.module
         wrapper.visit(self)
         self.positions = wrapper.resolve(PositionProvider)
