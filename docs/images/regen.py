@@ -28,7 +28,16 @@ def main(work: Path) -> None:
     if not tree.exists():
         subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
     subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
-    reports = verify([tree], VARIANT, archs=None, cuda_root=None, jobs=None, on_wait=print, on_progress=lambda _: None)
+    reports = verify(
+        [tree],
+        VARIANT,
+        archs=None,
+        cuda_root=None,
+        torch_include=None,
+        jobs=None,
+        on_wait=print,
+        on_progress=lambda _: None,
+    )
 
     console = Console(record=True, width=86, file=io.StringIO())
     console.print(terminal.verify_table(reports[0]))
