@@ -252,6 +252,17 @@ def test_a_file_that_cannot_be_patched_refuses_everything(
     assert snapshot(tree) == before
 
 
+def test_a_release_that_never_had_the_file_needs_nothing(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    (tree / GUARD).unlink()
+    before = snapshot(tree)
+    said = fp4patch("apply", "--variant", "turbo", "--target-version", "3.7.0", "--json", tree)
+    assert said.status == 0
+    assert said.document["state"] == "unchanged"
+    assert any("not-needed" in note for note in said.document["trees"][0]["notes"])
+    assert snapshot(tree) == before
+
+
 def test_what_is_no_tree_is_refused_with_a_hint_where_one_is_near(
     fp4patch: Callable[..., Said], pristine_tree: GetTree, tmp_path: Path
 ) -> None:

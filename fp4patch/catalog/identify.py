@@ -6,6 +6,7 @@ The version only advises: bundled copies lie (xformers 0.0.35 says 4.3.0 over 4.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +43,11 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
         raise Refused(f"{path} is not a source tree that fp4patch knows", help=_hint(root, catalog))
     target = matches[0]
     return Identified(root, target, _parse(said) if said else claimed_version(root, target))
+
+
+def identify_all(paths: Iterable[Path], catalog: Catalog, said: str | None = None) -> list[Identified]:
+    """Each tree once, in the order in which they were named."""
+    return list({tree.root: tree for tree in (identify(path, catalog, said) for path in paths)}.values())
 
 
 def claimed_version(root: Path, target: Target) -> Version | None:

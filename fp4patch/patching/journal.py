@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import overload
 
 from fp4patch.errors import Refused
 from fp4patch.model import Problem
@@ -59,6 +60,12 @@ class Journal:
     entries: tuple[Entry, ...]
 
 
+@overload
+def sha256(data: bytes) -> str: ...
+@overload
+def sha256(data: None) -> None: ...
+@overload
+def sha256(data: bytes | None) -> str | None: ...
 def sha256(data: bytes | None) -> str | None:
     """Hex; None of None, which is how a missing file is written down."""
     return None if data is None else hashlib.sha256(data).hexdigest()

@@ -12,14 +12,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fp4patch import __version__
-from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.identify import Identified, identify, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Plan
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model import ApplyState, NothingToDo, Problem, Rewritten, State, Variant
+from fp4patch.patching.journal import sha256
 from fp4patch.patching.receipt import Receipt, ReceiptFile
 from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, recovered, sha256
+from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, recovered
 from fp4patch.verbs.recommend import recommend, toolkit
 
 OnWait = Callable[[Path], None]
@@ -99,7 +100,7 @@ def apply(
     """
     catalog = load()
     chosen = catalog.variant(variant) if variant else None
-    identified = list({tree.root: tree for tree in (identify(path, catalog, said_version) for path in trees)}.values())
+    identified = identify_all(trees, catalog, said_version)
     with Transaction([tree.root for tree in identified], on_wait) as tx:
         results, receipts = [], {}
         for tree in identified:
@@ -180,7 +181,7 @@ def _stage(
     for path, done in folds.items():
         try:
             current = tx.current(root, path)
-            if current != done.desired:
+            if done.desired is not None and current != done.desired:
                 if current is not None and file_state(tx, root, path, done.desired) is State.FOREIGN:
                     problems.append(_foreign(path))
                     continue
@@ -192,7 +193,7 @@ def _stage(
             problems += refused.problems
             continue
         state = State.APPLIED if done.patches else _retired_state(done) or State.PRISTINE
-        files.append(FileResult(path, state, done.patches, current or b"", done.desired))
+        files.append(FileResult(path, state, done.patches, current or b"", done.desired or b""))
     return tuple(files), tuple(problems)
 
 
@@ -218,7 +219,7 @@ def _receipt(tx: Transaction, wanted: Plan, folds: dict[str, FoldedFile]) -> Rec
     files = {}
     for path, done in folds.items():
         pristine = tx.pristine(wanted.tree.root, path)
-        if done.patches and pristine is not None and pristine != done.desired:
+        if done.patches and pristine is not None and done.desired is not None and pristine != done.desired:
             files[path] = ReceiptFile(
                 sha256(pristine), sha256(done.desired), tx.mode(wanted.tree.root, path), done.patches
             )

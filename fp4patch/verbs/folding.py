@@ -5,7 +5,6 @@ Apply, status and verify are three uses of this.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,15 +18,16 @@ from fp4patch.catalog.plan import Plan, plan
 from fp4patch.errors import Refused
 from fp4patch.model import Drift, Edit, NothingToDo, Outcome, Patch, Problem, Rewritten, State, Variant
 from fp4patch.patching.edit import fold
+from fp4patch.patching.journal import sha256
 from fp4patch.patching.transaction import Transaction
 from fp4patch.patching.tree import decode, encode
 
 
 @dataclass(frozen=True)
 class FoldedFile:
-    """A file's desired bytes, and what each edit came to."""
+    """A file's desired bytes, None where there is and shall be no file, and what each edit came to."""
 
-    desired: bytes
+    desired: bytes | None
     outcomes: tuple[tuple[Patch, Outcome], ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -108,14 +108,14 @@ def _fold_file(tx: Transaction, wanted: Plan, path: str) -> tuple[FoldedFile, se
         if pristine is None:
             outcome = missing(wanted, path)
             outcomes = tuple((step.patch, outcome) for step in steps)
-            return FoldedFile(b"", outcomes, _problems(wanted, path, outcomes[:1])), {id(step) for step in steps}
+            return FoldedFile(None, outcomes, _problems(wanted, path, outcomes[:1])), {id(step) for step in steps}
         if not steps:
             return FoldedFile(pristine), set()
         done = fold(decode(pristine, path), steps)
     except Refused as refused:
         patch = steps[0].patch.id if steps else ""
         problems = tuple(replace(p, patch=p.patch or patch) for p in refused.problems)
-        return FoldedFile(b"", problems=problems), {id(step) for step in steps}
+        return FoldedFile(None, problems=problems), {id(step) for step in steps}
     about = [
         (step, outcome)
         for step, outcome in zip(steps, done.outcomes, strict=True)
@@ -183,8 +183,3 @@ def file_state(tx: Transaction, root: Path, path: str, desired: bytes | None) ->
 def recovered(tx: Transaction, root: Path) -> tuple[str, ...]:
     """Says that an interrupted command was finished or rolled back."""
     return tuple(f"an interrupted command was {found.outcome}" for found in tx.recovered if found.root == root)
-
-
-def sha256(data: bytes | None) -> str:
-    """In hexadecimal; of no bytes for None."""
-    return hashlib.sha256(data or b"").hexdigest()

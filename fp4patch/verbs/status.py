@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import plan_patches
 from fp4patch.errors import Refused
@@ -66,7 +66,7 @@ class TreeStatus:
 def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
     """The state of each tree. Changes nothing, but for an interrupted command that it finishes or rolls back."""
     catalog = load()
-    identified = list({tree.root: tree for tree in (identify(path, catalog) for path in trees)}.values())
+    identified = identify_all(trees, catalog)
     with Transaction([tree.root for tree in identified], on_wait) as tx:
         return tuple(_tree(tx, tree, catalog) for tree in identified)
 

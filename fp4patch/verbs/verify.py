@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from fp4patch import __version__
-from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model import Arch, Needs, Patch, Probe, Rewritten, SetAside, State, Variant, VerifyReport
@@ -60,7 +60,7 @@ def verify(
     catalog = load()
     chosen = catalog.variant(variant)
     wanted = _archs(archs, chosen)
-    identified = list({tree.root: tree for tree in (identify(path, catalog) for path in trees)}.values())
+    identified = identify_all(trees, catalog)
     toolchain = find_toolchain(cuda_root)
     headers = {"torch": found} if (found := torch_headers(torch_include)) else {}
     return tuple(
