@@ -20,11 +20,14 @@ ROOT = PACKAGE.parent
 MAY_IMPORT = {
     "cli": {"report", "verbs", "catalog", "errors"},
     "report": {"model", "errors"},
-    "verbs": {"catalog", "sources", "patching", "proof", "model", "errors"},
+    "verbs": {"catalog", "sources", "patching", "proof", "images", "doctor", "model", "errors"},
     "catalog": {"model", "errors"},
     "sources": {"model", "errors"},
     "patching": {"model", "errors"},
     "proof": {"model", "errors"},
+    "images": {"model", "errors"},
+    "doctor": {"proof", "sources", "model", "errors"},
+    "reference": set[str](),
     "model": {"errors"},
     "errors": set[str](),
 }

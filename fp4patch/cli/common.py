@@ -1,0 +1,91 @@
+"""What every command shares: the options that occur in several, and how results are printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fp4patch.errors import Fp4PatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rich.console import Console, RenderableType
+
+Command = TypeVar("Command", bound="Callable[..., object]")
+
+EXIT_REFUSED = 1
+
+TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
+CUDA_ROOT = click.option(
+    "--cuda-root", type=click.Path(path_type=Path, file_okay=False), help="The CUDA toolkit to compile with."
+)
+
+
+def complete_names(folder: str, pattern: str):  # type: ignore[no-untyped-def]  # click's own callback protocol
+    """Shell completion from the names on disk, without reading the files."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        from fp4patch.catalog.manifest import data_root
+
+        names = (path.stem for path in (data_root() / folder).glob(pattern))
+        return sorted(name for name in names if name.startswith(incomplete))
+
+    return complete
+
+
+def variant_option(*, required: bool) -> Callable[[Command], Command]:
+    """``--variant NAME``, completed in the shell."""
+    return click.option(
+        "--variant",
+        metavar="NAME",
+        required=required,
+        shell_complete=complete_names("variants", "*.toml"),
+        help="What to build: see `fp4patch list variants`.",
+    )
+
+
+# --- printing --------------------------------------------------------------------------------------------------------
+
+
+def emit(document: dict[str, Any]) -> None:
+    """A JSON document on stdout."""
+    click.echo(json.dumps(document, indent=2))
+
+
+def show(renderable: RenderableType, *, err: bool = False) -> None:
+    """Text for people, as wide as the terminal is."""
+    (stderr() if err else _console(sys.stdout)).print(renderable)
+
+
+def stderr() -> Console:
+    """The console for messages."""
+    return _console(sys.stderr)
+
+
+def _console(file: Any) -> Console:
+    from rich.console import Console
+
+    # A pipe has no width: text in it must not be cut.
+    width = None if file.isatty() else int(os.environ.get("COLUMNS") or 120)
+    return Console(file=file, width=width, highlight=False, soft_wrap=not file.isatty())
+
+
+def waiting(root: Path) -> None:
+    """Said once when another fp4patch holds the tree."""
+    click.echo(f"waiting for another fp4patch that works on {root}", err=True)
+
+
+def write(path: Path, text: str) -> None:
+    """A file for the user, or one clear error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help="name another file") from error

@@ -1,0 +1,124 @@
+"""The commands that fetch and change trees, and that say what there is to apply."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from fp4patch.cli.common import EXIT_REFUSED, JSON, TREES, emit, show, stderr, variant_option, waiting
+
+
+@click.command("list")
+@click.argument("what", type=click.Choice(["variants", "patches", "targets"]), required=False)
+@click.option("--matrix", is_flag=True, help="With patches: what each comes to on each upstream release, as recorded.")
+@JSON
+def list_(what: str | None, matrix: bool, as_json: bool) -> None:
+    """What there is to apply, and to what."""
+    from fp4patch.catalog.manifest import load
+    from fp4patch.report import catalog as report
+
+    catalog = load()
+    if matrix:
+        if what != "patches":
+            raise click.UsageError("--matrix goes with `list patches`")
+        recorded = json.loads((catalog.root / report.MATRIX).read_text(encoding="utf-8"))
+        emit(recorded) if as_json else show(report.matrix_table(recorded))
+        return
+    document = report.list_document(catalog, what)
+    emit(document) if as_json else show(report.list_table(catalog, what))
+
+
+@click.command("show")
+@click.argument("name")
+@JSON
+def show_name(name: str, as_json: bool) -> None:
+    """All about one variant, patch or target: why it exists, where that is written, what it applies to."""
+    from fp4patch.catalog.manifest import load
+    from fp4patch.report import catalog as report
+
+    document = report.show_document(load(), name)
+    emit(document) if as_json else show(report.show_text(document))
+
+
+@click.command()
+@click.argument("release", metavar="TARGET==VERSION")
+@click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--git", "git_url", metavar="URL", help="Clone from this repository instead (an URL or a path).")
+@JSON
+def fetch(release: str, directory: Path, git_url: str | None, as_json: bool) -> None:
+    """Put the pristine tree of a release into DIRECTORY.
+
+    From a pinned, SHA-256-checked archive of the package index that pip is configured for where one holds it, else
+    by git from the upstream repository.
+    """
+    from fp4patch.report import catalog as report
+    from fp4patch.report import progress
+    from fp4patch.verbs import fetch as verb
+
+    fetched = verb.fetch(release, directory, git_url, progress.download(stderr()), show_progress=sys.stderr.isatty())
+    emit(report.fetch_document(fetched)) if as_json else show(report.fetch_text(fetched))
+
+
+@click.command()
+@TREES
+@variant_option(required=False)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--check", is_flag=True, help="Like --dry-run; exit 1 if anything would change.")
+@click.option(
+    "--diff", is_flag=True, help="Also print the changes as a unified diff. Combine with --dry-run to only look."
+)
+@click.option("--target-version", metavar="V", help="The upstream version, where the tree says none or a wrong one.")
+@JSON
+def apply(
+    trees: tuple[Path, ...],
+    variant: str | None,
+    dry_run: bool,
+    check: bool,
+    diff: bool,
+    target_version: str | None,
+    as_json: bool,
+) -> None:
+    """Bring each TREE to the variant's state; all of them, or none.
+
+    Without --variant, the variant that is applied already is brought up to date.
+    """
+    from fp4patch.report import apply as report
+    from fp4patch.verbs import apply as verb
+
+    applied = verb.apply(trees, variant, write=not (dry_run or check), said_version=target_version, on_wait=waiting)
+    emit(report.document(applied, diff=diff)) if as_json else show(report.text(applied, diff=diff))
+    if applied.problems and not as_json:
+        show(report.refusal(applied), err=True)
+    if applied.refused or (check and applied.changed):
+        raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+@click.command()
+@TREES
+@JSON
+def status(trees: tuple[Path, ...], as_json: bool) -> None:
+    """The state of each file and patch: pristine, applied, outdated, upstreamed, not-needed, drifted, foreign."""
+    from fp4patch.report import status as report
+    from fp4patch.verbs import status as verb
+
+    found = verb.status(trees, on_wait=waiting)
+    emit(report.document(found)) if as_json else show(report.text(found))
+
+
+@click.command()
+@TREES
+@JSON
+def revert(trees: tuple[Path, ...], as_json: bool) -> None:
+    """Give each TREE its pristine bytes back, and leave no trace; all of them, or none."""
+    from fp4patch.report import apply as report
+    from fp4patch.verbs import apply as verb
+
+    reverted = verb.revert(trees, on_wait=waiting)
+    emit(report.document(reverted, diff=False)) if as_json else show(report.text(reverted, diff=False))
+    if reverted.problems and not as_json:
+        show(report.refusal(reverted), err=True)
+    if reverted.refused:
+        raise click.exceptions.Exit(EXIT_REFUSED)
