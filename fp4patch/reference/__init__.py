@@ -1,0 +1,50 @@
+"""What NVFP4 and MXFP4 mean, in NumPy: the reference that kernels are compared with, byte for byte.
+
+Nothing here is fast, and nothing depends on a GPU. Formats: OCP Microscaling Formats (MX) 1.0, section 5; NVFP4 and the
+layout of its scales: PTX ISA, ``mma`` with block scaling, and cuBLAS, "1D Block Scaling Factors Layout". Needs NumPy:
+``pip install 'fp4patch[reference]'``.
+"""
+
+from fp4patch.reference.blocks import (
+    MXFP4_BLOCK,
+    NVFP4_BLOCK,
+    Quantized,
+    dequantize,
+    quantize_mxfp4,
+    quantize_nvfp4,
+)
+from fp4patch.reference.convert import fold_mxfp4, relative_error, requantize_mxfp4
+from fp4patch.reference.formats import (
+    E2M1_VALUES,
+    e2m1_decode,
+    e2m1_encode,
+    e4m3_decode,
+    e4m3_encode,
+    ue8m0_decode,
+    ue8m0_encode,
+)
+from fp4patch.reference.layout import pack, scale_offset, swizzle_scales, unpack, unswizzle_scales
+
+__all__ = [
+    "E2M1_VALUES",
+    "MXFP4_BLOCK",
+    "NVFP4_BLOCK",
+    "Quantized",
+    "dequantize",
+    "e2m1_decode",
+    "e2m1_encode",
+    "e4m3_decode",
+    "e4m3_encode",
+    "fold_mxfp4",
+    "pack",
+    "quantize_mxfp4",
+    "quantize_nvfp4",
+    "relative_error",
+    "requantize_mxfp4",
+    "scale_offset",
+    "swizzle_scales",
+    "ue8m0_decode",
+    "ue8m0_encode",
+    "unpack",
+    "unswizzle_scales",
+]

@@ -1,0 +1,111 @@
+"""Quantize to NVFP4 and MXFP4, and back: blocks along the last axis, each with a scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fp4patch.reference.formats import (
+    E2M1_VALUES,
+    E4M3_MAX,
+    Codes,
+    Floats,
+    e2m1_decode,
+    e2m1_encode,
+    e4m3_decode,
+    e4m3_encode,
+    ue8m0_decode,
+    ue8m0_encode,
+)
+from fp4patch.reference.layout import pack, unpack
+
+NVFP4_BLOCK: Literal[16] = 16
+MXFP4_BLOCK: Literal[32] = 32
+_E2M1_MAX = np.float32(E2M1_VALUES[-1])
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A tensor of ``(..., K)`` values in four bits each. A value is E2M1 x block scale x tensor scale."""
+
+    packed: Codes
+    """``(..., K / 2)`` bytes, the first of two values in the low nibble."""
+    scales: Codes
+    """``(..., K / block)``: E4M3 for NVFP4, UE8M0 for MXFP4."""
+    block: Literal[16, 32]
+    """16 is NVFP4, 32 is MXFP4."""
+    tensor_scale: float = 1.0
+    """NVFP4's second scale, a float32; MXFP4 has none."""
+
+    @property
+    def block_scales(self) -> NDArray[np.float32]:
+        """The value of each block's scale, without the tensor's."""
+        return e4m3_decode(self.scales) if self.block == NVFP4_BLOCK else ue8m0_decode(self.scales)
+
+
+def quantize_nvfp4(x: Floats, tensor_scale: float | None = None) -> Quantized:
+    """NVFP4: blocks of 16 with E4M3 scales, and one float32 scale for the tensor; every step in float32.
+
+    The block's scale is max|x| / 6 / tensor scale, rounded to E4M3; the values are divided by what it became, times the
+    tensor's. ``tensor_scale`` is by default max|x| / (448 * 6), which makes use of all of E4M3; kernels that take a
+    "global scale" are given its reciprocal. A block whose scale rounds to zero is all zeros. A NaN does not count for a
+    maximum and becomes 6. ValueError where K is no multiple of 16, or the default would not be finite.
+    """
+    blocks = _blocks(x, NVFP4_BLOCK)
+    peak = peaks(blocks)
+    if tensor_scale is None:
+        tensor_scale = float(np.float32(peak.max(initial=0)) / np.float32(E4M3_MAX * _E2M1_MAX)) or 1.0
+        if not np.isfinite(tensor_scale):
+            raise ValueError("the tensor holds infinities: name a tensor_scale")
+    whole = np.float32(tensor_scale)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        scales = e4m3_encode(peak / _E2M1_MAX / whole)
+        codes = _divided(blocks, e4m3_decode(scales) * whole)
+    return Quantized(pack(codes.reshape(np.shape(x))), scales, NVFP4_BLOCK, float(whole))
+
+
+def quantize_mxfp4(x: Floats, *, scale: Literal["floor", "ceil"] = "floor") -> Quantized:
+    """MXFP4: blocks of 32 with a power of two each.
+
+    ``floor``: 2^(floor(log2 max|x|) - 2), as OCP MX 1.0 (6.3) says; values up to a quarter beyond 6 saturate. ``ceil``:
+    the smallest power that lets nothing saturate, max|x| / 6 rounded up, as ``cvt.rp`` gives it.
+    """
+    blocks = _blocks(x, MXFP4_BLOCK)
+    peak = peaks(blocks).astype(np.float64)
+    scales = ue8m0_encode(peak / 4, rounding="down") if scale == "floor" else ue8m0_encode(peak / 6)
+    with np.errstate(invalid="ignore"):
+        codes = _divided(blocks, ue8m0_decode(scales))
+    return Quantized(pack(codes.reshape(np.shape(x))), scales, MXFP4_BLOCK)
+
+
+def dequantize(quantized: Quantized) -> NDArray[np.float32]:
+    """The values, ``(..., K)``: E2M1 x block scale x tensor scale, in this order, each product in float32."""
+    codes = unpack(quantized.packed)
+    blocks = e2m1_decode(codes).reshape(*quantized.scales.shape, quantized.block)
+    values = blocks * quantized.block_scales[..., None] * np.float32(quantized.tensor_scale)
+    return values.reshape(codes.shape)
+
+
+def peaks(blocks: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The largest magnitude of each block, NaN left out; 0 where there is nothing else.
+
+    Not ``np.fmax``: of a signalling NaN and a number it gives NaN.
+    """
+    return np.where(np.isnan(blocks), np.float32(0), np.abs(blocks)).max(axis=-1)
+
+
+def _blocks(x: Floats, size: int) -> NDArray[np.float32]:
+    x = np.asarray(x)
+    if x.ndim == 0 or x.shape[-1] % size:
+        raise ValueError(f"the last axis must be a multiple of {size}, and the shape is {x.shape}")
+    return x.astype(np.float32).reshape(*x.shape[:-1], -1, size)
+
+
+def _divided(blocks: NDArray[np.float32], scales: NDArray[np.float32]) -> Codes:
+    """The codes of each block's values by its scale; zeros where that is zero."""
+    usable = scales != 0
+    quotients = blocks / np.where(usable, scales, np.float32(1))[..., None]
+    return np.where(usable[..., None], e2m1_encode(quotients), np.uint8(0))

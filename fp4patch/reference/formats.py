@@ -1,0 +1,99 @@
+"""The number formats: E2M1, E4M3 (UE4M3 is its positive half) and UE8M0, to codes and back.
+
+Each encoder compares with exact midpoints, so no intermediate rounding can slip in; any floating dtype goes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.uint8]
+Floats = NDArray[Any]
+"""An array of any floating dtype: float16, bfloat16 (of ml_dtypes), float32, float64."""
+
+E2M1_VALUES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=np.float32)
+"""What the codes 0 to 7 stand for; bit 3 is the sign (OCP MX 1.0, 5.3.3)."""
+
+_E4M3_VALUES = np.array(
+    # Four bits of exponent with bias 7, three of mantissa; 0x7f is NaN, there is no infinity (OCP MX 1.0, 5.3.1).
+    [np.ldexp((c & 7) + (8 if c >> 3 else 0), max(c >> 3, 1) - 10) for c in range(127)],
+    dtype=np.float32,
+)
+E4M3_MAX = float(_E4M3_VALUES[-1])
+_E4M3_NAN = 0x7F
+_UE8M0_NAN = 0xFF
+_UE8M0_BIAS = 127
+
+
+def e2m1_encode(x: Floats) -> Codes:
+    """Codes 0 to 15, one a byte, of the same shape: to nearest, ties to even, saturated at 6, every NaN to +6.
+
+    Equal to ``cvt.rn.satfinite.e2m1x2.f32`` for every float32 (PTX ISA, ``cvt``).
+    """
+    return _encode(x, E2M1_VALUES, sign=8, nan=7)
+
+
+def e2m1_decode(codes: Codes) -> NDArray[np.float32]:
+    """The value of each code; bits above the fourth are an error (ValueError), since they hint at packed bytes."""
+    codes = np.asarray(codes)
+    if codes.size and int(codes.max()) > 15:
+        raise ValueError("an E2M1 code has four bits; unpack() gives the codes of packed bytes")
+    return _decode(codes, E2M1_VALUES, sign=8)
+
+
+def e4m3_encode(x: Floats) -> Codes:
+    """``cvt.rn.satfinite.e4m3x2.f32``: to nearest, ties to even, saturated at 448; NaN is 0x7f, whatever its sign."""
+    return _encode(x, _E4M3_VALUES, sign=0x80, nan=_E4M3_NAN)
+
+
+def e4m3_decode(codes: Codes) -> NDArray[np.float32]:
+    """The value of each code; 0x7f and 0xff are NaN."""
+    codes = np.asarray(codes, dtype=np.uint8)
+    values = _decode(np.where(codes & 0x7F == _E4M3_NAN, 0, codes), _E4M3_VALUES, sign=0x80)
+    return np.where(codes & 0x7F == _E4M3_NAN, np.float32(np.nan), values)
+
+
+def ue8m0_encode(x: Floats, *, rounding: Literal["up", "down"] = "up") -> Codes:
+    """Powers of two from 2^-127 to 2^127: ``cvt.rp`` (up) or ``cvt.rz`` (down) ``.satfinite.ue8m0x2.f32``.
+
+    The sign is ignored; zero becomes the smallest power; NaN is 0xff, infinity saturates.
+    """
+    magnitude = np.abs(np.asarray(x)).astype(np.float64)
+    finite = np.where(np.isfinite(magnitude), magnitude, 1)
+    mantissa, exponent = np.frexp(finite)  # mantissa in [0.5, 1)
+    power = exponent - 1 + ((mantissa > 0.5) if rounding == "up" else 0)
+    codes = np.clip(power + _UE8M0_BIAS, 0, 254)
+    codes = np.where(finite == 0, 0, codes)
+    codes = np.where(np.isinf(magnitude), 254, codes)
+    return np.where(np.isnan(magnitude), _UE8M0_NAN, codes).astype(np.uint8)
+
+
+def ue8m0_decode(codes: Codes) -> NDArray[np.float32]:
+    """2^(code - 127); 0xff is NaN. Code 0, 2^-127, is a denormal float32."""
+    codes = np.asarray(codes, dtype=np.uint8)
+    powers = np.ldexp(np.float64(1), codes.astype(np.int32) - _UE8M0_BIAS)
+    return np.where(codes == _UE8M0_NAN, np.nan, powers).astype(np.float32)
+
+
+def _encode(x: Floats, values: NDArray[np.float32], *, sign: int, nan: int) -> Codes:
+    x = np.asarray(x)
+    magnitude = np.abs(x).astype(np.promote_types(np.float32, _plain(x)))
+    borders = ((values[1:].astype(np.float64) + values[:-1]) / 2).astype(magnitude.dtype)
+    # Of the two sides of a tie, the even code; everywhere else the two searches agree.
+    below, above = (np.searchsorted(borders, magnitude, side=side) for side in ("left", "right"))
+    codes = np.where(below % 2, above, below) | np.where(np.signbit(x), sign, 0)
+    return np.where(np.isnan(x), nan, codes).astype(np.uint8)
+
+
+def _decode(codes: NDArray[Any], values: NDArray[np.float32], *, sign: int) -> NDArray[np.float32]:
+    signs: NDArray[np.float32] = np.where(codes & sign, np.float32(-1), np.float32(1))
+    magnitudes: NDArray[np.float32] = values[codes & (sign - 1)]
+    return np.multiply(signs, magnitudes, dtype=np.float32)
+
+
+def _plain(x: Floats) -> np.dtype[Any]:
+    """A dtype of NumPy's own that holds the values exactly; those of ml_dtypes fit into float32."""
+    return x.dtype if x.dtype.kind == "f" and x.dtype.isbuiltin == 1 else np.dtype(np.float32)

@@ -1,0 +1,36 @@
+"""NVFP4 as vLLM's kernels compute it: the same formats, in the order of their operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fp4patch.reference.blocks import NVFP4_BLOCK, peaks
+from fp4patch.reference.formats import Codes, Floats, e2m1_encode, e4m3_decode, e4m3_encode
+from fp4patch.reference.layout import pack
+
+Reciprocal = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""``rcp.approx.ftz.f32`` of each element: within one unit in the last place, and only the GPU knows which way."""
+
+
+def quantize_as_vllm(x: Floats, global_scale: Any, reciprocal: Reciprocal) -> tuple[Codes, Codes]:
+    """Packed codes ``(rows, K / 2)`` and E4M3 scales ``(rows, K / 16)`` of half or bfloat16 ``(rows, K)``.
+
+    vLLM's ``cvt_warp_fp16_to_fp4``: the maximum of 16, times an approximate 1/6, times ``global_scale`` (a float32, or
+    one for each row: 448 * 6 / max|x|), rounded to E4M3; then each value times the approximate reciprocal of what that
+    became. A block whose scale is zero is all zeros. NaN does not count for the maximum, unless there is nothing else.
+    """
+    rows, columns = x.shape
+    blocks = np.asarray(x).astype(np.float32).reshape(rows, columns // NVFP4_BLOCK, NVFP4_BLOCK)
+    whole = np.broadcast_to(np.asarray(global_scale, dtype=np.float32).reshape(-1, 1), (rows, 1))
+    sixth = reciprocal(np.array([6], dtype=np.float32))
+    with np.errstate(all="ignore"):
+        peak = np.where(np.isnan(blocks).all(axis=-1), np.float32(np.nan), peaks(blocks))
+        scales = e4m3_encode(whole * (peak * sixth))
+        values = e4m3_decode(scales)
+        factors = np.where(values != 0, reciprocal(values * reciprocal(whole)), np.float32(0))
+        codes = e2m1_encode(blocks * factors[..., None])
+    return pack(codes.reshape(rows, columns)), scales
