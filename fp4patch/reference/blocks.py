@@ -94,7 +94,8 @@ def peaks(blocks: NDArray[np.float32]) -> NDArray[np.float32]:
 
     Not ``np.fmax``: of a signalling NaN and a number it gives NaN.
     """
-    return np.where(np.isnan(blocks), np.float32(0), np.abs(blocks)).max(axis=-1)
+    found: NDArray[np.float32] = np.where(np.isnan(blocks), np.float32(0), np.abs(blocks)).max(axis=-1)
+    return found
 
 
 def _blocks(x: Floats, size: int) -> NDArray[np.float32]:
