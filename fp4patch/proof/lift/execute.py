@@ -1,0 +1,328 @@
+"""Execute the machine code of probes on the host: every input, against the specification and one another.
+
+Results are cached by the translation: code that is the same up to where it lies is executed once, and a second look
+costs nothing.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fp4patch.errors import ProofError
+from fp4patch.model import Arch, InstructionClass, Mismatch, NumericsReport, Promise
+from fp4patch.model.execution import Equivalence, Executed, Execution
+from fp4patch.proof.cache import Cache, Stored, key
+from fp4patch.proof.lift import program
+from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
+from fp4patch.proof.lift.translate import Unsupported, translate
+from fp4patch.proof.probe import Runner
+from fp4patch.proof.verify import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from concurrent.futures import Future
+
+    from fp4patch.model import Executes, NumericsRow, SassListing
+    from fp4patch.model.execution import Side
+    from fp4patch.proof.toolchain import Toolchain
+
+CARD = Arch(12, 0, "a")
+"""The RTX PRO 6000's own target: what the others are compared with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One probe's kernel, as it was compiled for one architecture from one side."""
+
+    probe: str
+    executes: Executes
+    arch: Arch
+    side: Side
+    cubin: bytes
+    listing: SassListing
+    promise: Promise
+
+    @property
+    def name(self) -> str:
+        """``patched sm_121a``."""
+        return f"{self.side} {self.arch}"
+
+    @property
+    def instruction(self) -> bool:
+        """Whether it converts by F2FP."""
+        return self.listing.count(InstructionClass.FP4) > 0
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A program to run: a kernel against the specification, or against another."""
+
+    what: str
+    kernel: Kernel
+    executes: Executes
+    reference: Kernel | None = None
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What came of a job."""
+
+    swept: Swept | None
+    seconds: float = 0.0
+    cached: bool = False
+    problem: str = ""
+
+
+def execute(
+    subjects: Sequence[Subject],
+    *,
+    toolchain: Toolchain,
+    cache: Path | None,
+    threads: int | None = None,
+    progress: Callable[[Progress], None] = lambda _: None,
+) -> Executed:
+    """Every input through each kernel, and those for SM121 against the one for the RTX PRO 6000.
+
+    ``threads`` at a time, by default one for each processor that this process may use. A kernel that is not understood
+    is a failed result; so is one that does not compile, or leaves its own memory.
+    """
+    lab = _Lab(toolchain, Cache(cache) if cache else None, threads or program.processors(), progress)
+    kernels: dict[Subject, Kernel | ProofError] = {subject: lab.translated(subject) for subject in subjects}
+    jobs = {
+        subject: _Job(f"{subject.probe} {subject.name}", kernel, subject.executes)
+        for subject, kernel in kernels.items()
+        if isinstance(kernel, Kernel)
+    }
+    done = lab.run(list(jobs.values()))
+    executions = {
+        subject: _refused(subject, kernel)
+        if isinstance(kernel, ProofError)
+        else _execution(subject, done[lab.name(jobs[subject])])
+        for subject, kernel in kernels.items()
+    }
+    pairs = list(_pairs([subject for subject, one in executions.items() if one.report]))
+    direct = {
+        pair: _Job(f"{pair[0].probe} {pair[0].name} against {pair[1].name}", job.kernel, job.executes, reference.kernel)
+        for pair in pairs
+        if (reference := jobs[pair[0]]).kernel != (job := jobs[pair[1]]).kernel
+        and not any(_exact(executions[subject]) for subject in pair)
+    }
+    compared = lab.run(list(direct.values()))
+    equivalences = [
+        _equivalence(
+            pair,
+            (executions[pair[0]], executions[pair[1]]),
+            same_code=jobs[pair[0]].kernel == jobs[pair[1]].kernel,
+            direct=compared[lab.name(direct[pair])] if pair in direct else None,
+        )
+        for pair in pairs
+    ]
+    return Executed(tuple(executions.values()), tuple(equivalences), tuple(_notes(executions)))
+
+
+# --- what came of it -------------------------------------------------------------------------------------------------
+
+
+def _refused(subject: Subject, error: ProofError) -> Execution:
+    return Execution(
+        probe=subject.probe,
+        arch=subject.arch,
+        side=subject.side,
+        report=None,
+        problem=error.message,
+        unsupported=isinstance(error, Unsupported),
+        instruction=subject.instruction,
+    )
+
+
+def _execution(subject: Subject, done: _Done) -> Execution:
+    swept = done.swept
+    report = None
+    if swept and not swept.stray:
+        report = NumericsReport(
+            subject=f"{subject.probe}, {subject.side}",
+            where=f"executed {subject.arch} machine code",
+            lanes=subject.executes.lanes,
+            rows=swept.rows,
+            promise=subject.promise,
+            seconds=done.seconds,
+            every_lane=subject.executes.bits == 16,
+            bits=subject.executes.bits,
+        )
+    return Execution(
+        probe=subject.probe,
+        arch=subject.arch,
+        side=subject.side,
+        report=report,
+        corners=swept.corners if swept else (),
+        problem=done.problem or (swept.stray if swept else ""),
+        instruction=subject.instruction,
+        cached=done.cached,
+    )
+
+
+def _exact(execution: Execution) -> bool:
+    """Whether nothing mismatches: what it makes of every input is known without a further look."""
+    assert execution.report
+    return not any(row.mismatches for row in (*execution.report.rows, *execution.corners))
+
+
+def _pairs(subjects: Sequence[Subject]) -> Iterator[tuple[Subject, Subject]]:
+    """For each probe its kernel for the card, and each patched one for SM121.
+
+    The card's is the pristine one, where that uses the instruction; a conversion that upstream has in software there
+    as well is compared with what the patches make of it.
+    """
+    for one in subjects:
+        if one.arch != CARD or one.side != ("pristine" if _upstream_has_it(one, subjects) else "patched"):
+            continue
+        for other in subjects:
+            if (other.probe, other.side) == (one.probe, "patched") and (other.arch.major, other.arch.minor) == (12, 1):
+                yield one, other
+
+
+def _upstream_has_it(one: Subject, subjects: Sequence[Subject]) -> bool:
+    return any(s.instruction for s in subjects if (s.probe, s.arch, s.side) == (one.probe, CARD, "pristine"))
+
+
+def _equivalence(
+    pair: tuple[Subject, Subject], found: tuple[Execution, Execution], *, same_code: bool, direct: _Done | None
+) -> Equivalence:
+    one, other = pair
+    rows: tuple[NumericsRow, ...] = ()
+    if same_code:
+        pass
+    elif direct:
+        rows = direct.swept.rows if direct.swept else ()
+    elif _exact(found[0]):
+        # The one gives the specification's nibble for every input: where the other does not, they differ.
+        rows = found[1].report.rows if found[1].report else ()
+    elif found[0].report:
+        rows = tuple(replace(row, first=tuple(_swapped(m) for m in row.first)) for row in found[0].report.rows)
+    inputs = (one.executes.lanes if one.executes.bits == 16 else 1) << one.executes.bits
+    return Equivalence(one.probe, one.name, other.name, inputs, rows, other.promise, same_code)
+
+
+def _swapped(mismatch: Mismatch) -> Mismatch:
+    return Mismatch(mismatch.input, mismatch.got, mismatch.expected)
+
+
+def _notes(executions: Mapping[Subject, Execution]) -> Iterator[str]:
+    if any(one.instruction and one.report for one in executions.values()):
+        yield "F2FP means what the specification says, by definition: code that uses it is no proof of silicon"
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
+
+
+class _Lab:
+    """Translates, compiles and runs; remembers what it can."""
+
+    def __init__(
+        self, toolchain: Toolchain, cache: Cache | None, threads: int, progress: Callable[[Progress], None]
+    ) -> None:
+        self._toolchain = toolchain
+        self._cache = cache
+        self._threads = threads
+        self._progress = progress
+
+    def translated(self, subject: Subject) -> Kernel | ProofError:
+        """The subject's kernel as C, or why there is none: its own failure must not hide what others come to."""
+        try:
+            translation = translate(self._json(subject.cubin), name=KERNEL_NAME)
+        except ProofError as error:
+            return error
+        return Kernel(translation.c, translation.parameters, translation.block_size)
+
+    def name(self, job: _Job) -> str:
+        """The key of its result: everything that it is made of."""
+        texts = program.files(job.kernel, job.reference)
+        parts = [part for name in sorted(texts) for part in (name, texts[name])]
+        return key(
+            "execute",
+            self._toolchain.info.host_compiler,
+            *program.defines(job.kernel, job.executes, job.reference),
+            *parts,
+        )
+
+    def run(self, jobs: Sequence[_Job]) -> dict[str, _Done]:
+        """What came of each job, by its name. They are compiled side by side, and run one after another."""
+        by_name = {self.name(job): job for job in jobs}
+        found = {name: self._find(name) for name in by_name}
+        done = {name: one for name, one in found.items() if one}
+        missing = {name: job for name, job in by_name.items() if name not in done}
+        with (
+            tempfile.TemporaryDirectory(prefix="fp4patch-execute-") as scratch,
+            ThreadPoolExecutor(max_workers=self._threads) as pool,
+        ):
+            built = {name: pool.submit(self._build, Path(scratch), name, job) for name, job in missing.items()}
+            try:
+                for at, (name, job) in enumerate(missing.items()):
+                    done[name] = self._run(name, job, built[name], at, len(missing))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        if missing:
+            self._progress(Progress(len(missing), len(missing), "all inputs", cached=False))
+        return done
+
+    def _build(self, scratch: Path, name: str, job: _Job) -> Path:
+        folder = scratch / name
+        folder.mkdir()
+        return program.build(
+            folder,
+            job.kernel,
+            job.executes,
+            job.reference,
+            compiler=self._toolchain.host_compiler,
+            environ=self._toolchain.environ,
+        )
+
+    def _run(self, name: str, job: _Job, built: Future[Path], at: int, total: int) -> _Done:
+        def tick(part: float) -> None:
+            self._progress(Progress(at, total, f"{job.what}: {part:.0%} of all inputs", cached=False))
+
+        tick(0)
+        try:
+            binary = built.result()
+            began = time.monotonic()
+            text = program.run(binary, threads=self._threads, progress=tick)
+        except ProofError as error:
+            return _Done(None, problem=f"{error.message}\n{error.help}".strip())
+        text += f"\nseconds {time.monotonic() - began:.3f}\n"
+        if self._cache:
+            self._cache.store(name, [], Stored(b"", text))
+        return _read(text, cached=False)
+
+    def _find(self, name: str) -> _Done | None:
+        found = self._cache.find(name, lambda _: None) if self._cache else None
+        return _read(found.log, cached=True) if found else None
+
+    def _json(self, cubin: bytes) -> str:
+        """The disassembler's JSON of a cubin; ProofError if it does not know the code."""
+        name = key("nvdisasm -json", self._toolchain.info.nvdisasm, cubin)
+        if self._cache and (found := self._cache.find(name, lambda _: None)):
+            return found.log
+        with tempfile.TemporaryDirectory(prefix="fp4patch-sass-") as scratch:
+            file = Path(scratch) / "probe.cubin"
+            file.write_bytes(cubin)
+            runner = Runner(self._toolchain.environ)
+            status, text, said = runner.run([self._toolchain.nvdisasm, "-json", file], scratch=file.parent)
+        if status != 0:
+            raise ProofError(
+                f"nvdisasm -json ended with status {status}: {said.strip()}",
+                help=f"nvdisasm {self._toolchain.info.nvdisasm} may not know this code, or not write JSON",
+            )
+        if self._cache:
+            self._cache.store(name, [], Stored(b"", text))
+        return text
+
+
+def _read(text: str, *, cached: bool) -> _Done:
+    seconds = next((float(line[8:]) for line in text.splitlines() if line.startswith("seconds ")), 0.0)
+    return _Done(program.read(text), seconds, cached)

@@ -1,0 +1,169 @@
+"""Control flow of one kernel as one thread sees it: blocks, where each leads, and where threads meet again.
+
+A thread alone never waits. So BSSY, which says where a group of threads is to meet again, is nothing but the place that
+the BSYNC of the same barrier register goes on at; that place is found by following the code, and must be one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from fp4patch.errors import ProofError
+from fp4patch.proof.lift.listing import STEP, Instruction, Integer, Listing, Register
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+BRANCH, EXIT = frozenset({"BRA"}), frozenset({"EXIT"})
+OPEN = frozenset({"BSSY", "BSSY.RECONVERGENT"})
+MEET = frozenset({"BSYNC", "BSYNC.RECONVERGENT"})
+CONTROL = BRANCH | EXIT | OPEN | MEET
+"""The opcodes that this module understands: CUDA Binary Utilities, "Control Instructions"."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Instructions that are executed one after the other, entered at the first alone."""
+
+    instructions: tuple[Instruction, ...]
+    goes_to: tuple[int, ...]
+    """Addresses of the blocks that may follow; none after an EXIT."""
+
+    @property
+    def start(self) -> int:
+        """The address of the first instruction."""
+        return self.instructions[0].address
+
+
+@dataclass(frozen=True)
+class Flow:
+    """The blocks that can be reached, by address, the first one the kernel's entry."""
+
+    blocks: tuple[Block, ...]
+    meets: Mapping[int, int]
+    """For the address of each BSYNC, the address at which the thread goes on."""
+
+
+def flow(listing: Listing) -> Flow:
+    """The kernel's flow; ProofError if it leaves the code, or if a BSYNC closes regions that end in several places."""
+    code = {instruction.address: instruction for instruction in listing.instructions}
+    if not code:
+        raise ProofError(f"{listing.kernel} holds no instruction", help="compile the probe again with an empty cache")
+    for instruction in listing.instructions:
+        _formed(instruction)
+    meets = _meets(listing, code)
+    edges = {address: _next(instruction, meets) for address, instruction in code.items()}
+    reached = _reached(listing, code, edges)
+    leaders = {listing.instructions[0].address}
+    for address in reached:
+        if code[address].opcode in CONTROL - OPEN:
+            leaders |= {*edges[address], address + STEP} & reached
+    return Flow(tuple(_blocks(sorted(reached), leaders, code, edges)), meets)
+
+
+def target(instruction: Instruction) -> int:
+    """Where a branch leads, or where a BSSY's threads meet: the last operand."""
+    last = instruction.operands[-1]
+    assert isinstance(last, Integer)
+    return last.value
+
+
+def _formed(instruction: Instruction) -> None:
+    """Control instructions have the forms that are known, else ProofError."""
+    kinds = tuple(operand.file if isinstance(operand, Register) else type(operand) for operand in instruction.operands)
+    forms: Mapping[frozenset[str], Sequence[tuple[object, ...]]] = {
+        BRANCH: [(Integer,), ("P", Integer)],
+        EXIT: [()],
+        OPEN: [("B", Integer)],
+        MEET: [("B",)],
+    }
+    known = next((form for opcodes, form in forms.items() if instruction.opcode in opcodes), None)
+    if known is not None and kinds not in known:
+        raise ProofError(
+            f"{instruction.address:#06x} {instruction.text}: this form of a control instruction is not understood",
+            help="please report it with the listing",
+        )
+    if instruction.opcode in OPEN and instruction.predicate:
+        raise ProofError(
+            f"{instruction.address:#06x} {instruction.text}: a region that is opened on a condition is not understood",
+            help="please report it with the listing",
+        )
+
+
+def _next(instruction: Instruction, meets: Mapping[int, int]) -> tuple[int, ...]:
+    after = instruction.address + STEP
+    opcode, maybe = instruction.opcode, instruction.predicate is not None
+    if opcode in EXIT:
+        return (after,) if maybe else ()
+    if opcode in BRANCH:
+        return (after, target(instruction)) if maybe or len(instruction.operands) > 1 else (target(instruction),)
+    if opcode in MEET:
+        there = meets.get(instruction.address, after)
+        return (after, there) if maybe else (there,)
+    return (after,)
+
+
+def _meets(listing: Listing, code: Mapping[int, Instruction]) -> dict[int, int]:
+    """Where each BSYNC leads. Forward analysis to a fixed point: the places that each barrier register may hold."""
+    entry = listing.instructions[0].address
+    held: dict[int, frozenset[tuple[int, int]]] = {entry: frozenset()}
+    pending, meets = [entry], dict[int, int]()
+    while pending:
+        address = pending.pop()
+        instruction = code.get(address)
+        if instruction is None:
+            continue  # _reached says it
+        state = held[address]
+        if instruction.opcode in OPEN:
+            barrier = _barrier(instruction)
+            state = frozenset(one for one in state if one[0] != barrier) | {(barrier, target(instruction))}
+        elif instruction.opcode in MEET:
+            places = {place for barrier, place in state if barrier == _barrier(instruction)}
+            if len(places) != 1 or address in places:
+                raise ProofError(
+                    f"{address:#06x} {instruction.text}: threads that wait here go on at "
+                    f"{', '.join(f'{place:#x}' for place in sorted(places)) or 'no known place'}",
+                    help="the lifter takes one place: please report it with the listing",
+                )
+            (meets[address],) = places
+        for following in _next(instruction, meets):
+            known = held.get(following)
+            if known is None or not state <= known:
+                held[following] = state | (known or frozenset())
+                pending.append(following)
+    return meets
+
+
+def _barrier(instruction: Instruction) -> int:
+    register = instruction.operands[0]
+    assert isinstance(register, Register)
+    assert register.index is not None
+    return register.index
+
+
+def _reached(listing: Listing, code: Mapping[int, Instruction], edges: Mapping[int, Sequence[int]]) -> set[int]:
+    reached, pending = set[int](), [listing.instructions[0].address]
+    while pending:
+        address = pending.pop()
+        if address not in code:
+            raise ProofError(
+                f"{listing.kernel} runs on to {address:#x}, where it has no code",
+                help="compile the probe again with an empty cache",
+            )
+        if address not in reached:
+            reached.add(address)
+            pending += edges[address]
+    return reached
+
+
+def _blocks(
+    addresses: Sequence[int], leaders: set[int], code: Mapping[int, Instruction], edges: Mapping[int, tuple[int, ...]]
+) -> list[Block]:
+    blocks: list[Block] = []
+    for address in addresses:
+        if address in leaders:
+            blocks.append(Block((), ()))
+        grown = (*blocks[-1].instructions, code[address])
+        blocks[-1] = replace(blocks[-1], instructions=grown, goes_to=edges[address])
+    return blocks

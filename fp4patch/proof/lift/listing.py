@@ -1,0 +1,272 @@
+"""Read ``nvdisasm -json`` of a cubin: the instructions of one kernel, every field and every operand accounted for.
+
+The disassembler's text for people (``sass.py``) is enough to judge what kind of code there is; to execute it, each
+operand must be known to the last sign. A key, an attribute or an operand of an unknown form is an error, never passed
+over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fp4patch.errors import ProofError
+
+STEP = 16
+"""Bytes of an instruction, from sm_70 on."""
+
+_REPORT = "this nvdisasm writes something that fp4patch does not know: please report it with the listing"
+
+
+# --- operands --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Register:
+    """``R7``, ``UR4``, ``P0``, ``UP1`` or ``B2``, with what is done to its value when it is read."""
+
+    file: Literal["R", "UR", "P", "UP", "B"]
+    index: int | None
+    """None: RZ and URZ, which are zero, or PT and UPT, which are true."""
+    negated: bool = False
+    """``-R7``."""
+    absolute: bool = False
+    """``|R7|``; with ``negated``, -|R7|."""
+    inverted: bool = False
+    """``~R7``, or ``!P0``."""
+    part: str = ""
+    """What of it is meant: ``H0_H0``, ``H1_H1``, ``B0`` to ``B3``; ``64`` for a pair."""
+
+
+@dataclass(frozen=True)
+class Integer:
+    """``0x80``, ``-0x1``."""
+
+    value: int
+
+
+@dataclass(frozen=True)
+class Real:
+    """A floating-point immediate, ``0.99755859375``, ``-1.5e-05``, ``+INF``: a decimal exact enough for its type."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """``c[0x0][0x210]`` or ``c[0x3][R4+0x10]``."""
+
+    bank: int
+    offset: int
+    register: Register | None = None
+    negated: bool = False
+    absolute: bool = False
+    inverted: bool = False
+
+
+@dataclass(frozen=True)
+class Memory:
+    """``[R2.64+0x10]``, ``desc[UR4][R2.64]``: a base register, and a uniform register and an offset to be added."""
+
+    base: Register
+    offset: int = 0
+    uniform: Register | None = None
+    descriptor: Register | None = None
+
+
+@dataclass(frozen=True)
+class Special:
+    """``SR_TID.X``, a special register."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """The name of a function, where a call leads."""
+
+    name: str
+
+
+Operand = Register | Integer | Real | Constant | Memory | Special | Symbol
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One instruction. ``text`` is as the disassembler wrote it."""
+
+    address: int
+    opcode: str
+    """With its modifiers: ``FMNMX.XORSIGN``."""
+    operands: tuple[Operand, ...]
+    predicate: Register | None
+    """It is executed where this holds; None: always."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One kernel. Instructions stand ``STEP`` apart."""
+
+    kernel: str
+    arch: tuple[int, int]
+    """Compute capability: (12, 1)."""
+    instructions: tuple[Instruction, ...]
+
+
+# --- the document ----------------------------------------------------------------------------------------------------
+
+_FUNCTION_KEYS = {"function-name", "start", "length", "other-attributes", "sass-instructions"}
+_INSTRUCTION_KEYS = {"predicate", "opcode", "operands", "other-attributes"}
+_ATTRIBUTES = {"control-flow", "subroutine-call", "inter-warp-barrier"}
+"""They say of an instruction what its opcode says as well."""
+
+
+def read(text: str, *, kernel: str = "probe") -> Listing:
+    """The kernel's instructions from what ``nvdisasm -json`` (13.2 and later) wrote.
+
+    Padding after the code's end is left out: NOPs, and the branch to itself before them. ProofError if the document,
+    or an operand, is not understood.
+    """
+    head, functions = _document(text)
+    version = head.get("SM", {}).get("version", {})
+    major, minor = version.get("major"), version.get("minor")
+    if not (isinstance(major, int) and isinstance(minor, int)):
+        raise ProofError("nvdisasm's JSON does not say which architecture its code is for", help=_REPORT)
+    found = [function for function in functions if function.get("function-name") == kernel]
+    if len(found) != 1:
+        names = ", ".join(str(function.get("function-name")) for function in functions) or "no function"
+        raise ProofError(
+            f"the listing holds {names}, where {kernel} is to be executed",
+            help='a probe has exactly one kernel: extern "C" __global__ void probe(…)',
+        )
+    (function,) = found
+    _known(function, _FUNCTION_KEYS, f"function {kernel}")
+    _known(function["other-attributes"], set(), f"function {kernel}")
+    rows = function["sass-instructions"]
+    if function["length"] != STEP * len(rows):
+        raise ProofError(f"{kernel} is {function['length']} bytes and {len(rows)} instructions long", help=_REPORT)
+    instructions = [_instruction(row, function["start"] + STEP * number) for number, row in enumerate(rows)]
+    return Listing(kernel=kernel, arch=(major, minor), instructions=_without_padding(instructions))
+
+
+def _document(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    try:
+        head, functions = json.loads(text)
+    except ValueError as error:
+        raise ProofError(
+            "what nvdisasm wrote is not its JSON",
+            help="-json takes nvdisasm 13.2 or later: pip install 'fp4patch[cuda]'",
+        ) from error
+    if not isinstance(head, dict) or not isinstance(functions, list):
+        raise ProofError("nvdisasm's JSON is not a head and a list of functions", help=_REPORT)
+    return head, functions
+
+
+def _known(row: Any, keys: set[str], where: str) -> None:
+    if strange := set(row) - keys:
+        raise ProofError(f"{where} has {', '.join(sorted(strange))}, which is not understood", help=_REPORT)
+
+
+def _instruction(row: dict[str, Any], address: int) -> Instruction:
+    said = " ".join(str(row[key]) for key in ("predicate", "opcode", "operands") if key in row)
+    where = f"{address:#06x} {said}"
+    _known(row, _INSTRUCTION_KEYS, where)
+    _known(row.get("other-attributes", {}), _ATTRIBUTES, where)
+    predicate = row.get("predicate")
+    guard = _register(predicate.removeprefix("@")) if predicate else None
+    if predicate and not (predicate.startswith("@") and guard and guard.file in ("P", "UP")):
+        raise ProofError(f"the predicate of {where} is not understood", help=_REPORT)
+    return Instruction(
+        address=address,
+        opcode=row["opcode"],
+        operands=tuple(_operand(part, where) for part in _split(row.get("operands", ""))),
+        predicate=guard,
+        text=said,
+    )
+
+
+def _without_padding(instructions: list[Instruction]) -> tuple[Instruction, ...]:
+    kept = list(instructions)
+    while kept and kept[-1].opcode == "NOP":
+        kept.pop()
+    if kept and kept[-1].opcode == "BRA" and kept[-1].operands == (Integer(kept[-1].address),):
+        kept.pop()
+    return tuple(kept)
+
+
+def _split(operands: str) -> list[str]:
+    """At commas outside of brackets."""
+    return [part.strip() for part in re.findall(r"(?:\[[^\]]*\]|[^,\[])+", operands)] if operands else []
+
+
+_REGISTER = re.compile(
+    r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
+    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|B[0-3]|64))?(?:\.reuse)?"  # .reuse speaks of a cache, not of the value
+)
+_INTEGER = re.compile(r"-?0x[0-9a-f]+")
+_REAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|[-+](?:INF|QNAN)")
+_CONSTANT = re.compile(
+    r"(?P<sign>[-~]?)(?P<bar>\|?)c\[(?P<bank>0x[0-9a-f]+)\]"
+    r"\[(?P<register>U?R(?:Z|\d+))?\+?(?P<offset>-?0x[0-9a-f]+)?\](?P=bar)"
+)
+_MEMORY = re.compile(
+    r"(?:desc\[(?P<descriptor>UR\d+)\])?"
+    r"\[(?P<base>R(?:Z|\d+)(?:\.64)?)(?:\+(?P<uniform>UR\d+))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
+)
+_SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+")
+_SYMBOL = re.compile(r"[$_a-z][$\w]*")
+
+
+def _operand(text: str, where: str) -> Operand:  # noqa: PLR0911 - one return a form
+    if register := _register(text):
+        return register
+    if _INTEGER.fullmatch(text):
+        return Integer(int(text, 16))
+    if _REAL.fullmatch(text):
+        return Real(text)
+    if found := _CONSTANT.fullmatch(text):
+        return Constant(
+            bank=int(found["bank"], 16),
+            offset=int(found["offset"] or "0", 16),
+            register=_register(found["register"] or ""),
+            negated=found["sign"] == "-",
+            absolute=bool(found["bar"]),
+            inverted=found["sign"] == "~",
+        )
+    if found := _MEMORY.fullmatch(text):
+        base = _register(found["base"])
+        assert base
+        return Memory(
+            base=base,
+            offset=int(found["offset"] or "0", 16),
+            uniform=_register(found["uniform"] or ""),
+            descriptor=_register(found["descriptor"] or ""),
+        )
+    if _SPECIAL.fullmatch(text):
+        return Special(text)
+    if _SYMBOL.fullmatch(text):
+        return Symbol(text)
+    raise ProofError(f"operand {text} of {where} is not understood", help=_REPORT)
+
+
+def _register(text: str) -> Register | None:
+    found = _REGISTER.fullmatch(text)
+    if not found:
+        return None
+    file: Any = found["file"]
+    predicate = file in ("P", "UP")
+    if (found["index"] == "T") > predicate or (found["index"] == "Z") > (file in ("R", "UR")):
+        return None
+    if predicate and (found["sign"] not in ("", "!") or found["bar"] or found["part"]):
+        return None
+    return Register(
+        file=file,
+        index=int(found["index"]) if found["index"].isdigit() else None,
+        negated=found["sign"] == "-",
+        absolute=bool(found["bar"]),
+        inverted=found["sign"] in ("~", "!"),
+        part=found["part"] or "",
+    )

@@ -1,0 +1,175 @@
+"""The program that runs translated machine code on the host: its files, its compilation, and what it writes.
+
+One kernel is compared with the specification, or with another kernel. The C is the same for both; the C++ sweeps of
+``proof/sweep`` share the specification's intervals and the form of the rows, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from fp4patch.errors import ProofError
+from fp4patch.model import Promise
+from fp4patch.proof.numerics import interval_lines, row_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from fp4patch.model import Executes, NumericsRow
+
+KERNEL_NAME = "FP4PATCH_KERNEL"
+"""What a translation must be named: the program gives it a name of its own, twice."""
+
+_LANGUAGE = ("-x", "c", "-std=gnu11", "-pthread", "-w", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-fast-math")
+# A loop over threads becomes vectors where no jump is left in it and every operation has a vector form: without the
+# threading of jumps predicated instructions stay selections, and the runtime's own conversions stand for the host's; nobody
+# looks at the exceptions that a comparison raises.
+_FAST = ("-O3", "-march=native", "-fno-thread-jumps", "-fno-trapping-math", "-DLIFT_PORTABLE")
+_WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
+_INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}
+_STRAY = 3  # the program's exit status where a kernel leaves its memory
+_ON = {None: "-1", Promise.EXACT: "0", Promise.EXACT_BUT_NAN_SIGN: "1"}
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A translation: C that defines ``static void FP4PATCH_KERNEL(const struct launch *launch)``."""
+
+    c: str
+    parameters: int
+    """Where its parameters begin in constant bank 0, in bytes."""
+    block_size: int
+    """Where blockDim.x stands in it."""
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a program wrote."""
+
+    corners: tuple[NumericsRow, ...]
+    """Inputs at the borders, each through every lane."""
+    rows: tuple[NumericsRow, ...]
+    """The sweep. Of 16-bit inputs each goes through every lane, of floats through one."""
+    digest: str = ""
+    """Order-independent, of all that was stored; 16 hex digits, or empty where it was not asked for."""
+    stray: str = ""
+    """What the kernel read or wrote that was not its own; then nothing else was run."""
+
+
+def files(kernel: Kernel, reference: Kernel | None = None) -> dict[str, str]:
+    """The texts of the program, by file name. With a reference the kernel is compared with that one."""
+    here = resources.files("fp4patch.proof.lift")
+    texts = {name: (here / name).read_text(encoding="utf-8") for name in ("sweep.c", "runtime.h")}
+    texts |= {"intervals.inc": interval_lines(), "kernel.inc": kernel.c}
+    return texts | ({"reference.inc": reference.c} if reference else {})
+
+
+def defines(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -> tuple[str, ...]:
+    """The compiler flags that say what the kernel takes."""
+    flags = (
+        f"-DFP4PATCH_LANES={executes.lanes}",
+        f"-DFP4PATCH_INPUT={_INPUTS[executes.input]}",
+        f"-DFP4PATCH_PARAMETERS={kernel.parameters}",
+        f"-DFP4PATCH_BLOCK_SIZE={kernel.block_size}",
+    )
+    if reference is None:
+        return flags
+    return (
+        *flags,
+        f"-DFP4PATCH_REFERENCE_PARAMETERS={reference.parameters}",
+        f"-DFP4PATCH_REFERENCE_BLOCK_SIZE={reference.block_size}",
+    )
+
+
+def build(
+    folder: Path,
+    kernel: Kernel,
+    executes: Executes,
+    reference: Kernel | None = None,
+    *,
+    compiler: Path | str = "gcc",
+    environ: Mapping[str, str] | None = None,
+    quick: bool = False,
+) -> Path:
+    """Write the program to ``folder`` and compile it; ProofError with the compiler's words where it does not.
+
+    ``quick`` compiles in less time what runs in more: for a few inputs.
+    """
+    for name, text in files(kernel, reference).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    how = ("-O1",) if quick else (*_FAST, *_WIDE)
+    command = [str(compiler), *_LANGUAGE, *how, *defines(kernel, executes, reference)]
+    command += ["sweep.c", "-o", "sweep"]
+    try:
+        done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise ProofError(f"there is no {compiler} to compile the translation with", help="install g++") from error
+    if done.returncode != 0:
+        said = "\n".join(done.stderr.strip().splitlines()[:20])
+        raise ProofError("the translated machine code does not compile for the host", help=said)
+    return folder / "sweep"
+
+
+def run(
+    program: Path,
+    *,
+    threads: int = 1,
+    stride: int = 1,
+    until: Promise | None = None,
+    digest: bool = False,
+    seconds: float | None = None,
+    progress: Callable[[float], None] = lambda _: None,
+) -> str:
+    """What it writes, for :func:`read`, when it runs over all inputs, or every so many blocks of 1024 threads.
+
+    ``until`` ends it at the first mismatch that the promise does not allow. ``progress`` gets the part that is done, 0
+    to 1, in this thread. ProofError if it crashes, or takes longer than ``seconds`` of processor time.
+    """
+    command = [str(program), str(threads), str(stride), _ON[until], str(int(digest))]
+    if seconds is not None:
+        command = ["/bin/sh", "-c", f'ulimit -t {int(seconds) or 1}; exec "$0" "$@"', *command]
+    lines: list[str] = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=program.parent) as process:
+        assert process.stdout
+        try:
+            for line in process.stdout:
+                if line.startswith("progress "):
+                    _, done, total = line.split()
+                    progress(int(done) / int(total))
+                else:
+                    lines.append(line.rstrip("\n"))
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode == _STRAY:
+        return lines[-1]
+    if process.returncode != 0 or not lines or lines[-1] != "end":
+        ended = f"status {process.returncode}"
+        if process.returncode < 0:
+            ended = signal.Signals(-process.returncode).name
+        raise ProofError(f"the translated machine code did not run to its end: {ended}")
+    return "\n".join(lines)
+
+
+def read(text: str) -> Swept:
+    """What the program wrote: ``corner …`` and ``row …``, one line for each class of inputs; or ``stray …``."""
+    if text.startswith("stray "):
+        return Swept((), (), stray=text)
+    lines = [line.partition(" ") for line in text.splitlines()]
+    return Swept(
+        corners=tuple(row_of(rest) for word, _, rest in lines if word == "corner"),
+        rows=tuple(row_of(rest) for word, _, rest in lines if word == "row"),
+        digest=next((rest for word, _, rest in lines if word == "digest"), ""),
+    )
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

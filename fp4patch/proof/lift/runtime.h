@@ -1,0 +1,295 @@
+/* What translated machine code calls: NVIDIA's arithmetic where it is not C's. One thread at a time, no global state.
+ *
+ * Registers are uint32_t, whatever they hold. Rules, from the PTX ISA ("Floating-Point Instructions", "Half Precision
+ * Floating-Point Instructions", "cvt") and checked on a GPU by the golden digests of the tests:
+ *   - round to nearest, ties to even; subnormals are kept unless an instruction says .FTZ;
+ *   - the result of arithmetic that is a NaN is the canonical one: 0x7fffffff (float), 0x7fff (half, bfloat16);
+ *   - min and max: a NaN loses against a number, -0 is below +0, and two NaNs give the canonical one.
+ * Compile with -ffp-contract=off and without -ffast-math: each operation here is one rounding.
+ */
+#ifndef FP4PATCH_LIFT_RUNTIME_H
+#define FP4PATCH_LIFT_RUNTIME_H
+
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__F16C__) && !defined(LIFT_PORTABLE)
+#include <immintrin.h>
+#endif
+
+#if defined(__FAST_MATH__)
+#error "translated machine code needs IEEE arithmetic"
+#endif
+
+/* One thread of a launch. */
+struct launch {
+  const uint8_t *constants; /* constant bank 0, as the driver lays it out */
+  uint32_t tid_x, ctaid_x, ntid_x, nctaid_x;
+};
+
+/* Executed before every jump backwards: whoever limits how long code may run defines it. */
+#ifndef LIFT_BACKWARD
+#define LIFT_BACKWARD
+#endif
+
+#define LIFT_FN static inline __attribute__((always_inline, unused))
+
+enum { LIFT_NAN = 0x7fffffff, LIFT_HALF_NAN = 0x7fff };
+
+/* --- bits ------------------------------------------------------------------------------------------------------ */
+
+LIFT_FN float lift_single(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+LIFT_FN uint32_t lift_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+LIFT_FN uint64_t lift_pair(uint32_t low, uint32_t high) { return (uint64_t)high << 32 | low; }
+LIFT_FN uint32_t lift_low(uint64_t pair) { return (uint32_t)pair; }
+LIFT_FN uint32_t lift_high(uint64_t pair) { return (uint32_t)(pair >> 32); }
+
+/* --- memory ---------------------------------------------------------------------------------------------------- */
+
+#define LIFT_MEMORY(name, type)                                            \
+  LIFT_FN type lift_load_##name(uint64_t address) {                        \
+    type value;                                                            \
+    memcpy(&value, (const void *)(uintptr_t)address, sizeof value);        \
+    return value;                                                          \
+  }                                                                        \
+  LIFT_FN void lift_store_##name(uint64_t address, type value) {           \
+    memcpy((void *)(uintptr_t)address, &value, sizeof value);              \
+  }
+LIFT_MEMORY(8, uint8_t)
+LIFT_MEMORY(16, uint16_t)
+LIFT_MEMORY(32, uint32_t)
+#undef LIFT_MEMORY
+
+LIFT_FN uint32_t lift_constant(const struct launch *launch, uint32_t offset) {
+  return lift_load_32((uint64_t)(uintptr_t)launch->constants + offset);
+}
+
+/* --- integers -------------------------------------------------------------------------------------------------- */
+
+/* Shifts of one word. A count beyond 32 counts as 32. */
+LIFT_FN uint32_t lift_shl(uint32_t x, uint32_t count) { return count < 32 ? x << (count & 31) : 0; }
+LIFT_FN uint32_t lift_shr(uint32_t x, uint32_t count) { return count < 32 ? x >> (count & 31) : 0; }
+LIFT_FN uint32_t lift_sar(uint32_t x, uint32_t count) { return (uint32_t)((int32_t)x >> (count < 31 ? count : 31)); }
+
+/* Shifts of a pair of words. A count over `most`, 32 or 64, counts as `most`. */
+LIFT_FN uint32_t lift_count(uint32_t count, uint32_t most) { return count < most ? count : most; }
+LIFT_FN uint32_t lift_shift_left(uint32_t low, uint32_t count, uint32_t high, int upper) {
+  const uint64_t shifted = count < 64 ? lift_pair(low, high) << (count & 63) : 0;
+  return upper ? lift_high(shifted) : lift_low(shifted);
+}
+LIFT_FN uint32_t lift_shift_right(uint32_t low, uint32_t count, uint32_t high, int upper, int is_signed) {
+  const uint64_t pair = lift_pair(low, high);
+  const uint64_t fill = is_signed && (high & 0x80000000u) ? ~UINT64_C(0) : 0;
+  const uint64_t shifted = count < 64 ? (uint64_t)((pair ^ fill) >> (count & 63)) ^ fill : fill;
+  return upper ? lift_high(shifted) : lift_low(shifted);
+}
+
+/* PRMT: each nibble of the selector names a byte of {b, a}; its top bit takes that byte's sign eight times instead. */
+LIFT_FN uint32_t lift_permute(uint32_t a, uint32_t selector, uint32_t b) {
+  const uint64_t bytes = lift_pair(a, b);
+  uint32_t result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t nibble = selector >> 4 * i & 15;
+    const uint32_t byte = (uint32_t)(bytes >> 8 * (nibble & 7)) & 255;
+    result |= (nibble & 8 ? (byte & 128 ? 255u : 0u) : byte) << 8 * i;
+  }
+  return result;
+}
+
+/* --- single precision ------------------------------------------------------------------------------------------ */
+
+LIFT_FN int lift_is_nan(uint32_t x) { return (x & 0x7fffffffu) > 0x7f800000u; }
+LIFT_FN uint32_t lift_result(float x) { return x == x ? lift_bits(x) : (uint32_t)LIFT_NAN; }
+LIFT_FN uint32_t lift_flush(uint32_t x) { return x & 0x7f800000u ? x : x & 0x80000000u; }
+
+LIFT_FN uint32_t lift_fadd(uint32_t a, uint32_t b) { return lift_result(lift_single(a) + lift_single(b)); }
+LIFT_FN uint32_t lift_fmul(uint32_t a, uint32_t b) { return lift_result(lift_single(a) * lift_single(b)); }
+LIFT_FN uint32_t lift_ffma(uint32_t a, uint32_t b, uint32_t c) {
+  return lift_result(__builtin_fmaf(lift_single(a), lift_single(b), lift_single(c)));
+}
+
+/* The order of floats as an order of integers: -0 stands just below +0. */
+LIFT_FN int32_t lift_order(uint32_t x) { return (int32_t)(x ^ ((uint32_t)((int32_t)x >> 31) >> 1)); }
+LIFT_FN uint32_t lift_fmnmx(uint32_t a, uint32_t b, int least) {
+  const uint32_t chosen = (lift_order(a) < lift_order(b)) == (least != 0) ? a : b;
+  const uint32_t number = lift_is_nan(a) ? b : lift_is_nan(b) ? a : chosen;
+  return lift_is_nan(number) ? (uint32_t)LIFT_NAN : number;
+}
+
+/* Exact. Alone among these it keeps what a NaN says: sign and payload stay, and it becomes quiet. */
+LIFT_FN uint64_t lift_double_of_single(uint32_t x) {
+  const double wide = lift_single(x);
+  const uint64_t sign = (uint64_t)(x >> 31) << 63;
+  uint64_t bits;
+  memcpy(&bits, &wide, sizeof bits);
+  return lift_is_nan(x) ? sign | UINT64_C(0x7ff8) << 48 | (uint64_t)(x & 0x7fffffu) << 29 : bits;
+}
+
+/* .xorsign.abs: the sources' magnitudes are compared, and their signs, exclusively or'ed, are the result's. The NaN that
+ * two NaNs give has no sign. */
+LIFT_FN uint32_t lift_fmnmx_xorsign(uint32_t a, uint32_t b, int least) {
+  const uint32_t chosen = lift_fmnmx(a & 0x7fffffffu, b & 0x7fffffffu, least);
+  return lift_is_nan(chosen) ? (uint32_t)LIFT_NAN : chosen | ((a ^ b) & 0x80000000u);
+}
+
+/* --- half precision and bfloat16 ------------------------------------------------------------------------------- */
+
+LIFT_FN float lift_of_half(uint32_t half) {
+#if defined(__F16C__) && !defined(LIFT_PORTABLE)
+  return _cvtsh_ss((unsigned short)half);
+#else
+  const uint32_t sign = (half & 0x8000u) << 16, magnitude = half & 0x7fffu;
+  /* Exponents of halves, 15 too small for those of floats, are made right by one exact multiplication. */
+  const float number = lift_single(magnitude << 13) * 0x1p112f;
+  return lift_single(sign | (magnitude >= 0x7c00u ? 0x7f800000u | magnitude << 13 : lift_bits(number)));
+#endif
+}
+
+/* Rounds to nearest, ties to even. */
+LIFT_FN uint32_t lift_to_half(float x) {
+#if defined(__F16C__) && !defined(LIFT_PORTABLE)
+  const uint32_t half = (uint32_t)_cvtss_sh(x, _MM_FROUND_TO_NEAREST_INT);
+  return x == x ? half : (uint32_t)LIFT_HALF_NAN;
+#else
+  const uint32_t bits = lift_bits(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+  /* Below 2^-14 a unit in the last place of x + 1/2 is 2^-24, half's own there. */
+  const uint32_t subnormal = lift_bits(lift_single(magnitude) + 0.5f) - 0x3f000000u;
+  const uint32_t normal = (magnitude - (112u << 23) + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
+  const uint32_t number = magnitude < 0x38800000u ? subnormal : magnitude < 0x477ff000u ? normal : 0x7c00u;
+  return magnitude > 0x7f800000u ? (uint32_t)LIFT_HALF_NAN : sign | number;
+#endif
+}
+
+LIFT_FN uint32_t lift_pack(uint32_t low, uint32_t high) { return high << 16 | (low & 0xffffu); }
+
+LIFT_FN uint32_t lift_halves_of_singles(uint32_t high, uint32_t low) {
+  return lift_pack(lift_to_half(lift_single(low)), lift_to_half(lift_single(high)));
+}
+
+LIFT_FN uint32_t lift_to_bfloat16(uint32_t x) {
+  return lift_is_nan(x) ? (uint32_t)LIFT_HALF_NAN : (x + 0x7fffu + (x >> 16 & 1u)) >> 16;
+}
+
+LIFT_FN uint32_t lift_bfloat16s_of_singles(uint32_t high, uint32_t low) {
+  return lift_pack(lift_to_bfloat16(low), lift_to_bfloat16(high));
+}
+
+/* The product of two halves and the sum of two halves are exact, or rounded once, where a float holds them: 22 bits of
+ * product fit 24; of a sum, what a float drops lies too far below a half's last place to matter (24 >= 2 * 11 + 2). */
+LIFT_FN uint32_t lift_half_mul(uint32_t a, uint32_t b) { return lift_to_half(lift_of_half(a) * lift_of_half(b)); }
+LIFT_FN uint32_t lift_half_add(uint32_t a, uint32_t b) { return lift_to_half(lift_of_half(a) + lift_of_half(b)); }
+
+/* a * b + c with one rounding. The product is exact; the sum is rounded to odd in double precision, so that rounding to
+ * half afterwards is as if it were the only one (Boldo and Melquiond, "Emulation of FMA and Correctly Rounded Sums"). */
+LIFT_FN uint32_t lift_half_fma(uint32_t a, uint32_t b, uint32_t c) {
+  const double product = (double)lift_of_half(a) * (double)lift_of_half(b), addend = (double)lift_of_half(c);
+  const double sum = product + addend, part = sum - product;
+  const double error = (product - (sum - part)) + (addend - part); /* Knuth's two-sum: exact */
+  uint64_t bits;
+  memcpy(&bits, &sum, sizeof bits);
+  if ((error > 0 || error < 0) && !(bits & 1)) { /* inexact and even: the odd neighbour on the error's side */
+    bits += (error > 0) == (sum > 0) ? 1 : (uint64_t)-1;
+  }
+  double odd;
+  memcpy(&odd, &bits, sizeof odd);
+  /* To half by way of a float, again rounded to odd: 24 bits are enough for a last rounding to 11. */
+  float single = (float)odd;
+  if ((double)single != odd && odd == odd) {
+    uint32_t word = lift_bits(single);
+    if (!(word & 1)) {
+      word += ((double)single < odd) == (odd > 0) ? 1 : (uint32_t)-1;
+    }
+    single = lift_single(word);
+  }
+  return lift_to_half(single);
+}
+
+LIFT_FN int32_t lift_half_order(uint32_t x) {
+  const int32_t extended = (int32_t)(int16_t)x;
+  return extended ^ (int32_t)((uint32_t)(extended >> 15) & 0x7fffu);
+}
+LIFT_FN int lift_half_is_nan(uint32_t x) { return (x & 0x7fffu) > 0x7c00u; }
+LIFT_FN uint32_t lift_half_mnmx(uint32_t a, uint32_t b, int least) {
+  const uint32_t chosen = (lift_half_order(a) < lift_half_order(b)) == (least != 0) ? a : b;
+  const uint32_t number = lift_half_is_nan(a) ? b : lift_half_is_nan(b) ? a : chosen;
+  return lift_half_is_nan(number) ? (uint32_t)LIFT_HALF_NAN : number & 0xffffu;
+}
+
+LIFT_FN uint32_t lift_half_mnmx_xorsign(uint32_t a, uint32_t b, int least) {
+  const uint32_t chosen = lift_half_mnmx(a & 0x7fffu, b & 0x7fffu, least);
+  return lift_half_is_nan(chosen) ? (uint32_t)LIFT_HALF_NAN : chosen | ((a ^ b) & 0x8000u);
+}
+
+#define LIFT_LOW(x) ((x) & 0xffffu)
+#define LIFT_HIGH(x) ((x) >> 16)
+
+LIFT_FN uint32_t lift_hmul2(uint32_t a, uint32_t b) {
+  return lift_pack(lift_half_mul(LIFT_LOW(a), LIFT_LOW(b)), lift_half_mul(LIFT_HIGH(a), LIFT_HIGH(b)));
+}
+LIFT_FN uint32_t lift_hadd2(uint32_t a, uint32_t b) {
+  return lift_pack(lift_half_add(LIFT_LOW(a), LIFT_LOW(b)), lift_half_add(LIFT_HIGH(a), LIFT_HIGH(b)));
+}
+LIFT_FN uint32_t lift_hfma2(uint32_t a, uint32_t b, uint32_t c) {
+  return lift_pack(lift_half_fma(LIFT_LOW(a), LIFT_LOW(b), LIFT_LOW(c)),
+                   lift_half_fma(LIFT_HIGH(a), LIFT_HIGH(b), LIFT_HIGH(c)));
+}
+LIFT_FN uint32_t lift_hmnmx2(uint32_t a, uint32_t b, int least) {
+  return lift_pack(lift_half_mnmx(LIFT_LOW(a), LIFT_LOW(b), least),
+                   lift_half_mnmx(LIFT_HIGH(a), LIFT_HIGH(b), least));
+}
+
+LIFT_FN uint32_t lift_hmnmx2_xorsign(uint32_t a, uint32_t b, int least) {
+  return lift_pack(lift_half_mnmx_xorsign(LIFT_LOW(a), LIFT_LOW(b), least),
+                   lift_half_mnmx_xorsign(LIFT_HIGH(a), LIFT_HIGH(b), least));
+}
+
+/* --- eight bits and fewer -------------------------------------------------------------------------------------- */
+
+/* E2M1 is the specification, by definition: borders between its magnitudes, ties to the even code, every NaN +6. */
+LIFT_FN uint32_t lift_to_e2m1(uint32_t x) {
+  const float magnitude = lift_single(x & 0x7fffffffu);
+  const uint32_t code = (uint32_t)(magnitude > 0.25f) + (uint32_t)(magnitude >= 0.75f) + (uint32_t)(magnitude > 1.25f) +
+                        (uint32_t)(magnitude >= 1.75f) + (uint32_t)(magnitude > 2.5f) + (uint32_t)(magnitude >= 3.5f) +
+                        (uint32_t)(magnitude > 5.0f);
+  return lift_is_nan(x) ? 7u : (x >> 28 & 8u) | code;
+}
+
+/* Any format with `fraction` bits of fraction whose smallest normal number is 2^least: the magnitude's code, rounded to
+ * nearest, ties to even, and not limited. With 2^e the binade of x, a unit in the last place of 2^(23 - fraction + e) +
+ * |x| is the format's own around x, so the addition rounds to the format. */
+LIFT_FN uint32_t lift_to_small(uint32_t magnitude, uint32_t fraction, int32_t least) {
+  const uint32_t binade = magnitude & 0x7f800000u, smallest = (uint32_t)(127 + least) << 23;
+  const uint32_t power = binade > smallest ? binade : smallest;
+  const uint32_t large = power + ((23u - fraction) << 23);
+  const uint32_t steps = lift_bits(lift_single(large) + lift_single(magnitude)) - large; /* of the format's last place */
+  return (((power - smallest) >> 23) << fraction) + steps;
+}
+LIFT_FN uint32_t lift_to_limited(uint32_t x, uint32_t fraction, int32_t least, uint32_t greatest, uint32_t bits) {
+  const uint32_t magnitude = x & 0x7fffffffu;
+  const uint32_t capped = magnitude < 0x43f00000u ? magnitude : 0x43f00000u; /* 480 is beyond all of these formats */
+  const uint32_t code = lift_to_small(capped, fraction, least);
+  return x >> 31 << (bits - 1) | (code < greatest ? code : greatest);
+}
+LIFT_FN uint32_t lift_to_e4m3(uint32_t x) { return lift_is_nan(x) ? 0x7fu : lift_to_limited(x, 3, -6, 0x7e, 8); }
+LIFT_FN uint32_t lift_to_e2m3(uint32_t x) { return lift_is_nan(x) ? 0x1fu : lift_to_limited(x, 3, 0, 0x1f, 6); }
+LIFT_FN uint32_t lift_to_e3m2(uint32_t x) { return lift_is_nan(x) ? 0x1fu : lift_to_limited(x, 2, -2, 0x1f, 6); }
+
+/* An E2M1 code as a half: 0, 0.5, 1, 1.5, 2, 3, 4, 6. */
+LIFT_FN uint32_t lift_half_of_e2m1(uint32_t nibble) {
+  const uint32_t magnitude = nibble & 7u;
+  /* Normal codes: exponent field + 14, fraction bit to the top; code 1 is 0.5. */
+  const uint32_t half = magnitude > 1 ? (magnitude << 9) + 0x3800u : magnitude ? 0x3800u : 0u;
+  return (nibble & 8u) << 12 | half;
+}
+
+#endif

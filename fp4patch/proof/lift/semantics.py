@@ -1,0 +1,1001 @@
+"""What each instruction does, as C: one entry an opcode with its modifiers, each with the source of its meaning.
+
+Where NVIDIA documents the operation (PTX ISA 9.x; CUDA Binary Utilities' instruction set reference names the opcodes),
+the entry says where. Machine code's own conventions, such as the order of operands, are documented nowhere: "by
+experiment" means that the golden digests of a real GPU (``tests/proof/lift/golden``) decide. An opcode, modifier or
+operand form that is not here is refused by name: a guess would be worth less than nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from fp4patch.proof.lift.listing import Constant, Instruction, Integer, Memory, Real, Register, Special
+
+
+class Lacks(Exception):  # noqa: N818 - what it says of the table
+    """The table has no such opcode, or not with these operands."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the driver puts what a kernel reads from constant bank 0: byte offsets."""
+
+    block_size: int
+    """blockDim.x; the grid's follows 12 bytes later."""
+    parameters: int
+    stack: int
+    """The end of local memory, which kernels load into R1 whether they use it or not."""
+    descriptor: int
+    """Of global memory, for LDG and STG: 8 bytes."""
+
+
+LAYOUTS = {
+    9: Layout(block_size=0x00, parameters=0x210, stack=0x28, descriptor=0x208),
+    12: Layout(block_size=0x360, parameters=0x380, stack=0x37C, descriptor=0x358),
+}
+"""By major compute capability; by experiment. Parameters: EIATTR_PARAM_CBANK of any cubin says the same."""
+
+PARAMETERS_END = 0x1000
+"""Kernel parameters are at most 4 KB (CUDA C++ Programming Guide, "Function Parameters")."""
+
+
+# --- operands as C ---------------------------------------------------------------------------------------------------
+
+
+def name(register: Register) -> str:
+    """The C variable of a register that is not RZ or PT."""
+    assert register.index is not None
+    return f"{register.file.lower()}{register.index}"
+
+
+class Operands:
+    """Takes an instruction's operands one by one, and refuses what is left over or of the wrong kind."""
+
+    def __init__(self, instruction: Instruction, layout: Layout) -> None:
+        self._rest = list(instruction.operands)
+        self.layout = layout
+        self.read: set[str] = set()
+        """Variables that were named, for their declarations."""
+
+    def __len__(self) -> int:
+        return len(self._rest)
+
+    def peek(self, kind: type, *files: str) -> bool:
+        """Whether the next operand is of this kind, and a register of one of these files."""
+        if not self._rest or not isinstance(self._rest[0], kind):
+            return False
+        first = self._rest[0]
+        return not files or (isinstance(first, Register) and first.file in files)
+
+    def peek_predicate(self) -> bool:
+        """Whether the next operand is a predicate."""
+        return self.peek(Register, "P", "UP")
+
+    def end(self) -> None:
+        """Nothing may be left."""
+        if self._rest:
+            raise Lacks("more operands than this opcode is known with")
+
+    def _take(self, what: str) -> object:
+        if not self._rest:
+            raise Lacks(f"no {what} where one is expected")
+        return self._rest.pop(0)
+
+    def _named(self, register: Register) -> str:
+        self.read.add(name(register))
+        return name(register)
+
+    # destinations
+
+    def to(self, words: int = 1) -> list[str]:
+        """The variables of a destination, lowest first; empty for RZ."""
+        register = self._take("destination")
+        if not _plain(register, "R", "UR"):
+            raise Lacks("its destination is not a register")
+        assert isinstance(register, Register)
+        if register.index is None:
+            return []
+        if register.index % words:
+            raise Lacks(f"its destination is no aligned group of {words}")
+        group = [Register(register.file, register.index + i) for i in range(words)]
+        return [self._named(one) for one in group]
+
+    def to_predicate(self) -> str:
+        """The variable of a destination; empty for PT."""
+        register = self._take("predicate")
+        if not (isinstance(register, Register) and register.file in ("P", "UP") and not register.inverted):
+            raise Lacks("its destination is not a predicate")
+        return "" if register.index is None else self._named(register)
+
+    # sources
+
+    def truth(self) -> str:
+        """A predicate as 0 or 1."""
+        register = self._take("predicate")
+        if not (isinstance(register, Register) and register.file in ("P", "UP")):
+            raise Lacks("a source is not a predicate")
+        return self.value(register)
+
+    def value(self, register: Register) -> str:
+        """A predicate as 0 or 1, also where it guards an instruction."""
+        if register.index is None:
+            return "0" if register.inverted else "1"
+        return f"!{self._named(register)}" if register.inverted else self._named(register)
+
+    def negations(self, sources: int) -> int:
+        """How many of the next operands are registers with a minus sign."""
+        return sum(isinstance(one, (Register, Constant)) and one.negated for one in self._rest[:sources])
+
+    def word(self, *, negation: bool = False, inversion: bool = False, complement: bool = False) -> str:
+        """32 bits as an integer. ``complement``: of a source with a minus sign, the complement, one less."""
+        source = self._take("source")
+        if isinstance(source, Integer):
+            if not -(1 << 31) <= source.value < 1 << 32:
+                raise Lacks("an immediate has more than 32 bits")
+            return _hex(source.value)
+        if isinstance(source, (Register, Constant)):
+            signed = source.negated and not (negation or complement)
+            if source.absolute or signed or (source.inverted and not inversion):
+                raise Lacks("a source has a sign, bars or a tilde")
+            word = self._bits(source)
+            if source.inverted or (source.negated and complement):
+                return f"(~{word})"
+            return f"(0u - {word})" if source.negated else word
+        raise Lacks("a source is not an integer")
+
+    def immediate(self) -> int:
+        """A number that stands in the instruction."""
+        source = self._take("immediate")
+        if not isinstance(source, Integer):
+            raise Lacks("an operand is not an immediate")
+        return source.value
+
+    def pair(self) -> str:
+        """64 bits: two registers."""
+        source = self._take("source")
+        if not _plain(source, "R", "UR"):
+            raise Lacks("a source is not a pair of registers")
+        assert isinstance(source, Register)
+        return self._pair(source)
+
+    def _pair(self, source: Register) -> str:
+        if source.index is None:
+            return "UINT64_C(0)"
+        if source.index % 2:
+            raise Lacks("a pair of registers begins with an odd one")
+        return f"lift_pair({self._named(source)}, {self._named(Register(source.file, source.index + 1))})"
+
+    def single(self, *, flush: bool = False) -> str:
+        """The bits of a float32."""
+        source = self._take("source")
+        if isinstance(source, Real):
+            bits = single_bits(source)
+        elif isinstance(source, Integer):
+            bits = _hex(source.value)
+        elif isinstance(source, (Register, Constant)):
+            if source.inverted:
+                raise Lacks("a source has a tilde")
+            bits = self._bits(source)
+            bits = f"({bits} & 0x7fffffffu)" if source.absolute else bits
+            bits = f"({bits} ^ 0x80000000u)" if source.negated else bits
+        else:
+            raise Lacks("a source is not a float")
+        return f"lift_flush({bits})" if flush else bits
+
+    def halves(self) -> str:
+        """The bits of two halves. Of immediates the first is the high one."""
+        source = self._take("source")
+        if isinstance(source, Real):
+            low = self._take("second immediate")
+            if not isinstance(low, Real):
+                raise Lacks("one immediate where there are two of half precision")
+            return _hex(half_bits(source) << 16 | half_bits(low))
+        if not isinstance(source, Register) or source.inverted or source.file not in ("R", "UR"):
+            raise Lacks("a source is not two halves")
+        bits = "0u" if source.index is None else self._named(source)
+        if source.part == "H0_H0":
+            bits = f"(({bits} & 0xffffu) * 0x10001u)"
+        elif source.part == "H1_H1":
+            bits = f"(({bits} >> 16) * 0x10001u)"
+        elif source.part:
+            raise Lacks(f"part {source.part} of a source")
+        bits = f"({bits} & 0x7fff7fffu)" if source.absolute else bits
+        return f"({bits} ^ 0x80008000u)" if source.negated else bits
+
+    def one_half(self) -> str:
+        """The bits of the half that H0_H0 or H1_H1 names."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.part not in ("H0_H0", "H1_H1"):
+            raise Lacks("a source is not one half")
+        bits = "0u" if source.index is None else self._named(source)
+        bits = f"({bits} >> 16)" if source.part == "H1_H1" else f"({bits} & 0xffffu)"
+        bits = f"({bits} & 0x7fffu)" if source.absolute else bits
+        return f"({bits} ^ 0x8000u)" if source.negated else bits
+
+    def byte(self) -> str:
+        """The bits of the byte that B0 to B3 names; without one, the lowest."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
+            raise Lacks("a source is not one byte")
+        if source.part not in ("", "B0", "B1", "B2", "B3"):
+            raise Lacks(f"part {source.part} of a source")
+        bits = "0u" if source.index is None else self._named(source)
+        return f"({bits} >> {8 * int(source.part[1:] or '0')})"
+
+    def in_bars(self, *, halves: bool) -> str:
+        """A source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""
+        source = self._rest[0] if self._rest else None
+        if isinstance(source, Register) and source.absolute and not source.negated:
+            self._rest[0] = replace(source, absolute=False)
+        elif not isinstance(source, (Real, Integer)):
+            raise Lacks("a source of .XORSIGN is not in bars")
+        return self.halves() if halves else self.single()
+
+    def is_zero(self, *, negated: bool) -> bool:
+        """Whether the next source is RZ or -RZ."""
+        source = self._rest[0] if self._rest else None
+        return (
+            isinstance(source, Register)
+            and source.file in ("R", "UR")
+            and source.index is None
+            and source.negated is negated
+            and not source.absolute
+        )
+
+    def constant(self) -> Constant:
+        """A place in a constant bank."""
+        source = self._take("constant")
+        if not isinstance(source, Constant) or source.negated or source.absolute or source.inverted:
+            raise Lacks("its source is not a place in a constant bank")
+        if source.register and source.register.index is not None:
+            raise Lacks("its place in the constant bank is computed")
+        return source
+
+    def address(self) -> str:
+        """A global address, 64 bits."""
+        memory = self._take("address")
+        if not isinstance(memory, Memory) or memory.base.part != "64":
+            raise Lacks("its address is not a pair of registers")
+        if memory.uniform:
+            raise Lacks("its address has a uniform part")
+        if memory.descriptor:
+            self._named(memory.descriptor)
+        # A count of bytes that may be negative, as the hardware adds it.
+        return f"{self._pair(memory.base)} + UINT64_C({memory.offset & (1 << 64) - 1:#x})"
+
+    def special(self) -> str:
+        """A special register's name."""
+        source = self._take("special register")
+        if not isinstance(source, Special):
+            raise Lacks("its source is not a special register")
+        return source.name
+
+    def _bits(self, source: Register | Constant) -> str:
+        if isinstance(source, Constant):
+            if source.register and source.register.index is not None:
+                raise Lacks("a place in a constant bank is computed")
+            return self.loaded(source, 0)
+        if source.file not in ("R", "UR") or source.part:
+            raise Lacks(f"a source is {source.file}{'.' + source.part if source.part else ''}")
+        return "0u" if source.index is None else self._named(source)
+
+    def loaded(self, place: Constant, step: int) -> str:
+        """A word of constant bank 0, ``step`` words on; Lacks where nothing says what stands there."""
+        offset = place.offset + 4 * step
+        known = (
+            offset == self.layout.stack
+            or offset in (self.layout.descriptor, self.layout.descriptor + 4)
+            or self.layout.block_size <= offset < self.layout.block_size + 24
+            or self.layout.parameters <= offset < self.layout.parameters + PARAMETERS_END
+        )
+        if place.bank != 0 or not known or offset % 4:
+            raise Lacks(f"what stands at c[{place.bank:#x}][{offset:#x}] is not known")
+        return f"lift_constant(launch, {offset:#x}u)"
+
+
+def _plain(operand: object, *files: str) -> bool:
+    return isinstance(operand, Register) and operand == Register(operand.file, operand.index) and operand.file in files
+
+
+def _hex(value: int) -> str:
+    return f"{value & 0xFFFF_FFFF:#x}u"
+
+
+def single_bits(source: Real) -> str:
+    """A decimal immediate's bits: the disassembler writes 20 digits, which are enough for exactly one float."""
+    if source.text.endswith("QNAN"):
+        raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
+    return f"{struct.unpack('<I', struct.pack('<f', float(source.text)))[0]:#x}u"
+
+
+def half_bits(source: Real) -> int:
+    """The same of half precision."""
+    if source.text.endswith("QNAN"):
+        raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
+    bits: int = struct.unpack("<H", struct.pack("<e", float(source.text)))[0]
+    return bits
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+Emit = Callable[[Operands], list[str]]
+"""C statements for an instruction's operands. All sources are read before a destination is written."""
+
+
+@dataclass(frozen=True)
+class Semantics:
+    """What an opcode with its modifiers does."""
+
+    emit: Emit
+    source: str
+    """Where that is written; "by experiment" where it is not."""
+
+
+TABLE: dict[str, Semantics] = {}
+"""By opcode with modifiers, as the disassembler writes it."""
+
+
+def _entry(opcodes: str | Iterable[str], source: str) -> Callable[[Emit], Emit]:
+    def add(emit: Emit) -> Emit:
+        for opcode in [opcodes] if isinstance(opcodes, str) else opcodes:
+            assert opcode not in TABLE, opcode
+            TABLE[opcode] = Semantics(emit, source)
+        return emit
+
+    return add
+
+
+def _set(to: Sequence[str], value: str) -> list[str]:
+    """One word to a register, or nowhere."""
+    return [f"{to[0]} = {value};"] if to else []
+
+
+def _set_pair(to: Sequence[str], value: str) -> list[str]:
+    return (
+        [f"const uint64_t wide = {value};", f"{to[0]} = lift_low(wide);", f"{to[1]} = lift_high(wide);"] if to else []
+    )
+
+
+# --- moves -----------------------------------------------------------------------------------------------------------
+
+
+@_entry(("MOV", "UMOV"), "PTX ISA, mov")
+def _mov(o: Operands) -> list[str]:
+    to, a = o.to(), o.word()
+    o.end()
+    return _set(to, a)
+
+
+@_entry(("SEL", "USEL"), "PTX ISA, selp")
+def _sel(o: Operands) -> list[str]:
+    to, a, b, p = o.to(), o.word(), o.word(), o.truth()
+    o.end()
+    return _set(to, f"{p} ? {a} : {b}")
+
+
+@_entry("FSEL", "PTX ISA, selp; a sign or bars on a source change its sign bit alone: by experiment")
+def _fsel(o: Operands) -> list[str]:
+    to, a, b, p = o.to(), o.single(), o.single(), o.truth()
+    o.end()
+    return _set(to, f"{p} ? {a} : {b}")
+
+
+def _special(o: Operands) -> list[str]:
+    known = {"SR_TID.X": "tid_x", "SR_CTAID.X": "ctaid_x"}
+    to, register = o.to(), o.special()
+    o.end()
+    if register not in known:
+        raise Lacks(f"special register {register}")
+    return _set(to, f"launch->{known[register]}")
+
+
+_entry(("S2R", "S2UR"), "PTX ISA, special registers %tid and %ctaid")(_special)
+
+
+def _zero(words: int) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, register = o.to(words), o.special()
+        o.end()
+        if register != "SRZ":
+            raise Lacks(f"special register {register}")
+        return [f"{one} = 0u;" for one in to]
+
+    return emit
+
+
+_entry("CS2R", "CUDA Binary Utilities: move special register to register; SRZ is zero, in a pair: by experiment")(
+    _zero(2)
+)
+_entry("CS2R.32", "CUDA Binary Utilities: move special register to register; SRZ is zero")(_zero(1))
+
+
+def _load_constant(words: int) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, place = o.to(words), o.constant()
+        o.end()
+        return [f"{register} = {o.loaded(place, step)};" for step, register in enumerate(to)]
+
+    return emit
+
+
+_LOADS_CONSTANTS = "PTX ISA, ld.param; the bank's layout by experiment"
+_entry(("LDC", "LDCU", "ULDC"), _LOADS_CONSTANTS)(_load_constant(1))
+_entry(("LDC.64", "LDCU.64", "ULDC.64"), _LOADS_CONSTANTS)(_load_constant(2))
+_entry(("LDC.128", "LDCU.128"), _LOADS_CONSTANTS)(_load_constant(4))
+
+
+def _load(bits: int) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, address = o.to(max(1, bits // 32)), o.address()
+        o.end()
+        if bits < 32:
+            return [f"{register} = lift_load_{bits}({address});" for register in to]
+        return [
+            f"const uint64_t from = {address};",
+            *(f"{register} = lift_load_32(from + {4 * step});" for step, register in enumerate(to)),
+        ]
+
+    return emit
+
+
+def _store(bits: int) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        address = o.address()
+        values = o.to(max(1, bits // 32)) if not o.is_zero(negated=False) else [o.word()] * max(1, bits // 32)
+        o.end()
+        if bits < 32:
+            return [f"lift_store_{bits}({address}, (uint{bits}_t){values[0]});"]
+        return [
+            f"const uint64_t there = {address};",
+            *(f"lift_store_32(there + {4 * step}, {value});" for step, value in enumerate(values)),
+        ]
+
+    return emit
+
+
+for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
+    _entry((f"LDG.E{_suffix}", f"LDG.E{_suffix}.CONSTANT"), "PTX ISA, ld.global")(_load(_bits))
+    _entry(f"STG.E{_suffix}", "PTX ISA, st.global")(_store(_bits))
+
+
+@_entry("NOP", "CUDA Binary Utilities: no operation")
+def _nop(o: Operands) -> list[str]:
+    o.end()
+    return []
+
+
+# --- integers --------------------------------------------------------------------------------------------------------
+
+
+def _carries(o: Operands) -> list[str]:
+    """Carry-out predicates, none, one or two of them; PT is none."""
+    carries = []
+    while o.peek_predicate():
+        carries.append(o.to_predicate())
+    if len(carries) > 2 or (len(carries) == 2 and carries[1]):
+        raise Lacks("two carries out")
+    return [carry for carry in carries if carry]
+
+
+def _with_carry(to: Sequence[str], carries: Sequence[str], total: str) -> list[str]:
+    """A 64-bit sum of words: the low word, and its bit 32."""
+    if not carries:
+        return _set(to, f"(uint32_t)({total})")
+    carry = f"{carries[0]} = (uint32_t)(sum >> 32) & 1u;"
+    return [f"const uint64_t sum = {total};", *_set(to, "(uint32_t)sum"), carry]
+
+
+def _iadd3(o: Operands) -> list[str]:
+    to, carries = o.to(), _carries(o)
+    # The carry of a difference is that of adding the complement and one: no borrow.
+    negations = o.negations(3)
+    words = [o.word(negation=not carries, complement=bool(carries)) for _ in range(3)]
+    o.end()
+    total = " + ".join(f"(uint64_t){word}" for word in words)
+    return _with_carry(to, carries, f"{total} + {negations}" if carries and negations else total)
+
+
+def _iadd3_x(o: Operands) -> list[str]:
+    to, carries = o.to(), _carries(o)
+    words = [o.word(inversion=True) for _ in range(3)]
+    carry_in, second = o.truth(), o.truth() if len(o) else "0"
+    o.end()
+    if second != "0":
+        raise Lacks("two carries in")
+    return _with_carry(to, carries, " + ".join(f"(uint64_t){word}" for word in [*words, carry_in]))
+
+
+_ADDS = "PTX ISA, add.cc and addc; the order of operands by experiment"
+_entry(("IADD3", "UIADD3"), _ADDS)(_iadd3)
+_entry(("IADD3.X", "UIADD3.X"), _ADDS)(_iadd3_x)
+
+
+@_entry("VIADD", "PTX ISA, add")
+def _viadd(o: Operands) -> list[str]:
+    to, a, b = o.to(), o.word(negation=True), o.word(negation=True)
+    o.end()
+    return _set(to, f"{a} + {b}")
+
+
+@_entry(("IADD.64", "UIADD.64"), "PTX ISA, add.s64")
+def _iadd64(o: Operands) -> list[str]:
+    to, a, b = o.to(2), o.pair(), o.pair()
+    o.end()
+    return _set_pair(to, f"{a} + {b}")
+
+
+def _imad(o: Operands) -> list[str]:
+    to, a, b, c = o.to(), o.word(negation=True), o.word(negation=True), o.word(negation=True)
+    o.end()
+    return _set(to, f"{a} * {b} + {c}")
+
+
+# .MOV, .SHL and .IADD only say what the multiplication is for: by one, by a power of two.
+_entry(
+    (
+        *("IMAD", "IMAD.U32", "IMAD.MOV", "IMAD.MOV.U32", "IMAD.SHL", "IMAD.SHL.U32", "IMAD.IADD", "IMAD.IADD.U32"),
+        *("UIMAD", "UIMAD.U32"),
+    ),
+    "PTX ISA, mad.lo",
+)(_imad)
+
+
+@_entry("IMAD.X", "PTX ISA, madc.lo; the carry's place by experiment")
+def _imad_x(o: Operands) -> list[str]:
+    to, a, b, c, carry = o.to(), o.word(), o.word(), o.word(inversion=True), o.truth()
+    o.end()
+    return _set(to, f"{a} * {b} + {c} + {carry}")
+
+
+def _imad_wide(sign: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a, b, c = o.to(2), o.word(), o.word(), o.pair()
+        o.end()
+        product = f"{sign}({a}) * {sign}({b})"
+        return _set_pair(to, f"(uint64_t)({product}) + {c}")
+
+    return emit
+
+
+_entry(("IMAD.WIDE", "UIMAD.WIDE"), "PTX ISA, mad.wide.s32")(_imad_wide("(int64_t)(int32_t)"))
+_entry(("IMAD.WIDE.U32", "UIMAD.WIDE.U32"), "PTX ISA, mad.wide.u32")(_imad_wide("(uint64_t)"))
+
+
+@_entry("IMAD.HI.U32", "PTX ISA, mad.hi.u32; it adds a pair before it takes the upper word: by experiment")
+def _imad_hi(o: Operands) -> list[str]:
+    to, a, b, c = o.to(), o.word(), o.word(), o.pair()
+    o.end()
+    return _set(to, f"lift_high((uint64_t){a} * {b} + {c})")
+
+
+def _lea(o: Operands) -> list[str]:
+    to, carries = o.to(), _carries(o)
+    a, b, shift = o.word(), o.word(), o.immediate()
+    o.end()
+    return _with_carry(to, carries, f"(uint64_t)(uint32_t)({a} << {shift & 31}) + {b}")
+
+
+def _lea_hi(*, carry: bool, extended: bool) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a, b = o.to(), o.word(), o.word()
+        high = f"(uint32_t)((int32_t){a} >> 31)" if extended else o.word()
+        shift = o.immediate()
+        carried = f" + {o.truth()}" if carry else ""
+        o.end()
+        return _set(to, f"lift_high(lift_pair({a}, {high}) << {shift & 31}) + {b}{carried}")
+
+    return emit
+
+
+_LEA = "CUDA Binary Utilities: load effective address; by experiment: (a << shift) + b, .HI of {c, a} << shift"
+_entry(("LEA", "ULEA"), _LEA)(_lea)
+_entry(("LEA.HI", "ULEA.HI"), _LEA)(_lea_hi(carry=False, extended=False))
+_entry(("LEA.HI.X", "ULEA.HI.X"), _LEA)(_lea_hi(carry=True, extended=False))
+_entry(("LEA.HI.SX32", "ULEA.HI.SX32"), _LEA)(_lea_hi(carry=False, extended=True))
+_entry(("LEA.HI.X.SX32", "ULEA.HI.X.SX32"), _LEA)(_lea_hi(carry=True, extended=True))
+
+
+def _shift(*, left: bool, wrap: bool, most: int, upper: bool, signed: bool) -> Emit:
+    # The word that stays when the other one has left: a plain shift of one word.
+    alone = None if wrap or most != 32 else "lift_shl" if left and not upper else None if left or not upper else ""
+    alone = ("lift_sar" if signed else "lift_shr") if alone == "" else alone
+
+    def emit(o: Operands) -> list[str]:
+        to, low, count, high = o.to(), o.word(), o.word(), o.word()
+        o.end()
+        if alone:
+            return _set(to, f"{alone}({low if left else high}, {count})")
+        count = f"({count} & {most - 1}u)" if wrap else f"lift_count({count}, {most})"
+        if left:
+            return _set(to, f"lift_shift_left({low}, {count}, {high}, {int(upper)})")
+        return _set(to, f"lift_shift_right({low}, {count}, {high}, {int(upper)}, {int(signed)})")
+
+    return emit
+
+
+for _left in (True, False):
+    for _wrap in (True, False):
+        for _type, _most in (("U32", 32), ("S32", 32), ("U64", 64), ("S64", 64)):
+            for _upper in (True, False):
+                _opcode = f"SHF.{'L' if _left else 'R'}{'.W' if _wrap else ''}.{_type}{'.HI' if _upper else ''}"
+                _entry(
+                    (_opcode, f"U{_opcode}"),
+                    "PTX ISA, shf, shl, shr; .HI is the upper word, counts stop at the type's width: by experiment",
+                )(_shift(left=_left, wrap=_wrap, most=_most, upper=_upper, signed=_type[0] == "S"))
+
+
+def _of_two(table: int, b: str, c: str) -> str:
+    """C of any function of two words; bit ``2 * b + c`` of the table is its value."""
+    forms = {
+        0b0000: "0u",
+        0b1111: "~0u",
+        0b1100: b,
+        0b0011: f"~{b}",
+        0b1010: c,
+        0b0101: f"~{c}",
+        0b1000: f"({b} & {c})",
+        0b0111: f"~({b} & {c})",
+        0b1110: f"({b} | {c})",
+        0b0001: f"~({b} | {c})",
+        0b0110: f"({b} ^ {c})",
+        0b1001: f"~({b} ^ {c})",
+        0b0100: f"({b} & ~{c})",
+        0b0010: f"(~{b} & {c})",
+        0b1101: f"({b} | ~{c})",
+        0b1011: f"(~{b} | {c})",
+    }
+    return forms[table]
+
+
+def logic(table: int, a: str, b: str, c: str) -> str:
+    """C of any function of three words; bit ``4 * a + 2 * b + c`` of the table is its value (PTX ISA, lop3)."""
+    high, low = table >> 4, table & 15  # where a has ones, and where it has none
+    if high == low:
+        return _of_two(high, b, c)
+    if low ^ high == 15:
+        return f"({a} ^ {_of_two(low, b, c)})"
+    where, elsewhere = _of_two(high, b, c), _of_two(low, b, c)
+    first = a if high == 15 else f"({a} & {where})" if high else ""
+    second = f"~{a}" if low == 15 else f"(~{a} & {elsewhere})" if low else ""
+    return f"({first} | {second})" if first and second else first or second
+
+
+def _lop3(o: Operands) -> list[str]:
+    test = o.to_predicate() if o.peek_predicate() else ""
+    to, a, b, c, table, other = o.to(), o.word(), o.word(), o.word(), o.immediate(), o.truth()
+    o.end()
+    if not 0 <= table <= 255:
+        raise Lacks(f"truth table {table:#x}")
+    if other != "0":
+        raise Lacks("its predicate is joined with another")
+    return [
+        f"const uint32_t bits = {logic(table, a, b, c)};",
+        *_set(to, "bits"),
+        *([f"{test} = bits != 0;"] if test else []),
+    ]
+
+
+_entry(("LOP3.LUT", "ULOP3.LUT"), "PTX ISA, lop3; the predicate says that the result is not zero: by experiment")(_lop3)
+
+
+@_entry(
+    ("PLOP3.LUT", "UPLOP3.LUT"), "as lop3 (PTX ISA) of predicates; the first table is the first result's: by experiment"
+)
+def _plop3(o: Operands) -> list[str]:
+    first, second = o.to_predicate(), o.to_predicate()
+    a, b, c = o.truth(), o.truth(), o.truth()
+    tables = o.immediate(), o.immediate()
+    o.end()
+    if second:
+        raise Lacks("a second result")
+    sources = [f"(uint32_t)({source})" for source in (a, b, c)]
+    return [f"{first} = {logic(tables[0] & 255, *sources)} & 1u;"] if first else []
+
+
+def _prmt(o: Operands) -> list[str]:
+    to, a = o.to(), o.word()
+    if o.peek(Integer):
+        selector = o.immediate()
+        b = o.word()
+        o.end()
+        return _set(to, _permuted(a, selector, b))
+    selector_register, b = o.word(), o.word()
+    o.end()
+    return _set(to, f"lift_permute({a}, {selector_register}, {b})")
+
+
+_entry(("PRMT", "UPRMT"), "PTX ISA, prmt, default mode; operands stand in the order a, selector, b: by experiment")(
+    _prmt
+)
+
+
+def _permuted(a: str, selector: int, b: str) -> str:
+    """A permutation that is known: each source word shifted and masked, bytes that move by the same way at a time."""
+    groups: dict[tuple[str, int], int] = {}
+    for byte in range(4):
+        nibble = selector >> 4 * byte & 15
+        if nibble & 8:
+            return f"lift_permute({a}, {_hex(selector)}, {b})"
+        moved = (a if nibble < 4 else b, byte - (nibble & 3))
+        groups[moved] = groups.get(moved, 0) | 0xFF << 8 * byte
+    parts = []
+    for (source, by), mask in groups.items():
+        if source == "0u":
+            continue
+        shifted = f"{source} << {8 * by}" if by > 0 else f"{source} >> {-8 * by}" if by else source
+        parts.append(shifted if mask == 0xFFFF_FFFF else f"({shifted} & {_hex(mask)})")
+    return " | ".join(parts) or "0u"
+
+
+# --- comparisons -----------------------------------------------------------------------------------------------------
+
+_JOINED = {"AND": "&", "OR": "|", "XOR": "^"}
+_ORDER = {"LT": "<", "EQ": "==", "LE": "<=", "GT": ">", "NE": "!=", "GE": ">="}
+
+
+def _set_predicates(first: str, second: str, test: str, joined: str, other: str) -> list[str]:
+    """p = test op c, q = !test op c (PTX ISA, setp)."""
+    return [
+        f"const uint32_t test = {test};",
+        f"const uint32_t other = {other};",
+        *([f"{first} = test {joined} other;"] if first else []),
+        *([f"{second} = (test ^ 1u) {joined} other;"] if second else []),
+    ]
+
+
+def _isetp(relation: str, joined: str, cast: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        first, second, a, b, other = o.to_predicate(), o.to_predicate(), o.word(), o.word(), o.truth()
+        o.end()
+        return _set_predicates(first, second, f"{cast}({a}) {relation} {cast}({b})", joined, other)
+
+    return emit
+
+
+def _isetp_ex(relation: str, joined: str, cast: str) -> Emit:
+    strict = {"<=": "<", ">=": ">"}.get(relation, relation)
+
+    def emit(o: Operands) -> list[str]:
+        first, second, a, b, other, lower = (
+            *(o.to_predicate(), o.to_predicate()),
+            *(o.word(), o.word(), o.truth(), o.truth()),
+        )
+        o.end()
+        if relation == "!=":
+            test = f"({a} != {b}) | {lower}"
+        elif relation == "==":
+            test = f"({a} == {b}) & {lower}"
+        else:
+            test = f"({cast}({a}) {strict} {cast}({b})) | (({a} == {b}) & {lower})"
+        return _set_predicates(first, second, test, joined, other)
+
+    return emit
+
+
+def _isetp_64(relation: str, joined: str, cast: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        first, second, a, b, other = o.to_predicate(), o.to_predicate(), o.pair(), o.pair(), o.truth()
+        o.end()
+        return _set_predicates(first, second, f"{cast}({a}) {relation} {cast}({b})", joined, other)
+
+    return emit
+
+
+for _relation, _sign in _ORDER.items():
+    for _name, _joined in _JOINED.items():
+        for _type, _cast in (("", "(int32_t)"), (".U32", "(uint32_t)")):
+            _opcode = f"ISETP.{_relation}{_type}.{_name}"
+            _entry((_opcode, f"U{_opcode}"), "PTX ISA, setp")(_isetp(_sign, _joined, _cast))
+            _entry(
+                (f"{_opcode}.EX", f"U{_opcode}.EX"),
+                "the upper words of a 64-bit comparison, after the lower ones: by experiment",
+            )(_isetp_ex(_sign, _joined, _cast))
+        for _type, _cast in ((".S64", "(int64_t)"), (".U64", "(uint64_t)")):
+            _entry(f"ISETP.{_relation}{_type}.{_name}", "PTX ISA, setp.s64")(_isetp_64(_sign, _joined, _cast))
+
+
+def _fsetp(relation: str, joined: str, *, flush: bool) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        first, second = o.to_predicate(), o.to_predicate()
+        a, b, other = o.single(flush=flush), o.single(flush=flush), o.truth()
+        o.end()
+        x, y = f"lift_single({a})", f"lift_single({b})"
+        unordered = f"(lift_is_nan({a}) | lift_is_nan({b}))"
+        if relation in ("NUM", "NAN"):
+            test = unordered if relation == "NAN" else f"!{unordered}"
+        elif relation == "NE":
+            test = f"({x} != {y}) & !{unordered}"
+        elif relation == "NEU":
+            test = f"{x} != {y}"
+        elif relation.endswith("U"):
+            test = f"({x} {_ORDER[relation[:-1]]} {y}) | {unordered}"
+        else:
+            test = f"{x} {_ORDER[relation]} {y}"
+        return _set_predicates(first, second, test, joined, other)
+
+    return emit
+
+
+for _relation in (*_ORDER, *(f"{relation}U" for relation in _ORDER), "NUM", "NAN"):
+    for _name, _joined in _JOINED.items():
+        _entry(f"FSETP.{_relation}.{_name}", "PTX ISA, setp")(_fsetp(_relation, _joined, flush=False))
+        _entry(f"FSETP.{_relation}.FTZ.{_name}", "PTX ISA, setp.ftz")(_fsetp(_relation, _joined, flush=True))
+
+
+def _mnmx(cast: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a, b, least = o.to(), o.word(), o.word(), o.truth()
+        o.end()
+        return _set(to, f"(({cast}({a}) < {cast}({b})) == ({least} != 0)) ? {a} : {b}")
+
+    return emit
+
+
+_MINIMUM = "PTX ISA, min and max; the predicate says which, PT the minimum: by experiment"
+_entry(("VIMNMX", "VIMNMX.S32", "IMNMX", "UVIMNMX"), _MINIMUM)(_mnmx("(int32_t)"))
+_entry(("VIMNMX.U32", "IMNMX.U32", "UVIMNMX.U32"), _MINIMUM)(_mnmx("(uint32_t)"))
+
+
+# --- single precision ------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(function: str, sources: int, *, flush: bool) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, values = o.to(), ", ".join(o.single(flush=flush) for _ in range(sources))
+        o.end()
+        result = f"{function}({values})"
+        return _set(to, f"lift_flush({result})" if flush else result)
+
+    return emit
+
+
+for _opcode, _function, _ptx, _sources in (
+    ("FADD", "lift_fadd", "add", 2),
+    ("FMUL", "lift_fmul", "mul", 2),
+    ("FFMA", "lift_ffma", "fma", 3),
+):
+    _entry(_opcode, f"PTX ISA, {_ptx}.rn.f32")(_arithmetic(_function, _sources, flush=False))
+    _entry(f"{_opcode}.FTZ", f"PTX ISA, {_ptx}.rn.ftz.f32")(_arithmetic(_function, _sources, flush=True))
+
+
+def _fmnmx(*, flush: bool) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a, b, least = o.to(), o.single(flush=flush), o.single(flush=flush), o.truth()
+        o.end()
+        return _set(to, f"lift_fmnmx({a}, {b}, {least})")
+
+    return emit
+
+
+_entry("FMNMX", "PTX ISA, min.f32 and max.f32; the predicate says which")(_fmnmx(flush=False))
+_entry("FMNMX.FTZ", "PTX ISA, min.ftz.f32 and max.ftz.f32")(_fmnmx(flush=True))
+
+
+def _xorsign(function: str, source: Callable[[Operands], str]) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a, b, least = o.to(), source(o), source(o), o.truth()
+        o.end()
+        return _set(to, f"{function}({a}, {b}, {least})")
+
+    return emit
+
+
+_XORSIGN = (
+    "PTX ISA, min and max with .xorsign.abs; the sign of one NaN counts, and the result of two has none: by experiment"
+)
+_entry("FMNMX.XORSIGN", _XORSIGN)(_xorsign("lift_fmnmx_xorsign", lambda o: o.in_bars(halves=False)))
+_entry("HMNMX2.XORSIGN", _XORSIGN)(_xorsign("lift_hmnmx2_xorsign", lambda o: o.in_bars(halves=True)))
+
+
+# --- half precision --------------------------------------------------------------------------------------------------
+
+
+def _halves(function: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a, b = o.to(), o.halves(), o.halves()
+        o.end()
+        return _set(to, f"{function}({a}, {b})")
+
+    return emit
+
+
+_entry("HADD2", "PTX ISA, add.f16x2")(_halves("lift_hadd2"))
+_entry("HMUL2", "PTX ISA, mul.f16x2")(_halves("lift_hmul2"))
+
+
+@_entry(("HFMA2", "HFMA2.MMA"), "PTX ISA, fma.rn.f16x2; of two immediates the first is the high half: by experiment")
+def _hfma2(o: Operands) -> list[str]:
+    to = o.to()
+    zero = o.is_zero(negated=True)
+    a = o.halves()
+    zero = zero and o.is_zero(negated=False)
+    b = o.halves()
+    if zero and o.peek(Real):  # -0 * 0 + an immediate: how the compiler moves one
+        c = o.halves()
+        o.end()
+        return _set(to, c)
+    product = o.is_zero(negated=True)
+    c = o.halves()
+    o.end()
+    # Adding -0 changes nothing, not even the sign of a zero.
+    return _set(to, f"lift_hmul2({a}, {b})" if product else f"lift_hfma2({a}, {b}, {c})")
+
+
+@_entry("HMNMX2", "PTX ISA, min.f16x2 and max.f16x2; the predicate says which")
+def _hmnmx2(o: Operands) -> list[str]:
+    to, a, b, least = o.to(), o.halves(), o.halves(), o.truth()
+    o.end()
+    return _set(to, f"lift_hmnmx2({a}, {b}, {least})")
+
+
+@_entry(
+    "HADD2.F32", "PTX ISA, cvt.f32.f16: the sum with -0 of one half, widened; a NaN becomes canonical: by experiment"
+)
+def _hadd2_f32(o: Operands) -> list[str]:
+    to = o.to()
+    if not o.is_zero(negated=True):
+        raise Lacks("it adds something else than -0")
+    o.halves()
+    half = o.one_half()
+    o.end()
+    return _set(to, f"lift_result(lift_of_half({half}))")
+
+
+# --- conversions -----------------------------------------------------------------------------------------------------
+
+
+def _packed(function: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, high, low = o.to(), o.single(), o.single()
+        o.end()
+        return _set(to, f"{function}({high}, {low})")
+
+    return emit
+
+
+_entry(("F2FP.F16.F32.PACK_AB", "F2FP.PACK_AB"), "PTX ISA, cvt.rn.f16x2.f32; the first source is the high half")(
+    _packed("lift_halves_of_singles")
+)
+_entry(("F2FP.BF16.F32.PACK_AB", "F2FP.BF16.PACK_AB"), "PTX ISA, cvt.rn.bf16x2.f32; the first source is the high half")(
+    _packed("lift_bfloat16s_of_singles")
+)
+
+
+def _merged(function: str, bits: int) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, high, low = o.to(), o.single(), o.single()
+        merged = "0u" if o.is_zero(negated=False) else ""
+        c = o.word()
+        o.end()
+        if bits == 8 and not merged:
+            raise Lacks("a third source that is not RZ")
+        pair = f"{function}({high}) << {bits} | {function}({low})"
+        return _set(to, pair if merged else f"{c} << {2 * bits} | {pair}")
+
+    return emit
+
+
+_entry(
+    "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C",
+    "the specification, by definition (PTX ISA, cvt.rn.satfinite.e2m1x2.f32): executing it proves nothing of silicon",
+)(_merged("lift_to_e2m1", 4))
+_entry("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e4m3x2.f32")(_merged("lift_to_e4m3", 8))
+_entry("F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e2m3x2.f32")(_merged("lift_to_e2m3", 8))
+_entry("F2FP.SATFINITE.E3M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e3m2x2.f32")(_merged("lift_to_e3m2", 8))
+
+
+@_entry("F2FP.F16.E2M1.UNPACK_B", "PTX ISA, cvt.rn.f16x2.e2m1x2: exact; the low nibble gives the low half")
+def _unpack_e2m1(o: Operands) -> list[str]:
+    to, byte = o.to(), o.byte()
+    o.end()
+    return _set(to, f"lift_pack(lift_half_of_e2m1({byte} & 15u), lift_half_of_e2m1({byte} >> 4 & 15u))")
+
+
+@_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")
+def _f2f_f64(o: Operands) -> list[str]:
+    to, a = o.to(2), o.single()
+    o.end()
+    return _set_pair(to, f"lift_double_of_single({a})")

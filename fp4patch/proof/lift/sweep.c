@@ -1,0 +1,498 @@
+// Runs every input through a kernel that was translated from machine code, and compares what it stores with the
+// specification's intervals, or with what another kernel stores. Compiled with:
+//   FP4PATCH_LANES       values that one thread converts: 1, 2, 4, 8 or 16
+//   FP4PATCH_INPUT       32: float; 16: half; 8: bfloat16
+//   FP4PATCH_PARAMETERS  where the kernel's parameters begin in constant bank 0, in bytes
+//   FP4PATCH_BLOCK_SIZE  where blockDim.x stands in it
+//   FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE  the same of the other kernel, if there is one
+// and beside kernel.inc (reference.inc: the other one), runtime.h and intervals.inc: lines {first, last, code, class}.
+// Run as: sweep THREADS STRIDE SIGN DIGEST
+//   STRIDE  1 for all inputs; else every so many blocks alone
+//   SIGN    -1: go on to the end; 0 or 1: end at the first mismatch, 1 if a NaN's sign is free
+//   DIGEST  1: also make the digest of all that was stored
+// It writes "progress <done> <total>" as it goes; then for the corners, which go through every lane, and for the sweep a
+// line for each class: class, inputs, mismatches, those of the magnitude, the lowest few as input:expected:got in hex.
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime.h"
+
+enum {
+  kLanes = FP4PATCH_LANES,
+  kBlock = 1024,  // threads of one launch
+  kElement = FP4PATCH_INPUT == 32 ? 4 : 2,
+  kInputBytes = kBlock * kLanes * kElement,
+  kStored = kLanes == 1 ? 1 : kLanes / 2,  // bytes that one thread stores
+  kOutputBytes = kBlock * kStored,
+  kClasses = 6,
+  kFirst = 8,
+  kNan = 4,  // of the classes: +NaN, and -NaN after it
+};
+
+#if FP4PATCH_LANES <= 2
+typedef uint8_t packed_t;
+#elif FP4PATCH_LANES == 4
+typedef uint16_t packed_t;
+#elif FP4PATCH_LANES == 8
+typedef uint32_t packed_t;
+#else
+typedef uint64_t packed_t;
+#endif
+
+// --- the device's memory: two arrays, at addresses of their own -----------------------------------------------------
+
+#define INPUT_AT 0x10000000u
+#define OUTPUT_AT 0x20000000u
+
+static _Thread_local _Alignas(64) uint8_t input[kInputBytes];
+static _Thread_local _Alignas(64) uint8_t output[kOutputBytes];
+static _Thread_local _Alignas(64) packed_t expected[kBlock];
+static _Thread_local unsigned written[kBlock];  // bytes that the checked kernel stored for each thread
+
+static void stray(const char *what, uint64_t address, unsigned bytes) {
+  printf("stray %s of %u bytes at %#llx\n", what, bytes, (unsigned long long)address);
+  fflush(stdout);
+  _Exit(3);
+}
+
+static const uint8_t *checked_read(uint64_t address, unsigned bytes) {
+  uint64_t at = address - INPUT_AT;
+  if (at > kInputBytes - bytes || at % bytes != 0) stray("load", address, bytes);
+  return input + at;
+}
+
+static uint8_t *checked_write(uint64_t address, unsigned bytes) {
+  uint64_t at = address - OUTPUT_AT;
+  if (at > kOutputBytes - bytes || at % bytes != 0) stray("store", address, bytes);
+  written[at / kStored] += bytes;
+  return output + at;
+}
+
+static uint8_t checked_load_8(uint64_t address) { return *checked_read(address, 1); }
+static uint16_t checked_load_16(uint64_t address) { return *(const uint16_t *)checked_read(address, 2); }
+static uint32_t checked_load_32(uint64_t address) { return *(const uint32_t *)checked_read(address, 4); }
+static void checked_store_8(uint64_t address, uint8_t value) { *checked_write(address, 1) = value; }
+static void checked_store_16(uint64_t address, uint16_t value) { *(uint16_t *)checked_write(address, 2) = value; }
+static void checked_store_32(uint64_t address, uint32_t value) { *(uint32_t *)checked_write(address, 4) = value; }
+
+// The corners go first, over checked memory. After that the thread says which record is meant, and of the address what
+// lies within a record counts: so the compiler sees that threads do not meet, and takes many at a time.
+#define INLINE static inline __attribute__((always_inline))
+#define READ(launch, address) (input + (launch)->tid_x * (kLanes * kElement) + ((address) & (kLanes * kElement - 1)))
+#define WRITTEN(launch, address) (output + (launch)->tid_x * kStored + ((address) & (kStored - 1)))
+INLINE uint8_t fast_load_8(const struct launch *launch, uint64_t address) { return *READ(launch, address); }
+INLINE uint16_t fast_load_16(const struct launch *launch, uint64_t address) {
+  return *(const uint16_t *)READ(launch, address & ~1ull);
+}
+INLINE uint32_t fast_load_32(const struct launch *launch, uint64_t address) {
+  return *(const uint32_t *)READ(launch, address & ~3ull);
+}
+INLINE void fast_store_8(const struct launch *launch, uint64_t address, uint8_t value) {
+  *WRITTEN(launch, address) = value;
+}
+INLINE void fast_store_16(const struct launch *launch, uint64_t address, uint16_t value) {
+  *(uint16_t *)WRITTEN(launch, address & ~1ull) = value;
+}
+INLINE void fast_store_32(const struct launch *launch, uint64_t address, uint32_t value) {
+  *(uint32_t *)WRITTEN(launch, address & ~3ull) = value;
+}
+
+#define lift_load_8 checked_load_8
+#define lift_load_16 checked_load_16
+#define lift_load_32 checked_load_32
+#define lift_store_8 checked_store_8
+#define lift_store_16 checked_store_16
+#define lift_store_32 checked_store_32
+#define FP4PATCH_KERNEL checked_kernel
+#include "kernel.inc"
+#undef FP4PATCH_KERNEL
+#ifdef FP4PATCH_REFERENCE_PARAMETERS
+#define FP4PATCH_KERNEL checked_reference
+#include "reference.inc"
+#undef FP4PATCH_KERNEL
+#endif
+#undef lift_load_8
+#undef lift_load_16
+#undef lift_load_32
+#undef lift_store_8
+#undef lift_store_16
+#undef lift_store_32
+
+#define lift_load_8(address) fast_load_8(launch, address)
+#define lift_load_16(address) fast_load_16(launch, address)
+#define lift_load_32(address) fast_load_32(launch, address)
+#define lift_store_8(address, value) fast_store_8(launch, address, value)
+#define lift_store_16(address, value) fast_store_16(launch, address, value)
+#define lift_store_32(address, value) fast_store_32(launch, address, value)
+INLINE void fast_kernel(const struct launch *launch);
+#define FP4PATCH_KERNEL fast_kernel
+#include "kernel.inc"
+#undef FP4PATCH_KERNEL
+#ifdef FP4PATCH_REFERENCE_PARAMETERS
+INLINE void fast_reference(const struct launch *launch);
+#define FP4PATCH_KERNEL fast_reference
+#include "reference.inc"
+#undef FP4PATCH_KERNEL
+#endif
+
+// Constant bank 0 as the driver lays it out: blockDim.x, and the two pointers that every probe takes.
+#define BANK(parameters, block_size, threads) \
+  {[(block_size) / 4] = (threads), [(parameters) / 4] = INPUT_AT, [(parameters) / 4 + 2] = OUTPUT_AT}
+enum { kBank = 0x2000 / 4, kCheckedBlock = kBlock / 2 };
+static const uint32_t bank[kBank] = BANK(FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, kBlock);
+static const uint32_t checked_bank[kBank] = BANK(FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, kCheckedBlock);
+
+static __attribute__((noinline)) void run_fast(void) {
+  memset(output, 0xa5, sizeof output);  // a store that does not happen must show
+#pragma GCC ivdep
+  for (uint32_t i = 0; i < kBlock; ++i) {
+    const struct launch launch = {(const uint8_t *)bank, i, 0, kBlock, 1};
+    fast_kernel(&launch);
+  }
+}
+
+typedef void kernel_t(const struct launch *);
+
+static void run_checked(kernel_t *kernel, const uint32_t *constants, uint8_t fill) {
+  memset(output, fill, sizeof output);
+  memset(written, 0, sizeof written);
+  for (uint32_t block = 0; block < 2; ++block) {
+    for (uint32_t i = 0; i < kCheckedBlock; ++i) {
+      const struct launch launch = {(const uint8_t *)constants, i, block, kCheckedBlock, 2};
+      kernel(&launch);
+    }
+  }
+  for (uint32_t i = 0; i < kBlock; ++i) {
+    if (written[i] != kStored) {
+      printf("stray store: thread %u stored %u bytes of its %u\n", i, written[i], kStored);
+      fflush(stdout);
+      _Exit(3);
+    }
+  }
+}
+
+#ifdef FP4PATCH_REFERENCE_PARAMETERS
+static const uint32_t reference_bank[kBank] = BANK(FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, kBlock);
+static const uint32_t checked_reference_bank[kBank] =
+    BANK(FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, kCheckedBlock);
+
+static __attribute__((noinline)) void run_reference(void) {
+  memset(output, 0x5a, sizeof output);
+#pragma GCC ivdep
+  for (uint32_t i = 0; i < kBlock; ++i) {
+    const struct launch launch = {(const uint8_t *)reference_bank, i, 0, kBlock, 1};
+    fast_reference(&launch);
+  }
+  memcpy(expected, output, sizeof expected);
+}
+#endif
+
+// --- the specification -----------------------------------------------------------------------------------------------
+
+struct interval {
+  uint32_t first, last, code, class;
+};
+static const struct interval intervals[] = {
+#include "intervals.inc"
+};
+enum { kIntervals = sizeof intervals / sizeof intervals[0] };
+
+static const struct interval *interval_of(uint32_t bits) {
+  int which = 0;
+  for (int i = 1; i < kIntervals; ++i) which += bits >= intervals[i].first;
+  return &intervals[which];
+}
+
+// A float's bits from those of an input: exact, NaN stays NaN and keeps its sign.
+static uint32_t widened(uint32_t bits) {
+#if FP4PATCH_INPUT == 32
+  return bits;
+#elif FP4PATCH_INPUT == 8
+  return bits << 16;
+#else
+  uint32_t sign = (bits & 0x8000) << 16, exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
+  if (exponent == 31) return sign | 0x7f800000 | fraction << 13;
+  if (exponent != 0) return sign | (exponent + 112) << 23 | fraction << 13;
+  if (fraction == 0) return sign;
+  int shift = __builtin_clz(fraction) - 21;  // to where the leading 1 is the one that is not written
+  return sign | (uint32_t)(113 - shift) << 23 | (fraction << shift & 0x3ff) << 13;
+#endif
+}
+
+static void put(uint32_t thread, uint32_t lane, uint32_t bits) {
+  const uint32_t at = thread * kLanes + lane;
+#if FP4PATCH_INPUT == 32
+  ((uint32_t *)input)[at] = bits;
+#else
+  ((uint16_t *)input)[at] = (uint16_t)bits;
+#endif
+}
+
+static uint32_t get(uint32_t thread, uint32_t lane) {
+  const uint32_t at = thread * kLanes + lane;
+#if FP4PATCH_INPUT == 32
+  return ((const uint32_t *)input)[at];
+#else
+  return ((const uint16_t *)input)[at];
+#endif
+}
+
+// --- what was found --------------------------------------------------------------------------------------------------
+
+struct row {
+  uint64_t inputs, mismatches, magnitudes, count;
+  uint64_t first[kFirst];  // input << 16 | expected << 8 | got, ascending
+};
+
+static void note(struct row *row, uint64_t mismatch) {
+  for (uint64_t i = 0; i < row->count; ++i) {
+    if (row->first[i] == mismatch) return;  // another lane's
+  }
+  uint64_t at = row->count;
+  if (at == kFirst && mismatch >= row->first[--at]) return;
+  for (; at > 0 && row->first[at - 1] > mismatch; --at) row->first[at] = row->first[at - 1];
+  row->first[at] = mismatch;
+  if (row->count < kFirst) ++row->count;
+}
+
+static void merge(struct row *into, const struct row *from) {
+  for (int c = 0; c < kClasses; ++c) {
+    into[c].inputs += from[c].inputs;
+    into[c].mismatches += from[c].mismatches;
+    into[c].magnitudes += from[c].magnitudes;
+    for (uint64_t i = 0; i < from[c].count; ++i) note(&into[c], from[c].first[i]);
+  }
+}
+
+static void show(const char *what, const struct row *rows) {
+  for (int c = 0; c < kClasses; ++c) {
+    printf("%s%d %llu %llu %llu", what, c, (unsigned long long)rows[c].inputs, (unsigned long long)rows[c].mismatches,
+           (unsigned long long)rows[c].magnitudes);
+    for (uint64_t i = 0; i < rows[c].count; ++i) {
+      const uint64_t one = rows[c].first[i];
+      printf(" %llx:%llx:%llx", (unsigned long long)(one >> 16), (unsigned long long)(one >> 8 & 255),
+             (unsigned long long)(one & 255));
+    }
+    printf("\n");
+  }
+}
+
+static packed_t packed_of(uint32_t thread) {
+  packed_t packed = 0;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    packed |= (packed_t)((packed_t)interval_of(widened(get(thread, lane)))->code << 4 * lane);
+  }
+  return packed;
+}
+
+static uint32_t nibble(packed_t packed, uint32_t lane) {
+  // One value alone has a byte of its own, of which nothing else may be set.
+  return kLanes == 1 ? (uint32_t)packed : (uint32_t)(packed >> 4 * lane) & 15;
+}
+
+// Thread by thread and lane by lane: where something mismatches, or the inputs of a block are not of one code.
+static void compare(uint32_t threads, struct row *rows) {
+  for (uint32_t thread = 0; thread < threads; ++thread) {
+    const packed_t got = ((const packed_t *)output)[thread], wanted = expected[thread];
+    for (uint32_t lane = 0; lane < kLanes; ++lane) {
+      const uint32_t bits = widened(get(thread, lane));
+      struct row *row = &rows[interval_of(bits)->class];
+      const uint32_t is = nibble(got, lane), shall = nibble(wanted, lane);
+      ++row->inputs;
+      if (is == shall) continue;
+      ++row->mismatches;
+      row->magnitudes += ((is ^ shall) & ~8u) != 0;
+      note(row, (uint64_t)bits << 16 | shall << 8 | is);
+    }
+  }
+}
+
+static bool broken(const struct row *rows, int sign) {
+  for (int c = 0; c < kClasses; ++c) {
+    if (sign == 1 && c >= kNan ? rows[c].magnitudes : rows[c].mismatches) return true;
+  }
+  return false;
+}
+
+static uint64_t mixed(uint64_t group, uint64_t word, uint64_t index) {
+  uint64_t z = (group << 32 | word) + index * 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+// --- corners: through every lane -------------------------------------------------------------------------------------
+
+enum { kMostCorners = 1 << 15 };
+static uint32_t corners[kMostCorners];
+static uint32_t corner_count;
+
+static void corner(uint32_t bits) {
+  if (corner_count < kMostCorners) corners[corner_count++] = bits;
+}
+
+static uint64_t random_bits(uint64_t *state) {
+  return mixed(*state += 1, 0, 1);
+}
+
+static void find_corners(void) {
+#if FP4PATCH_INPUT == 32
+  uint64_t state = 0;
+  for (int i = 0; i < kIntervals; ++i) {
+    for (int by = -4; by <= 4; ++by) {
+      corner(intervals[i].first + (uint32_t)by);
+      corner(intervals[i].last + (uint32_t)by);
+    }
+    const uint64_t size = (uint64_t)intervals[i].last - intervals[i].first + 1;
+    for (int n = 0; n < 128; ++n) corner(intervals[i].first + (uint32_t)(random_bits(&state) % size));
+  }
+  for (uint32_t top = 0; top < 512; ++top) {  // every sign and exponent, with either neighbour
+    for (int by = -1; by <= 1; ++by) corner((top << 23) + (uint32_t)by);
+    for (int n = 0; n < 4; ++n) corner(top << 23 | (uint32_t)(random_bits(&state) & 0x7fffff));
+  }
+  for (uint32_t bit = 0; bit < 23; ++bit) {  // subnormals and NaN payloads of one bit
+    for (uint32_t sign = 0; sign < 2; ++sign) {
+      corner(sign << 31 | 1u << bit);
+      corner(sign << 31 | 0x7f800000u | 1u << bit);
+      corner(sign << 31 | 0x7fc00000u | 1u << bit);
+    }
+  }
+  // Whole blocks of threads: what is left of the last one are inputs of any kind.
+  while (corner_count % kBlock != 0) corner((uint32_t)random_bits(&state));
+#else
+  // All of them go through every lane in the sweep; these are for the check of memory.
+  for (uint32_t n = 0; n < 8 * kBlock; ++n) corner(n * 8 + n % 8);
+#endif
+}
+
+static void run_corners(struct row *rows) {
+  for (uint32_t start = 0; start < corner_count; start += kBlock) {
+    for (uint32_t thread = 0; thread < kBlock; ++thread) {
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        // Neighbouring lanes take distant corners; over all threads each lane has each of them once.
+        put(thread, lane, corners[(start + thread + lane * 1237) % corner_count]);
+      }
+    }
+#ifdef FP4PATCH_REFERENCE_PARAMETERS
+    run_checked(checked_reference, checked_reference_bank, 0x5a);
+    memcpy(expected, output, sizeof expected);
+#else
+    for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
+#endif
+    run_checked(checked_kernel, checked_bank, 0xa5);
+    compare(kBlock, rows);
+  }
+}
+
+// --- the sweep -------------------------------------------------------------------------------------------------------
+
+static const uint64_t all_inputs = FP4PATCH_INPUT == 32 ? 1ull << 32 : 1ull << 16;
+static uint32_t blocks;  // of one turn
+static uint32_t turns;   // 16-bit inputs all go through every lane
+static uint32_t stride = 1;
+static int sign = -1;
+static bool with_digest;
+
+static atomic_uint next_chunk;
+static atomic_bool stop;
+static uint32_t chunks;
+static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t chunks_done;
+
+static void run_block(uint32_t block, uint32_t turn, struct row *rows, uint64_t *digest) {
+  const uint64_t part = all_inputs / kLanes;
+  const uint64_t group = (uint64_t)block * kBlock;
+  uint32_t base[kLanes];
+  const struct interval *of[kLanes];
+  bool uniform = FP4PATCH_INPUT == 32;
+  packed_t common = 0;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) {
+    base[lane] = (uint32_t)(group + (lane + block + turn) % kLanes * part);
+    of[lane] = interval_of(base[lane]);
+    uniform = uniform && of[lane]->last - base[lane] >= kBlock - 1;
+    common |= (packed_t)((packed_t)of[lane]->code << 4 * lane);
+  }
+  for (uint32_t thread = 0; thread < kBlock; ++thread) {
+    for (uint32_t lane = 0; lane < kLanes; ++lane) put(thread, lane, base[lane] + thread);
+  }
+#ifdef FP4PATCH_REFERENCE_PARAMETERS
+  run_reference();
+#else
+  for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = uniform ? common : packed_of(thread);
+#endif
+  run_fast();
+  if (uniform && memcmp(output, expected, sizeof expected) == 0) {
+    for (uint32_t lane = 0; lane < kLanes; ++lane) rows[of[lane]->class].inputs += kBlock;
+  } else {
+    compare(kBlock, rows);
+  }
+  if (with_digest && turn == 0) {
+    for (uint32_t thread = 0; thread < kBlock; ++thread) {
+      const uint64_t stored = ((const packed_t *)output)[thread];
+      *digest += mixed(group + thread, (uint32_t)stored, 0);
+      if (kStored == 8) *digest += mixed(group + thread, stored >> 32, 1);
+    }
+  }
+}
+
+struct share {
+  struct row rows[kClasses];
+  uint64_t digest;
+};
+
+static void *work(void *argument) {
+  struct share *share = argument;
+  const uint64_t all = (uint64_t)blocks * turns;
+  for (uint32_t chunk; !stop && (chunk = atomic_fetch_add(&next_chunk, 1)) < chunks;) {
+    const uint64_t end = all * (chunk + 1) / chunks;
+    for (uint64_t at = all * chunk / chunks; at < end && !stop; ++at) {
+      if (at % stride != 0) continue;
+      run_block((uint32_t)(at % blocks), (uint32_t)(at / blocks), share->rows, &share->digest);
+      if (sign >= 0 && broken(share->rows, sign)) stop = true;
+    }
+    pthread_mutex_lock(&printing);
+    printf("progress %u %u\n", ++chunks_done, chunks);
+    fflush(stdout);
+    pthread_mutex_unlock(&printing);
+  }
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 5) return 2;
+  const unsigned threads = (unsigned)atoi(argv[1]);
+  stride = (uint32_t)atoi(argv[2]);
+  sign = atoi(argv[3]);
+  with_digest = atoi(argv[4]);
+  blocks = (uint32_t)(all_inputs / kLanes / kBlock);
+  turns = FP4PATCH_INPUT == 32 ? 1 : kLanes;
+  chunks = blocks < 256 ? blocks : 256;
+
+  struct row found[kClasses] = {0};
+  find_corners();
+  run_corners(found);
+  show("corner ", found);
+  struct row rows[kClasses] = {0};
+  uint64_t digest = 0;
+  if (sign < 0 || !broken(found, sign)) {
+    pthread_t *workers = calloc(threads, sizeof *workers);
+    struct share *shares = calloc(threads, sizeof *shares);
+    for (unsigned i = 0; i < threads; ++i) {
+      if (pthread_create(&workers[i], NULL, work, &shares[i]) != 0) return 4;
+    }
+    for (unsigned i = 0; i < threads; ++i) {
+      pthread_join(workers[i], NULL);
+      merge(rows, shares[i].rows);
+      digest += shares[i].digest;
+    }
+  }
+  show("row ", rows);
+  if (with_digest) printf("digest %016llx\n", (unsigned long long)digest);
+  printf("end\n");
+  return 0;
+}

@@ -1,0 +1,138 @@
+"""What executing the machine code found, as JSON and as text: a cell of the table, and sentences below it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fp4patch.report import numerics
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fp4patch.model import NumericsRow, ProbeResult
+    from fp4patch.model.execution import Equivalence, Executed, Execution
+
+
+def document(executed: Executed) -> dict[str, Any]:
+    """The key ``executed`` of a report.
+
+    ``executions``: list of ``probe``, ``arch``, ``side`` (``pristine``, ``patched``), ``verdict``, ``problem``,
+    ``instruction`` (it uses F2FP, whose meaning is the specification's by definition), ``cached``, ``sweep`` (null or
+    as :func:`fp4patch.report.numerics.document`) and ``corners`` (``inputs`` through every lane, ``mismatches``).
+    ``equivalences``: list of ``probe``, ``one``, ``other``, ``verdict``, ``same_code``, ``differences``,
+    ``only_nan_signs``, ``sentence``. ``notes``: list of sentences.
+    """
+    return {
+        "executions": [
+            {
+                "probe": one.probe,
+                "arch": str(one.arch),
+                "side": one.side,
+                "verdict": one.verdict.value,
+                "problem": one.problem,
+                "instruction": one.instruction,
+                "cached": one.cached,
+                "sweep": numerics.document(one.report) if one.report else None,
+                "corners": {"inputs": _inputs(one.corners), "mismatches": _mismatches(one.corners)},
+            }
+            for one in executed.executions
+        ],
+        "equivalences": [
+            {
+                "probe": one.probe,
+                "one": one.one,
+                "other": one.other,
+                "verdict": one.verdict.value,
+                "same_code": one.same_code,
+                "differences": one.differences,
+                "only_nan_signs": one.only_nan_signs,
+                "sentence": equivalence(one),
+            }
+            for one in executed.equivalences
+        ],
+        "notes": list(executed.notes),
+    }
+
+
+def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
+    """The execution of the patched side of a probe on an architecture, if there is one."""
+    for one in executed.executions if executed else ():
+        if (one.probe, one.arch, one.side) == (result.probe, result.arch, "patched"):
+            return one
+    return None
+
+
+def cell(execution: Execution | None) -> str:
+    """``0 of 2^32`` mismatch, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash where it did not run."""
+    if execution is None:
+        return "\N{EN DASH}"
+    if execution.unsupported:
+        return "unsupported"
+    if execution.report is None:
+        return "failed"
+    rows = execution.report.rows
+    wrong, magnitudes = _mismatches(rows), sum(row.magnitudes for row in rows)
+    if not wrong and _mismatches(execution.corners):
+        return f"{_mismatches(execution.corners):,} corners"
+    if wrong and not magnitudes and all("NaN" in row.cls.value for row in rows if row.mismatches):
+        return f"{wrong:,} NaN signs"
+    return f"{wrong:,} of 2^{execution.report.bits}"
+
+
+def sentence(execution: Execution) -> str:
+    """``cutlass/float-to-e2m1-x8, patched sm_121a: 4,294,967,296 inputs, 0 mismatches``."""
+    name = f"{execution.probe}, {execution.side} {execution.arch}"
+    if execution.report is None:
+        return f"{name}: {'unsupported: ' if execution.unsupported else ''}{execution.problem}"
+    signs = " of NaN's sign alone" if cell(execution).endswith("signs") else ""
+    inputs = f"{1 << execution.report.bits:,} inputs"
+    lanes = " through every lane" if execution.report.every_lane else ""
+    return f"{name}: {inputs}{lanes}, {_mismatches(execution.report.rows):,} mismatches{signs}"
+
+
+def equivalence(one: Equivalence) -> str:
+    """``float-to-e2m1-x8: patched sm_121a gives for every input what pristine sm_120a gives, but …``."""
+    name = one.probe.partition("/")[2]
+    if one.same_code:
+        return f"{name}: {one.other} is the same code as {one.one}"
+    if one.differences == 0:
+        found = f"{name}: {one.other} gives for every input what {one.one} gives"
+        return found if one.rows else f"{name}: {one.other} could not be compared with {one.one}"
+    what = f"the sign of {one.differences:,} NaNs" if one.only_nan_signs else f"{one.differences:,} inputs"
+    declared = ", which the variant does not declare" if one.verdict.failed else ", as the variant declares"
+    return f"{name}: {one.other} gives what {one.one} gives, but for {what}{declared}"
+
+
+def lines(executed: Executed) -> Iterator[str]:
+    """Below the table: what was executed, in one sentence; how the architectures compare; and what it cannot say."""
+    patched = [one for one in executed.executions if one.side == "patched" and one.report]
+    exact = sum(cell(one).startswith("0 of ") for one in patched)
+    signs = sum(cell(one).endswith("NaN signs") for one in patched)
+    if patched:
+        yield (
+            f"executed on this host: all inputs (4,294,967,296 floats) through the machine code of {len(patched)} "
+            f"patched and {sum(one.side == 'pristine' for one in executed.executions)} pristine kernels; "
+            f"0 mismatches in {exact} of the patched" + (f", signs of NaN alone in {signs}" if signs else "")
+        )
+    yield from (equivalence(one) for one in executed.equivalences)
+    yield from executed.notes
+
+
+def failures(executed: Executed) -> Iterator[str]:
+    """What did not come out as promised, a sentence each, and the first inputs that show it."""
+    for one in executed.executions:
+        if one.verdict.failed:
+            yield sentence(one) + (f"; {one.problem}" if one.problem and one.report else "")
+            if one.report:
+                yield from (f"  {line}" for line in list(numerics.first(one.report))[:4])
+    for pair in executed.equivalences:
+        if pair.verdict.failed:
+            yield equivalence(pair)
+
+
+def _inputs(rows: tuple[NumericsRow, ...]) -> int:
+    return sum(row.inputs for row in rows)
+
+
+def _mismatches(rows: tuple[NumericsRow, ...]) -> int:
+    return sum(row.mismatches for row in rows)

@@ -1,0 +1,49 @@
+"""``verify --execute``: every input through the machine code of the probes, on the host.
+
+Which probes: those whose data says what they compute. Both sides are executed: the patched one must keep the variant's
+promise; the pristine one what upstream's own software keeps, so that a mistake in the execution itself shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fp4patch.model import Probe, Promise, SassListing, Variant
+from fp4patch.model.execution import Executed, Side
+from fp4patch.proof.lift.execute import Subject, execute
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.verify import Progress, Verification
+from fp4patch.sources.index import cache_dir
+
+
+def run(
+    found: Verification,
+    probes: Sequence[Probe],
+    variant: Variant,
+    toolchain: Toolchain,
+    *,
+    threads: int | None,
+    on_progress: Callable[[Progress], None],
+) -> Executed:
+    """What the machine code that ``verify`` found comes to. Each kernel takes seconds, once; then it is cached."""
+    return execute(
+        subjects(found, probes, variant),
+        toolchain=toolchain,
+        cache=cache_dir() / "executions",
+        threads=threads,
+        progress=on_progress,
+    )
+
+
+def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> list[Subject]:
+    """The kernels to execute: of each probe that says what it computes, every architecture and both sides."""
+    executes = {probe.id: probe.executes for probe in probes}
+    found_code: list[Subject] = []
+    for result in found.results:
+        both: tuple[tuple[Side, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
+        for side, listing in both:
+            if listing and (what := executes[result.probe]):
+                cubin = found.cubins[result.probe, result.arch, side]
+                promise = variant.promise if side == "patched" else Promise.EXACT_BUT_NAN_SIGN
+                found_code.append(Subject(result.probe, what, result.arch, side, cubin, listing, promise))
+    return found_code

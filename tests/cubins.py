@@ -1,0 +1,63 @@
+"""Small device code for the tests of doctor, compiled by the pinned toolkit."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from fp4patch.proof.toolchain import Toolchain
+
+CONVERTS = """
+extern "C" __global__ void nvfp4_quantize(const float* in, unsigned* out) {
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH__ >= 1000
+  unsigned byte;
+  asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;}"
+      : "=r"(byte) : "f"(in[2 * threadIdx.x + 1]), "f"(in[2 * threadIdx.x]));
+  out[threadIdx.x] = byte;
+#else
+  out[threadIdx.x] = 0;
+#endif
+}
+"""
+"""Converts where the target has the instruction, and does something else where it has not: the usual accident."""
+
+
+def compile_cuda(toolchain: Toolchain, source: str, to: Path, *flags: str) -> Path:
+    """``nvcc`` on a text; what it makes is told by ``flags`` (``-cubin``, ``-fatbin``, ``-c``)."""
+    unit = to.with_suffix(".cu")
+    unit.write_text(source)
+    command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", *flags, "-o", str(to), str(unit)]
+    subprocess.run(command, check=True, capture_output=True, env=dict(toolchain.environ))
+    return to
+
+
+def assemble(toolchain: Toolchain, ptx: str, arch: str, to: Path) -> Path:
+    """``ptxas`` on a text: a cubin."""
+    text = to.with_suffix(".ptx")
+    text.write_text(ptx)
+    ptxas = toolchain.root / "bin/ptxas"
+    subprocess.run([str(ptxas), "-arch", arch, "-o", str(to), str(text)], check=True, capture_output=True)
+    return to
+
+
+def targets(*names: str) -> Sequence[str]:
+    """``-gencode`` for each: ``120f`` for a cubin, ``compute_90`` for PTX."""
+    flags = []
+    for name in names:
+        number = name.removeprefix("compute_")
+        code = name if name.startswith("compute_") else f"sm_{name}"
+        flags += ["-gencode", f"arch=compute_{number},code={code}"]
+    return flags
+
+
+def listing(toolchain: Toolchain, cubin: Path) -> dict[str, list[str]]:
+    """Each function's instructions by nvdisasm, one string each: opcode and operands."""
+    run = subprocess.run([str(toolchain.nvdisasm), "-json", str(cubin)], check=True, capture_output=True, text=True)
+    return {
+        function["function-name"]: [
+            f"{line['opcode']} {line.get('operands', '')}".strip() for line in function["sass-instructions"]
+        ]
+        for function in json.loads(run.stdout)[1]
+    }

@@ -1,0 +1,129 @@
+"""Make the golden digests again: what a real GPU computes with the probes that the lifter must execute.
+
+    python make.py build TREES WORK     here: compile for sm_90; TREES holds cutlass-4.2.1, cutlass-4.7.0, vllm-0.33.0
+    python gpu.py WORK RESULTS           where the GPU is: it needs WORK, Python and the driver
+    python make.py merge WORK RESULTS   here: golden.json and listings/, from the same cubins
+
+The trees are upstream's sources as ``fp4patch fetch`` gets them; they are copied, not changed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from fp4patch.catalog.manifest import load
+from fp4patch.model import Arch
+from fp4patch.proof.probe import Compiler, Runner, Side, SourceView
+from fp4patch.proof.toolchain import Toolchain, find_toolchain
+
+HERE = Path(__file__).parent
+ENCODERS = HERE.parents[3] / "patches" / "encoders"
+ARCH = Arch(9, 0)
+
+# Values that a call converts, bytes of each, bytes that it stores.
+PROBES = {
+    "encode-float": (1, 4, 1),
+    "encode-float-x8": (8, 4, 4),
+    "encode-float-x16": (16, 4, 8),
+    "encode-half-x8": (8, 2, 4),
+    "encode-bfloat16-x8": (8, 2, 4),
+    "float-to-e2m3-x4": (4, 4, 4),
+    "e2m1-to-float-x8": (1, 4, 32),
+    "e2m1-to-half-x8": (1, 4, 16),
+    "float8-to-e2m1": (8, 4, 4),
+    "float2x8-to-e2m1": (16, 4, 8),
+}
+TREES = {
+    ("cutlass", "4.2.1", "pristine"): (
+        *("encode-float-x8", "encode-float-x16", "encode-float", "encode-half-x8", "encode-bfloat16-x8"),
+        *("float-to-e2m3-x4", "e2m1-to-float-x8", "e2m1-to-half-x8"),
+    ),
+    ("cutlass", "4.2.1", "next2"): ("encode-float-x8", "encode-float"),
+    ("cutlass", "4.7.0", "pristine"): (
+        *("encode-float-x8", "encode-float", "encode-half-x8", "encode-bfloat16-x8", "float-to-e2m3-x4"),
+    ),
+    ("cutlass", "4.7.0", "next3"): (
+        *("encode-float-x8", "encode-float-x16", "encode-float", "encode-half-x8", "encode-bfloat16-x8"),
+        *("e2m1-to-float-x8", "e2m1-to-half-x8"),
+    ),
+    ("vllm", "0.33.0", "next3"): ("float8-to-e2m1", "float2x8-to-e2m1"),
+}
+OWN = {
+    **{f"encoder.{name}": ("encoders/encoder.cu", [f"-DENCODER={name}", f"-I{ENCODERS}"], (8, 4, 4))
+       for name in ("half_pair", "predicate_sum", "threshold")},
+    "encoder.cuda_fp4": ("encoders/cuda_fp4.cu", [], (2, 4, 1)),
+    **{f"opcodes.{name}": (f"opcodes/{name}.cu", [], (1, 4, 4 * words))
+       for name, words in {"single": 12, "xorsign": 8, "half": 16, "compare": 8, "integer": 16, "bits": 20}.items()},
+}  # fmt: skip
+"""Sources of ours, how they are compiled, and the three numbers."""
+
+
+def build(trees: Path, work: Path) -> None:
+    """Cubins, ``programs.json`` and the harness, in ``work``."""
+    toolchain = find_toolchain()
+    work.mkdir(exist_ok=True)
+    programs = {}
+    for name, (source, flags, numbers) in OWN.items():
+        own(toolchain, HERE / source, flags, work / f"{name}.cubin")
+        programs[name] = numbers
+    for name, cubin, numbers in upstream(trees, toolchain):
+        (work / f"{name}.cubin").write_bytes(cubin)
+        programs[name] = numbers
+    own(toolchain, HERE / "harness.cu", [], work / "harness.cubin")
+    described = {name: dict(zip(("lanes", "value", "out"), numbers, strict=True)) for name, numbers in programs.items()}
+    (work / "programs.json").write_text(json.dumps(described, indent=1) + "\n")
+
+
+def own(toolchain: Toolchain, source: Path, flags: list[str], cubin: Path) -> None:
+    """Compile a source that stands here."""
+    command = [toolchain.nvcc, *toolchain.flags, "-cubin", f"-arch={ARCH}", "-std=c++17", "-O3", *flags]
+    command += [f"-I{toolchain.root / 'include/cccl'}", source, "-o", cubin]
+    subprocess.run([str(part) for part in command], check=True, env=dict(toolchain.environ))
+
+
+def upstream(trees: Path, toolchain: Toolchain) -> Iterator[tuple[str, bytes, tuple[int, int, int]]]:
+    """Probes of CUTLASS and vLLM, with and without a variant."""
+    catalog = load()
+    for (target, version, variant), wanted in TREES.items():
+        with tempfile.TemporaryDirectory() as scratch:
+            tree = trees / f"{target}-{version}"
+            if variant != "pristine":
+                copy = Path(scratch) / tree.name
+                shutil.copytree(tree, copy)
+                command = [sys.executable, "-m", "fp4patch", "apply", "--variant", variant, "--target-version", version]
+                subprocess.run([*command, str(copy)], check=True)
+                tree = copy
+            compiler = Compiler(toolchain, catalog.target(target), Runner(toolchain.environ), None)
+            side = Side(SourceView(tree), catalog.target(target), Path(scratch))
+            for patch in catalog.patches.values():
+                for probe in patch.probes:
+                    if probe.id.startswith(f"{target}/") and probe.name in wanted:
+                        made = compiler.compile(probe, Path(patch.directory) / probe.source, ARCH, side)
+                        assert not made.failed, made.log
+                        yield f"{target}-{version}.{variant}.{probe.name}", made.content, PROBES[probe.name]
+
+
+def merge(work: Path, results: Path) -> None:
+    """The GPU's results and the listings of the cubins that it ran."""
+    toolchain = find_toolchain()
+    found = json.loads(results.read_text())
+    (HERE / "listings").mkdir(exist_ok=True)
+    for name, program in found["programs"].items():
+        cubin = work / f"{name}.cubin"
+        assert hashlib.sha256(cubin.read_bytes()).hexdigest() == program["cubin"], f"the GPU ran another {name}"
+        command = [str(toolchain.nvdisasm), "-json", str(cubin)]
+        listing = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        (HERE / "listings" / f"{name}.json.gz").write_bytes(gzip.compress(listing.encode(), mtime=0))
+    (HERE / "golden.json").write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    {"build": build, "merge": merge}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

@@ -1,0 +1,148 @@
+"""The table: what an opcode does, by cases worked out by hand, beside what the golden digests say of most of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from test_listing import document
+
+from fp4patch.proof.lift.listing import Instruction, read
+from fp4patch.proof.lift.semantics import LAYOUTS, TABLE, Operands
+from fp4patch.proof.lift.translate import RUNTIME, runtime
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def f(x: float) -> int:
+    bits: int = struct.unpack("<I", struct.pack("<f", x))[0]
+    return bits
+
+
+INF, NAN, QUIET, SIGNALLING = f(float("inf")), 0x7FFFFFFF, 0x7FC00001, 0xFF800001
+
+# Instruction, what is in registers before, what after.
+CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
+    ("UMOV UR4,0x7", {}, {"ur4": 7}),
+    ("USEL UR4,UR5,UR6,!UP0", {"ur5": 1, "ur6": 2, "up0": 1}, {"ur4": 2}),
+    ("FSEL R0,-|R1|,R2,P0", {"r1": f(2), "p0": 1}, {"r0": f(-2)}),
+    ("CS2R R2,SRZ", {"r2": 1, "r3": 2}, {"r2": 0, "r3": 0}),
+    ("CS2R.32 R2,SRZ", {"r2": 1, "r3": 2}, {"r2": 0, "r3": 2}),
+    ("IADD3 R0,P0,R1,R2,RZ", {"r1": 0xFFFFFFFF, "r2": 2}, {"r0": 1, "p0": 1}),
+    ("IADD3 R0,P0,R1,-R2,RZ", {"r1": 5, "r2": 5}, {"r0": 0, "p0": 1}),
+    ("IADD3 R0,P0,R1,-R2,RZ", {"r1": 5, "r2": 6}, {"r0": 0xFFFFFFFF, "p0": 0}),
+    ("IADD3.X R0,R1,~R2,RZ,P0,!PT", {"r1": 9, "r2": 4, "p0": 1}, {"r0": 5}),
+    ("UIADD3 UR4,UP0,UR5,UR6,URZ", {"ur5": 1 << 31, "ur6": 1 << 31}, {"ur4": 0, "up0": 1}),
+    ("UIADD3.X UR4,UR5,UR6,URZ,UP0,!UPT", {"ur5": 1, "ur6": 2, "up0": 1}, {"ur4": 4}),
+    ("IADD.64 R0,R2,UR4", {"r2": 0xFFFFFFFF, "r3": 1, "ur4": 1, "ur5": 2}, {"r0": 0, "r1": 4}),
+    ("IMAD R0,R1,-R2,R3", {"r1": 3, "r2": 2, "r3": 10}, {"r0": 4}),
+    ("IMAD.WIDE R0,R2,0x10,R0", {"r2": 0xFFFFFFFF, "r0": 0x20, "r1": 7}, {"r0": 0x10, "r1": 7}),
+    ("IMAD.WIDE.U32 R0,R2,0x10,R0", {"r2": 0xFFFFFFFF, "r0": 0x20, "r1": 7}, {"r0": 0x10, "r1": 0x17}),
+    ("LEA R0,P0,R1,R2,0x3", {"r1": 0x20000001, "r2": 0xFFFFFFF8}, {"r0": 0, "p0": 1}),
+    ("LEA.HI R0,R1,R2,RZ,0xa", {"r1": 0x80000000, "r2": 5}, {"r0": 5 + 0x200}),
+    ("LEA.HI R0,R1,R2,R3,0x4", {"r1": 0x80000000, "r2": 0, "r3": 1}, {"r0": 0x18}),
+    ("LEA.HI.X R0,R1,R2,R3,0x4,P0", {"r1": 0, "r2": 1, "r3": 1, "p0": 1}, {"r0": 0x12}),
+    ("LEA.HI.SX32 R0,R1,R2,0x4", {"r1": 0x80000000, "r2": 0}, {"r0": 0xFFFFFFF8}),
+    ("LEA.HI.X.SX32 R0,R1,R2,0x4,P0", {"r1": 0x80000000, "r2": 0, "p0": 1}, {"r0": 0xFFFFFFF9}),
+    ("SHF.L.U32 R0,R1,R2,RZ", {"r1": 3, "r2": 31}, {"r0": 0x80000000}),
+    ("SHF.L.U32 R0,R1,R2,RZ", {"r1": 3, "r2": 32}, {"r0": 0}),
+    ("SHF.L.W.U32.HI R0,R1,0x24,R2", {"r1": 0xF0000000, "r2": 1}, {"r0": 0x1F}),
+    ("SHF.R.U32 R0,R1,0x4,R2", {"r1": 0x10, "r2": 0xA}, {"r0": 0xA0000001}),
+    ("SHF.R.S32.HI R0,RZ,0x40,R1", {"r1": 0x80000000}, {"r0": 0xFFFFFFFF}),
+    ("SHF.R.U64 R0,R1,0x24,R2", {"r1": 0, "r2": 0x50}, {"r0": 5}),
+    ("SHF.L.U64.HI R0,R1,0x40,R2", {"r1": 1, "r2": 1}, {"r0": 0}),
+    ("LOP3.LUT P0,R0,R1,R2,R3,0xe2,!PT", {"r1": 0xF0, "r2": 0xCC, "r3": 0xAA}, {"r0": 0xE2, "p0": 1}),
+    ("LOP3.LUT P0,RZ,R1,R2,RZ,0xc0,!PT", {"r1": 5, "r2": 2, "p0": 1}, {"p0": 0}),
+    ("PLOP3.LUT P0,PT,P1,PT,PT,0x8,0x80", {"p1": 0}, {"p0": 1}),
+    ("PLOP3.LUT P0,PT,P1,!P2,PT,0x80,0x8", {"p1": 1, "p2": 0}, {"p0": 1}),
+    ("PRMT R0,R1,0x7531,R2", {"r1": 0x33221100, "r2": 0x77665544}, {"r0": 0x77553311}),
+    ("PRMT R0,R1,R3,R2", {"r1": 0x33221180, "r2": 0x77665544, "r3": 0x4098}, {"r0": 0x448000FF}),
+    ("ISETP.LT.AND P0,P1,R1,R2,!P2", {"r1": 0xFFFFFFFF, "r2": 0}, {"p0": 1, "p1": 0}),
+    ("ISETP.LT.U32.OR P0,P1,R1,R2,P2", {"r1": 0xFFFFFFFF, "r2": 0}, {"p0": 0, "p1": 1}),
+    ("ISETP.GE.AND.EX P0,PT,R1,R2,PT,P1", {"r1": 3, "r2": 3, "p1": 1}, {"p0": 1}),
+    ("ISETP.NE.S64.AND P0,PT,RZ,UR4,PT", {"ur5": 1}, {"p0": 1}),
+    ("FSETP.NE.AND P0,PT,R1,R1,PT", {"r1": QUIET}, {"p0": 0}),
+    ("FSETP.NEU.AND P0,PT,R1,R1,PT", {"r1": QUIET}, {"p0": 1}),
+    ("FSETP.GTU.AND P0,PT,|R1|,+INF ,PT", {"r1": SIGNALLING}, {"p0": 1}),
+    ("FSETP.GT.FTZ.AND P0,PT,R1,RZ,PT", {"r1": 1}, {"p0": 0}),
+    ("VIMNMX R0,R1,R2,PT", {"r1": 0xFFFFFFFF, "r2": 1}, {"r0": 0xFFFFFFFF}),
+    ("VIMNMX.U32 R0,R1,R2,!PT", {"r1": 0xFFFFFFFF, "r2": 1}, {"r0": 0xFFFFFFFF}),
+    ("FADD R0,R1,R2", {"r1": INF, "r2": INF | 1 << 31}, {"r0": NAN}),
+    ("FMUL R0,R1,0.5", {"r1": 3}, {"r0": 2}),
+    ("FMUL.FTZ R0,R1,0.5", {"r1": 0x80800000}, {"r0": 0x80000000}),
+    ("FFMA R0,R1,R2,-R3", {"r1": f(1 + 2**-23), "r2": f(1 + 2**-23), "r3": f(1 + 2**-22)}, {"r0": f(2**-46)}),
+    ("FMNMX R0,R1,R2,PT", {"r1": SIGNALLING, "r2": f(3)}, {"r0": f(3)}),
+    ("FMNMX R0,R1,R2,PT", {"r1": 0, "r2": 0x80000000}, {"r0": 0x80000000}),
+    ("FMNMX.XORSIGN R0,|R1|,1,!PT", {"r1": SIGNALLING}, {"r0": f(-1)}),
+    ("FMNMX.XORSIGN R0,|R1|,|R2|,PT", {"r1": SIGNALLING, "r2": QUIET}, {"r0": NAN}),
+    ("HFMA2 R0,-RZ,RZ,1.5,5.9604644775390625e-08", {}, {"r0": 0x3E000001}),
+    ("HFMA2 R0,R1,R2,R3", {"r1": 0x3C013C01, "r2": 0x3C013C01, "r3": 0xBC02BC00}, {"r0": 0x00101800}),
+    ("HMUL2 R0,R1,0.5,2", {"r1": 0x3C003C00}, {"r0": 0x38004000}),
+    ("HMNMX2.XORSIGN R0,|R1|,1,2,PT", {"r1": 0xC200C200}, {"r0": 0xBC00C000}),
+    ("HADD2.F32 R0,-RZ,R1.H1_H1", {"r1": 0x80010000}, {"r0": f(-(2**-24))}),
+    ("F2FP.F16.F32.PACK_AB R0,R1,R2", {"r1": f(65520), "r2": SIGNALLING}, {"r0": 0x7C007FFF}),
+    ("F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C R0,R1,R2,R3", {"r1": f(-9), "r2": f(2.5), "r3": 0xAB}, {"r0": 0xABF4}),
+    ("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C R0,R1,R2,RZ", {"r1": f(-1e9), "r2": QUIET}, {"r0": 0xFE7F}),
+    ("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C R0,R1,R2,RZ", {"r1": f(2**-10), "r2": f(17)}, {"r0": 0x58}),
+    ("F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C R0,R1,R2,RZ", {"r1": f(-8), "r2": f(0.1875)}, {"r0": 0x3F02}),
+    ("F2FP.SATFINITE.E3M2.F32.PACK_AB_MERGE_C R0,R1,R2,RZ", {"r1": f(99), "r2": f(-0.0625)}, {"r0": 0x1F21}),
+    ("F2FP.F16.E2M1.UNPACK_B R0,R1.B1", {"r1": 0x0000F100}, {"r0": 0xC6003800}),
+    ("F2F.F64.F32 R0,R2", {"r2": SIGNALLING}, {"r0": 0x20000000, "r1": 0xFFF80000}),
+]
+
+
+def instruction(text: str) -> Instruction:
+    (one,) = read(document(text)).instructions
+    return one
+
+
+def test_each_case_gives_what_was_worked_out(tmp_path: Path) -> None:
+    """All in one program: a block for each, its registers set, then written."""
+    lines = ["#include <stdio.h>", '#include "runtime.h"', "int main(void) {", "const struct launch *launch = 0;"]
+    for number, (text, before, after) in enumerate(CASES):
+        operands = Operands(instruction(text), LAYOUTS[12])
+        body = TABLE[instruction(text).opcode].emit(operands)
+        names = sorted(operands.read | before.keys() | after.keys())
+        lines += ["{", *(f"uint32_t {name} = {before.get(name, 0):#x}u;" for name in names), "{", *body, "}"]
+        lines += [f'printf("{number} {name} %x\\n", {name});' for name in after] + ["}"]
+    (tmp_path / RUNTIME).write_text(runtime())
+    (tmp_path / "main.c").write_text("\n".join([*lines, "(void)launch; return 0; }"]))
+    for flags in ([], ["-DLIFT_PORTABLE"], ["-march=native"]):
+        command = ["gcc", "-std=gnu11", "-O1", "-w", "-ffp-contract=off", *flags, "main.c", "-o", "main", "-lm"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+        out = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True).stdout
+        got = [(int(n), name, int(value, 16)) for n, name, value in map(str.split, out.splitlines())]
+        expected = [(n, name, value) for n, (_, _, after) in enumerate(CASES) for name, value in after.items()]
+        assert [(CASES[n][0], name, hex(v)) for n, name, v in got] == [
+            (CASES[n][0], name, hex(v)) for n, name, v in expected
+        ]
+
+
+def test_every_entry_says_where_its_meaning_is_written() -> None:
+    assert len(TABLE) > 100
+    for opcode, entry in TABLE.items():
+        assert re.search(r"PTX ISA|CUDA Binary Utilities|by experiment", entry.source), opcode
+
+
+def test_of_every_family_one_is_worked_out_or_ran_on_a_gpu() -> None:
+    """A family shares its emitter's code: relations of a comparison, widths of a load."""
+    run = {
+        row["opcode"]
+        for path in (GOLDEN / "listings").iterdir()
+        for row in json.loads(gzip.decompress(path.read_bytes()))[1][0]["sass-instructions"]
+    }
+    known = {entry.emit.__code__ for opcode, entry in TABLE.items() if opcode in run} | {
+        TABLE[instruction(text).opcode].emit.__code__ for text, _, _ in CASES
+    }
+    assert [opcode for opcode, entry in TABLE.items() if entry.emit.__code__ not in known] == []
+
+
+@pytest.mark.parametrize("major", LAYOUTS)
+def test_parameters_follow_all_that_the_driver_writes(major: int) -> None:
+    layout = LAYOUTS[major]
+    assert max(layout.block_size + 24, layout.stack + 4, layout.descriptor + 8) <= layout.parameters

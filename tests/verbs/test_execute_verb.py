@@ -1,0 +1,71 @@
+"""`fp4patch verify --execute` on real trees: each variant's machine code, run on this host for all inputs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fp4patch import cli
+from fp4patch.catalog.manifest import load
+
+ALL = 1 << 32
+NANS = (1 << 23) - 1  # of one sign
+
+
+@pytest.fixture(autouse=True)
+def _no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fp4patch.verbs.verify._installed_torch", lambda: None)
+
+
+def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any], list[dict[str, Any]]]:
+    """Exit status; executions by probe, architecture and side; comparisons."""
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
+    document = tree.parent / "verify.json"
+    status = cli.run(["verify", "--variant", variant, "--arch", archs, "--execute", "--json", str(document), str(tree)])
+    found = json.loads(document.read_text())["executed"]
+    by_name = {(one["probe"].partition("/")[2], one["arch"], one["side"]): one for one in found["executions"]}
+    return status, by_name, found["equivalences"]
+
+
+def wrong(one: dict[str, Any]) -> dict[str, int]:
+    return {row["class"]: row["mismatches"] for row in one["sweep"]["classes"] if row["mismatches"]}
+
+
+@pytest.mark.parametrize("variant", ["turbo", "turbo2", "next3"])
+def test_vllms_own_conversions(vllm: Callable[[str], Path], variant: str) -> None:
+    software = "sm_121" if variant == "next3" else "sm_121a"
+    status, found, compared = executed(vllm("0.33.0"), variant, f"sm_120a,{software}")
+    assert status == 0
+    nan_signs = {} if variant == "next3" else {"-NaN": NANS}
+    for probe in ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1"):
+        card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, software, "patched"]
+        assert (card["instruction"], gb10["instruction"]) == (True, False)
+        assert (card["sweep"]["inputs"], gb10["sweep"]["inputs"]) == (ALL, ALL)
+        assert (wrong(card), wrong(gb10)) == ({}, nan_signs)
+        (line,) = [one for one in compared if one["probe"] == f"vllm/{probe}"]
+        assert (line["one"], line["other"], line["verdict"]) == ("pristine sm_120a", f"patched {software}", "pass")
+        assert (line["differences"], line["only_nan_signs"]) == (sum(nan_signs.values()), bool(nan_signs))
+
+
+@pytest.mark.parametrize("variant", ["next2", "next3", "native"])
+def test_cutlasss_converters(tree_copy: Callable[[str, str], Path], variant: str) -> None:
+    status, found, _ = executed(tree_copy("cutlass", "4.2.1"), variant, "sm_121a")
+    assert status == 0
+    expected = {
+        probe.name
+        for patch in load().patches.values()
+        for probe in patch.probes
+        if probe.executes and patch.id == ("cutlass/e2m1-encode" if variant == "next3" else "cutlass/e2m1-guard")
+    }
+    assert {probe for probe, _, side in found if side == "patched"} == expected
+    for (_, _, side), one in found.items():
+        assert one["verdict"] == "pass"
+        if side == "patched" and variant == "next3":
+            assert wrong(one) == {}
+        elif side == "patched" and one["sweep"]["lanes"] > 1:
+            assert one["instruction"] == (variant == "native")
+            assert wrong(one) == ({} if variant == "native" else {"-NaN": NANS})
