@@ -1,0 +1,153 @@
+"""Runs doctor on every source tree that the catalog can fetch, and records what tells one release from another.
+
+    python docs/doctor_trees.py [--missing] [--target NAME] [TREE...]
+
+Writes patches/releases.json, by which `fp4patch doctor` knows a tree's release by its content and says what the build
+makes of a list where there is no cmake, and docs/doctor-trees.md. Needs cmake. Releases that no archive of the package
+index holds are looked at where a tree of them is named, and keep their row where none is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.manifest import load
+from fp4patch.model import SCHEMA
+from fp4patch.model.doctor import GPUS, Question
+from fp4patch.patching.transaction import Transaction
+from fp4patch.report import progress
+from fp4patch.sources.fetch import fetch
+from fp4patch.verbs.doctor_tree import examine, hashes_of
+from fp4patch.verbs.folding import reader
+from fp4patch.verbs.status import TreeStatus
+from fp4patch.verbs.surveyed import RECORD
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "doctor-trees.md"
+
+
+def files_of(tree: Identified) -> dict[str, str]:
+    """The hash of each file that tells releases apart."""
+    with Transaction([tree.root]) as tx:
+        return hashes_of(tree.target.telling, reader(tx, tree.root))
+
+
+def look(path: Path, version: str | None) -> dict[str, Any]:
+    """What is recorded of one pristine tree, and what doctor says of it, for each CUDA release that matters."""
+    tree = identify(path, load(), version)
+    build = tree.target.build
+    cudas = build.cuda if build else ("",)
+    # What each patch comes to is docs/matrix.py's business, and takes longer than all else.
+    found = TreeStatus(tree.root, tree.target.name, str(tree.version or ""), "", (), (), ())
+    reports = {c: examine(tree, found, Question(GPUS, cuda=c), on_wait=lambda _: None) for c in cudas}
+    row = {
+        "target": tree.target.name,
+        "version": version or str(tree.version),
+        "files": files_of(tree),
+        "builds": {c: {made.asked: list(made.kernels) for made in r.builds} for c, r in reports.items() if build},
+        "verdicts": {
+            c: {
+                "gpus": {o.gpu: [o.level.value, o.verdict] for o in r.outlooks},
+                "recommended": r.advice.variant if r.advice else "",
+            }
+            for c, r in reports.items()
+        },
+    }
+    print(row["target"], row["version"], row["verdicts"], flush=True)  # noqa: T201 - a script
+    return row
+
+
+def main(trees: list[Path], *, missing_only: bool, only: str | None) -> None:
+    """Fetch, look, write; after each tree, so that nothing is lost when it is stopped."""
+    file = ROOT / RECORD
+    old = json.loads(file.read_text())["releases"] if file.exists() else []
+    rows = {(r["target"], r["version"]): r for r in old}
+    for tree in trees:
+        row = look(tree, None)
+        rows[row["target"], row["version"]] = row
+        write(rows)
+    for target in load().targets.values():
+        for version in dict.fromkeys(v for archive in target.archives for v in archive.versions):
+            if only not in (None, target.name) or (missing_only and (target.name, version) in rows):
+                continue
+            with tempfile.TemporaryDirectory() as work:
+                tree = Path(work) / "tree"
+                fetch(target, version, tree, git_url=None, progress=progress.silent, show_progress=False)
+                rows[target.name, version] = look(tree, version)
+            write(rows)
+
+
+def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """Both files, in order of target and version."""
+    ordered = sorted(rows.values(), key=lambda r: (r["target"], Version(r["version"])))
+    text = ",\n".join(f"  {json.dumps(row)}" for row in ordered)
+    (ROOT / RECORD).write_text(f'{{"schema": {SCHEMA}, "releases": [\n{text}\n]}}\n')
+    PAGE.write_text(page(ordered))
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """The tables for readers."""
+    text = "# What doctor says of each release's source tree\n\n"
+    text += (
+        "Made by `python docs/doctor_trees.py`, which runs `fp4patch doctor` on the pristine source of every release.\n"
+    )
+    text += (
+        "For vLLM the builds are what the tree's own CMake functions make of TORCH_CUDA_ARCH_LIST: the architectures\n"
+    )
+    text += "of its FP4 kernels. **Bold**: nothing of it loads on GB10 (sm_121), although the list names 12.1.\n"
+    for target in load().targets.values():
+        own = [row for row in rows if row["target"] == target.name]
+        if own:
+            text += _builds(own, target.build.lists) if target.build else _plain(own, target.title)
+    return text
+
+
+def _builds(rows: list[dict[str, Any]], lists: tuple[str, ...]) -> str:
+    text = ""
+    for cuda in rows[0]["builds"]:
+        text += f"\n## vLLM, CUDA {cuda}\n\n"
+        text += "| version | " + " | ".join(f"`{asked}`" for asked in lists) + " | sm_120 | sm_121 | take |\n"
+        text += "|---|" + "---|" * (len(lists) + 3) + "\n"
+        for row in rows:
+            cells = [_cell(asked, row["builds"][cuda][asked]) for asked in lists]
+            said = row["verdicts"][cuda]
+            text += f"| {row['version']} | {' | '.join(cells)} | {_gpus(said)} | {said['recommended'] or 'nothing'} |\n"
+    return text
+
+
+def _cell(asked: str, archs: list[str]) -> str:
+    lost = "12.1" in asked and not {"12.0f", "12.1a", "12.1f"} & set(archs)
+    shown = ", ".join(archs) or "none"
+    return f"**{shown}**" if lost else shown
+
+
+def _plain(rows: list[dict[str, Any]], title: str) -> str:
+    text = f"\n## {title}\n\n| version | sm_120 | sm_121 | take |\n|---|---|---|---|\n"
+    for row in rows:
+        said = row["verdicts"][""]
+        text += f"| {row['version']} | {_gpus(said)} | {said['recommended'] or 'nothing'} |\n"
+    return text
+
+
+def _gpus(said: dict[str, Any]) -> str:
+    cells = []
+    for gpu in GPUS:
+        level, verdict = said["gpus"].get(gpu, ["", "not asked"])
+        cells.append(f"{level}: {verdict}" if level else verdict)
+    return " | ".join(cells)
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser(description="Run doctor on every release's source tree.")
+    options.add_argument("trees", nargs="*", type=Path, metavar="TREE")
+    options.add_argument("--missing", action="store_true", help="only releases that have no row yet")
+    options.add_argument("--target", help="only releases of this target")
+    asked = options.parse_args()
+    main(asked.trees, missing_only=asked.missing, only=asked.target)

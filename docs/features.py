@@ -1,0 +1,29 @@
+"""Writes the tables of docs/features.md: what the ptxas of every release makes of every feature.
+
+    python docs/features.py
+
+The same as `fp4patch probe --toolkit all --markdown`, put below the marker of the page.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fp4patch.report import features, progress
+from fp4patch.verbs.probe import assemblers, probe
+
+PAGE = Path(__file__).with_name("features.md")
+MARKER = "<!-- below: python docs/features.py -->\n"
+
+
+def main() -> None:
+    """Probe and write."""
+    tables = features.markdown(probe(assemblers(["all"], (), on_download=progress.silent)))
+    prose, marker, _ = PAGE.read_text(encoding="utf-8").partition(MARKER)
+    if not marker:
+        raise SystemExit(f"{PAGE.name} has lost its marker {MARKER.strip()}")
+    PAGE.write_text(f"{prose}{MARKER}\n{tables}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

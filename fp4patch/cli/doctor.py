@@ -1,0 +1,63 @@
+"""The command that looks and changes nothing: this machine, source trees, binaries."""
+
+from __future__ import annotations
+
+import click
+
+from fp4patch.cli.common import EXIT_REFUSED, JSON, emit, show, stderr, waiting
+
+
+@click.command()
+@click.argument("paths", metavar="[PATH...]", nargs=-1)
+@click.option("--for", "gpus", metavar="GPUS", help="Only these GPUs count, for example sm_121 or sm_120,sm_121.")
+@click.option(
+    "--torch-cuda-arch-list",
+    "arch_list",
+    metavar="LIST",
+    help="Of a source tree: what its build would make of this list. Default: those that people set.",
+)
+@click.option(
+    "--cuda",
+    metavar="V",
+    help="The CUDA release that builds, for example 13.0. Default: that of the toolkit at hand.",
+)
+@JSON
+def doctor(paths: tuple[str, ...], gpus: str | None, arch_list: str | None, cuda: str | None, as_json: bool) -> None:
+    """Say what is here: this machine, or each PATH.
+
+    A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a folder of them, an installed
+    package, or an image's name. Exit status: 1 if a finding is red, 0 if none is.
+    """
+    from fp4patch.report import doctor as report
+    from fp4patch.verbs import doctor as verb
+
+    question = verb.question(gpus, arch_list, cuda)
+    machine = None if paths else verb.examine_machine(question)
+    levels = list(machine.levels) if machine else []
+    if machine and not as_json:
+        show(report.machine_text(machine))
+    trees, binaries = [], []
+    for path in paths:
+        where = verb.find(path)
+        if known := verb.as_trees(where):
+            for found in verb.examine_trees(known, question, on_wait=waiting):
+                trees.append(found)
+                levels += found.levels
+                if not as_json:
+                    show(report.tree_text(found))
+        else:
+            from fp4patch.report import doctor_binaries as binary_report
+            from fp4patch.report import progress
+
+            with progress.bytes_read(stderr()) as tick:
+                looked = verb.examine_binary(where, path, question, on_step=tick)
+            binaries.append(binary_report.document(looked))
+            levels += verb.levels(looked)
+            if not as_json:
+                show(binary_report.table(looked))
+    if as_json:
+        emit(report.document(machine, trees, binaries, levels))
+    else:
+        show(report.summary(levels))
+    if verb.red(levels):
+        raise click.exceptions.Exit(EXIT_REFUSED)

@@ -1,0 +1,88 @@
+"""Recognises software encoders, float to E2M1, by the constants that they cannot do without.
+
+A compiler schedules, merges and renames, but a border that values are compared with stays an immediate of a comparison.
+The constants of each encoder are in its source: ``patches/encoders/`` for ours, CUTLASS's ``exmy_base.h`` and
+``numeric_conversion.h``, NVIDIA's ``cuda_fp4.hpp``. Each is looked for with the opcode that it must stand in, and all
+of an encoder's must stand in one function. ``tests/doctor/test_software_encoders.py`` compiles every one of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass
+
+FSETP, ISETP, SEL, LOP3, SHF, LEA, FMUL, HMNMX2 = 0x00B, 0x00C, 0x007, 0x012, 0x019, 0x011, 0x020, 0x040
+_BRA = 0x147
+
+Immediate = tuple[int, int]
+"""An opcode (nine bits) and the 32 bits of the constant in it."""
+
+# The borders between the magnitudes of E2M1, as the bits of floats: 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.
+_BORDERS = (0x3E800000, 0x3F400000, 0x3FA00000, 0x3FE00000, 0x40200000, 0x40600000, 0x40A00000)
+# Of these the ones that belong to the lower neighbour: a comparison of integers may write the others one less.
+_EVEN_BORDERS = (0x3E800000, 0x3FA00000, 0x40200000, 0x40A00000)
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """What gives one encoder away."""
+
+    name: str
+    needs: tuple[Immediate, ...]
+    """All of these; the first is the rarest, and is looked for first."""
+    counts: Immediate
+    """Stands once for each value, or each pair."""
+    values: int = 1
+    """Values for each time that ``counts`` stands."""
+    branches: bool | None = None
+    """Whether branches stand between the first and the last of ``needs``, at least one a value; None: either."""
+
+
+ENCODERS = (
+    Encoder("half_pair", ((HMNMX2, 0x0E000E00), (FMUL, 0x38804000)), (HMNMX2, 0x0E000E00), 2),
+    Encoder("threshold", tuple((FSETP, b) for b in reversed(_BORDERS)), (FSETP, 0x40200000), branches=True),
+    Encoder("predicate_sum", tuple((FSETP, b) for b in reversed(_BORDERS)), (FSETP, 0x40200000), branches=False),
+    Encoder("CUTLASS e2m1_nib (4.7)", tuple((ISETP, b) for b in reversed(_EVEN_BORDERS)), (ISETP, 0x40200000)),
+    Encoder(
+        "CUTLASS exmy_base",
+        ((LOP3, 0x00C00000), (SEL, 0xFFFFFF82), (LEA, 7), (SHF, 0x15)),
+        (SEL, 0xFFFFFF82),
+    ),
+    Encoder(
+        "cuda_fp4.hpp",
+        ((LOP3, 0x0007FFFF), (LOP3, 0x000FFFFF), (SHF, 0x00080000), (SHF, 0x00040000)),
+        (LOP3, 0x0007FFFF),
+    ),
+)
+
+
+ROUNDING = "rounding"
+"""Not an encoder: the borders of one, and floats as the result. vLLM 0.33 tries scales in this way."""
+
+# 1.5, 3 and 6, among the results of a rounding; an encoder has small integers there.
+_RESULTS = (0x3FC00000, 0x40400000, 0x40C00000)
+
+
+def recognise(code: bytes) -> dict[str, int]:
+    """Each encoder in a function's code, with the number of values that it converts there; ROUNDING too."""
+    words = struct.unpack(f"<{len(code) // 4}I", code)
+    stands = Counter((low & 0x1FF, immediate) for low, immediate in zip(words[0::4], words[1::4], strict=True))
+    constants = {immediate for _, immediate in stands}
+    found = {}
+    for encoder in ENCODERS:
+        values = stands[encoder.counts] * encoder.values
+        if not all(stands[need] for need in encoder.needs):
+            continue
+        if encoder.branches is not None and encoder.branches != (_branches(words, encoder) >= values):
+            continue
+        rounds = encoder.needs[0][0] == FSETP and all(result in constants for result in _RESULTS)
+        found[ROUNDING if rounds else encoder.name] = values
+    return found
+
+
+def _branches(words: tuple[int, ...], encoder: Encoder) -> int:
+    needs = set(encoder.needs)
+    pairs = [(low & 0x1FF, immediate) for low, immediate in zip(words[0::4], words[1::4], strict=True)]
+    places = [i for i, pair in enumerate(pairs) if pair in needs]
+    return sum(operation == _BRA for operation, _ in pairs[places[0] : places[-1]])

@@ -1,0 +1,122 @@
+"""The NVIDIA driver and the GPUs of this machine, by nvidia-smi, and by libcuda where there is no nvidia-smi."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import shutil
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from fp4patch.doctor.surroundings import Surroundings, said
+from fp4patch.model import Arch
+from fp4patch.model.doctor import Finding, Level
+
+QUERY = "--query-gpu=name,compute_cap,driver_version,memory.total"
+
+MAJOR, MINOR = 75, 76
+"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR."""
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU."""
+
+    name: str
+    arch: Arch
+    memory: str
+    """``97887 MiB``; empty where it shares the machine's memory and has no figure of its own, as on GB10."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What drives them."""
+
+    version: str
+    cuda: str
+    """The newest CUDA release that it serves; empty if not known."""
+    gpus: tuple[Gpu, ...]
+    problem: str = ""
+    """What the driver's own program complained of."""
+
+
+def driver(s: Surroundings) -> Driver | None:
+    """None where no driver is installed."""
+    program = shutil.which("nvidia-smi", path=s.path)
+    library = _library(s.libcuda)
+    if program is None:
+        return library
+    status, output = said([program, QUERY, "--format=csv,noheader"], s.environ)
+    if status:
+        return Driver("", library.cuda if library else "", library.gpus if library else (), output.splitlines()[-1])
+    gpus, version = [], ""
+    for line in output.splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) == 4 and re.fullmatch(r"\d+\.\d", fields[1]):
+            name, capability, version, memory = fields
+            gpus.append(Gpu(name, Arch.parse(capability), memory if memory[:1].isdigit() else ""))
+    return Driver(version, library.cuda if library else _cuda_of_smi(program, s), tuple(gpus))
+
+
+def _cuda_of_smi(program: str, s: Surroundings) -> str:
+    found = re.search(r"CUDA Version:\s*(\d+\.\d+)", said([program], s.environ)[1])
+    return found[1] if found else ""
+
+
+def _library(name: str) -> Driver | None:
+    """What the driver's library says: its CUDA release, and each GPU's name and capability."""
+    try:
+        cuda = ctypes.CDLL(name)
+    except OSError:
+        return None
+    number = ctypes.c_int()
+    release = ""
+    if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:
+        release = f"{number.value // 1000}.{number.value % 1000 // 10}"
+    count = ctypes.c_int()
+    if (status := cuda.cuInit(0)) or (status := cuda.cuDeviceGetCount(ctypes.byref(count))):
+        return Driver("", release, (), f"cuInit failed with {status}")
+    gpus = []
+    for at in range(count.value):
+        text = ctypes.create_string_buffer(256)
+        cuda.cuDeviceGetName(text, len(text), at)
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        cuda.cuDeviceGetAttribute(ctypes.byref(major), MAJOR, at)
+        cuda.cuDeviceGetAttribute(ctypes.byref(minor), MINOR, at)
+        gpus.append(Gpu(text.value.decode(errors="replace"), Arch(major.value, minor.value), ""))
+    return Driver("", release, tuple(gpus))
+
+
+def sm12x(found: Driver | None) -> tuple[str, ...]:
+    """Those of the machine's GPUs that fp4patch is about: ``sm_121``."""
+    archs = {gpu.arch for gpu in found.gpus if gpu.arch.major == 12} if found else set()
+    return tuple(str(arch) for arch in sorted(archs))
+
+
+def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
+    """The driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing."""
+    if found is None:
+        return (Finding(Level.GREEN, "driver", "none: fine, compiling and proving need no GPU"),)
+    if found.problem:
+        remedy = "nvidia-smi says more; reboot after an update of the driver"
+        return (Finding(Level.RED, "driver", found.problem, remedy),)
+    serves = f", serves CUDA up to {found.cuda}" if found.cuda else ""
+    what = f"{found.version or 'installed'}{serves}"
+    if torch_cuda and found.cuda and Version(found.cuda).major < Version(torch_cuda).major:
+        about = f"{what}, but PyTorch was built with CUDA {torch_cuda}"
+        findings = [Finding(Level.RED, "driver", about, "update the driver (CUDA 13 needs 580 or later)")]
+    else:
+        findings = [Finding(Level.GREEN, "driver", what)]
+    for gpu in found.gpus:
+        memory = f", {gpu.memory}" if gpu.memory else ""
+        if gpu.arch.major == 12:
+            findings.append(
+                Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: FP4 with target {gpu.arch}a or sm_120f")
+            )
+        else:
+            note = "fp4patch's targets are SM120 and SM121; verify and build do not need one"
+            findings.append(Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: {note}"))
+    if not found.gpus:
+        findings.append(Finding(Level.YELLOW, "GPU", "the driver finds none", "nvidia-smi -L"))
+    return tuple(findings)

@@ -1,0 +1,68 @@
+"""Keeps what a file was found to hold, by the file's hash: looking again takes as long as hashing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter, ValidationError
+
+from fp4patch.model.doctor_binaries import BinaryFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCAN = 1
+"""Part of every key. Raise it with any change of what is looked for: older results are then not found."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What came of one file: how many were looked into, and those with device code."""
+
+    searched: int
+    files: tuple[BinaryFile, ...]
+
+
+_STORED = TypeAdapter(Known)
+
+
+def key(sha256: str, gpus: Sequence[str]) -> str:
+    """One name for a file's content and the question."""
+    return hashlib.sha256(f"{SCAN} {sha256} {' '.join(gpus)}".encode()).hexdigest()
+
+
+def find(folder: Path, name: str) -> Known | None:
+    """What was stored; None if nothing was, or it is damaged."""
+    try:
+        return _STORED.validate_json((folder / f"{name}.json").read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def store(folder: Path, name: str, known: Known) -> None:
+    """Keep it, atomically; a folder that cannot be written only costs time."""
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(_STORED.dump_json(known))
+            Path(temporary).replace(folder / f"{name}.json")
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
+            raise
+
+
+def renamed(file: BinaryFile, prefix: str) -> BinaryFile:
+    """The same file by its place in a folder; what is inside an archive comes after the archive's name."""
+    if not prefix:
+        return file
+    inside = "" if Path(prefix).name == file.name else f"!{file.name}"
+    return replace(file, name=prefix + inside)

@@ -1,0 +1,41 @@
+"""Which of a fatbin's entries a GPU's driver loads.
+
+A cubin whose target the GPU can run comes before any PTX, the nearest architecture first, and of those the most
+specific; else the newest PTX that may be compiled for the GPU is. (CUDA programming guide, "Compute capability and
+feature set compiler targets".)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fp4patch.model.doctor import runs_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fp4patch.doctor.fatbin import Entry
+    from fp4patch.model import Arch
+
+_SPECIFIC = {"": 0, "f": 1, "a": 2}
+
+
+def compiles_for(ptx: Arch, gpu: Arch) -> bool:
+    """Whether a driver compiles PTX for ``compute_XY`` on a GPU: plain PTX on every later one, ``f`` within its
+    family, ``a`` on its own alone.
+    """
+    if ptx.suffix:
+        return runs_on(ptx, gpu)
+    return (ptx.major, ptx.minor) <= (gpu.major, gpu.minor)
+
+
+def loaded(entries: Sequence[tuple[Entry, Arch]], gpu: Arch) -> int | None:
+    """The index of the entry that the GPU's driver takes, given each with its true architecture; None if none fits."""
+    cubins = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "cubin" and runs_on(arch, gpu)]
+    texts = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "ptx" and compiles_for(arch, gpu)]
+
+    def rank(index: int) -> tuple[int, int, int]:
+        arch = entries[index][1]
+        return arch.major, arch.minor, _SPECIFIC[arch.suffix]
+
+    return max(cubins or texts, key=rank, default=None)

@@ -1,0 +1,48 @@
+"""This machine: what compiles, what runs, and what would get in a patch's way; one section a kind."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from fp4patch.doctor import compilers, engines, gpus, packages, room
+from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.errors import ToolchainError
+from fp4patch.model.doctor import MachineReport, Section
+from fp4patch.proof.toolchain import version_of
+
+
+def examine(s: Surroundings, asked: Sequence[str] = ()) -> MachineReport:
+    """``asked``: the GPUs that matter (``sm_121``); if none is named, those of this machine."""
+    driver = gpus.driver(s)
+    matter = tuple(asked) or gpus.sm12x(driver)
+    torch = packages.torch(s)
+    sections = (
+        Section("compilers", compilers.examine(s)),
+        Section(
+            "packages",
+            (
+                *packages.examine_torch(torch, matter, _nvcc_of_builds(s)),
+                *packages.examine_triton(s, matter),
+                *packages.examine_flashinfer(s),
+            ),
+        ),
+        Section("environment", packages.examine_lists(s)),
+        Section("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
+        Section("for a build", (*engines.examine(s), *room.examine(s, Path.cwd()))),
+    )
+    name = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    return MachineReport(name, tuple(section for section in sections if section.findings))
+
+
+def _nvcc_of_builds(s: Surroundings) -> str:
+    """The version of the nvcc that PyTorch's build extension takes: CUDA_HOME's, else that on PATH, else the usual."""
+    home = s.environ.get("CUDA_HOME") or s.environ.get("CUDA_PATH")
+    on_path = shutil.which("nvcc", path=s.path)
+    program = Path(home) / "bin/nvcc" if home else Path(on_path) if on_path else s.root / "usr/local/cuda/bin/nvcc"
+    try:
+        return version_of(program) if program.is_file() else ""
+    except ToolchainError:
+        return ""

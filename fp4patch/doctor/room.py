@@ -1,0 +1,69 @@
+"""Whether this machine has the memory and the disk for a build of vLLM."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.model.doctor import Finding, Level
+
+GIB = 1 << 30
+
+JOB = 8
+"""GiB that one of the build's compilations may take (https://github.com/vllm-project/vllm/pull/12477)."""
+IMAGE = 40
+"""GiB on the disk: an image of vLLM for GB10 takes about 19 (https://github.com/vllm-project/vllm/pull/40991), the
+base image and the build's own files about as much again."""
+
+
+def memory(s: Surroundings) -> int | None:
+    """Bytes that this machine, or this container, may use; None if it does not say."""
+    try:
+        told = re.search(r"^MemTotal:\s+(\d+) kB", (s.root / "proc/meminfo").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    if told is None:
+        return None
+    limit = s.root / "sys/fs/cgroup/memory.max"
+    allowed = limit.read_text().strip() if limit.is_file() else "max"
+    return min(int(told[1]) * 1024, int(allowed)) if allowed.isdigit() else int(told[1]) * 1024
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def examine(s: Surroundings, where: Path) -> tuple[Finding, ...]:
+    """Memory for each of the jobs that a build would run at a time, and disk at ``where``."""
+    return (*_memory(s), _disk(where))
+
+
+def _memory(s: Surroundings) -> tuple[Finding, ...]:
+    have = memory(s)
+    if have is None:
+        return ()
+    wanted = s.environ.get("MAX_JOBS", "")
+    jobs = int(wanted) if wanted.isdigit() and int(wanted) else cores()
+    fit = max(1, have // (JOB * GIB))
+    what = f"{have / GIB:.0f} GiB, {cores()} cores"
+    if have < JOB * GIB:
+        remedy = "build on another machine, or add swap"
+        return (Finding(Level.YELLOW, "memory", f"{what}: little for one job of a vLLM build ({JOB} GiB)", remedy),)
+    if jobs > fit:
+        set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {jobs} jobs"
+        about = f"{what}: {set_by}, and each may take {JOB} GiB"
+        return (Finding(Level.YELLOW, "memory", about, f"before a build: export MAX_JOBS={fit}"),)
+    return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {jobs} jobs at a time"),)
+
+
+def _disk(where: Path) -> Finding:
+    free = shutil.disk_usage(where).free
+    what = f"{free / GIB:.0f} GiB free at {where}"
+    if free < IMAGE * GIB:
+        remedy = "free some, or build elsewhere"
+        return Finding(Level.YELLOW, "disk", f"{what}: an image of vLLM and its build take up to {IMAGE} GiB", remedy)
+    return Finding(Level.GREEN, "disk", f"{what}: enough for an image of vLLM and its build")

@@ -1,0 +1,202 @@
+"""What ``fp4patch doctor`` finds of a machine and of source trees, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fp4patch.model import Advice, Arch, State
+
+GPUS = ("sm_120", "sm_121")
+"""The GPUs that fp4patch is about: RTX PRO 6000 and RTX 50, and GB10."""
+
+
+class Level(StrEnum):
+    """How much attention a finding needs. Closed; the worst of all makes the exit status."""
+
+    GREEN = "green"
+    """As it should be, or absent and not missed."""
+    YELLOW = "yellow"
+    """Works for now, or for some; read the remedy before you build."""
+    RED = "red"
+    """This goes wrong as it is."""
+
+
+def worst(levels: Iterable[Level]) -> Level:
+    """RED if any is, else YELLOW if any is; GREEN of none."""
+    found = set(levels)
+    return next((level for level in (Level.RED, Level.YELLOW) if level in found), Level.GREEN)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: what it is, what was found, and, unless all is well, one line of remedy."""
+
+    level: Level
+    subject: str
+    found: str
+    remedy: str = ""
+    link: str = ""
+    """Where this is discussed in public."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of every tree and binary."""
+
+    gpus: tuple[str, ...] = GPUS
+    named: bool = False
+    """Whether the user named the GPUs; else a list of architectures that is asked about names them."""
+    asked: str = ""
+    """The list of architectures, with semicolons; empty: those that people set."""
+    cuda: str = ""
+    """The CUDA release; empty: that of the toolkit at hand."""
+
+
+# --- source trees ----------------------------------------------------------------------------------------------------
+
+
+class Reach(StrEnum):
+    """What a GPU can make of the code that was compiled for some architectures."""
+
+    SUFFIXED = "native"
+    """A cubin loads whose target has the FP4 instructions."""
+    BARE = "no FP4"
+    """A cubin loads, but its target has no suffix, and so no FP4 instructions."""
+    NOTHING = "nothing loads"
+
+
+def runs_on(arch: Arch, gpu: Arch) -> bool:
+    """Whether a cubin for ``arch`` loads on ``gpu``: the same major version, and the rule of its suffix.
+
+    A plain or family (``f``) target serves its own and later minor versions, an ``a`` target its own alone.
+    (CUDA programming guide, "Compute capability and feature set compiler targets".)
+    """
+    if arch.major != gpu.major:
+        return False
+    return arch.minor == gpu.minor if arch.suffix == "a" else arch.minor <= gpu.minor
+
+
+def reach(archs: Iterable[Arch], gpu: Arch) -> Reach:
+    """The best that ``gpu`` can load of these."""
+    loaded = [arch for arch in archs if runs_on(arch, gpu)]
+    if not loaded:
+        return Reach.NOTHING
+    return Reach.SUFFIXED if any(arch.suffix for arch in loaded) else Reach.BARE
+
+
+@dataclass(frozen=True)
+class BuildRow:
+    """What the tree's own build makes of one list of architectures with one CUDA release."""
+
+    cuda: str
+    asked: str
+    kernels: tuple[str, ...]
+    """The architectures of the FP4 kernels, as in TORCH_CUDA_ARCH_LIST; those that all of these kernels have."""
+    reaches: dict[str, Reach] = field(default_factory=dict)
+    """For each GPU (``sm_121``)."""
+    recorded: bool = False
+    """Not evaluated here, but when this release was surveyed, on its pristine tree."""
+    error: str = ""
+    """The tree's own fatal error."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """Which release a tree's files are of, whatever it says of itself."""
+
+    releases: tuple[str, ...]
+    """Those whose files these are; more than one where releases share them, none where no surveyed release fits."""
+    nearest: str = ""
+    differs: int = 0
+    """How many of the files differ from the nearest release's, and how many there are."""
+    of: int = 0
+
+
+@dataclass(frozen=True)
+class PatchRow:
+    """A patch on this tree, and the variants that would apply it."""
+
+    patch: str
+    state: State
+    because: str
+    variants: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a GPU gets of this tree: one line."""
+
+    gpu: str
+    level: Level
+    verdict: str
+    because: str
+    todo: str = ""
+
+
+@dataclass(frozen=True)
+class TreeReport:
+    """All that doctor says of one source tree."""
+
+    root: str
+    target: str
+    title: str
+    claims: str
+    """The version that the tree states; empty if none."""
+    content: Content
+    variant: str
+    """What is applied; empty if nothing."""
+    state: State
+    patches: tuple[PatchRow, ...]
+    setting: str
+    """The environment variable that the build's architectures come from; empty if it has none of its own."""
+    builds: tuple[BuildRow, ...]
+    advice: Advice | None
+    next_command: str
+    """What to type now; empty if nothing."""
+    findings: tuple[Finding, ...]
+    outlooks: tuple[Outlook, ...]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Of its findings and of what its GPUs get."""
+        return (*(f.level for f in self.findings), *(o.level for o in self.outlooks))
+
+    @property
+    def level(self) -> Level:
+        """The worst of them."""
+        return worst(self.levels)
+
+
+# --- machine ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Section:
+    """Findings of one kind: compilers, Python packages, GPUs."""
+
+    title: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class MachineReport:
+    """All that doctor says of this machine."""
+
+    name: str
+    """``Linux x86_64, Python 3.12.3``."""
+    sections: tuple[Section, ...]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Of its findings."""
+        return tuple(finding.level for section in self.sections for finding in section.findings)
+
+    @property
+    def level(self) -> Level:
+        """The worst of them."""
+        return worst(self.levels)

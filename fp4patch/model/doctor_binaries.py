@@ -1,0 +1,185 @@
+"""What ``fp4patch doctor`` finds in compiled code, as values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Fp4State(StrEnum):
+    """What a binary is worth to one GPU. Closed."""
+
+    NATIVE = "NVFP4 native"
+    """What loads converts and multiplies by hardware."""
+    SOFTWARE = "software conversion"
+    """What loads converts to E2M1 by a software encoder."""
+    MISSING = "emulated or missing"
+    """The FP4 code is there for other targets: on this GPU nothing loads, or something without it."""
+    NONE = "no FP4 code"
+    """No FP4 code was found for any target."""
+
+
+class Outcome(StrEnum):
+    """What one GPU gets of one unit: a fatbin, that is one translation unit, or a cubin of its own."""
+
+    NATIVE = "native"
+    SOFTWARE = "software"
+    LOST = "lost"
+    """A target of this GPU's family has the FP4 code; what this GPU loads, if anything, has not."""
+    UNWRITTEN = "unwritten"
+    """Kernels that are named for FP4 load and hold neither the instructions nor a known encoder."""
+    OTHER = "other GPUs"
+    """The FP4 code is for another generation alone (SM100's tensor memory, say)."""
+    PLAIN = "no FP4"
+
+
+@dataclass(frozen=True)
+class Fp4Code:
+    """What was counted in machine code, or in PTX. Numbers are of instructions where they stand, not as they run."""
+
+    encodes: Mapping[str, int] = field(default_factory=dict)
+    """Conversions to E2M1 by the instruction, by the type converted from: ``F32``, ``F16``, ``BF16``."""
+    encoders: Mapping[str, int] = field(default_factory=dict)
+    """Values converted by each software encoder that was recognised."""
+    roundings: int = 0
+    """Values that software rounds to what E2M1 can hold, and keeps as floats: a search for scales, not an encoder."""
+    decodes: int = 0
+    """Conversions from E2M1 by the instruction, two values each."""
+    mma: Mapping[str, int] = field(default_factory=dict)
+    """Matrix instructions by kind: ``OMMA.SF E2M1.E2M1 UE4M3.4X``; those on narrow floats only."""
+    f64: int = 0
+    """Double-precision instructions in the functions that convert."""
+    traps: tuple[str, ...] = ()
+    """Kernels that do nothing but trap."""
+    empty: tuple[str, ...] = ()
+    """Kernels that do nothing at all."""
+    named: tuple[str, ...] = ()
+    """Kernels whose names speak of FP4."""
+
+    @property
+    def hardware(self) -> int:
+        """Conversions to E2M1 by the instruction."""
+        return sum(self.encodes.values())
+
+    @property
+    def software(self) -> int:
+        """Values that software converts."""
+        return sum(self.encoders.values())
+
+    @property
+    def fp4_mma(self) -> int:
+        """Matrix instructions with an E2M1 operand."""
+        return sum(number for kind, number in self.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA"))
+
+    @property
+    def native(self) -> bool:
+        """Whether any FP4 instruction is there."""
+        return bool(self.hardware or self.decodes or self.fp4_mma)
+
+
+def total(codes: Iterable[Fp4Code]) -> Fp4Code:
+    """The sum of several."""
+    encodes, encoders, mma = Counter[str](), Counter[str](), Counter[str]()
+    roundings = decodes = f64 = 0
+    traps, empty, named = dict[str, None](), dict[str, None](), dict[str, None]()
+    for code in codes:
+        encodes.update(code.encodes)
+        encoders.update(code.encoders)
+        mma.update(code.mma)
+        roundings += code.roundings
+        decodes += code.decodes
+        f64 += code.f64
+        traps.update(dict.fromkeys(code.traps))
+        empty.update(dict.fromkeys(code.empty))
+        named.update(dict.fromkeys(code.named))
+    return Fp4Code(
+        dict(sorted(encodes.items())),
+        dict(sorted(encoders.items())),
+        roundings,
+        decodes,
+        dict(sorted(mma.items())),
+        f64,
+        tuple(traps),
+        tuple(empty),
+        tuple(named),
+    )
+
+
+@dataclass(frozen=True)
+class ImageGroup:
+    """The cubins, or the PTX, of one architecture, one compiler and one compression in one file."""
+
+    kind: str
+    """``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is linked)."""
+    arch: str
+    """With its suffix: ``sm_120f``, ``compute_90``."""
+    compiler: str
+    """``13.0.88``; empty where nothing says it."""
+    compression: str
+    """``none``, ``lz4`` or ``zstd``."""
+    count: int
+    size: int
+    """Bytes, uncompressed."""
+    code: Fp4Code
+
+
+@dataclass(frozen=True)
+class Loading:
+    """What one GPU loads of a file's units, of those that load the same and come to the same."""
+
+    gpu: str
+    loads: str
+    """``sm_120f``; ``compute_90 (JIT)``; ``nothing``."""
+    outcome: Outcome
+    units: int
+    code: Fp4Code
+    """Of what loads."""
+    held_by: tuple[str, ...] = ()
+    """Where it is lost: the architectures that have the FP4 code."""
+
+
+@dataclass(frozen=True)
+class BinaryFile:
+    """One file with device code."""
+
+    name: str
+    """Its path, inside what was looked at."""
+    size: int
+    units: int
+    """Fatbins, and cubins outside of any."""
+    images: tuple[ImageGroup, ...]
+    loading: tuple[Loading, ...]
+
+
+@dataclass(frozen=True)
+class GpuVerdict:
+    """What all files together are worth to one GPU."""
+
+    gpu: str
+    state: Fp4State
+    because: str
+    todo: str
+    """What to do; empty where there is nothing to do."""
+
+
+@dataclass(frozen=True)
+class BinaryReport:
+    """One wheel, library, folder or image."""
+
+    source: str
+    size: int
+    """Bytes of what was read."""
+    searched: int
+    """Files that were looked into."""
+    files: tuple[BinaryFile, ...]
+    """Those with device code, in the order they were found."""
+    verdicts: tuple[GpuVerdict, ...]
+    seconds: float
+    cached: bool = False
+
+    @property
+    def red(self) -> bool:
+        """Whether a GPU that was asked for misses FP4 code."""
+        return any(verdict.state is Fp4State.MISSING for verdict in self.verdicts)

@@ -1,0 +1,243 @@
+"""``doctor``, as text and as a JSON document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from fp4patch.model import SCHEMA, State
+from fp4patch.model.doctor import Level, Reach, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rich.console import RenderableType
+
+    from fp4patch.model.doctor import BuildRow, Finding, MachineReport, Outlook, TreeReport
+
+MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
+COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red"}
+STATE_COLOUR = {
+    State.APPLIED: "green",
+    State.UPSTREAMED: "cyan",
+    State.NOT_NEEDED: "cyan",
+    State.OUTDATED: "yellow",
+    State.DRIFTED: "red",
+    State.FOREIGN: "red",
+}
+REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.NOTHING: "red"}
+NONE = "\N{EN DASH}"
+SUBJECT = 22
+"""Columns of what a finding is about."""
+
+
+# --- JSON ------------------------------------------------------------------------------------------------------------
+
+
+def document(
+    machine: MachineReport | None,
+    trees: Sequence[TreeReport],
+    binaries: Sequence[dict[str, Any]],
+    levels: Sequence[Level],
+) -> dict[str, Any]:
+    """``{"schema": 1, "verdict": "green|yellow|red", "machine", "trees": […], "binaries": […]}``.
+
+    ``machine`` is null where trees or binaries were asked about. Every finding has ``level``, ``subject``, ``found``,
+    ``remedy``, ``link``; every GPU's line ``gpu``, ``level``, ``verdict``, ``because``, ``todo``.
+    """
+    return {
+        "schema": SCHEMA,
+        "verdict": worst(levels).value,
+        "machine": _machine_document(machine) if machine else None,
+        "trees": [_tree_document(tree) for tree in trees],
+        "binaries": list(binaries),
+    }
+
+
+def _machine_document(machine: MachineReport) -> dict[str, Any]:
+    return {
+        "name": machine.name,
+        "level": machine.level.value,
+        "sections": [
+            {"title": section.title, "findings": [_finding_document(finding) for finding in section.findings]}
+            for section in machine.sections
+        ],
+    }
+
+
+def _tree_document(tree: TreeReport) -> dict[str, Any]:
+    return {
+        "tree": tree.root,
+        "target": tree.target,
+        "version": tree.claims,
+        "content": {
+            "releases": list(tree.content.releases),
+            "nearest": tree.content.nearest,
+            "differs": tree.content.differs,
+            "of": tree.content.of,
+        },
+        "level": tree.level.value,
+        "variant": tree.variant,
+        "state": tree.state.value,
+        "patches": [
+            {"patch": p.patch, "state": p.state.value, "because": p.because, "variants": list(p.variants)}
+            for p in tree.patches
+        ],
+        "builds": [
+            {
+                "cuda": row.cuda,
+                tree.setting: row.asked,
+                "kernels": list(row.kernels),
+                "reaches": {gpu: reach.value for gpu, reach in row.reaches.items()},
+                "recorded": row.recorded,
+                "error": row.error,
+            }
+            for row in tree.builds
+        ],
+        "recommended": {
+            "variant": tree.advice.variant if tree.advice else None,
+            "because": tree.advice.because if tree.advice else "",
+            "next": tree.next_command,
+        },
+        "findings": [_finding_document(finding) for finding in tree.findings],
+        "gpus": [
+            {"gpu": o.gpu, "level": o.level.value, "verdict": o.verdict, "because": o.because, "todo": o.todo}
+            for o in tree.outlooks
+        ],
+    }
+
+
+def _finding_document(finding: Finding) -> dict[str, str]:
+    return {
+        "level": finding.level.value,
+        "subject": finding.subject,
+        "found": finding.found,
+        "remedy": finding.remedy,
+        "link": finding.link,
+    }
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def machine_text(machine: MachineReport) -> RenderableType:
+    """A heading, then each section's findings, each with its remedy below it."""
+    parts: list[RenderableType] = [Text.assemble(("this machine", "bold"), f"  {machine.name}")]
+    for section in machine.sections:
+        parts += [Text(), Text(section.title, style="bold"), findings_text(section.findings)]
+    return Group(*parts, Text())
+
+
+def findings_text(findings: Iterable[Finding]) -> RenderableType:
+    """Mark, subject, finding; the remedy and the link on lines of their own."""
+    table = _grid()
+    for finding in findings:
+        text = Text(finding.found)
+        if finding.remedy:
+            text.append("\n→ ", style=COLOUR[finding.level])
+            text.append(finding.remedy)
+        if finding.link:
+            text.append(f"\n{finding.link}", style="dim")
+        table.add_row(Text(MARK[finding.level], style=COLOUR[finding.level]), Text(finding.subject), text)
+    return table
+
+
+def tree_text(tree: TreeReport) -> RenderableType:
+    """What it is, its patches, its build, what needs attention, what each GPU gets, and what to type."""
+    parts: list[RenderableType] = [Text.assemble((tree.title, "bold"), f" {_version(tree)}  ", (tree.root, "dim"))]
+    parts += [Text(), Text("patches", style="bold"), _patches(tree)]
+    if tree.builds:
+        parts += [Text(), _builds_heading(tree), _builds(tree.builds)]
+    if tree.findings:
+        parts += [Text(), Text("attention", style="bold"), findings_text(tree.findings)]
+    parts += [Text(), Text("verdict", style="bold"), _outlooks(tree.outlooks), _recommendation(tree), Text()]
+    return Group(*parts)
+
+
+def summary(levels: Sequence[Level]) -> RenderableType:
+    """One line: the worst level, and how many findings there are of each that is not green."""
+    level = worst(levels)
+    counts = [f"{levels.count(one)} {one.value}" for one in (Level.RED, Level.YELLOW) if one in levels]
+    tail = ", ".join(counts) or "all well"
+    return Text.assemble((level.value.upper(), f"{COLOUR[level]} bold"), f"  {tail}")
+
+
+def _version(tree: TreeReport) -> str:
+    content = tree.content
+    if tree.claims and content.releases:
+        return tree.claims
+    if content.releases:
+        return f"{' or '.join(content.releases)} (by content; it states none)"
+    nearest = (
+        f"; nearest to {content.nearest}, {content.differs} of {content.of} files differ" if content.nearest else ""
+    )
+    return f"{tree.claims or 'of no stated version'} (not a surveyed release by content{nearest})"
+
+
+def _patches(tree: TreeReport) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in tree.patches:
+        says = Text(row.because or f"for {', '.join(row.variants)}", style="" if row.because else "dim")
+        applied = row.state is State.APPLIED and tree.variant
+        if applied:
+            says = Text(f"by {tree.variant}", style="dim")
+        table.add_row(Text(f"  {row.patch}"), Text(row.state.value, style=STATE_COLOUR.get(row.state, "")), says)
+    return table
+
+
+def _builds_heading(tree: TreeReport) -> Text:
+    how = "as recorded of this release" if tree.builds[0].recorded else "by its own CMake functions"
+    return Text.assemble(("build", "bold"), (f"  what it makes of {tree.setting}, {how}", "dim"))
+
+
+def _builds(rows: Sequence[BuildRow]) -> Table:
+    gpus = list(rows[0].reaches)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("  CUDA", "list", "FP4 kernels", *gpus):
+        table.add_column(heading, no_wrap=True)
+    previous = ""
+    for row in rows:
+        reaches = [Text(row.reaches[gpu].value, style=REACH_COLOUR[row.reaches[gpu]]) for gpu in gpus]
+        made = Text("not evaluated", style="dim") if row.error else Text(", ".join(row.kernels) or NONE)
+        cuda = row.cuda if row.cuda != previous else ""
+        table.add_row(f"  {cuda}", row.asked, made, *([Text(NONE)] * len(gpus) if row.error else reaches))
+        previous = row.cuda
+    return table
+
+
+def _outlooks(outlooks: Sequence[Outlook]) -> Table:
+    table = _grid()
+    for line in outlooks:
+        text = Text.assemble((line.verdict, COLOUR[line.level]), f": {line.because}")
+        if line.todo:
+            text.append("\n→ ", style=COLOUR[line.level])
+            text.append(line.todo)
+        table.add_row(Text(MARK[line.level], style=COLOUR[line.level]), Text(line.gpu), text)
+    return table
+
+
+def _recommendation(tree: TreeReport) -> Table:
+    table = _grid()
+    if tree.variant:
+        table.add_row("", Text("applied"), Text(tree.variant))
+    elif tree.advice and tree.advice.variant:
+        table.add_row("", Text("recommended"), Text(f"{tree.advice.variant}: {tree.advice.because}"))
+    elif tree.advice:
+        table.add_row("", Text("recommended"), Text(f"nothing: {tree.advice.because}"))
+    if tree.next_command:
+        table.add_row("", Text("next"), Text(tree.next_command, style="bold"))
+    return table
+
+
+def _grid() -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(width=3, justify="right", no_wrap=True)
+    table.add_column(width=SUBJECT, overflow="fold")
+    table.add_column(overflow="fold")
+    return table

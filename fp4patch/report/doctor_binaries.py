@@ -1,0 +1,165 @@
+"""What ``fp4patch doctor`` found in compiled code: a JSON document, and text."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from fp4patch.model import SCHEMA
+from fp4patch.model.doctor_binaries import Fp4State, Outcome, total
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from fp4patch.model.doctor_binaries import BinaryFile, BinaryReport, Fp4Code, GpuVerdict, ImageGroup
+
+NONE = "\N{EN DASH}"
+COLOUR = {
+    Fp4State.NATIVE: "green",
+    Fp4State.SOFTWARE: "yellow",
+    Fp4State.MISSING: "bold red",
+    Fp4State.NONE: "cyan",
+}
+SHOWN = 3
+"""Names of kernels in a line; the JSON document has all."""
+
+
+def document(report: BinaryReport) -> dict[str, Any]:
+    """The JSON document.
+
+    ``schema``, ``source``, ``size``, ``searched``, ``seconds``, ``cached``, ``red``; ``verdicts``, one a GPU: ``gpu``,
+    ``state``, ``because``, ``todo``; ``files``, each with ``images`` (``kind``, ``arch``, ``compiler``,
+    ``compression``, ``count``, ``size``, ``code``) and ``loading`` (``gpu``, ``loads``, ``outcome``, ``units``,
+    ``code``, ``held_by``).
+    """
+    return {"schema": SCHEMA, "red": report.red, **asdict(report)}
+
+
+def table(report: BinaryReport) -> RenderableType:
+    """The verdicts; then each file: its architectures, and what its FP4 code consists of."""
+    parts: list[RenderableType] = [
+        Text.assemble((report.source, "bold"), f"  {_bytes(report.size)}, {_counted(report.searched, 'file')} read"),
+        Text(),
+    ]
+    parts += [_verdict(verdict) for verdict in report.verdicts]
+    for file in report.files:
+        parts += [Text(), _file(file)]
+    parts += [Text(), Text(_summary(report), style="dim")]
+    return Group(*parts)
+
+
+def _verdict(verdict: GpuVerdict) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    joint = ": because " if verdict.state is Fp4State.MISSING else ": "
+    grid.add_row(verdict.gpu, Text.assemble((verdict.state.value, COLOUR[verdict.state]), f"{joint}{verdict.because}"))
+    if verdict.todo:
+        grid.add_row("", Text.assemble(("help: ", "bold"), verdict.todo))
+    return grid
+
+
+def _file(file: BinaryFile) -> RenderableType:
+    parts: list[RenderableType] = [
+        Text.assemble((file.name, "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'unit')}")
+    ]
+    parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
+    interesting = [group for group in file.images if _speaks(group.code)]
+    for group in interesting:
+        parts.append(Padding(_code(group), (0, 0, 0, 2)))
+    for gpu in dict.fromkeys(row.gpu for row in file.loading):
+        parts.append(Padding(_loading(file, gpu), (0, 0, 0, 2)))
+    return Group(*parts)
+
+
+def _architectures(groups: Sequence[ImageGroup]) -> str:
+    """``sm_90a ×24, sm_120f ×35, compute_80 ×19; nvcc 13.0.88; zstd``."""
+    counted = Counter[str]()
+    for group in groups:
+        counted[group.arch] += group.count
+    compilers = ", ".join(sorted({group.compiler for group in groups if group.compiler[:1].isdigit()}))
+    packed = ", ".join(sorted({group.compression for group in groups} - {"none"})) or "not compressed"
+    of = f"; CUDA {compilers}" if compilers else ""
+    return ", ".join(f"{arch} ×{number}" for arch, number in counted.items()) + of + f"; {packed}"
+
+
+def _speaks(code: Fp4Code) -> bool:
+    return bool(code.native or code.software or code.roundings or code.traps)
+
+
+def _code(group: ImageGroup) -> Text:
+    code, text = group.code, Text()
+    facts = []
+    for source, number in code.encodes.items():
+        facts.append(f"{_counted(number, 'hardware conversion')} from {source}")
+    for name, number in code.encoders.items():
+        facts.append(f"{_counted(number, 'value')} by {name}")
+    if code.decodes:
+        facts.append(f"{_counted(code.decodes, 'decoding')}")
+    facts += [f"{number:,} {kind}" for kind, number in code.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA")]
+    if code.roundings:
+        facts.append(f"{_counted(code.roundings, 'value')} rounded, not encoded")
+    if code.f64 and (code.hardware or code.software):
+        facts.append(f"{_counted(code.f64, 'F64 instruction')} among the conversions")
+    if code.traps:
+        facts.append(f"{_counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
+    text.append(group.arch, "bold")
+    text.append(": " + ", ".join(facts))
+    return text
+
+
+def _loading(file: BinaryFile, gpu: str) -> Text:
+    rows = [row for row in file.loading if row.gpu == gpu]
+    loads = Counter[str]()
+    for row in rows:
+        loads[row.loads] += row.units
+    text = Text(f"{gpu} loads ")
+    text.append(", ".join(f"{name} ×{number}" for name, number in loads.most_common()))
+    lost = sum(row.units for row in rows if row.outcome is Outcome.LOST)
+    if lost:
+        text.append(f"; {_counted(lost, 'unit')} without their FP4 code", "bold red")
+    return text
+
+
+def names(mangled: Sequence[str]) -> str:
+    """Some kernels' names, as far as a reader needs them: ``vllm::cvt_fp16_to_fp4, …``."""
+    short = list(dict.fromkeys(_readable(name) for name in mangled))
+    return ", ".join(short[:SHOWN]) + (", …" if len(short) > SHOWN else "")
+
+
+def _readable(mangled: str) -> str:
+    """The qualified name in an Itanium-mangled one, without arguments; what is not one stays as it is."""
+    found = re.match(r"_ZN?K?", mangled)
+    parts, at = [], found.end() if found else 0
+    while found and (length := re.compile(r"\d+").match(mangled, at)):
+        begin = length.end()
+        at = begin + int(length[0])
+        parts.append(mangled[begin:at])
+    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N")) or mangled
+
+
+def _summary(report: BinaryReport) -> str:
+    images = sum(group.count for file in report.files for group in file.images)
+    code = total(group.code for file in report.files for group in file.images)
+    empty = f", {_counted(len(code.empty), 'empty kernel')}" if code.empty else ""
+    return (
+        f"{_counted(len(report.files), 'file')} with device code, {_counted(images, 'cubin and PTX', 'cubins and PTX')}"
+        f"{empty}; {report.seconds:.1f} s{', from cache' if report.cached else ''}"
+    )
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _bytes(number: int) -> str:
+    return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number / 1e3:,.1f} kB"

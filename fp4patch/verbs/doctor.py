@@ -1,0 +1,142 @@
+"""``fp4patch doctor``: what is in this machine, these trees, these binaries, and what to do about it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from fp4patch.catalog.identify import Identified, identify_all
+from fp4patch.catalog.manifest import load
+from fp4patch.doctor import binaries, machine
+from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.errors import Refused, UsageError
+from fp4patch.model import Arch
+from fp4patch.model.doctor import GPUS, Level, MachineReport, Question, TreeReport, worst
+from fp4patch.model.doctor_binaries import BinaryReport, Fp4State
+from fp4patch.sources.index import cache_dir
+from fp4patch.verbs import doctor_tree
+from fp4patch.verbs.status import status
+
+
+def question(gpus: str | None, arch_list: str | None, cuda: str | None) -> Question:
+    """What the options ask; UsageError where one of them is not what it must be."""
+    return Question(
+        _gpus(gpus) if gpus is not None else GPUS,
+        gpus is not None,
+        _list(arch_list) if arch_list is not None else "",
+        _cuda(cuda) if cuda is not None else "",
+    )
+
+
+def _gpus(text: str) -> tuple[str, ...]:
+    """``sm_121,sm_120`` as a tuple; UsageError for anything that is no GPU's own plain architecture."""
+    gpus = []
+    for part in text.split(","):
+        try:
+            arch = Arch.parse(part)
+        except ValueError:
+            arch = None
+        if arch is None or arch.suffix:
+            raise UsageError(f"{part.strip()!r} is not a GPU", help="for example --for sm_121, or --for sm_120,sm_121")
+        gpus.append(str(arch))
+    return tuple(dict.fromkeys(gpus))
+
+
+def _list(text: str) -> str:
+    """A TORCH_CUDA_ARCH_LIST with semicolons; UsageError where a part is no architecture."""
+    parts = [part for part in re.split(r"[;\s]+", text.strip()) if part]
+    for part in parts:
+        try:
+            Arch.parse(part.removesuffix("+PTX"))
+        except ValueError as error:
+            raise UsageError(str(error), help="for example --torch-cuda-arch-list '12.0a;12.1a'") from None
+    if not parts:
+        raise UsageError("the list of architectures is empty", help="for example --torch-cuda-arch-list 12.1a")
+    return ";".join(parts)
+
+
+def _cuda(text: str) -> str:
+    """``13.0`` of ``13.0``, ``13.0.2`` or ``13``; UsageError for anything else."""
+    if not re.fullmatch(r"\d+(\.\d+)*", text):
+        raise UsageError(f"{text!r} is not a CUDA release", help="for example --cuda 13.0")
+    return ".".join([*text.split("."), "0"][:2])
+
+
+def examine_machine(question: Question) -> MachineReport:
+    """This machine, as far as the asked GPUs go."""
+    return machine.examine(Surroundings.here(), question.gpus if question.named else ())
+
+
+def find(name: str) -> Path | None:
+    """The file or folder that is meant: a path, or the name of an installed package; None: an image's name.
+
+    UsageError if it can be none of these.
+    """
+    if name and Path(name).exists():
+        return Path(name)
+    if folder := _installed(name):
+        return folder
+    if name.startswith((".", "/", "~")) or name.endswith(_FILES) or not _IMAGE.fullmatch(name):
+        raise UsageError(f"there is no {name}", help="name a file, a folder, an installed package or an image")
+    return None
+
+
+def as_trees(path: Path | None) -> list[Identified]:
+    """The source tree at ``path`` and those that it contains, none if it is not one. A folder above one is not one."""
+    try:
+        return identify_all([path], load()) if path else []
+    except Refused:
+        return []
+
+
+def examine_trees(
+    trees: Sequence[Identified], question: Question, *, on_wait: Callable[[Path], None]
+) -> tuple[TreeReport, ...]:
+    """All that can be said of source trees. Changes nothing, but for an interrupted command that it finishes."""
+    states = {found.root: found for found in status([tree.root for tree in trees], on_wait=on_wait)}
+    return tuple(doctor_tree.examine(tree, states[tree.root], question, on_wait=on_wait) for tree in trees)
+
+
+def examine_binary(
+    path: Path | None, name: str, question: Question, *, on_step: Callable[[binaries.Step], None]
+) -> BinaryReport:
+    """A file with device code or a folder of such; without a path, the image of that name. BinaryError: neither."""
+    cache = cache_dir() / "doctor"
+    if path:
+        return binaries.examine(path, gpus=question.gpus, progress=on_step, cache=cache)
+    return binaries.examine_image(name, gpus=question.gpus, progress=on_step, cache=cache)
+
+
+_FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")
+"""What a name ends in that is meant as a file, whether there is one or not."""
+
+_IMAGE = re.compile(r"[\w.:-]+(/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?")
+"""``vllm/vllm-openai:v0.33.0``, ``localhost:5000/vllm``."""
+
+
+def _installed(name: str) -> Path | None:
+    """The folder of a package that this Python could import; nothing is imported."""
+    if not name.isidentifier():
+        return None
+    spec = importlib.util.find_spec(name)
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
+
+
+def levels(report: BinaryReport) -> tuple[Level, ...]:
+    """One a GPU that was asked about."""
+    return tuple(_LEVELS[verdict.state] for verdict in report.verdicts)
+
+
+_LEVELS = {
+    Fp4State.NATIVE: Level.GREEN,
+    Fp4State.SOFTWARE: Level.YELLOW,
+    Fp4State.MISSING: Level.RED,
+    Fp4State.NONE: Level.GREEN,
+}
+
+
+def red(levels: Iterable[Level]) -> bool:
+    """Whether any is red: the command's exit status."""
+    return worst(levels) is Level.RED

@@ -1,0 +1,114 @@
+"""What a tree's build makes of lists of architectures: evaluated, or as recorded; and which list to set."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.version import Version
+
+from fp4patch.catalog.identify import Identified
+from fp4patch.doctor import build_lists
+from fp4patch.model import Arch, Build
+from fp4patch.model.doctor import GPUS, BuildRow, Content, Finding, Level, Question, Reach, reach
+from fp4patch.verbs.surveyed import Release, recorded_build
+
+
+def rows_of(
+    tree: Identified,
+    question: Question,
+    cuda: Version | None,
+    releases: Sequence[Release],
+    what: Content,
+    *,
+    patched: bool,
+) -> tuple[tuple[BuildRow, ...], list[Finding]]:
+    """What the tree's build makes of the list that is asked about, or of the usual ones; and what there is to say."""
+    build = tree.target.build
+    if build is None:
+        return (), []
+    cudas = (str(cuda),) if cuda else build.cuda
+    lists = (question.asked,) if question.asked else build.lists
+    if build_lists.cmake():
+        return _evaluated(tree.root, build, cudas, lists)
+    if patched:
+        rows: list[BuildRow] = []
+        said = "and of a patched tree nothing is recorded"
+    else:
+        release = next((r for r in reversed(releases) if r.version in what.releases), None)
+        asked = [(c, a) for c in cudas for a in lists]
+        rows = [row for c, a in asked if release and (row := recorded_build(release, c, a))]
+        said = f"shown is what was recorded of {release.version}" if rows and release else "and nothing is recorded"
+    missing = Finding(
+        Level.YELLOW,
+        "cmake",
+        f"there is none, so what the build makes of {build.setting} could not be evaluated; {said}",
+        "pip install cmake",
+    )
+    return tuple(_reached(row) for row in rows), [missing]
+
+
+def evaluate(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
+    """Run the tree's own CMake functions for one list and one CUDA release."""
+    with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
+        made = build_lists.configure(root, cuda, asked, Path(scratch))
+    kernels = [set(archs) for source, archs in made.sources.items() if re.search(build.kernels, source)]
+    # A GPU is served if every one of the kernels has code for it.
+    common = set.intersection(*kernels) if kernels else set[str]()
+    return _reached(BuildRow(cuda, asked, tuple(sorted(common)), error=_last_line(made.error)))
+
+
+def _evaluated(
+    root: Path, build: Build, cudas: Sequence[str], lists: Sequence[str]
+) -> tuple[tuple[BuildRow, ...], list[Finding]]:
+    rows = tuple(evaluate(root, build, cuda, asked) for cuda in cudas for asked in lists)
+    stopped = next((row for row in rows if row.error), None)
+    if stopped is None:
+        return rows, []
+    return rows, [
+        Finding(
+            Level.YELLOW,
+            "CMakeLists.txt",
+            f"could not be evaluated for {stopped.asked} with CUDA {stopped.cuda}: {stopped.error}",
+            "this is a release that fp4patch has not seen, or not the whole tree; `fp4patch verify` still judges code",
+        )
+    ]
+
+
+def _reached(row: BuildRow) -> BuildRow:
+    archs = [Arch.parse(arch) for arch in row.kernels]
+    return replace(row, reaches={gpu: reach(archs, Arch.parse(gpu)) for gpu in GPUS})
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[BuildRow]:
+    """The rows of the list to set for a GPU: one that serves it with every CUDA release that was looked at, if there is
+    one; of those one that serves all GPUs, names this one, and is short. None if no list serves it.
+    """
+    lists: dict[str, list[BuildRow]] = {}
+    for row in rows:
+        lists.setdefault(row.asked, []).append(row)
+
+    def rank(asked: str) -> tuple[bool, bool, bool, int]:
+        served = [reach is not Reach.SUFFIXED for row in lists[asked] for reach in (row.reaches[g] for g in gpus)]
+        unserved = [row for row in lists[asked] if row.reaches[gpu] is not Reach.SUFFIXED]
+        return bool(unserved), any(served), not names(asked, gpu), asked.count(";")
+
+    serving = {asked for asked, made in lists.items() if any(row.reaches[gpu] is Reach.SUFFIXED for row in made)}
+    if not serving:
+        return []
+    chosen = min((asked for asked in lists if asked in serving), key=rank)
+    return [row for row in lists[chosen] if row.reaches[gpu] is Reach.SUFFIXED]
+
+
+def names(asked: str, gpu: str) -> bool:
+    """Whether a list of architectures names a GPU."""
+    archs = [Arch.parse(part.removesuffix("+PTX")) for part in re.split(r"[;\s]+", asked)]
+    wanted = Arch.parse(gpu)
+    return any((arch.major, arch.minor) == (wanted.major, wanted.minor) for arch in archs)

@@ -1,0 +1,151 @@
+"""All that doctor says of a source tree: which release it is by content, its patches, its build, what each GPU gets."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.version import Version
+
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.plan import Read
+from fp4patch.model import Advice, State
+from fp4patch.model.doctor import Content, Finding, Level, PatchRow, Question, TreeReport
+from fp4patch.patching.journal import sha256
+from fp4patch.patching.transaction import Transaction
+from fp4patch.verbs.doctor_builds import rows_of
+from fp4patch.verbs.doctor_outlook import instead, outlooks
+from fp4patch.verbs.folding import reader
+from fp4patch.verbs.recommend import recommend, toolkit
+from fp4patch.verbs.status import PatchStatus, TreeStatus, each_patch
+from fp4patch.verbs.surveyed import HASH, content, surveyed
+
+
+def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait: Callable[[Path], None]) -> TreeReport:
+    """All that can be said of a source tree, of which ``found`` is the status."""
+    catalog = load()
+    releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
+    with Transaction([tree.root], on_wait) as tx:
+        # Without a receipt, status has tried them all.
+        tried = each_patch(tx, tree, catalog, {}) if found.variant else found.patches
+        hashes = hashes_of(tree.target.telling, reader(tx, tree.root))
+    what = content(releases, hashes)
+    cuda = Version(question.cuda) if question.cuda else toolkit()
+    builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))
+    advice = recommend(_by_content(tree, what), cuda)
+    command = _next(tree, found, advice)
+    todo = "" if found.variant else command
+    lines = outlooks(tree, catalog.variants.get(found.variant), question, builds, todo)
+    if question.asked and any(line.level is Level.RED for line in lines):
+        usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
+        lines = tuple(instead(tree, line, question, usual) for line in lines)
+    return TreeReport(
+        root=str(tree.root),
+        target=tree.target.name,
+        title=tree.target.title,
+        claims=found.version,
+        content=what,
+        variant=found.variant,
+        state=found.state,
+        patches=_patches(catalog, tree, tried, found),
+        setting=tree.target.build.setting if tree.target.build else "",
+        builds=builds,
+        advice=advice,
+        next_command=command,
+        findings=(*_content_findings(tree, what), *_state_findings(tree, found), *findings),
+        outlooks=lines,
+    )
+
+
+def _by_content(tree: Identified, what: Content) -> Identified:
+    """The tree with the release that its files are of, where it states none or a wrong one."""
+    if not what.releases or (tree.version and _claimed(str(tree.version), what.releases)):
+        return tree
+    return replace(tree, version=Version(what.releases[-1]))
+
+
+def hashes_of(paths: Iterable[str], read: Read) -> dict[str, str]:
+    """The start of the SHA-256 of each file that there is."""
+    return {path: sha256(data)[:HASH] for path in paths if (data := read(path))}
+
+
+def _patches(
+    catalog: Catalog, tree: Identified, tried: Sequence[PatchStatus], found: TreeStatus
+) -> tuple[PatchRow, ...]:
+    """Every patch of the target: as it stands where it is applied, else as it would be."""
+    name = tree.target.name
+    standing = {p.patch: p for p in found.patches} if found.variant else {}
+    rows = []
+    for patch in (standing.get(p.patch, p) for p in tried):
+        using = [v.name for v in catalog.variants.values() if name in v.targets]
+        variants = [v for v in using if patch.patch.partition("/")[2] in catalog.variants[v].targets[name].patches]
+        rows.append(PatchRow(patch.patch, patch.state, patch.because, tuple(variants)))
+    return tuple(rows)
+
+
+def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
+    files = [file for file in found.files if file.state is State.FOREIGN]
+    findings = [
+        Finding(
+            Level.RED,
+            file.path,
+            "somebody edited it since fp4patch wrote it",
+            f"keep the edit elsewhere and restore the file; see `fp4patch status {shlex.quote(str(tree.root))}`",
+        )
+        for file in files
+    ]
+    if found.state is State.OUTDATED:
+        findings.append(
+            Finding(
+                Level.YELLOW,
+                found.variant,
+                "what an older version of its patches made",
+                f"fp4patch apply {shlex.quote(str(tree.root))}",
+            )
+        )
+    if found.variant and found.state is State.DRIFTED:
+        findings.append(
+            Finding(
+                Level.RED,
+                found.variant,
+                "its patches do not fit this source any more",
+                f"fp4patch status {shlex.quote(str(tree.root))} says where",
+            )
+        )
+    return findings + [Finding(Level.YELLOW, "interrupted", note) for note in found.notes]
+
+
+def _content_findings(tree: Identified, what: Content) -> list[Finding]:
+    claims = str(tree.version or "")
+    if claims and what.releases and not _claimed(claims, what.releases):
+        return [
+            Finding(
+                Level.YELLOW,
+                "version",
+                f"it says {claims}, but the files that tell releases apart are those of {_or(what.releases)}",
+                "trust the content: fp4patch does; its edits hold on to structure, not to versions",
+            )
+        ]
+    return []
+
+
+def _claimed(claims: str, releases: Iterable[str]) -> bool:
+    return Version(claims).release in {Version(release).release for release in releases}
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:
+    """What to type now."""
+    root = shlex.quote(str(tree.root))
+    if found.state.refused:
+        return f"fp4patch status {root}"
+    if found.variant:
+        verb = "apply" if found.state is State.OUTDATED else "verify"
+        return f"fp4patch {verb} --variant {found.variant} {root}"
+    return f"fp4patch apply --variant {advice.variant} {root}" if advice and advice.variant else ""

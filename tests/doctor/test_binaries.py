@@ -1,0 +1,194 @@
+"""What doctor says of real compiled files: what each GPU loads, and the verdict."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cubins import CONVERTS, compile_cuda, targets
+
+from fp4patch.doctor import binaries
+from fp4patch.errors import BinaryError
+from fp4patch.model.doctor_binaries import BinaryReport, Fp4State
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.report import doctor_binaries as report
+
+ENCODER = Path(__file__).parents[2] / "patches/encoders/half_pair.cuh"
+SOFTWARE = f"""
+#include "{ENCODER}"
+extern "C" __global__ void encode(const float* in, unsigned char* out) {{
+  out[threadIdx.x] = ::fp4patch_half_pair::e2m1_x2(in[2 * threadIdx.x], in[2 * threadIdx.x + 1]);
+}}
+"""
+PLAIN = 'extern "C" __global__ void add(float* x) { x[threadIdx.x] += 1; }'
+
+Compiled = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def compiled(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """A shared library's object, as it is linked into one: ``compiled(CONVERTS, "120f")``."""
+    folder = tmp_path_factory.mktemp("compiled")
+    made: dict[tuple[str, ...], Path] = {}
+
+    def get(source: str, *names: str) -> Path:
+        key = (source, *names)
+        if key not in made:
+            made[key] = compile_cuda(toolchain, source, folder / f"{len(made)}.o", "-c", *targets(*names))
+        return made[key]
+
+    return get
+
+
+def states(found: BinaryReport) -> dict[str, Fp4State]:
+    return {verdict.gpu: verdict.state for verdict in found.verdicts}
+
+
+@pytest.mark.parametrize(
+    ("source", "names", "on_120", "on_121", "says"),
+    [
+        (CONVERTS, ["120f"], Fp4State.NATIVE, Fp4State.NATIVE, "1 conversion to E2M1, in sm_120f"),
+        (CONVERTS, ["120a"], Fp4State.NATIVE, Fp4State.MISSING, "of them this GPU loads nothing"),
+        (CONVERTS, ["120a", "compute_90"], Fp4State.NATIVE, Fp4State.MISSING, "compute_90 (JIT), where it is not"),
+        (CONVERTS, ["compute_121a"], Fp4State.MISSING, Fp4State.NATIVE, "in compute_121a (JIT)"),
+        (CONVERTS, ["120"], Fp4State.MISSING, Fp4State.MISSING, "1 kernel named for FP4 in sm_120"),
+        (CONVERTS, ["100a"], Fp4State.MISSING, Fp4State.MISSING, "the FP4 code is for sm_100a alone"),
+        (SOFTWARE, ["120"], Fp4State.SOFTWARE, Fp4State.SOFTWARE, "half_pair (2 values), in sm_120"),
+        (PLAIN, ["120"], Fp4State.NONE, Fp4State.NONE, "no FP4 instruction"),
+    ],
+)
+def test_judges_by_what_each_gpu_loads(
+    compiled: Compiled, source: str, names: list[str], on_120: Fp4State, on_121: Fp4State, says: str
+) -> None:
+    found = binaries.examine(compiled(source, *names))
+    assert states(found) == {"sm_120": on_120, "sm_121": on_121}
+    assert says in found.verdicts[1].because
+    for verdict in found.verdicts:
+        assert bool(verdict.todo) == (verdict.state in (Fp4State.SOFTWARE, Fp4State.MISSING))
+    assert found.red == (Fp4State.MISSING in (on_120, on_121))
+
+
+def test_judges_only_for_the_gpus_that_were_asked_for(compiled: Compiled) -> None:
+    assert states(binaries.examine(compiled(CONVERTS, "120a"), gpus=("sm_120",))) == {"sm_120": Fp4State.NATIVE}
+
+
+def wheel_of(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_reads_libraries_inside_a_wheel_and_in_a_folder_alike(compiled: Compiled, tmp_path: Path) -> None:
+    native, software = compiled(CONVERTS, "120f").read_bytes(), compiled(SOFTWARE, "120").read_bytes()
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.so": native, "p/b.so": software, "p/c.py": b"pass\n"})
+    folder = tmp_path / "p"
+    folder.mkdir()
+    (folder / "a.so").write_bytes(native)
+    (folder / "b.so").write_bytes(software)
+    (folder / "link.so").symlink_to("a.so")
+    packed, installed = binaries.examine(wheel), binaries.examine(folder)
+    assert [file.name for file in packed.files] == ["p/a.so", "p/b.so"]
+    assert [file.name for file in installed.files] == ["a.so", "b.so"]
+    assert packed.verdicts == installed.verdicts
+    assert states(packed)["sm_121"] is Fp4State.SOFTWARE
+    assert "beside it by hardware: 1 conversion to E2M1" in packed.verdicts[1].because
+
+
+def test_remembers_a_file_by_its_content(compiled: Compiled, tmp_path: Path) -> None:
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.so": compiled(CONVERTS, "120f").read_bytes()})
+    first = binaries.examine(wheel, cache=tmp_path / "cache")
+    again = binaries.examine(wheel, cache=tmp_path / "cache")
+    assert (first.cached, again.cached) == (False, True)
+    assert (again.files, again.verdicts) == (first.files, first.verdicts)
+    wheel_of(wheel, {"p/a.so": compiled(SOFTWARE, "120").read_bytes()})
+    assert states(binaries.examine(wheel, cache=tmp_path / "cache"))["sm_121"] is Fp4State.SOFTWARE
+    for entry in (tmp_path / "cache").iterdir():
+        entry.write_text("damaged")
+    assert binaries.examine(wheel, cache=tmp_path / "cache").cached is False
+
+
+def tar_of(members: dict[str, bytes], mode: str = "w") -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def test_sees_of_an_image_what_a_container_sees(compiled: Compiled, tmp_path: Path) -> None:
+    native, software = compiled(CONVERTS, "120f").read_bytes(), compiled(SOFTWARE, "120").read_bytes()
+    image = tmp_path / "image.tar"
+    image.write_bytes(
+        tar_of(
+            {
+                "blobs/sha256/aa": tar_of({"usr/a.so": software, "usr/b.so": software, "opt/c.so": software}),
+                "blobs/sha256/bb": tar_of({"usr/a.so": native, "usr/.wh.b.so": b"", "opt/.wh..wh..opq": b""}, "w:gz"),
+                "manifest.json": json.dumps([{"Layers": ["blobs/sha256/aa", "blobs/sha256/bb"]}]).encode(),
+            }
+        )
+    )
+    found = binaries.examine(image)
+    assert [file.name for file in found.files] == ["usr/a.so"]
+    assert states(found) == {"sm_120": Fp4State.NATIVE, "sm_121": Fp4State.NATIVE}
+
+
+def test_the_json_document_has_everything(compiled: Compiled) -> None:
+    found = json.loads(json.dumps(report.document(binaries.examine(compiled(CONVERTS, "120f", "121a")))))
+    assert found["schema"] == 1
+    assert found["verdicts"][1]["state"] == "NVFP4 native"
+    (file,) = found["files"]
+    assert [(image["arch"], image["code"]["encodes"]) for image in file["images"]] == [
+        ("sm_120f", {"F32": 1}),
+        ("sm_121a", {"F32": 1}),
+    ]
+    assert [(row["gpu"], row["loads"]) for row in file["loading"]] == [("sm_120", "sm_120f"), ("sm_121", "sm_121a")]
+
+
+# --- what cannot be read ---------------------------------------------------------------------------------------------
+
+
+def test_refuses_what_is_no_code(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("text")
+    for path, says in ((tmp_path / "x.txt", "is not a wheel"), (tmp_path, "holds no"), (tmp_path / "y", "not exist")):
+        assert not binaries.looks_binary(path)
+        with pytest.raises(BinaryError, match=says) as error:
+            binaries.examine(path)
+        assert error.value.help
+
+
+def test_refuses_a_library_that_was_cut_off(compiled: Compiled, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.so"
+    cut.write_bytes(compiled(CONVERTS, "120f").read_bytes()[:-100])
+    with pytest.raises(BinaryError, match=r"cut\.so is damaged: its section table ends at byte"):
+        binaries.examine(cut)
+
+
+def test_refuses_a_wheel_that_was_cut_off_or_damaged(compiled: Compiled, tmp_path: Path) -> None:
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.so": compiled(CONVERTS, "120f").read_bytes()})
+    whole = wheel.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:200] + b"\0" * 50 + whole[250:]):
+        wheel.write_bytes(damaged)
+        with pytest.raises(BinaryError, match="is damaged") as error:
+            binaries.examine(wheel)
+        assert error.value.help
+
+
+def test_refuses_a_wheel_made_to_exhaust_the_machine(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb-1-py3-none-any.whl"
+    with (
+        zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive,
+        archive.open("b.so", "w") as member,
+    ):
+        member.write(b"\x7fELF")
+        for _ in range(300):
+            member.write(bytes(1 << 20))
+    with pytest.raises(BinaryError, match="claims 314572804 bytes"):
+        binaries.examine(bomb)
