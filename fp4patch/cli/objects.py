@@ -1,0 +1,44 @@
+"""The command that looks at a configured build: which object files a patch reaches, and for which GPUs they are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fp4patch.cli.common import JSON, emit, show, waiting
+
+
+@click.command()
+@click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--build",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    required=True,
+    metavar="DIR",
+    help="The build's folder, configured by CMake with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON.",
+)
+@click.option("--for", "gpus", metavar="GPUS", help="Exit 1 if a conversion would not run there: sm_121, or more.")
+@click.option("--names", is_flag=True, help="Print names alone, one a line, as ninja takes them.")
+@JSON
+def objects(trees: tuple[Path, ...], build: Path, gpus: str | None, names: bool, as_json: bool) -> None:
+    """Of a configured build, the object files that see a patch of TREE, or a conversion to E2M1 in it.
+
+    To compile those first: `fp4patch objects --build DIR --names TREE | xargs ninja -C DIR`.
+    """
+    from fp4patch.report import objects as report
+    from fp4patch.verbs import objects as verb
+
+    if names and as_json:
+        raise click.UsageError("--names and --json are two ways to print the same")
+    asked = verb.gpus(gpus) if gpus else ()
+    found = verb.objects(build, trees, on_wait=waiting)
+    if asked:
+        verb.check(found, asked)
+    if names:
+        for one in found:
+            click.echo(one.name)
+    elif as_json:
+        emit(report.document(found))
+    else:
+        show(report.table(found))

@@ -1,0 +1,132 @@
+"""Composes the ``docker buildx build`` command line from a request; a pure function, so that ``--dry-run`` is exact."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fp4patch.model.image import Outcome, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fp4patch.model.image import BuildRequest
+
+SCCACHE_SECRET = "FP4PATCH_SCCACHE_ENV"  # noqa: S105 - the name of a variable
+"""The environment variable that carries sccache's settings into the build, as a secret."""
+
+SCCACHE_PREFIXES = ("SCCACHE_", "AWS_", "ACTIONS_RESULTS_", "ACTIONS_RUNTIME_", "ACTIONS_CACHE_", "GOOGLE_", "ALIYUN_")
+
+
+def compose(
+    request: BuildRequest,
+    context: Path | str,
+    *,
+    progress: str,
+    metadata: Path | str = "",
+    iid: Path | str = "",
+) -> list[str]:
+    """The words of the command. ``metadata`` and ``iid`` are the files that buildx writes; left out if empty."""
+    command = ["docker", "buildx", "build"]
+    if request.builder:
+        command += ["--builder", request.builder]
+    command += ["--file", f"{context}/Dockerfile", "--target", request.target.value]
+    if request.platforms:
+        command += ["--platform", ",".join(request.platforms)]
+    for name, value in arguments(request).items():
+        command += ["--build-arg", f"{name}={value}"]
+    for name, source in (("vllm-tree", request.vllm), ("cutlass-tree", request.cutlass)):
+        if source.context:
+            command += ["--build-context", f"{name}={source.context}"]
+    secrets = (*request.secrets, *((f"id=sccache_env,env={SCCACHE_SECRET}",) if request.sccache else ()))
+    for option, values in (
+        ("--build-context", request.build_contexts),
+        ("--secret", secrets),
+        ("--network", (request.network,) if request.network else ()),
+        ("--cache-from", request.cache_from),
+        ("--cache-to", request.cache_to),
+        ("--label", [f"{name}={value}" for name, value in request.labels.items()]),
+        ("--tag", request.tags),
+        ("--provenance", (request.provenance,) if request.provenance else ()),
+        ("--sbom", (request.sbom,) if request.sbom else ()),
+        ("--metadata-file", (str(metadata),) if metadata else ()),
+        ("--iidfile", (str(iid),) if iid else ()),
+    ):
+        for value in values:
+            command += [option, value]
+    command += ["--progress", progress]
+    if request.outcome is Outcome.OUTPUT:
+        command += ["--output", f"type=local,dest={request.output}"]
+    else:
+        command.append(f"--{request.outcome.value}")
+    return [*command, str(context)]
+
+
+def arguments(request: BuildRequest) -> dict[str, str]:
+    """The Dockerfile's build arguments."""
+    found = {
+        "BASE_IMAGE": request.base_image,
+        "RUNTIME_IMAGE": request.runtime_image,
+        "VARIANT": request.variant,
+        "VLLM_VERSION": request.vllm.version,
+        "CUTLASS_VERSION": request.cutlass.version,
+        "TORCH_VERSION": request.torch,
+        "FP4_ARCH": ",".join(str(arch) for arch in request.archs.judged),
+        "FP4_FOR": ",".join(str(gpu) for gpu in request.archs.gpus),
+        "TORCH_CUDA_ARCH_LIST": ";".join(arch.torch for arch in request.archs.asked),
+    }
+    if request.jobs:
+        found["MAX_JOBS"] = str(request.jobs)
+    if request.sccache:
+        found["COMPILER_CACHE"] = "sccache"
+    return found
+
+
+def proof_first(request: BuildRequest, folder: Path) -> BuildRequest | None:
+    """The build that only exports the proof, whose receipts then name the image; None where no image is to be named.
+
+    The image's own build finds every stage of it in the builder's cache.
+    """
+    if not request.target.proven or request.outcome is Outcome.OUTPUT:
+        return None
+    return replace(
+        request,
+        target=Stage.PROOF_EXPORT,
+        outcome=Outcome.OUTPUT,
+        output=folder,
+        tags=(),
+        labels={},
+        cache_to=(),
+        provenance="",
+        sbom="",
+    )
+
+
+def sccache_environment(environ: Mapping[str, str]) -> str:
+    """The settings of sccache and of its storage, as ``export`` lines for a shell; empty if there are none."""
+    chosen = {name: value for name, value in sorted(environ.items()) if name.startswith(SCCACHE_PREFIXES)}
+    if not any(name.startswith("SCCACHE_") for name in chosen):
+        return ""
+    return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in chosen.items())
+
+
+def shell(command: Sequence[str], substitutions: Mapping[str, str]) -> str:
+    """The command as a person would write it: one option a line, quoted for a POSIX shell.
+
+    Each key of ``substitutions`` in a word becomes its value, which the shell expands.
+    """
+    settings = f"{SCCACHE_SECRET}=\"$(export -p | grep -E ' ({'|'.join(SCCACHE_PREFIXES)})')\" "
+    start = settings if f"id=sccache_env,env={SCCACHE_SECRET}" in command else ""
+    lines = [start + " ".join(command[:3])]
+    for word in command[3:-1]:
+        quoted = shlex.quote(word)
+        for mark, value in substitutions.items():
+            if mark in word:
+                quoted = f'"{word.replace(mark, value)}"'
+        if word.startswith("--"):
+            lines.append(f"  {quoted}")
+        else:
+            lines[-1] += f" {quoted}"
+    return " \\\n".join([*lines, f"  {shlex.quote(command[-1])}"])

@@ -1,0 +1,166 @@
+"""Writes the build context: the Dockerfile, this very fp4patch as a wheel, and the pins that the stages read.
+
+Equal inputs give equal bytes, so that the builder's cache knows what it has.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import importlib.metadata
+import io
+import json
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fp4patch
+from fp4patch.errors import ImageError
+from fp4patch.model import SCHEMA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fp4patch.model import TorchPin
+    from fp4patch.model.image import BuildRequest
+
+LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
+
+
+def files(request: BuildRequest, torch: TorchPin, cuda: str, root: Path, machines: Sequence[str]) -> dict[str, bytes]:
+    """The context's files by name. ``root`` is the catalog's; ``machines`` are ``x86_64``, ``aarch64``."""
+    dockerfile = root / "dockerfiles" / "Dockerfile"
+    if not dockerfile.is_file():
+        raise ImageError(
+            f"there is no {dockerfile}",
+            help="the data folder is not whole: install fp4patch again, or unset FP4PATCH_DATA",
+        )
+    name, content = wheel(root)
+    return {
+        "Dockerfile": dockerfile.read_bytes(),
+        name: content,
+        "constraints.txt": f"torch=={torch.version}\n".encode(),
+        "torch.txt": torch_requirement(torch, machines).encode(),
+        "pins.json": (json.dumps(pins(request, torch, cuda), indent=2) + "\n").encode(),
+    }
+
+
+def write(folder: Path, content: Mapping[str, bytes]) -> None:
+    """Put the files into a folder that exists; ImageError if it cannot be written."""
+    try:
+        for name, data in content.items():
+            (folder / name).write_bytes(data)
+    except OSError as error:
+        raise ImageError(f"cannot write {folder}: {error.strerror}", help="free space, or set TMPDIR") from error
+
+
+def pins(request: BuildRequest, torch: TorchPin, cuda: str) -> dict[str, Any]:
+    """``pins.json``: what the image is built from, by version and hash."""
+    return {
+        "schema": SCHEMA,
+        "fp4patch": fp4patch.__version__,
+        "variant": request.variant,
+        "arch": [str(arch) for arch in request.archs.asked],
+        "judged": [str(arch) for arch in request.archs.judged],
+        "gpus": [str(gpu) for gpu in request.archs.gpus],
+        "vllm": dict(request.vllm.pin),
+        "cutlass": dict(request.cutlass.pin),
+        "torch": {"version": torch.version, "wheels": torch.wheels},
+        "cuda": cuda,
+        "base": request.base_image,
+        "runtime": request.runtime_image,
+    }
+
+
+def torch_requirement(torch: TorchPin, machines: Sequence[str]) -> str:
+    """A pip requirements file with PyTorch alone; with the hashes of the pinned wheels if every machine has one."""
+    known = all(any(name.endswith(f"_{machine}.whl") for name in torch.wheels) for machine in machines)
+    hashes = [f"--hash=sha256:{digest}" for digest in torch.wheels.values()] if known and machines else []
+    return " \\\n  ".join([f"torch=={torch.version}", *hashes]) + "\n"
+
+
+# --- the wheel -------------------------------------------------------------------------------------------------------
+
+
+def wheel(root: Path) -> tuple[str, bytes]:
+    """Name and bytes of a wheel of the fp4patch that runs, with the data that it runs with.
+
+    Works from a checkout, an editable install and an installed wheel: no build backend, no network.
+    """
+    package = Path(fp4patch.__file__).resolve().parent
+    pyproject = package.parent / "pyproject.toml"
+    content = {f"fp4patch/{name}": data for name, data in _folder(package) if not name.startswith("data/")}
+    for part in _data_folders(pyproject, package):
+        content |= {f"fp4patch/data/{part}/{name}": data for name, data in _folder(root / part)}
+    info = f"fp4patch-{fp4patch.__version__}.dist-info"
+    content[f"{info}/METADATA"] = _metadata(pyproject).encode()
+    content[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: fp4patch\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    content[f"{info}/entry_points.txt"] = b"[console_scripts]\nfp4patch = fp4patch.cli:main\n"
+    content[f"{info}/RECORD"] = _record(content, f"{info}/RECORD")
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in sorted(content):
+            entry = zipfile.ZipInfo(name, date_time=(2020, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o644 << 16
+            packed.writestr(entry, content[name], zipfile.ZIP_DEFLATED)
+    return f"fp4patch-{fp4patch.__version__}-py3-none-any.whl", archive.getvalue()
+
+
+def _data_folders(pyproject: Path, package: Path) -> list[str]:
+    """The folders of the data root that a wheel carries: those that a checkout's build names, or those installed."""
+    if pyproject.is_file():
+        build = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+        return list(build["force-include"])
+    return sorted(path.name for path in (package / "data").iterdir() if path.is_dir())
+
+
+def _folder(folder: Path) -> list[tuple[str, bytes]]:
+    return [
+        (path.relative_to(folder).as_posix(), path.read_bytes())
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not set(LEFT_OUT) & set(path.parts) and path.suffix != ".pyc"
+    ]
+
+
+def _metadata(pyproject: Path) -> str:
+    """Of a checkout, what its pyproject.toml says now; else what was installed."""
+    if pyproject.is_file():
+        return _from_pyproject(tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"])
+    try:
+        text = importlib.metadata.distribution("fp4patch").read_text("METADATA")
+    except importlib.metadata.PackageNotFoundError:
+        text = None
+    if not text:
+        raise ImageError(
+            "this fp4patch has no metadata, so the image could not install it",
+            help="install it with pip and build again",
+        )
+    return text
+
+
+def _from_pyproject(project: dict[str, Any]) -> str:
+    lines = [
+        "Metadata-Version: 2.4",
+        f"Name: {project['name']}",
+        f"Version: {fp4patch.__version__}",
+        f"Summary: {project['description']}",
+        f"License-Expression: {project['license']}",
+        f"Requires-Python: {project['requires-python']}",
+        *(f"Requires-Dist: {requirement}" for requirement in project["dependencies"]),
+    ]
+    for extra, requirements in project.get("optional-dependencies", {}).items():
+        lines.append(f"Provides-Extra: {extra}")
+        for requirement in requirements:
+            name, _, marker = requirement.partition(";")
+            condition = f"({marker.strip()}) and extra == '{extra}'" if marker else f"extra == '{extra}'"
+            lines.append(f"Requires-Dist: {name.strip()}; {condition}")
+    return "\n".join(lines) + "\n"
+
+
+def _record(content: Mapping[str, bytes], own: str) -> bytes:
+    rows = []
+    for name, data in sorted(content.items()):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        rows.append(f"{name},sha256={digest},{len(data)}")
+    return ("\n".join([*rows, f"{own},,"]) + "\n").encode()

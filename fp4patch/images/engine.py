@@ -1,0 +1,287 @@
+"""Looks at the container engine before anything is built: is it there, can it build this, has it room.
+
+Everything is asked of the ``docker`` command, which also does the building; the ``docker`` package has no BuildKit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from fp4patch.errors import ImageError
+from fp4patch.model import Problem
+from fp4patch.model.image import BuildRequest, Engine, Node, Outcome, Stage
+
+GIB = 1 << 30
+OLDEST_BUILDX = Version("0.13")
+
+DISK = {
+    Stage.TOOLKIT: 15,
+    Stage.SOURCES: 16,
+    Stage.PROOF: 16,
+    Stage.PROOF_EXPORT: 16,
+    Stage.KERNELS: 25,
+    Stage.WHEEL: 60,
+    Stage.WHEEL_EXPORT: 60,
+    Stage.RUNTIME: 80,
+}
+"""GiB free that a stage asks for: the CUDA base is about 10 unpacked, PyTorch with its libraries 7, vLLM's build tree
+and compiler cache 30, the runtime image 20."""
+
+MEMORY = 8
+"""GiB that one compilation of vLLM's largest files can take."""
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------
+
+
+def environment() -> dict[str, str]:
+    """Ours; the classic builder, which a client without buildx would take silently, is an error."""
+    return os.environ | {"DOCKER_BUILDKIT": "1"}
+
+
+def look(builder: str, *, needs_engine: bool) -> Engine:
+    """The engine and the builder as they are; ImageError in one sentence if there is none to build with.
+
+    ``needs_engine`` is whether the result goes into the engine's own store; a builder elsewhere needs none otherwise.
+    """
+    if shutil.which("docker") is None:
+        raise ImageError(
+            "there is no docker command on PATH",
+            help="install Docker Engine with its buildx plugin (Debian, Ubuntu: docker.io docker-buildx)",
+        )
+    buildx = _buildx()
+    server = _docker("version", "--format", "{{json .Server}}")
+    if server.returncode and (needs_engine or not builder):
+        raise ImageError(_unreachable(server.stderr), help=_remedy(server.stderr))
+    info = {} if server.returncode else _json(_docker("info", "--format", "{{json .}}"), "docker info")
+    chosen = _builder(builder)
+    nodes = tuple(
+        Node(n.get("Name", ""), n.get("Status", "") == "running", tuple(_plain(p) for p in n.get("Platforms") or ()))
+        for n in chosen.get("Nodes") or ()
+    )
+    driver = str(chosen.get("Driver", ""))
+    root, local = str(info.get("DockerRootDir", "")), driver == "docker"
+    version = {} if server.returncode else json.loads(server.stdout)
+    return Engine(
+        version=str(version.get("Version", "")),
+        buildx=buildx,
+        driver=driver,
+        nodes=nodes,
+        architecture=str(version.get("Arch", "")),
+        memory=int(info["MemTotal"]) if local and info.get("MemTotal") else None,
+        disk=_free(root) if local else None,
+        root=root,
+        attests=any("io.containerd.snapshotter" in str(pair) for pair in info.get("DriverStatus") or ()),
+    )
+
+
+def _buildx() -> str:
+    run = _docker("buildx", "version")
+    found = re.match(r"github\.com/docker/buildx v?(\d+\.\d+(?:\.\d+)?)", run.stdout)
+    if run.returncode or not found:
+        raise ImageError(
+            "the docker command has no buildx plugin, and the classic builder cannot build this",
+            help="install it: docker-buildx-plugin (Docker's packages), docker-buildx (Debian, Ubuntu)",
+        )
+    if Version(found[1]) < OLDEST_BUILDX:
+        raise ImageError(f"buildx {found[1]} is too old", help=f"install {OLDEST_BUILDX} or later")
+    return found[1]
+
+
+def _unreachable(said: str) -> str:
+    if "permission denied" in said:
+        return "this user may not speak to the docker engine"
+    where = re.search(r"(?:unix|tcp|ssh|https?)://\S+?(?=[\s.,]*(?:\s|$))", said)
+    return f"no docker engine answers{f' at {where[0]}' if where else ''}"
+
+
+def _remedy(said: str) -> str:
+    if "permission denied" in said:
+        return "add the user to the group docker, or use a rootless engine"
+    return "start it (systemctl start docker), or name another: DOCKER_HOST, `docker context use`"
+
+
+def _builder(name: str) -> dict[str, Any]:
+    """The named builder, or the one in use, as ``docker buildx ls`` lists it."""
+    run = _docker("buildx", "ls", "--format", "{{json .}}")
+    rows = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    by_name = {row["Name"]: row for row in rows}
+    if name and name not in by_name:
+        raise ImageError(
+            f"there is no builder {name!r}", help=f"`docker buildx ls` lists {', '.join(by_name) or 'none'}"
+        )
+    chosen = by_name[name] if name else next((row for row in rows if row.get("Current")), None)
+    if chosen is None:
+        raise ImageError("buildx has no builder", help="`docker buildx create --use` makes one")
+    return dict(chosen)
+
+
+def _plain(platform: str) -> str:
+    """``linux/arm64`` of ``linux/arm64*``, which is how a user's own choice is marked."""
+    return platform.rstrip("*")
+
+
+def _free(root: str) -> int | None:
+    """Bytes free at the engine's folder, or at its nearest parent that can be seen; None if it is elsewhere."""
+    host = os.environ.get("DOCKER_HOST", "unix://")
+    if not root or not host.startswith("unix://"):
+        return None
+    path = Path(root)
+    for folder in (path, *path.parents):
+        try:
+            return shutil.disk_usage(folder).free
+        except OSError:
+            continue
+    return None
+
+
+def _docker(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["docker", *words],  # noqa: S607 - the user's docker
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        env=environment(),
+    )
+
+
+def _json(run: subprocess.CompletedProcess[str], what: str) -> dict[str, Any]:
+    if run.returncode:
+        raise ImageError(f"`{what}` failed: {run.stderr.strip().splitlines()[-1:]}", help="is the engine healthy?")
+    return dict(json.loads(run.stdout))
+
+
+# --- judging ---------------------------------------------------------------------------------------------------------
+
+
+def check(engine: Engine, request: BuildRequest, *, base: str = "") -> list[Problem]:
+    """Everything that stands against building this with that engine; nothing is read or run.
+
+    ``base`` is the architecture of the base image where the engine has it already (``amd64``), else empty.
+    """
+    wanted = request.platforms or ((f"linux/{engine.architecture}",) if engine.architecture else ())
+    return [
+        *_nodes(engine, request, wanted),
+        *_room(engine, request),
+        *_store(engine, request),
+        *_base(wanted, base, request.base_image),
+    ]
+
+
+def notes(engine: Engine, request: BuildRequest) -> list[str]:
+    """What a user should know of an image that can be built."""
+    wanted = request.platforms or ((f"linux/{engine.architecture}",) if engine.architecture else ())
+    gb10 = [gpu for gpu in request.archs.gpus if (gpu.major, gpu.minor) == (12, 1)]
+    if gb10 == list(request.archs.gpus) and gb10 and wanted and not any(p.startswith("linux/arm64") for p in wanted):
+        return [
+            f"GB10 machines are arm64, and this builds for {', '.join(wanted)}: "
+            "build there, or with --platform linux/arm64 and a builder that has an arm64 node"
+        ]
+    return []
+
+
+def _nodes(engine: Engine, request: BuildRequest, wanted: tuple[str, ...]) -> list[Problem]:
+    known = [node for node in engine.nodes if node.platforms]
+    if not known:
+        return []  # a builder that has not been started says nothing of its nodes
+    native = [node.native for node in known]
+    found = []
+    for platform in wanted:
+        if any(_same_machine(platform, own) for own in native):
+            continue
+        emulated = any(_same_machine(platform, other) for node in known for other in node.platforms)
+        if emulated and not request.target.compiles_vllm and request.target is not Stage.KERNELS:
+            continue
+        found.append(
+            Problem(
+                f"a node whose own platform is {platform}",
+                f"{', '.join(native)}" + (", which only emulates it: vLLM's build would take days" if emulated else ""),
+                help=f"`docker buildx create --append --name NAME --platform {platform} HOST`, then --builder NAME",
+            )
+        )
+    return found
+
+
+def _same_machine(one: str, other: str) -> bool:
+    """Whether two platforms are of one architecture: ``linux/amd64/v3`` runs what ``linux/amd64`` is."""
+    return one.split("/")[:2] == other.split("/")[:2]
+
+
+def _room(engine: Engine, request: BuildRequest) -> list[Problem]:
+    found = []
+    need = DISK[request.target]
+    if engine.disk is not None and engine.disk < need * GIB:
+        found.append(
+            Problem(
+                f"{need} GiB free for stage {request.target}",
+                f"{engine.disk / GIB:.0f} GiB at {engine.root}",
+                help="`docker system df` shows what takes room, `docker builder prune` frees the cache; "
+                "or move the engine's data-root",
+            )
+        )
+    if request.target.compiles_vllm and engine.memory is not None and engine.memory < MEMORY * GIB:
+        found.append(
+            Problem(
+                f"{MEMORY} GiB of memory for one compilation of vLLM's largest files",
+                f"{engine.memory / GIB:.1f} GiB",
+                help="hand the build to a larger machine: --builder NAME",
+            )
+        )
+    return found
+
+
+def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
+    """What the image store cannot hold: several platforms, attestations."""
+    into_plain_store = request.outcome is Outcome.LOAD and not engine.attests
+    found = []
+    if into_plain_store and len(request.platforms) > 1:
+        found.append(
+            Problem(
+                "an image store that holds several platforms",
+                "the engine's classic one, which holds one",
+                help="--push to a registry, or turn on the engine's containerd image store",
+            )
+        )
+    asked = [f"--{name}" for name, said in (("provenance", request.provenance), ("sbom", request.sbom)) if _is_on(said)]
+    cannot = into_plain_store or (request.outcome is Outcome.PUSH and engine.driver == "docker" and not engine.attests)
+    if asked and request.outcome is not Outcome.OUTPUT and cannot:
+        found.append(
+            Problem(
+                f"an image store that holds attestations ({', '.join(asked)})",
+                "the engine's classic one",
+                help="turn on the engine's containerd image store, or --push by a builder of another driver. "
+                "The proof and a CycloneDX SBOM are in the image in any case",
+            )
+        )
+    return found
+
+
+def _is_on(said: str) -> bool:
+    return said not in ("", "false", "mode=none")
+
+
+def _base(wanted: tuple[str, ...], architecture: str, image: str) -> list[Problem]:
+    if not architecture or len(wanted) != 1 or _same_machine(wanted[0], f"linux/{architecture}"):
+        return []
+    return [
+        Problem(
+            f"a base image for {wanted[0]}",
+            f"{image} in the engine's store is for linux/{architecture}",
+            help=f"`docker pull --platform {wanted[0]} {image}`, or name another: --base-image",
+        )
+    ]
+
+
+def architecture_of(image: str) -> str:
+    """The architecture of an image that the engine has; empty if it has none of that name."""
+    run = _docker("image", "inspect", "--format", "{{.Architecture}}", image)
+    return run.stdout.strip() if run.returncode == 0 else ""

@@ -1,0 +1,231 @@
+"""Labels of an image, and the re-check of what an image says of itself: labels, receipts, verdicts, files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import fp4patch
+from fp4patch.errors import ImageError
+from fp4patch.model import Verdict
+from fp4patch.model.image import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fp4patch.model.image import BuildRequest
+
+OURS = "io.fp4patch."
+RECEIPT = f"{OURS}receipt"
+SOURCE = "https://github.com/fp4patch/fp4patch"
+
+
+# --- labels ----------------------------------------------------------------------------------------------------------
+
+
+def labels(
+    request: BuildRequest, patches: tuple[str, ...], cuda: str, *, created: str, revision: str = "", receipt: str = ""
+) -> dict[str, str]:
+    """The image's labels: OCI's own keys, and ``io.fp4patch.*`` for what is patched, pinned and proven.
+
+    ``patches`` are ``cutlass/e2m1-guard 1``; ``created`` is UTC, RFC 3339; what is empty is left out.
+    """
+    vllm, cutlass = _said(request.vllm.pin), _said(request.cutlass.pin)
+    found = {
+        "org.opencontainers.image.title": f"vLLM {vllm} with fp4patch {request.variant}",
+        "org.opencontainers.image.version": f"{vllm}-{request.variant}",
+        "org.opencontainers.image.created": created,
+        "org.opencontainers.image.source": SOURCE,
+        "org.opencontainers.image.revision": revision,
+        "org.opencontainers.image.base.name": request.runtime_image,
+        f"{OURS}version": fp4patch.__version__,
+        f"{OURS}variant": request.variant,
+        f"{OURS}patches": ", ".join(patches),
+        f"{OURS}arch": ",".join(str(arch) for arch in request.archs.asked),
+        f"{OURS}vllm": vllm,
+        f"{OURS}cutlass": cutlass,
+        f"{OURS}torch": request.torch,
+        f"{OURS}cuda": cuda,
+        RECEIPT: receipt,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _said(pin: Mapping[str, str]) -> str:
+    """A tree's pin in a word: a release, else a reference, else a local tree with its commit."""
+    if version := pin.get("version"):
+        return version
+    if ref := pin.get("ref"):
+        return f"{pin['git']}#{ref}"
+    commit = pin.get("commit", "")[:12]
+    return "local" + (f" {commit}{' changed' if pin.get('changed') == 'yes' else ''}" if commit else "")
+
+
+def revision(package: Path) -> str:
+    """The commit of the checkout that fp4patch runs from, ``-dirty`` if it was changed; empty if it is no checkout."""
+    top = package.parent
+    if not (top / "pyproject.toml").is_file():
+        return ""
+    try:
+        head = subprocess.run(["git", "-C", str(top), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607 - the user's git
+        changed = subprocess.run(
+            ["git", "-C", str(top), "status", "--porcelain"],  # noqa: S607 - the same
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except FileNotFoundError:
+        return ""
+    return head.stdout.strip() + ("-dirty" if changed.stdout.strip() else "") if head.returncode == 0 else ""
+
+
+def receipt_digest(receipts: Mapping[str, bytes]) -> str:
+    """``sha256:…`` over the receipts in the order of their names, without the time at which they were written.
+
+    The same patches on the same sources have the same digest, whenever and wherever they were applied.
+    """
+    digest = hashlib.sha256()
+    for name in sorted(receipts):
+        document = _document(receipts[name], f"receipts/{name}")
+        document.pop("applied_at", None)
+        digest.update(f"{name}\n{json.dumps(document, sort_keys=True)}\n".encode())
+    return f"sha256:{digest.hexdigest()}"
+
+
+# --- re-checking -----------------------------------------------------------------------------------------------------
+
+
+def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> list[Finding]:
+    """Every statement of a proof against the others, and against the labels where there are any.
+
+    ``proof`` has the files of the proof's folder by their relative names. A file that does not parse is an ImageError.
+    """
+    receipts = receipts_of(proof)
+    pins = pins_of(proof)
+    documents = {name: _document(data, name) for name, data in receipts.items()}
+    found = [_receipts(documents), *_verify(proof, documents, pins), *_binaries(proof)]
+    if labels is not None:
+        found += _labels(labels, receipts, documents, pins)
+    return found
+
+
+def pins_of(proof: Mapping[str, bytes]) -> dict[str, Any]:
+    """``pins.json``; empty if there is none."""
+    return _document(proof["pins.json"], "pins.json") if "pins.json" in proof else {}
+
+
+def receipts_of(proof: Mapping[str, bytes]) -> dict[str, bytes]:
+    """``cutlass.json`` and ``vllm.json``."""
+    return {name.removeprefix("receipts/"): data for name, data in proof.items() if name.startswith("receipts/")}
+
+
+def _receipts(documents: Mapping[str, dict[str, Any]]) -> Finding:
+    if not documents:
+        return Finding("receipts", Verdict.FAIL, "there are none")
+    said = ", ".join(f"{d['target']} {d['version']} ({len(d['files'])} files)" for d in documents.values())
+    variants = {d["variant"] for d in documents.values()}
+    one = len(variants) == 1
+    return Finding("receipts", _verdict(one), said if one else f"of several variants: {', '.join(sorted(variants))}")
+
+
+def _verify(
+    proof: Mapping[str, bytes], receipts: Mapping[str, dict[str, Any]], pins: Mapping[str, Any]
+) -> list[Finding]:
+    """The verdict is made again from the checks that it stands on; it must be about what the receipts are about."""
+    if "verify.json" not in proof:
+        return [Finding("verify", Verdict.FAIL, "there is no verify.json")]
+    document = _document(proof["verify.json"], "verify.json")
+    trees = document.get("trees", [document])
+    results = [result for tree in trees for result in tree["results"]]
+    checks = [check for result in results for check in result["checks"]]
+    failed = [r["probe"] for r in results if r["verdict"] != "pass" or any(c["verdict"] != "pass" for c in r["checks"])]
+    failed += [p["expected"] for tree in trees for p in tree["problems"]]
+    passed = bool(trees) and all(tree["results"] for tree in trees) and not failed
+    said = f"{len(results)} results, {len(checks)} checks, " + (
+        f"failed: {', '.join(failed)}" if failed else "none failed"
+    )
+    if (document["verdict"] == "pass") is not passed:
+        said += f"; the document itself says {document['verdict']}"
+    found = [Finding("verify", _verdict(passed and document["verdict"] == "pass"), said)]
+    by_target = {tree["target"]: tree for tree in trees}
+    for receipt in receipts.values():
+        tree = by_target.get(receipt["target"])
+        same = tree is not None and (tree["variant"], tree["version"], list(tree["patches"])) == (
+            receipt["variant"],
+            receipt["version"],
+            list(receipt["patches"]),
+        )
+        detail = "verified as patched" if same else "what was verified is not what the receipt says"
+        found.append(Finding(f"receipt of {receipt['target']}", _verdict(same), detail))
+    if judged := set(pins.get("judged", ())):
+        looked = {arch for tree in trees for arch in tree["arch"]}
+        detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged))}"
+        found.append(Finding("architectures", _verdict(judged <= looked), detail))
+    return found
+
+
+def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:
+    if "binaries.json" not in proof:
+        return []
+    document = _document(proof["binaries.json"], "binaries.json")
+    verdict = str(document.get("verdict", "missing"))
+    usable = verdict in ("green", "yellow")
+    return [Finding("binaries", _verdict(usable), f"the scan of the built files says {verdict}")]
+
+
+def _labels(
+    labels: Mapping[str, str],
+    receipts: Mapping[str, bytes],
+    documents: Mapping[str, dict[str, Any]],
+    pins: Mapping[str, Any],
+) -> list[Finding]:
+    """Each label of ours against the file of the proof that says the same."""
+    patches = [patch for d in sorted(documents.values(), key=lambda d: str(d["target"])) for patch in d["patches"]]
+    versions = sorted({str(d["fp4patch"]) for d in documents.values()})
+    expected = {
+        "receipt": receipt_digest(receipts),
+        "variant": ", ".join(sorted({str(d["variant"]) for d in documents.values()})),
+        "patches": ", ".join(patches),
+        "version": ", ".join(versions),
+        "arch": ",".join(pins.get("arch", ())),
+        "torch": str(pins.get("torch", {}).get("version", "")),
+        "cuda": str(pins.get("cuda", "")),
+        "vllm": _said(pins["vllm"]) if "vllm" in pins else "",
+        "cutlass": _said(pins["cutlass"]) if "cutlass" in pins else "",
+    }
+    found = []
+    for name, proven in expected.items():
+        label = labels.get(OURS + name, "")
+        same = label == proven
+        detail = label or "nothing" if same else f"the label says {label or 'nothing'}, the proof {proven or 'nothing'}"
+        found.append(Finding(f"label {OURS}{name}", _verdict(same), detail))
+    return found
+
+
+def files_of(receipts: Mapping[str, bytes]) -> dict[str, str]:
+    """SHA-256 of each file that was patched, by its path below ``/src``: ``cutlass/include/…``."""
+    documents = [_document(data, name) for name, data in receipts.items()]
+    return {
+        f"{document['target']}/{path}": str(file["written_sha256"])
+        for document in documents
+        for path, file in document["files"].items()
+    }
+
+
+def _document(data: bytes, name: str) -> dict[str, Any]:
+    try:
+        document = json.loads(data)
+        if not isinstance(document, dict):
+            raise TypeError("not an object")
+    except (ValueError, TypeError) as error:
+        raise ImageError(
+            f"{name} of the proof is not a JSON document: {error}", help="build the image again"
+        ) from error
+    return document
+
+
+def _verdict(holds: bool) -> Verdict:
+    return Verdict.PASS if holds else Verdict.FAIL

@@ -1,0 +1,40 @@
+"""``objects``, as a table and as a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from fp4patch.model import SCHEMA
+
+if TYPE_CHECKING:
+    from fp4patch.model.objects import ObjectFile
+
+
+def document(found: Sequence[ObjectFile]) -> dict[str, Any]:
+    """``{"schema": 1, "objects": [{"name", "source", "architectures", "converts", "sees"}]}``."""
+    rows = [
+        {
+            "name": one.name,
+            "source": one.source,
+            "architectures": [str(arch) for arch in one.architectures],
+            "converts": one.converts,
+            "sees": list(one.sees),
+        }
+        for one in found
+    ]
+    return {"schema": SCHEMA, "objects": rows}
+
+
+def table(found: Sequence[ObjectFile]) -> RenderableType:
+    """A line for each: the source, its architectures, and what it sees."""
+    rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("source", "architectures", "converts", "sees"):
+        rows.add_column(title)
+    for one in found:
+        archs = " ".join(str(arch) for arch in one.architectures)
+        rows.add_row(one.source, archs, "yes" if one.converts else "", " ".join(one.sees))
+    return Group(rows, f"{len(found)} object files see a patch or convert to E2M1")

@@ -1,0 +1,28 @@
+#!/bin/bash
+# Debian trixie as a base image for tests, where no registry can be reached: what the Dockerfile's BASE_IMAGE can be.
+# Made once an engine; kept in FP4PATCH_CACHE, if that is set, for the next one. Prints the image's name.
+set -euo pipefail
+name=fp4patch-test-debian:trixie
+exec 9>"${TMPDIR:-/tmp}/fp4patch-test-debian.lock"  # the workers of one test run ask at the same time
+flock 9
+if docker image inspect "$name" >/dev/null 2>&1; then echo "$name"; exit; fi
+
+work=$(mktemp -d)
+trap 'umount "$work/base" 2>/dev/null || true; rm -rf "$work"' EXIT
+packed=${FP4PATCH_CACHE:-$work}/debian-trixie.tar
+if [ ! -f "$packed" ]; then
+  command -v debootstrap >/dev/null ||
+    { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends debootstrap; } >&2
+  # shellcheck disable=SC2016 # apt's own variables
+  mirror=$(apt-get indextargets --format '$(ORIGIN) $(REPO_URI)' 'Created-By: Packages' | awk '$1 == "Debian" {print $2; exit}')
+  mkdir "$work/base"
+  mount -t tmpfs -o size=2g,mode=755 none "$work/base"  # dpkg waits for the disk after each file
+  debootstrap --variant=minbase trixie "$work/base" "$mirror" >&2
+  echo force-unsafe-io >"$work/base/etc/dpkg/dpkg.cfg.d/no-sync"  # as in Debian's own images
+  rm -rf "$work"/base/var/cache/apt/archives/*.deb "$work"/base/var/lib/apt/lists/*
+  mkdir -p "$(dirname "$packed")"
+  tar -C "$work/base" --exclude='./proc/*' --exclude='./sys/*' --exclude='./dev/*' -cf "$packed.$$" .
+  mv "$packed.$$" "$packed"
+fi
+docker import "$packed" "$name" >/dev/null
+echo "$name"

@@ -1,0 +1,307 @@
+"""``fp4patch build`` with a real engine on the smallest base there is, and what it says before one is asked."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fp4patch import cli
+from fp4patch.catalog.manifest import data_root, load
+
+HERE = Path(__file__).parent
+
+
+class Said:
+    """Exit status and both streams of one command."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> None:
+        capfd.readouterr()
+        self.status = cli.run([str(a) for a in arguments])
+        self.out, self.err = capfd.readouterr()
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return dict(json.loads(self.out))
+
+
+@pytest.fixture
+def tiny(
+    engine: dict[str, str], tiny_base: str, real_proof: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[list[str | Path]]:
+    """The arguments of a build by the tiny Dockerfile, which takes a real proof as a build context."""
+    data = tmp_path / "data"
+    (data / "dockerfiles").mkdir(parents=True)
+    for part in ("patches", "variants"):
+        (data / part).symlink_to(data_root() / part)
+    shutil.copy(HERE / "tiny.Dockerfile", data / "dockerfiles" / "Dockerfile")
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    options: list[str | Path] = [
+        "--variant",
+        "next2",
+        "--arch",
+        "12.1a",
+        "--cutlass",
+        "4.2.1",
+        "--base-image",
+        tiny_base,
+    ]
+    options += ["--network", "host", "--build-context", f"made={real_proof}", "--no-preflight"]
+    yield options
+    assert list(temporary.iterdir()) == []  # no context is left behind, whatever came of the build
+
+
+TAG = f"fp4patch-test:{os.getpid()}"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def images() -> Iterator[None]:
+    yield
+    if shutil.which("docker"):
+        listed = subprocess.run(
+            ["docker", "images", "-q", "fp4patch-test"], capture_output=True, text=True, check=False
+        )
+        for image in set(listed.stdout.split()):
+            subprocess.run(["docker", "rmi", "-f", image], capture_output=True, check=False)
+
+
+def docker(*words: str, **more: Any) -> str:
+    return str(subprocess.run(["docker", *words], check=True, capture_output=True, text=True, **more).stdout)
+
+
+def test_builds_an_image_that_says_what_it_is_and_whose_proof_holds(
+    capfd: pytest.CaptureFixture[str], tiny: list[str | Path]
+) -> None:
+    built = Said(capfd, "build", *tiny, "--tag", TAG, "--json")
+    assert built.status == 0, built.err
+    document = built.document
+    (inspected,) = json.loads(docker("image", "inspect", TAG))
+    assert document["image"] == inspected["Id"]
+    assert document["labels"].items() <= inspected["Config"]["Labels"].items()
+    assert inspected["Config"]["Labels"]["io.fp4patch.receipt"].startswith("sha256:")
+    assert set(document["seconds"]) == {"preflight", "context", "proof", "build"}
+
+    # The labels speak of all the variant's patches, and this proof is of CUTLASS alone.
+    looked = Said(capfd, "inspect", TAG, "--json")
+    assert looked.status == 1
+    failed = [f["subject"] for f in looked.document["findings"] if f["verdict"] != "pass"]
+    assert failed == ["label io.fp4patch.patches"]
+    assert {"subject": "files of cutlass", "verdict": "pass", "detail": "2 files as the receipt says"} in (
+        looked.document["findings"]
+    )
+    assert looked.document["receipt"] == inspected["Config"]["Labels"]["io.fp4patch.receipt"]
+    assert docker("ps", "-aq", "--filter", f"ancestor={TAG}") == ""  # nothing was run, and nothing is left
+
+
+def test_inspect_finds_a_patched_file_that_was_changed_in_the_image(
+    capfd: pytest.CaptureFixture[str], tiny: list[str | Path], tmp_path: Path
+) -> None:
+    assert Said(capfd, "build", *tiny, "--tag", TAG).status == 0
+    (tmp_path / "Dockerfile").write_text(
+        f"FROM {TAG}\nRUN echo >>/src/cutlass/include/cutlass/float_subbyte.h\nLABEL io.fp4patch.variant=next3\n"
+    )
+    docker("buildx", "build", "--load", "--network", "host", "--tag", f"{TAG}-changed", str(tmp_path))
+    looked = Said(capfd, "inspect", f"{TAG}-changed", "--json")
+    assert looked.status == 1
+    failed = {f["subject"] for f in looked.document["findings"] if f["verdict"] != "pass"}
+    assert {"files of cutlass", "label io.fp4patch.variant"} <= failed
+
+
+def test_an_image_without_a_proof_and_one_that_is_not_there_are_refused(
+    capfd: pytest.CaptureFixture[str], tiny_base: str
+) -> None:
+    assert "holds no proof" in Said(capfd, "inspect", tiny_base).err
+    missing = Said(capfd, "inspect", "fp4patch-there-is-no-such-image")
+    assert missing.status == 1
+    assert "the engine has no image" in missing.err
+
+
+def test_writes_the_proof_into_a_folder_that_can_be_inspected(
+    capfd: pytest.CaptureFixture[str], tiny: list[str | Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    built = Said(capfd, "build", *tiny, "--target", "proof", "--output", out, "--json")
+    assert built.status == 0, built.err
+    assert built.document["image"] == ""
+    assert Said(capfd, "inspect", out).status == 0
+
+
+def test_a_build_that_fails_ends_with_the_status_of_buildx(
+    capfd: pytest.CaptureFixture[str], tiny: list[str | Path]
+) -> None:
+    built = Said(capfd, "build", *tiny, "--target", "wheel", "--json")
+    assert built.status == 1
+    assert "this fails" in built.err  # the engine's own words, plain, since this is no terminal
+    assert "the build of stage wheel failed (docker buildx ended with status 1)" in built.err
+    assert built.document["state"] == "refused"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_stops_the_engines_build_and_leaves_nothing(tiny: list[str | Path], stop: signal.Signals) -> None:
+    command = [sys.executable, "-m", "fp4patch", "build", *map(str, tiny), "--target", "kernels"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        for line in process.stderr:
+            if line.rstrip().endswith("this never ends") and "echo" not in line:
+                break
+        assert becomes(sleeping)
+        process.send_signal(stop)
+        assert process.stderr.read().rstrip().endswith("interrupted")
+    assert process.returncode == 130
+    assert becomes(lambda: not sleeping())
+
+
+def becomes(condition: Callable[[], bool]) -> bool:
+    """Whether it holds within a minute."""
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
+
+
+def sleeping() -> bool:
+    """Whether the step that never ends runs, on an engine whose processes can be seen from here."""
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if b"sleep\x0086399" in (folder / "cmdline").read_bytes():
+                return True
+        except OSError:
+            continue
+    return False
+
+
+def test_the_dry_run_is_a_script_that_builds_the_same_image(
+    capfd: pytest.CaptureFixture[str], tiny: list[str | Path], tmp_path: Path
+) -> None:
+    folder = tmp_path / "context of mine"
+    said = Said(capfd, "build", *tiny, "--tag", f"{TAG}-script", "--dry-run", "--context", folder)
+    assert said.status == 0
+    assert "#   pins.json" in said.out
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    (bin_ / "fp4patch").write_text(f'#!/bin/sh\nexec {sys.executable} -m fp4patch "$@"\n')
+    (bin_ / "fp4patch").chmod(0o755)
+    environ = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}", "SOURCE_DATE_EPOCH": "0"}
+    ran = subprocess.run(["sh", "-e"], input=said.out, capture_output=True, text=True, check=False, env=environ)
+    assert ran.returncode == 0, ran.stderr
+    assert Said(capfd, "build", *tiny, "--tag", TAG).status == 0
+    by_script, by_us = (json.loads(docker("image", "inspect", tag))[0] for tag in (f"{TAG}-script", TAG))
+    assert by_script["RootFS"] == by_us["RootFS"]
+    created = "org.opencontainers.image.created"
+    for image in (by_script, by_us):
+        image["Config"]["Labels"].pop(created)
+    assert by_script["Config"]["Labels"] == by_us["Config"]["Labels"]
+
+
+def test_a_second_build_finds_everything_in_the_builders_cache(
+    capfd: pytest.CaptureFixture[str], tiny: list[str | Path]
+) -> None:
+    assert Said(capfd, "build", *tiny, "--tag", TAG).status == 0
+    again = Said(capfd, "build", *tiny, "--tag", TAG)
+    steps = [line for line in again.err.splitlines() if " CACHED" in line]
+    assert len(steps) >= 8
+
+
+def test_attestations_are_refused_in_one_sentence_where_the_store_cannot_hold_them(
+    capfd: pytest.CaptureFixture[str], tiny: list[str | Path]
+) -> None:
+    from fp4patch.images.engine import look
+
+    if look("", needs_engine=True).attests:
+        pytest.skip("this engine has the containerd image store, which holds attestations")
+    options = [option for option in tiny if option != "--no-preflight"]
+    said = Said(capfd, "build", *options, "--target", "sources", "--provenance", "mode=max")
+    assert said.status == 1
+    assert "an image store that holds attestations (--provenance)" in said.err
+
+
+# --- without an engine -----------------------------------------------------------------------------------------------
+
+
+def test_a_dry_run_asks_no_engine_and_writes_nothing(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.chdir(tmp_path)
+    said = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a", "--arch", "12.0a", "--dry-run", "--json")
+    assert said.status == 0
+    first, second = said.document["commands"]
+    assert "proof-export" in first
+    assert "io.fp4patch.receipt=@RECEIPT@" in second
+    assert "TORCH_CUDA_ARCH_LIST=12.1a;12.0a" in second
+    assert said.document["written"] is False
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_engine_is_one_sentence_with_a_remedy(
+    capfd: pytest.CaptureFixture[str], engine: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
+    said = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a")
+    assert said.status == 1
+    assert said.err.startswith("error: no docker engine answers at unix:///no/such/socket\n")
+    assert "DOCKER_HOST" in said.err
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the package leaves its socket open
+def test_inspect_says_the_same_of_no_engine(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
+    said = Said(capfd, "inspect", "some-image")
+    gc.collect()
+    assert said.status == 1
+    assert said.err.startswith("error: no docker engine answers")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--arch", "12.1a"], "Missing option '--variant'"),
+        (["--variant", "next3"], "no architecture is named"),
+        (["--variant", "nope", "--arch", "12.1a"], "there is no variant 'nope'"),
+        (["--variant", "next3", "--arch", "12.1a", "--push"], "--push needs a name"),
+        (["--variant", "next3", "--arch", "12.1a", "--push", "--output", "x"], "--output writes files"),
+        (["--variant", "next3", "--arch", "12.1a", "--vllm", "0.20.0"], "may need another PyTorch than 2.14.0"),
+        (["--variant", "next3", "--arch", "12.1a", "--sccache"], "no SCCACHE_"),
+        (["--variant", "next3", "--arch", "12.1a", "--cutlass", "/"], "is not a tree of NVIDIA CUTLASS"),
+    ],
+)
+def test_mistakes_of_the_command_line_are_found_before_anything_is_asked(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], sentence: str
+) -> None:
+    for name in [name for name in os.environ if name.startswith("SCCACHE_")]:
+        monkeypatch.delenv(name)
+    said = Said(capfd, "build", *arguments, "--dry-run")
+    assert said.status == 2
+    assert sentence in said.err
+
+
+def test_a_local_vllm_says_itself_which_torch_it_needs(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    tree = tmp_path / "vllm"
+    for mark in load().target("vllm").marks:
+        (tree / mark).parent.mkdir(parents=True, exist_ok=True)
+        (tree / mark).touch()
+    (tree / "pyproject.toml").write_text('[build-system]\nrequires = ["torch == 2.11.0"]\n')
+    said = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a", "--vllm", tree, "--dry-run", "--json")
+    assert "TORCH_VERSION=2.11.0" in said.document["commands"][1]
+    assert f"vllm-tree={tree}" in said.document["commands"][1]
+
+
+def test_a_folder_that_holds_something_else_is_no_context(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    said = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--context", tmp_path)
+    assert said.status == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

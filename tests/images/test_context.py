@@ -1,0 +1,137 @@
+"""The build context: this fp4patch as a wheel from wherever it runs, and the pins."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+import fp4patch
+from fp4patch.catalog.manifest import data_root, load
+from fp4patch.images import context
+from fp4patch.model import Pins
+from fp4patch.verbs.build import Options, plan
+
+ROOT = Path(fp4patch.__file__).parents[1]
+
+
+def the_files(**more: str) -> dict[str, bytes]:
+    planned = plan(Options(variant="next3", archs=("12.1a",), **more))  # type: ignore[arg-type]
+    return context.files(planned.request, planned.torch, planned.cuda, planned.root, ["x86_64", "aarch64"])
+
+
+def test_equal_inputs_give_equal_bytes() -> None:
+    assert the_files() == the_files()
+
+
+def test_the_context_holds_what_the_stages_read_and_nothing_of_this_machine() -> None:
+    files = the_files()
+    wheel = f"fp4patch-{fp4patch.__version__}-py3-none-any.whl"
+    assert set(files) == {"Dockerfile", wheel, "constraints.txt", "torch.txt", "pins.json"}
+    assert files["constraints.txt"] == b"torch==2.14.0\n"
+    pins = json.loads(files["pins.json"])
+    assert (pins["variant"], pins["arch"], pins["judged"], pins["gpus"]) == (
+        "next3",
+        ["sm_121a"],
+        ["sm_121a"],
+        ["sm_121"],
+    )
+    assert len(pins["vllm"]["sha256"]) == 64
+    assert pins["cutlass"]["commit"] == load().target("cutlass").commits["4.7.1"]
+    for name in ("constraints.txt", "torch.txt", "pins.json"):
+        assert str(ROOT) not in files[name].decode()
+
+
+def the_pins(variant: str) -> Pins:
+    pins = load().variant(variant).image
+    assert pins is not None
+    return pins
+
+
+def test_torch_is_checked_by_hash_where_every_machine_has_one_pinned() -> None:
+    torch = the_pins("next3").torch
+    text = context.torch_requirement(torch, ["aarch64"])
+    assert text.startswith("torch==2.14.0 ")
+    assert text.count("--hash=sha256:") == len(torch.wheels) >= 8
+    cu130 = the_pins("turbo").torch
+    assert "--hash" in context.torch_requirement(cu130, ["x86_64"])
+    assert context.torch_requirement(cu130, ["aarch64"]) == "torch==2.10.0+cu130\n"
+
+
+def test_every_variant_with_an_image_pins_a_torch_whose_version_no_cpu_build_has() -> None:
+    """The general index has torch 2.10.0 for arm64 without CUDA; 2.11 and later are for CUDA 13 on both machines."""
+    for variant in load().variants.values():
+        if variant.image:
+            version = variant.image.torch.version
+            assert version.endswith("+cu130") or int(version.split(".")[1]) >= 11, variant.name
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the context, installed by pip into a folder of its own, away from the checkout."""
+    folder = tmp_path_factory.mktemp("wheel")
+    name, data = context.wheel(data_root())
+    (folder / name).write_bytes(data)
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "-q",
+        "--no-deps",
+        "--no-index",
+        "--target",
+        str(folder / "site"),
+    ]
+    subprocess.run([*command, str(folder / name)], check=True, capture_output=True)
+    return folder / "site"
+
+
+def in_installed(site: Path, code: str) -> str:
+    environ = os.environ | {"PYTHONPATH": str(site)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environ, cwd=site.parent
+    )
+    assert run.returncode == 0, run.stderr
+    return run.stdout.strip()
+
+
+def test_the_wheel_is_one_that_pip_installs_and_that_runs_with_its_data(installed: Path) -> None:
+    code = "import fp4patch.catalog.manifest as m; print(m.__file__); print(*m.load().variants)"
+    where, names = in_installed(installed, code).splitlines()
+    assert Path(where).is_relative_to(installed)
+    assert names.split() == list(load().variants)
+
+
+def test_a_wheel_made_by_an_installed_wheel_has_the_same_files(installed: Path) -> None:
+    code = (
+        "import sys; from fp4patch.catalog.manifest import data_root; from fp4patch.images.context import wheel; "
+        "import hashlib, io, zipfile; z = zipfile.ZipFile(io.BytesIO(wheel(data_root())[1])); "
+        "print(*sorted(n + ' ' + hashlib.sha256(z.read(n)).hexdigest() for n in z.namelist()), sep='\\n')"
+    )
+    again = set(in_installed(installed, code).splitlines())
+    with zipfile.ZipFile(BytesIO(context.wheel(data_root())[1])) as archive:
+        import hashlib
+
+        ours = {f"{name} {hashlib.sha256(archive.read(name)).hexdigest()}" for name in archive.namelist()}
+    assert again == ours
+
+
+def test_the_wheel_asks_for_what_the_checkout_asks_for() -> None:
+    import importlib.metadata
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    with zipfile.ZipFile(BytesIO(context.wheel(data_root())[1])) as archive:
+        name = next(n for n in archive.namelist() if n.endswith("METADATA"))
+        metadata = importlib.metadata.PathDistribution(zipfile.Path(archive, at=f"{name.rpartition('/')[0]}/")).metadata
+    required = metadata.get_all("Requires-Dist")
+    assert required is not None
+    assert [text for text in required if "extra ==" not in text] == project["dependencies"]
+    assert metadata.get_all("Provides-Extra") == list(project["optional-dependencies"])

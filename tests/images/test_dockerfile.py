@@ -1,0 +1,131 @@
+"""The Dockerfile as its readers see it: the linters, the builder's own outline, and the shell in its here-documents."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "dockerfiles" / "Dockerfile"
+TEXT = DOCKERFILE.read_text()
+CHAIN = ("toolkit", "sources", "proof", "kernels", "wheel", "runtime")
+
+
+def buildx(environ: dict[str, str], base: str, tmp_path: Path, *options: str) -> str:
+    """What the builder says of the Dockerfile, with the tiny base in the place of NVIDIA's."""
+    bases = [f"--build-arg={name}={base}" for name in ("BASE_IMAGE", "RUNTIME_IMAGE")]
+    command = ["docker", "buildx", "build", *options, *bases, "-f", str(DOCKERFILE), str(tmp_path)]
+    run = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def call(environ: dict[str, str], base: str, tmp_path: Path, what: str, *options: str) -> Any:
+    return json.loads(buildx(environ, base, tmp_path, f"--call={what},format=json", *options))
+
+
+def test_hadolint_has_nothing_to_say() -> None:
+    hadolint = Path(sys.executable).parent / "hadolint"
+    run = subprocess.run([hadolint, DOCKERFILE], capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, "")
+
+
+@pytest.mark.parametrize("target", ["runtime", "proof-export", "wheel-export"])
+def test_the_builders_own_check_has_nothing_to_say(
+    engine: dict[str, str], tiny_base: str, tmp_path: Path, target: str
+) -> None:
+    found = call(engine, tiny_base, tmp_path, "check", "--target", target)
+    assert not found.get("warnings")
+    assert not found.get("buildError")
+
+
+def test_each_stage_is_made_of_the_one_before(engine: dict[str, str], tiny_base: str, tmp_path: Path) -> None:
+    stages = {stage["name"]: stage for stage in call(engine, tiny_base, tmp_path, "targets")["targets"]}
+    assert [name for name in stages if name in CHAIN] == list(CHAIN)
+    assert [name for name, stage in stages.items() if stage.get("default")] == ["runtime"]
+    bodies = dict(re.findall(r"^FROM \S+ AS (\S+)\n(.*?)(?=^FROM |\Z)", TEXT, re.MULTILINE | re.DOTALL))
+    for before, name in pairwise(CHAIN):
+        assert stages[name]["base"] == before or re.search(rf"(?:--from=|from=){before}\b", bodies[name])
+
+
+def test_no_stage_can_be_reached_around_the_proof() -> None:
+    """What the later stages take of the sources they take of the stage that has proven them."""
+    after = TEXT[TEXT.index(" AS kernels") :]
+    assert "from=sources" not in after
+    assert "COPY --from=proof /src /src" in after
+
+
+def test_all_secrets_are_optional(engine: dict[str, str], tiny_base: str, tmp_path: Path) -> None:
+    outline = call(engine, tiny_base, tmp_path, "outline", "--target", "runtime")
+    secrets = {secret["name"]: secret.get("required", False) for secret in outline["secrets"]}
+    assert secrets == {"ca": False, "pip": False, "sccache_env": False}
+
+
+def test_every_argument_but_those_of_the_machine_has_a_default(
+    engine: dict[str, str], tiny_base: str, tmp_path: Path
+) -> None:
+    outline = call(engine, tiny_base, tmp_path, "outline", "--target", "runtime")
+    empty = {argument["name"] for argument in outline["args"] if not argument.get("value")}
+    assert empty == {"MAX_JOBS", "NVCC_THREADS", "CMAKE_ARGS", "TORCH_VERSION"}
+
+
+def test_every_script_is_strict_bash_and_none_edits_a_source() -> None:
+    scripts = re.findall(r"^RUN (?:[^\n]*\\\n)*[^\n]*<<'EOF'\n(.*?)^EOF$", TEXT, re.MULTILINE | re.DOTALL)
+    assert len(scripts) == len(re.findall(r"^RUN ", TEXT, re.MULTILINE))
+    for script in scripts:
+        assert script.startswith("#!/bin/bash\nset -euo pipefail\n")
+        assert not re.search(r"\b(?:sed|patch|perl)\b(?!/)", script.replace("fp4patch", ""))
+    assert not re.match(r"#\s*syntax\s*=", TEXT)
+
+
+# --- how many compilations at a time ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Path:
+    """The file that the kernels and wheel stages source, as the Dockerfile writes it."""
+    found = re.search(r"^COPY <<'EOF' /opt/fp4patch/settings\n(.*?)^EOF$", TEXT, re.MULTILINE | re.DOTALL)
+    assert found
+    path = tmp_path / "settings"
+    path.write_text(found[1])
+    return path
+
+
+def jobs(settings: Path, **environ: str) -> tuple[int, int, str]:
+    needed = {"PATH": os.environ["PATH"], "TORCH_CUDA_ARCH_LIST": "12.1a", "COMPILER_CACHE": "ccache"}
+    script = 'set -euo pipefail; . "$0" >/dev/null; echo "$MAX_JOBS $NVCC_THREADS ${CCACHE_DISABLE:-}"'
+    run = subprocess.run(
+        ["bash", "-c", script, settings],
+        env=needed | {"VLLM_VERSION": "0.33.0"} | environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    count, threads, disabled = (run.stdout.strip("\n") + " ").split(" ")[:3]
+    return int(count), int(threads), disabled
+
+
+def test_jobs_follow_the_cores_and_the_memory_of_the_machine(settings: Path) -> None:
+    found, threads, _ = jobs(settings)
+    available = re.search(r"^MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(), re.MULTILINE)
+    assert available
+    assert threads == 1
+    # A process of this machine may have taken or given back memory since.
+    assert 1 <= found <= max(1, min(len(os.sched_getaffinity(0)), int(available[1]) // (4 << 20) + 1))
+
+
+def test_jobs_that_are_given_are_taken(settings: Path) -> None:
+    assert jobs(settings, MAX_JOBS="37", NVCC_THREADS="2")[:2] == (37, 2)
+
+
+@pytest.mark.parametrize(("compiler_cache", "disabled"), [("ccache", ""), ("sccache", "1"), ("none", "1")])
+def test_ccache_works_only_where_it_is_chosen(settings: Path, compiler_cache: str, disabled: str) -> None:
+    assert jobs(settings, COMPILER_CACHE=compiler_cache)[2] == disabled

@@ -1,0 +1,233 @@
+"""The Dockerfile built for real: a Debian that has nothing, the compiler of the package index, real trees.
+
+By default the proof stage, with a few probes of each patch. FP4PATCH_TEST_IMAGES=all takes every probe and both
+architectures, and goes on to the kernels stage: PyTorch for CUDA from the package index (4 GB), vLLM's own CMake, and
+the object files that convert (an hour on two cores).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import ssl
+import subprocess
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+from fp4patch.catalog.manifest import data_root
+from fp4patch.images.context import wheel
+from fp4patch.sources.index import index_config
+
+ROOT = Path(__file__).parents[2]
+ALL = os.environ.get("FP4PATCH_TEST_IMAGES") == "all"
+ARCH = "sm_120a,sm_121a" if ALL else "sm_121a"
+# Those that stay by default, and what they probe. quant-kernels takes torch's headers: it runs in the kernels stage.
+PROBES = {
+    "float-to-e2m1-x8": "cutlass",
+    "encode-float-x8": "cutlass",
+    "float8-to-e2m1": "vllm",
+    "quant-kernels": "vllm",
+}
+# Both releases are on the package index; next2 is made for 4.3.5, which is not.
+CUTLASS = {"next2": "4.4.2", "next3": "4.5.0"}
+VLLM = "0.18.1"
+TORCH = "torch==2.14.0"  # what vLLM 0.33.0 asks for; for CUDA 13.0 on the package index
+
+
+@dataclass(frozen=True)
+class Built:
+    """How a build ended, and what its plain log says."""
+
+    status: int
+    log: str
+
+
+Build = Callable[..., Built]
+
+
+@pytest.fixture(scope="session")
+def debian(engine: dict[str, str]) -> str:
+    """The name of a base image of Debian."""
+    script = ROOT / "tests" / "engine" / "base.sh"
+    return subprocess.run([script], env=engine, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
+    """``build(data, target, out, VARIANT="next2")``: one stage of the Dockerfile, by an fp4patch with these data."""
+
+    def run(data: Path, target: str, out: Path | None = None, deps: Path | None = None, **arguments: str) -> Built:
+        context = tmp_path / "context"
+        shutil.rmtree(context, ignore_errors=True)
+        context.mkdir()
+        name, content = wheel(data)
+        (context / name).write_bytes(content)
+        for file, text in {"constraints.txt": TORCH, "torch.txt": TORCH, "pins.json": "{}"}.items():
+            (context / file).write_text(f"{text}\n")
+        arguments = {"BASE_IMAGE": debian, "RUNTIME_IMAGE": debian, "FP4_ARCH": ARCH, "VLLM_VERSION": VLLM} | arguments
+        done = subprocess.run(
+            [
+                *("docker", "buildx", "build", "--progress=plain", "--network=host", f"--target={target}"),
+                *(f"--build-arg={argument}={value}" for argument, value in arguments.items()),
+                *secrets(tmp_path),
+                *([f"--output={out}"] if out else []),
+                *([f"--build-context=deps-tree={deps}"] if deps else []),
+                *("-f", str(ROOT / "dockerfiles" / "Dockerfile"), str(context)),
+            ],
+            env=engine,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        return Built(done.returncode, done.stderr)
+
+    return run
+
+
+def secrets(folder: Path) -> list[str]:
+    """This machine's certificates and pip's index, for the build to reach the same."""
+    index = index_config()
+    config = folder / "pip.conf"
+    lines = ["[global]", f"index-url = {index.urls[0]}", f"extra-index-url = {' '.join(index.urls[1:])}"]
+    config.write_text("\n".join([*lines, f"proxy = {index.proxy}" if index.proxy else ""]) + "\n")
+    given = [f"--secret=id=pip,src={config}"]
+    if certificates := index.cert or ssl.get_default_verify_paths().cafile:
+        given.append(f"--secret=id=ca,src={certificates}")
+    return given
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data that the image's fp4patch has: the real patches, with few of their probes unless all are asked for."""
+    copy = tmp_path_factory.mktemp("data")
+    copy_data(copy)
+    if not ALL:
+        for file in (*copy.glob("patches/*/*/patch.toml"), *copy.glob("variants/*.toml")):
+            file.write_text(trimmed(file.read_text()))
+    return copy
+
+
+def copy_data(to: Path) -> None:
+    for folder in ("patches", "variants", "dockerfiles"):
+        shutil.copytree(data_root() / folder, to / folder, ignore=shutil.ignore_patterns("cases"))
+
+
+def trimmed(text: str) -> str:
+    """A manifest without the probes that are left out, and without the rules that would then judge none."""
+    first, *tables = re.split(r"(?m)^(?=\[)", text)
+    return "".join([first, *(table for table in tables if _stays(table))])
+
+
+def _stays(table: str) -> bool:
+    entry = tomllib.loads(table)
+    if "probes" in entry:
+        return entry["probes"][0]["name"] in PROBES
+    if "numerics" in entry:
+        return False
+    if "rules" in entry:
+        names = [f"{target}/{probe}" for probe, target in PROBES.items()]
+        return any(fnmatchcase(name, pattern) for name in names for pattern in entry["rules"][0]["probes"])
+    return True
+
+
+@pytest.mark.parametrize("variant", ["next2", "next3"])
+def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
+    build: Build, data: Path, tmp_path: Path, variant: str
+) -> None:
+    out = tmp_path / "proof"
+    built = build(data, "proof-export", out, VARIANT=variant, CUTLASS_VERSION=CUTLASS[variant])
+    assert built.status == 0, built.log
+    verified = json.loads((out / "verify.json").read_text())
+    reports = verified.get("trees", verified.get("reports", [verified]))
+    assert {"cutlass", "vllm"} <= set(re.findall(r'"target": "(\w+)"', json.dumps(reports)))
+    assert set(re.findall(r'"verdict": "(\w+)"', json.dumps(verified))) == {"pass"}
+    assert "13.0.88" in json.dumps(verified)
+    for target, version in (("cutlass", CUTLASS[variant]), ("vllm", VLLM)):
+        receipt = json.loads((out / "receipts" / f"{target}.json").read_text())
+        assert (receipt["variant"], receipt["version"]) == (variant, version)
+        assert receipt["files"]
+    components = {
+        c["name"]: c["version"] for c in json.loads((out / "sbom.toolkit.cdx.json").read_text())["components"]
+    }
+    assert components["nvidia-cuda-nvcc"] == "13.0.88"
+    assert "fp4patch" in components
+    assert "<html" in (out / "report.html").read_text()[:1000].lower()
+    assert (out / "pins.json").is_file()
+
+
+def test_a_patch_whose_code_breaks_a_rule_ends_the_build_at_the_proof(build: Build, data: Path, tmp_path: Path) -> None:
+    """Its encoder is right, and goes through memory: only the machine code tells."""
+    broken = tmp_path / "broken"
+    shutil.copytree(data, broken)
+    template = broken / "patches/cutlass/e2m1-converter/converter.cuh"
+    right = "uint32_t const bits = detail::copy_bits<float, uint32_t>(s);"
+    assert template.read_text().count(right) == 1
+    slow = "volatile float kept = s; uint32_t const bits = detail::copy_bits<float, uint32_t>(kept);"
+    template.write_text(template.read_text().replace(right, slow))
+
+    out = tmp_path / "proof"
+    built = build(broken, "wheel-export", out, VARIANT="next2", CUTLASS_VERSION=CUTLASS["next2"])
+    assert built.status != 0
+    assert re.search(r"\[proof \d+/\d+\] RUN", built.log)
+    assert "next2 applied to cutlass" in built.log
+    assert re.search(r"float-to-e2m1-x8.*\bfail\b", built.log), built.log[-6000:]
+    assert re.search(r"local", built.log)
+    assert not re.search(r"\[kernels \d+/\d+\] RUN", built.log)
+    assert not (out / "proof").exists()
+
+
+def test_a_patch_that_does_not_fit_the_source_ends_the_build_before_anything_is_compiled(
+    build: Build, data: Path
+) -> None:
+    built = build(data, "proof", VARIANT="next2", CUTLASS_VERSION=CUTLASS["next2"], VLLM_VERSION="0.0.1")
+    assert built.status != 0
+    assert not re.search(r"\[proof \d+/\d+\] RUN", built.log)
+    assert "error:" in built.log
+
+
+# What vLLM's CMake would clone, for SM121: none of these files is looked into by what is tested here.
+CLONED = {
+    "triton_kernels-src": ["python/triton_kernels/triton_kernels/__init__.py"],
+    "deepgemm-src": ["deep_gemm/_C.py", "csrc/python_api.cpp", "setup.py"],
+    "deepselect-src": ["README"],
+    "fmha_sm100-src": ["README"],
+    "flashmla-src": ["flash_mla/flash_mla_interface.py"],
+    "flashkda-src": ["csrc/flash_kda.cpp", "csrc/smxx/fwd_launch.cu"],
+    "qutlass-src": [
+        f"qutlass/csrc/{name}"
+        for name in (
+            *("bindings.cpp", "gemm.cu", "gemm_ada.cu", "fused_quantize_mx.cu", "fused_quantize_nv.cu"),
+            *("fused_quantize_mx_sm100.cu", "fused_quantize_nv_sm100.cu"),
+        )
+    ],
+    "tml_fa4-src": ["README"],
+    "vllm-flash-attn-src": ["vllm_flash_attn/README"],
+}
+
+
+@pytest.mark.skipif(not ALL, reason="FP4PATCH_TEST_IMAGES is not all; takes 4 GB and an hour")
+@pytest.mark.parametrize("variant", ["native"])
+def test_vllms_own_cmake_compiles_each_fp4_file_for_gb10_and_its_objects_are_built(
+    build: Build, data: Path, tmp_path: Path, variant: str
+) -> None:
+    """The projects that vLLM clones stand in by name: here their repositories cannot be reached."""
+    deps = tmp_path / "deps"
+    for project, files in CLONED.items():
+        for file in files:
+            (deps / project / file).parent.mkdir(parents=True, exist_ok=True)
+            (deps / project / file).touch()
+    for_gb10 = {"FP4_ARCH": "sm_121a", "FP4_FOR": "sm_121", "TORCH_CUDA_ARCH_LIST": "12.1a"}
+    releases = {"VLLM_VERSION": "0.33.0", "CUTLASS_VERSION": "4.5.0"}
+    built = build(data, "kernels", deps=deps, VARIANT=variant, **for_gb10, **releases)
+    assert built.status == 0, built.log[-10000:]
+    for source in ("nvfp4_quant_kernels", "nvfp4_experts_quant", "activation_nvfp4_quant_fusion_kernels"):
+        assert re.search(rf"{source}\.cu +sm_121a +yes", built.log), source
+        assert re.search(rf"\[\d+/\d+\] Building CUDA object .*{source}\.cu\.o", built.log), source
+    assert re.search(r"quant-kernels +sm_121a .*\bpass\b", built.log)

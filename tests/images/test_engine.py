@@ -1,0 +1,147 @@
+"""What the preflight says of engines as they are: values for those that are not here, the real one for the rest."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fp4patch.catalog.manifest import load
+from fp4patch.errors import ImageError
+from fp4patch.images import engine as preflight
+from fp4patch.images import sources
+from fp4patch.images.engine import GIB, check, look, notes
+from fp4patch.model import Arch
+from fp4patch.model.image import Architectures, BuildRequest, Engine, Node, Outcome, Stage
+
+SM121A = Architectures((Arch(12, 1, "a"),), (Arch(12, 1, "a"),), (Arch(12, 1),))
+REQUEST = BuildRequest(
+    variant="next3",
+    archs=SM121A,
+    vllm=sources.release(load().target("vllm"), "0.33.0"),
+    cutlass=sources.release(load().target("cutlass"), "4.7.1"),
+    torch="2.14.0",
+    base_image="base:1",
+    runtime_image="runtime:1",
+)
+AMD64 = Node("one", True, ("linux/amd64", "linux/amd64/v2", "linux/386", "linux/arm64"))
+ARM64 = Node("two", True, ("linux/arm64",))
+LARGE = Engine(
+    "28.5.2",
+    "0.29.1",
+    "docker",
+    (AMD64,),
+    architecture="amd64",
+    memory=64 * GIB,
+    disk=200 * GIB,
+    root="/var/lib/docker",
+)
+
+
+def found(engine: Engine, request: BuildRequest = REQUEST, base: str = "") -> list[str]:
+    return [f"{p.expected} | {p.found} | {p.help}" for p in check(engine, request, base=base)]
+
+
+def test_a_large_engine_can_build_everything() -> None:
+    assert found(LARGE) == []
+
+
+def test_room_is_asked_for_by_stage() -> None:
+    small = replace(LARGE, disk=30 * GIB, memory=4 * GIB)
+    disk, memory = found(small)
+    assert disk.startswith("80 GiB free for stage runtime | 30 GiB at /var/lib/docker")
+    assert memory.startswith("8 GiB of memory")
+    assert found(small, replace(REQUEST, target=Stage.KERNELS)) == []
+    assert found(replace(LARGE, disk=None, memory=None)) == []  # another machine's, and not known
+
+
+def test_an_emulated_platform_is_no_place_for_a_build_of_hours() -> None:
+    arm = replace(REQUEST, platforms=("linux/arm64",))
+    (said,) = found(LARGE, arm)
+    assert "only emulates it" in said
+    assert "docker buildx create --append" in said
+    assert found(LARGE, replace(arm, target=Stage.SOURCES)) == []
+    assert found(replace(LARGE, nodes=(AMD64, ARM64)), arm) == []
+    (none,) = found(LARGE, replace(REQUEST, platforms=("linux/riscv64",), target=Stage.SOURCES))
+    assert "emulates" not in none
+
+
+def test_a_builder_that_was_never_started_is_not_judged_by_its_nodes() -> None:
+    assert found(replace(LARGE, nodes=(Node("new", False, ()),)), replace(REQUEST, platforms=("linux/arm64",))) == []
+
+
+def test_attestations_and_several_platforms_need_a_store_that_holds_them() -> None:
+    (said,) = found(LARGE, replace(REQUEST, provenance="mode=max", sbom="true"))
+    assert "(--provenance, --sbom)" in said
+    assert "containerd" in said
+    assert found(replace(LARGE, attests=True), replace(REQUEST, provenance="mode=max")) == []
+    assert found(LARGE, replace(REQUEST, provenance="false")) == []
+    elsewhere = replace(LARGE, driver="remote")
+    assert found(elsewhere, replace(REQUEST, provenance="mode=max", outcome=Outcome.PUSH)) == []
+    both = replace(REQUEST, platforms=("linux/amd64", "linux/arm64"))
+    (said,) = found(replace(LARGE, nodes=(AMD64, ARM64)), both)
+    assert "several platforms" in said
+
+
+def test_a_base_of_another_architecture_is_seen_before_a_shell_of_it_fails() -> None:
+    (said,) = found(LARGE, base="arm64")
+    assert "base:1 in the engine's store is for linux/arm64" in said
+    assert found(LARGE, base="amd64") == []
+
+
+def test_an_image_for_gb10_alone_on_amd64_is_noted() -> None:
+    (note,) = notes(LARGE, REQUEST)
+    assert "arm64" in note
+    assert notes(LARGE, replace(REQUEST, platforms=("linux/arm64",))) == []
+    assert notes(LARGE, replace(REQUEST, archs=replace(SM121A, gpus=(Arch(12, 0), Arch(12, 1))))) == []
+
+
+# --- the real one ----------------------------------------------------------------------------------------------------
+
+
+def test_the_engine_that_is_here_says_what_it_is(engine: dict[str, str]) -> None:
+    here = look("", needs_engine=True)
+    assert here.version
+    assert here.architecture in ("amd64", "arm64")
+    if here.driver == "docker":
+        assert here.memory
+        assert here.nodes[0].native.startswith(f"linux/{here.architecture}")
+
+
+def test_the_architecture_of_a_base_is_read_from_the_engine(engine: dict[str, str], tiny_base: str) -> None:
+    assert preflight.architecture_of(tiny_base) == look("", needs_engine=True).architecture
+    assert preflight.architecture_of("fp4patch-there-is-no-such-image") == ""
+
+
+def test_a_builder_that_does_not_exist_is_named(engine: dict[str, str]) -> None:
+    with pytest.raises(ImageError, match="there is no builder 'nobody'") as refused:
+        look("nobody", needs_engine=False)
+    assert "default" in refused.value.help
+
+
+def test_an_engine_that_does_not_answer_is_one_sentence(
+    engine: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
+    with pytest.raises(ImageError, match=r"^no docker engine answers at unix:///no/such/socket$"):
+        look("", needs_engine=True)
+
+
+def test_a_client_without_buildx_is_one_sentence(
+    engine: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    if subprocess.run(["docker", "buildx", "version"], capture_output=True, check=False).returncode == 0:
+        pytest.skip("this machine's buildx is installed for everybody and cannot be taken away")
+    with pytest.raises(ImageError, match="no buildx plugin") as refused:
+        look("", needs_engine=True)
+    assert "docker-buildx" in refused.value.help
+
+
+def test_without_the_docker_command_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ImageError, match="no docker command") as refused:
+        look("", needs_engine=True)
+    assert "buildx" in refused.value.help

@@ -1,0 +1,116 @@
+"""The re-check of a proof: a real one holds, and each way of tampering with it is found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fp4patch import cli
+from fp4patch.errors import ImageError
+from fp4patch.images import provenance
+from fp4patch.model.image import BuildRequest
+from fp4patch.verbs.build import Options, plan
+
+Proof = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def proof(real_proof: Path) -> Proof:
+    folder = real_proof / "proof"
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def request_of() -> BuildRequest:
+    return plan(Options(variant="next2", archs=("12.1a",), cutlass="4.2.1")).request
+
+
+def labels(proof: Proof) -> dict[str, str]:
+    receipts = provenance.receipts_of(proof)
+    patches = tuple(p for name in sorted(receipts) for p in json.loads(receipts[name])["patches"])
+    return provenance.labels(
+        request_of(), patches, "13.0.2", created="2026-01-01T00:00:00Z", receipt=provenance.receipt_digest(receipts)
+    )
+
+
+def failed(proof: Proof, said: dict[str, str] | None) -> list[str]:
+    return [finding.subject for finding in provenance.recheck(proof, said) if finding.verdict.failed]
+
+
+def edited(proof: Proof, name: str, change: Callable[[dict[str, Any]], None]) -> Proof:
+    document = json.loads(proof[name])
+    change(document)
+    return proof | {name: json.dumps(document).encode()}
+
+
+def test_a_real_proof_agrees_with_itself_and_with_its_labels(proof: Proof) -> None:
+    assert failed(proof, labels(proof)) == []
+    assert failed(proof, None) == []
+
+
+def test_the_receipt_digest_does_not_depend_on_when_it_was_written(proof: Proof) -> None:
+    later = edited(proof, "receipts/cutlass.json", lambda d: d.update(applied_at="2030-01-01T00:00:00+00:00"))
+    digest = provenance.receipt_digest(provenance.receipts_of(proof))
+    assert provenance.receipt_digest(provenance.receipts_of(later)) == digest
+    other = edited(proof, "receipts/cutlass.json", lambda d: d.update(version="4.2.0"))
+    assert provenance.receipt_digest(provenance.receipts_of(other)) != digest
+
+
+@pytest.mark.parametrize(
+    "name", ["receipt", "variant", "patches", "version", "arch", "vllm", "cutlass", "torch", "cuda"]
+)
+def test_a_label_that_says_something_else_is_found(proof: Proof, name: str) -> None:
+    assert failed(proof, labels(proof) | {f"io.fp4patch.{name}": "another"}) == [f"label io.fp4patch.{name}"]
+
+
+def test_a_verdict_is_made_again_from_its_checks(proof: Proof) -> None:
+    def fail_one(document: dict[str, Any]) -> None:
+        result = next(r for r in document["results"] if r["checks"])
+        result["checks"][0]["verdict"] = "fail"
+
+    def empty(document: dict[str, Any]) -> None:
+        document["results"] = []
+
+    def say(document: dict[str, Any]) -> None:
+        document["verdict"] = "fail"
+
+    for change in (fail_one, empty, say):
+        assert "verify" in failed(edited(proof, "verify.json", change), None)
+
+
+def test_a_verdict_about_something_else_is_found(proof: Proof) -> None:
+    other = edited(proof, "verify.json", lambda d: d["patches"].pop())
+    assert failed(other, None) == ["receipt of cutlass"]
+    fewer = edited(proof, "pins.json", lambda d: d["judged"].append("sm_120a"))
+    assert failed(fewer, None) == ["architectures"]
+
+
+def test_a_red_scan_of_the_built_files_is_a_failure(proof: Proof) -> None:
+    assert failed(proof | {"binaries.json": b'{"verdict": "red"}'}, None) == ["binaries"]
+    assert failed(proof | {"binaries.json": b"{}"}, None) == ["binaries"]
+
+
+def test_a_missing_verdict_is_a_failure(proof: Proof) -> None:
+    assert failed({n: d for n, d in proof.items() if n != "verify.json"}, None) == ["verify"]
+
+
+def test_a_damaged_document_is_one_sentence(proof: Proof) -> None:
+    with pytest.raises(ImageError, match=r"verify\.json of the proof is not a JSON document"):
+        provenance.recheck(proof | {"verify.json": b"{"}, None)
+
+
+def test_an_exported_proof_is_inspected_as_a_folder(real_proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["inspect", "--json", str(real_proof / "proof")]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["verdict"]) == (1, "pass")
+    assert document["pins"]["variant"] == "next2"
+    assert cli.run(["inspect", "--receipt", str(real_proof / "proof")]) == 0
+    assert capsys.readouterr().out.strip() == document["receipt"]
+
+
+def test_a_folder_without_a_proof_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["inspect", str(tmp_path)]) == 1
+    assert "holds no proof" in capsys.readouterr().err

@@ -1,0 +1,64 @@
+"""The workflows: valid by GitHub's schema, clean by linters, pinned by commit, with no permission too many."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fp4patch
+from fp4patch.catalog.manifest import load
+
+ROOT = Path(fp4patch.__file__).parents[1]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def tool(name: str) -> str:
+    """A tool of the test environment, or of the machine."""
+    beside = Path(sys.executable).parent / name
+    found = str(beside) if beside.exists() else shutil.which(name)
+    assert found, f"{name} is in the group dev"
+    return found
+
+
+def test_there_are_two() -> None:
+    assert [path.name for path in WORKFLOWS] == ["ci.yml", "image.yml"]
+
+
+def test_githubs_schema_holds() -> None:
+    command = [tool("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", *map(str, WORKFLOWS)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+
+
+def test_zizmor_finds_no_injection_no_loose_pin_and_no_permission_too_many() -> None:
+    command = [tool("zizmor"), "--offline", "--no-progress", "--persona", "pedantic", *map(str, WORKFLOWS)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_actionlint_is_clean() -> None:
+    """Its wheel downloads it from where not every machine may go, so it is taken where it is installed."""
+    if shutil.which("actionlint") is None:
+        pytest.skip("actionlint is not installed; the schema and zizmor were asked instead")
+    run = subprocess.run(["actionlint", *map(str, WORKFLOWS)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_every_action_is_pinned_by_a_commit_and_says_its_version(path: Path) -> None:
+    uses = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
+    assert uses
+    assert [line for line in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+
+
+def test_every_variant_that_pins_an_image_is_built() -> None:
+    text = (ROOT / ".github" / "workflows" / "image.yml").read_text(encoding="utf-8")
+    pinned = [variant.name for variant in load().variants.values() if variant.image]
+    matrices = re.findall(r"variant: \[(.*)\]", text)
+    assert len(matrices) == 3
+    assert all(matrix.split(", ") == pinned for matrix in matrices)
