@@ -27,8 +27,9 @@ ROOT = Path(__file__).parents[1]
 
 def row(tree: Path, source: str) -> dict[str, object]:
     """The state that each patch would be in, were it applied to this pristine tree."""
-    (found,) = status([tree], on_wait=print)
-    states = {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in found.patches}
+    found, *inside = status([tree], on_wait=print)  # behind a tree come those that it contains
+    patches = [patch for part in (found, *inside) for patch in part.patches]
+    states = {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in patches}
     return {"target": found.target, "version": found.version, "source": source, "states": states}
 
 

@@ -6,7 +6,7 @@ The version only advises: bundled copies lie (xformers 0.0.35 says 4.3.0 over 4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
     if not path.is_dir():
         raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")
     root = path.resolve()
-    matches = [target for target in catalog.targets.values() if all((root / mark).is_file() for mark in target.marks)]
+    matches = [target for target in catalog.targets.values() if _is_at(root, target)]
     if len(matches) > 1:
         raise Refused(
             f"{path} looks like {' and '.join(t.title for t in matches)}", help="name the folder of one of them"
@@ -46,8 +46,33 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
 
 
 def identify_all(paths: Iterable[Path], catalog: Catalog, said: str | None = None) -> list[Identified]:
-    """Each tree once, in the order in which they were named."""
-    return list({tree.root: tree for tree in (identify(path, catalog, said) for path in paths)}.values())
+    """Each tree once, in the order in which they were named, and behind each tree those that it contains."""
+    trees: dict[Path, Identified] = {}
+    for path in paths:
+        tree = identify(path, catalog, said)
+        trees.setdefault(tree.root, tree)
+        for inside in contained(tree.root, tree.target, catalog):
+            trees.setdefault(inside.root, inside)
+    return list(trees.values())
+
+
+def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identified]:
+    """The trees of other targets that a tree contains, where they lie. Refused: one of them is a link out of it."""
+    for part in target.contains:
+        inner = catalog.targets[part.target]
+        for folder in (root / place for place in part.at):
+            if _is_at(folder, inner):
+                found = folder.resolve()
+                if not found.is_relative_to(root):
+                    raise Refused(
+                        f"{folder} is a link to {found}, outside the tree",
+                        help="name the folder above that holds both, or put a copy in the link's place",
+                    )
+                yield Identified(found, inner, claimed_version(found, inner))
+
+
+def _is_at(folder: Path, target: Target) -> bool:
+    return not target.missing(lambda mark: (folder / mark).is_file())
 
 
 def claimed_version(root: Path, target: Target) -> Version | None:
@@ -93,6 +118,6 @@ def _hint(root: Path, catalog: Catalog) -> str:
     for target in catalog.targets.values():
         below = [root / place for place in target.found_in]
         for near in (*below, *list(root.parents)[:3]):
-            if all((near / mark).is_file() for mark in target.marks):
+            if _is_at(near, target):
                 return f"there is {target.title} at {near}: name that"
     return "; ".join(f"{t.title} has {t.marks[0]}" for t in catalog.targets.values())

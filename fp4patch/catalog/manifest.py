@@ -92,6 +92,16 @@ def load(root: Path | None = None) -> Catalog:
             problems += _check_variant(variant, targets, patches)
         for target in targets.values():
             problems += _check_advice(target, variants)
+            problems += [
+                Problem(
+                    f"one of {', '.join(targets)}",
+                    repr(part.target),
+                    file=f"patches/{target.name}/target.toml",
+                    nearest=f"contains[{number}].target",
+                )
+                for number, part in enumerate(target.contains)
+                if part.target not in targets
+            ]
     if not (targets and patches and variants):
         problems.append(Problem("targets, patches and variants", f"not all of them below {root}"))
     if problems:
@@ -243,6 +253,7 @@ def _check_variant(variant: Variant, targets: dict[str, Target], patches: dict[s
                 problems.append(
                     Problem("a patch that exists", f"{target}/{name}", file=where, nearest=f"targets.{target}")
                 )
+    problems += _check_pins(variant, targets, where)
     for key, archs in [("arch", variant.arch), *((f"rules[{n}].arch", r.arch) for n, r in enumerate(variant.rules))]:
         for arch in archs:
             try:
@@ -262,5 +273,20 @@ def _check_variant(variant: Variant, targets: dict[str, Target], patches: dict[s
                 Problem(
                     "a condition", "none: identical, requires, forbids or max", file=where, nearest=f"rules[{number}]"
                 )
+            )
+    return problems
+
+
+def _check_pins(variant: Variant, targets: dict[str, Target], where: str) -> list[Problem]:
+    """What an image is built from is pinned by a hash: an archive's, or a commit's."""
+    if variant.image is None:
+        return []
+    problems = []
+    for name, version in (("vllm", variant.image.vllm), ("cutlass", variant.image.cutlass)):
+        target = targets.get(name)
+        pinned = {*target.commits, *(v for a in target.archives for v in a.versions)} if target else set()
+        if version not in pinned:
+            problems.append(
+                Problem(f"a release that patches/{name}/target.toml pins", repr(version), file=where, nearest="image")
             )
     return problems

@@ -15,7 +15,7 @@ from itertools import accumulate
 from fp4patch.patching.cxx import Kind, Source, Token
 from fp4patch.patching.ptx import Operand, conversions, is_decode, is_encode, unexplained
 
-_KEYWORDS = frozenset({"asm", "__asm__", "__asm"})
+KEYWORDS = frozenset({"asm", "__asm__", "__asm"})
 _QUALIFIERS = frozenset({"volatile", "__volatile__", "__volatile", "inline", "__inline__", "goto"})
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]+)|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-7]{1,3})|(.))", re.DOTALL)
@@ -113,7 +113,7 @@ def scan(source: Source) -> Scan:
     explained: set[int] = set()
     broken: list[tuple[int, int, Malformed]] = []
     for at, token in enumerate(source.tokens):
-        if token.text not in _KEYWORDS or token.kind is not Kind.NAME or token.directive >= 0:
+        if token.text not in KEYWORDS or token.kind is not Kind.NAME or token.directive >= 0:
             continue
         try:
             statement = parse(source, at)

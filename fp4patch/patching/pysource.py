@@ -7,6 +7,8 @@ result is read again: Python must see the old tree with exactly these expression
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
+from typing import cast
 
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
@@ -40,15 +42,30 @@ def _replace(edit: ReplaceExpression, read: _Reading) -> Outcome:
         raise Refused(f"`{edit.find}` alone", f"`{edit.replace}`", read.line(there[0]), advice=ADDED)
     if retired := settle(edit, lines, lambda sign: [read.line(node) for node in read.sites(sign)]):
         return retired
-    module = read.module
-    for old in sites:
-        new = cst.parse_expression(edit.replace)
-        # Parentheses of the old one may hold lines together: they stay, around those of the new one.
-        new = new.with_changes(lpar=(*old.lpar, *new.lpar), rpar=(*new.rpar, *old.rpar))
-        module = cst.ensure_type(module.deep_replace(old, new), cst.Module)
+    put = _Put(edit.replace, sites)
+    module = cst.ensure_type(read.module.visit(put), cst.Module)
     if _tree(module.code) != _replaced(read.module.code, edit):
         raise Refused("a result that reads as intended", "one that reads otherwise", lines[0])
     return Rewritten(module.code, tuple(sorted(set(lines))))
+
+
+class _Put(cst.CSTTransformer):
+    """Puts an expression in the place of each of these, in one pass: a visit makes every node of the module anew."""
+
+    def __init__(self, expression: str, sites: Sequence[cst.BaseExpression]) -> None:
+        super().__init__()
+        self.expression = expression
+        self.sites = {id(site) for site in sites}
+
+    def on_leave(
+        self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT
+    ) -> cst.CSTNodeT | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNodeT]:
+        if id(original_node) not in self.sites or not isinstance(updated_node, cst.BaseExpression):
+            return super().on_leave(original_node, updated_node)
+        new = cst.parse_expression(self.expression)
+        # Parentheses of the old one may hold lines together: they stay, around those of the new one.
+        new = new.with_changes(lpar=(*updated_node.lpar, *new.lpar), rpar=(*new.rpar, *updated_node.rpar))
+        return cast("cst.CSTNodeT", new)
 
 
 class _Reading(cst.CSTVisitor):

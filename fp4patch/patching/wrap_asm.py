@@ -7,22 +7,26 @@ statement like the other, so that it may be the body of an ``if`` without braces
 
 from __future__ import annotations
 
+import re
 import textwrap
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 from fp4patch.model import Drift, NothingToDo, Outcome, Rewritten, State, WrapAsm
 from fp4patch.patching.asm import Binding, Scan, Statement, scan, split
 from fp4patch.patching.cxx import BOM, Conditional, Directive, Kind, LexError, Source, Token, lex, words
+from fp4patch.patching.floors import Floor, floors, leaves_out
 from fp4patch.patching.ptx import NotUnderstood, Packed, evaluate
 
 COLUMNS = 80
 """Width that generated lines keep to where they can: that of the trees' own clang-format."""
 
 _CALLS = {1: "e2m1", 2: "e2m1_x2", 4: "e2m1_x4", 8: "e2m1_x8", 16: "e2m1_x16"}
+_STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|(?P<string>"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
 _BEFORE_STATEMENT = frozenset({"{", "}", ";", ")", ":", "else", "do"})
 _SHAPE = "the patch does not know this shape; please report it with the file's version"
 _THEIRS = "take the tree as upstream released it, or leave this patch out"
@@ -42,12 +46,24 @@ class Site:
     packed: tuple[Packed, ...]
 
 
+@dataclass(frozen=True)
+class Opened:
+    """Floors that the software gets past."""
+
+    floors: tuple[Floor, ...]
+    ending: str
+    """What is put behind their conditions, which get a parenthesis in front."""
+
+
 def wrap(edit: WrapAsm, text: str, template: Callable[[str], str], options: Mapping[str, str]) -> Outcome:
     """The text with every encode statement guarded; NothingToDo if it has none; Drift if one is not understood.
 
     ``options``: ``encoder`` and ``guard``, see :class:`~fp4patch.model.WrapAsm`. ``template`` reads the encoder.
     """
     try:
+        if sign := _needs_suffix(text, edit.unless):
+            because = f"a file with `{sign}` compiles for targets with a suffix alone: its conversions stay as they are"
+            return NothingToDo(State.NOT_NEEDED, because)
         source = lex(text)
         _ = source.conditionals  # they must pair before anything is said about them
         for rule in edit.retired:
@@ -57,11 +73,18 @@ def wrap(edit: WrapAsm, text: str, template: Callable[[str], str], options: Mapp
         if found.strange:
             odd = found.strange[0]
             raise _Refused("E2M1 conversions in asm statements only", odd.message, odd.line)
-        if not found.encodes:
+        concerned = found.encodes or any(source.find(words(name)) for name in edit.callers)
+        every = floors(source, edit.floor, edit.allows, found) if edit.floor and concerned else ()
+        below = tuple(floor for floor in every if not floor.why_closed)
+        for statement in found.encodes if edit.floor else ():
+            _reached(source, statement, below)
+        if not found.encodes and not below:
             because = "; ".join(("no conversion from float to E2M1", *_decodes(found)))
             return NothingToDo(State.NOT_NEEDED, because, elsewhere=True)
         guard, encoder = _options(options)
-        return _wrapped(source, found, guard, encoder, template(f"{edit.encoders}/{encoder}.cuh"))
+        opening = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({guard}))"
+        helper = partial(template, f"{edit.encoders}/{encoder}.cuh")
+        return _wrapped(source, found, Opened(below, opening), guard, encoder, helper)
     except LexError as error:
         return Drift("C++ that can be read to its end", error.message, error.line, help="is this file whole?")
     except _Refused as refusal:
@@ -89,7 +112,27 @@ def _options(options: Mapping[str, str]) -> tuple[str, str]:
     return guard, encoder
 
 
-def _wrapped(source: Source, found: Scan, guard: str, encoder: str, helper: str) -> Rewritten:
+def _reached(source: Source, statement: Statement, below: Sequence[Floor]) -> None:
+    """Refuse a statement that stays under a condition below which nothing is done: software would not be reached."""
+    for conditional, _ in enclosing(source, statement.start):
+        if leaves_out(source, conditional) and not any(floor.conditional is conditional for floor in below):
+            found = f"one under the #if of line {conditional.branches[0].opening.line}, whose #else does nothing"
+            raise _Refused("a conversion that software can take the place of", found, statement.line)
+
+
+def _needs_suffix(text: str, signs: Sequence[str]) -> str:
+    """The first of the signs that stands in a string of the text; empty if none does."""
+    if any(sign in text for sign in signs):
+        for literal in _STRING.finditer(text):
+            for sign in signs:
+                if literal["string"] and sign in literal["string"]:
+                    return sign
+    return ""
+
+
+def _wrapped(
+    source: Source, found: Scan, below: Opened, guard: str, encoder: str, helper: Callable[[], str]
+) -> Rewritten:
     for token in source.tokens:
         if token.text.lower().startswith("fp4patch"):
             raise _Refused("a file without fp4patch's own names", token.text, token.line, _THEIRS)
@@ -98,17 +141,21 @@ def _wrapped(source: Source, found: Scan, guard: str, encoder: str, helper: str)
     notes: list[str] = []
     inserts: list[tuple[int, str]] = []
     for site in sites:
-        notes += surroundings.check(site.statement, guard)
+        notes += surroundings.check(site.statement, guard, below.floors)
         inserts += _inserts(source, site, f"!({guard})", f"fp4patch_{encoder}")
-    at = surroundings.file_scope(sites[0].statement.start)
-    inserts.append((at, _helper(source.text, at, helper, encoder)))
+    for floor in below.floors:
+        inserts.append((floor.condition[0].start, "("))
+        inserts.append((floor.condition[-1].end, below.ending))
+    if sites:
+        at = surroundings.file_scope(sites[0].statement.start)
+        inserts.append((at, _helper(source.text, at, helper(), encoder)))
     pieces, done = [], 0
     for offset, added in sorted(inserts, key=lambda insert: insert[0]):
         pieces += [source.text[done:offset], added]
         done = offset
     text = "".join([*pieces, source.text[done:]])
-    lines = tuple(sorted({site.statement.line for site in sites}))
-    _prove(text, found.encodes, guard, lines[0])
+    lines = tuple(sorted({site.statement.line for site in sites} | {floor.line for floor in below.floors}))
+    _prove(text, found.encodes, below, guard, lines[0])
     return Rewritten(text, lines, (*notes, *_decodes(found)))
 
 
@@ -164,7 +211,7 @@ class _Surroundings:
         """The conditionals around an offset, outermost first, each with the branch that it stands in."""
         return enclosing(self.source, offset)
 
-    def check(self, statement: Statement, guard: str) -> list[str]:
+    def check(self, statement: Statement, guard: str, opened: Sequence[Floor]) -> list[str]:
         """Refuse where directives cannot go or somebody guards already; else what there is to report."""
         tokens = self.source.tokens
         before = next((t for t in reversed(tokens[: statement.first]) if t.directive < 0), None)
@@ -182,7 +229,7 @@ class _Surroundings:
                 found = f"one in the #{opening.name} of line {opening.line}"
                 raise _Refused("a conversion that nobody has guarded for SM121", found, statement.line, _THEIRS)
             other = [b for n, b in enumerate(conditional.branches) if n != branch and b.opening.name == "else"]
-            if other:
+            if other and not any(floor.conditional is conditional for floor in opened):
                 notes.append(
                     f"line {statement.line}: stands in an #{opening.name} (line {opening.line}) "
                     f"with an #else of its own (line {other[0].opening.line}), which still decides first"
@@ -377,14 +424,20 @@ def _helper(text: str, at: int, helper: str, encoder: str) -> str:
     return added + ("" if after[:1] in ("", "\n", "\r") else newline)
 
 
-def _prove(text: str, statements: Sequence[Statement], guard: str, line: int) -> None:
-    """Read the result again: the same statements, byte for byte, and each alone under the negated guard."""
+def _prove(text: str, statements: Sequence[Statement], below: Opened, guard: str, line: int) -> None:
+    """Read the result again: the same statements, byte for byte, and each alone under the negated guard.
+
+    As many conditions as there were floors to open must be open now.
+    """
     try:
         result = lex(text)
         found = scan(result)
         negated = words(f"!({guard})")
         same = [s.template for s in found.encodes] == [s.template for s in statements] and not found.strange
         bare = [s.line for s in found.encodes if not _guarded(result, s, negated)]
+        ending = words(below.ending)
+        ends = [tuple(t.text for t in c.branches[0].condition[-len(ending) :]) for c in result.conditionals]
+        same = same and ends.count(ending) == len(below.floors)
     except LexError:
         same, bare = False, []
     if not same or bare:
