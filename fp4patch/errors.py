@@ -49,3 +49,11 @@ class ToolchainError(Fp4PatchError):
 
 class ProofError(Fp4PatchError):
     """A probe could not be compiled, disassembled or understood; nothing can be said of the machine code."""
+
+
+class ImageError(Fp4PatchError):
+    """An image cannot be built or read: no engine, no builder, too little room, or an image without a proof."""
+
+
+class BinaryError(Fp4PatchError):
+    """A file is damaged, or holds nothing that could be looked into."""

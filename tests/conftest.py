@@ -15,6 +15,8 @@ from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.report import progress
 from fp4patch.sources.fetch import fetch
 
+pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of images
+
 
 @pytest.fixture(scope="session")
 def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:

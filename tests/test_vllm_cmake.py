@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from cmake_runs import Configured, cmake, configure
 from vllm_edits import run
+
+from fp4patch.doctor.build_lists import Configured, cmake, configure
 
 PATCH = "vllm/cmake-sm121a"
 

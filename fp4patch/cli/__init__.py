@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from fp4patch import __version__
-from fp4patch.cli import proof, trees
+from fp4patch.cli import doctor, image, objects, probe, proof, trees
 from fp4patch.cli.common import emit, show
 from fp4patch.errors import Fp4PatchError
 
@@ -21,7 +21,9 @@ EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
 COMMANDS = (
     *(trees.list_, trees.show_name, trees.fetch, trees.apply, trees.status, trees.revert),
-    *(proof.verify, proof.bench),
+    *(proof.verify, proof.bench, objects.objects),
+    *(doctor.doctor, probe.probe),
+    *(image.build, image.inspect),
 )
 
 

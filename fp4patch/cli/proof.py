@@ -56,6 +56,12 @@ from fp4patch.cli.common import (
     help="Also run all 2^32 float inputs through the conversions, on the host and on a CUDA GPU if there is one.",
 )
 @click.option("--numerics-all", "numerics", flag_value="all", help="The same, with what takes the host some minutes.")
+@click.option(
+    "--execute/--no-execute",
+    default=None,
+    help="Run all inputs through the disassembled machine code, on the host. Default: where there is no CUDA GPU.",
+)
+@click.option("--all", "every_probe", is_flag=True, help="Also what takes minutes: a whole NVFP4 GEMM, for example.")
 def verify(
     trees: tuple[Path, ...],
     variant: str,
@@ -66,6 +72,8 @@ def verify(
     torch_include: Path | None,
     jobs: int | None,
     numerics: Literal["no", "yes", "all"],
+    execute: bool | None,
+    every_probe: bool,
 ) -> None:
     """Compile probes from the patched TREE and from its pristine source, and judge the machine code.
 
@@ -85,6 +93,8 @@ def verify(
             on_wait=waiting,
             on_progress=tick,
             numerics=numerics,
+            execute=execute,
+            every_probe=every_probe,
         )
     to_stdout = json_file is not None and str(json_file) == "-"
     if json_file:

@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fp4patch.model.execution import Executed
 
 SCHEMA = 1
 """Version of every JSON document that fp4patch writes."""
@@ -174,6 +179,21 @@ class WrapAsm(Manifest):
     search: tuple[str, ...]
     encoders: str
     """The folder of the encoders, relative to the patch's directory."""
+    floor: str = ""
+    """``__CUDA_ARCH__ >= 1000``: an ``#if`` of this alone, around code that does nothing, or returns zero, below it.
+
+    Such a condition is opened to the software: ``|| (lowered && (guard))`` is added. One whose other branches do the
+    work themselves stays, and so does one around assembly of another kind.
+    """
+    lowered: str = ""
+    """``__CUDA_ARCH__ >= 900``: the oldest GPUs that have all else that stands above the floor."""
+    allows: tuple[str, ...] = ()
+    """What assembly above the floor may begin with, since these GPUs have it: ``griddepcontrol.``."""
+    callers: tuple[str, ...] = ()
+    """Names. A file that has one of them has such an ``#if`` as well, if it has no statement of its own."""
+    unless: tuple[str, ...] = ()
+    """Parts of PTX that is assembled for targets with a suffix alone. A file with one of them in a string can lose
+    no suffix: it is left as it is."""
     retired: tuple[Retired, ...] = ()
 
 
@@ -332,6 +352,24 @@ class Needs(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Executes(Manifest):
+    """That a probe's kernel turns ``lanes`` values a thread into packed ``output``, value 0 lowest, and nothing else.
+
+    Its parameters are two pointers, to the values and to what it stores; thread i of the grid reads and writes record
+    i. One value alone has a byte of its own.
+    """
+
+    input: Literal["float32", "float16", "bfloat16"]
+    lanes: Literal[1, 2, 4, 8, 16]
+    output: Literal["e2m1"] = "e2m1"
+
+    @property
+    def bits(self) -> int:
+        """Bits of an input: there are 2 to this power."""
+        return 32 if self.input == "float32" else 16
+
+
+@dataclass(frozen=True, kw_only=True)
 class Probe(Manifest):
     """A small translation unit that makes the compiler show the code in question.
 
@@ -350,6 +388,10 @@ class Probe(Manifest):
     uses: tuple[Literal["torch"], ...] = ()
     """Headers of others that it takes in earnest. Where they are not at hand it does not run, and that is said."""
     needs: Needs | None = None
+    slow: bool = False
+    """The compiler takes minutes for it: it runs only if asked for (``verify --all``)."""
+    executes: Executes | None = None
+    """What its kernel computes, for the machine code to be executed. None: it is only looked at."""
     patch: str = ""
     """Set by the loader: ``cutlass/e2m1-guard``."""
 
@@ -456,6 +498,59 @@ class Advice(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Build(Manifest):
+    """How a tree's own build chooses the architectures of its FP4 kernels; ``fp4patch doctor`` runs it."""
+
+    kind: Literal["cmake"]
+    """The CMakeLists.txt at the top, with PyTorch's way of naming architectures."""
+    setting: str
+    """The environment variable that names the architectures."""
+    lists: tuple[str, ...]
+    """What people set it to, for SM120 and SM121; looked at where no other list is asked for."""
+    cuda: tuple[str, ...]
+    """CUDA releases to look at where none is known."""
+    kernels: str
+    """A regular expression, searched in a source's path: those that hold the FP4 kernels for SM12x."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate(Manifest):
+    """The condition by which a header lets a GPU use the FP4 conversion instruction."""
+
+    gpu: str
+    """``sm_121``."""
+    file: str
+    defines: str
+    """The macro that turns the instruction on."""
+    operands: tuple[str, ...]
+    """What the ``#if`` conditions that define it must name for this GPU."""
+    conditions: int
+    otherwise: str
+    """What the header does for this GPU without it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contained(Manifest):
+    """Another target's tree inside a tree: what is done to the one is done to the other, in the same transaction."""
+
+    target: str
+    at: tuple[str, ...]
+    """Folders, relative to the tree, where it may lie."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bypass(Manifest):
+    """Compiled code that is used in the place of a tree's sources. What it was made of, no edit reaches."""
+
+    paths: tuple[str, ...]
+    """Globs; relative to the tree, or to the home folder if they begin with ``~``. ``{version}`` is the tree's."""
+    instead: str = ""
+    """The environment variable that names another folder in the place of the home folder."""
+    because: str
+    """Said where one is there: what it means, and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Target(Manifest):
     """A kind of source tree: how to recognise it, read its version, compile against it and fetch it."""
 
@@ -463,6 +558,8 @@ class Target(Manifest):
     title: str
     marks: tuple[str, ...]
     """Files that together make a folder a tree of this kind."""
+    other_marks: tuple[tuple[str, ...], ...] = ()
+    """The same for each other layout of it: a checkout, where ``marks`` are those of an installed package."""
     version: VersionMacros | VersionPattern
     include: tuple[str, ...]
     """Include folders, relative to the tree, to compile a probe against it."""
@@ -474,7 +571,21 @@ class Target(Manifest):
     tag: str
     """``v{version}``."""
     archives: tuple[Archive, ...] = ()
+    commits: dict[str, str] = field(default_factory=dict)
+    """Releases that no archive holds, by the commit (40 hex digits) that their tag must name."""
     advice: tuple[Advice, ...] = ()
+    telling: tuple[str, ...] = ()
+    """Files by whose content releases are told apart, whatever a tree states. Not every release has all of them."""
+    build: Build | None = None
+    gates: tuple[Gate, ...] = ()
+    contains: tuple[Contained, ...] = ()
+    distribution: str = ""
+    """The project whose installed package the tree may be: its RECORD, beside the tree, states each file's hash."""
+    bypasses: tuple[Bypass, ...] = ()
+
+    def missing(self, has: Callable[[str], bool]) -> list[str]:
+        """The marks that are not there, of the layout that most are there of; none: this is a tree of this kind."""
+        return min(([mark for mark in marks if not has(mark)] for marks in (self.marks, *self.other_marks)), key=len)
 
 
 class Promise(StrEnum):
@@ -516,6 +627,33 @@ class VariantTarget(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TorchPin(Manifest):
+    """The PyTorch that vLLM is compiled against and runs with."""
+
+    version: str
+    """With its local version where the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
+    wheels: dict[str, str] = field(default_factory=dict)
+    """SHA-256 (hex) of each file that may be installed. Empty: none is known, and the version alone holds."""
+    index: str = ""
+    """In words, where it comes from, if not from the general package index."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pins(Manifest):
+    """What an image of a variant is built from. Hashes of vLLM and CUTLASS stand in their target, by release."""
+
+    vllm: str
+    cutlass: str
+    cuda: str
+    """The release of the toolkit: ``13.0.2``."""
+    torch: TorchPin
+    base: str
+    """The image that compiles: ``name:tag@sha256:digest``."""
+    runtime: str
+    """The image that the built vLLM runs in."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Variant(Manifest):
     """A named list of patches, the architectures it is for, and the rules its machine code must satisfy."""
 
@@ -529,6 +667,8 @@ class Variant(Manifest):
     promise: Promise = Promise.EXACT
     """What its conversions come to over all 2^32 inputs, wherever they are software."""
     rules: tuple[Rule, ...] = ()
+    image: Pins | None = None
+    """None: no image is built of it."""
 
 
 # --- proof -----------------------------------------------------------------------------------------------------------
@@ -717,11 +857,14 @@ class VerifyReport:
     """Every input through the tree's conversions; empty unless asked for."""
     numerics_notes: tuple[str, ...] = ()
     """Where they ran and where not, in words."""
+    executed: Executed | None = None
+    """What the machine code came to when it was executed; None where it was not."""
 
     @property
     def verdict(self) -> Verdict:
         """PASS only if something was checked, and all of it passed."""
         verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
+        verdicts += self.executed.verdicts if self.executed else []
         if not self.results or self.problems or any(verdict.failed for verdict in verdicts):
             return Verdict.FAIL
         return Verdict.PASS
@@ -764,6 +907,11 @@ class NumericsRow:
     first: tuple[Mismatch, ...] = ()
     """The lowest few inputs that mismatch."""
 
+    def breaks(self, promise: Promise) -> bool:
+        """Whether something mismatches that the promise does not allow."""
+        sign_is_free = promise is Promise.EXACT_BUT_NAN_SIGN and self.cls in (InputClass.NAN, InputClass.NEGATIVE_NAN)
+        return bool(self.magnitudes if sign_is_free else self.mismatches)
+
 
 @dataclass(frozen=True)
 class NumericsReport:
@@ -780,19 +928,20 @@ class NumericsReport:
     seconds: float
     every_lane: bool = True
     """Every input went through every lane; else through one of them, neighbouring lanes taking distant inputs."""
+    bits: int = 32
+    """Of an input: 16 where half or bfloat16 is converted."""
 
     @property
     def inputs(self) -> int:
-        """Inputs that were run: all 2^32, or 2^32 for each lane, or the sweep is not one."""
+        """Inputs that were run: all there are, or all of them for each lane, or the sweep is not one."""
         return sum(row.inputs for row in self.rows)
 
     @property
     def verdict(self) -> Verdict:
         """PASS only if every input was run and the promise was kept."""
-        nan = (InputClass.NAN, InputClass.NEGATIVE_NAN)
-        sign_is_free = self.promise is Promise.EXACT_BUT_NAN_SIGN
-        broken = any(row.magnitudes if sign_is_free and row.cls in nan else row.mismatches for row in self.rows)
-        return Verdict.FAIL if broken or self.inputs != (self.lanes if self.every_lane else 1) << 32 else Verdict.PASS
+        broken = any(row.breaks(self.promise) for row in self.rows)
+        every = (self.lanes if self.every_lane else 1) << self.bits
+        return Verdict.FAIL if broken or self.inputs != every else Verdict.PASS
 
 
 # --- throughput ------------------------------------------------------------------------------------------------------

@@ -288,7 +288,7 @@ def _read(
             subject=subject.name,
             where=where,
             lanes=subject.lanes,
-            rows=tuple(_row(line) for line in part.splitlines()[1:] if not line.startswith("seconds ")),
+            rows=tuple(row_of(line) for line in part.splitlines()[1:] if not line.startswith("seconds ")),
             promise=promise,
             seconds=next((float(s[8:]) for s in part.splitlines() if s.startswith("seconds ")), seconds),
             every_lane=every_lane,
@@ -323,7 +323,7 @@ def interval_lines() -> str:
     return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {_CLASSES.index(i.cls)}}},\n" for i in specification())
 
 
-def _row(line: str) -> NumericsRow:
+def row_of(line: str) -> NumericsRow:
     """``2 4278190080 3 1 3e800001:1:0``: class, inputs, mismatches, of the magnitude, the first of them."""
     cls, inputs, mismatches, magnitudes, *first = line.split()
     return NumericsRow(

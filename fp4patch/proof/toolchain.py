@@ -71,7 +71,7 @@ def find_toolchain(
     environ = os.environ if environ is None else environ
     folders = [Path(entry) for entry in sys.path if entry] if site_packages is None else list(site_packages)
     path = environ.get("PATH", os.defpath)
-    wheels = _wheel_roots(folders)
+    wheels = wheel_roots(folders)
 
     root = _root(cuda_root, environ, wheels, path)
     nvcc, ptxas, cicc = root / "bin/nvcc", root / "bin/ptxas", root / "nvvm/bin/cicc"
@@ -81,7 +81,7 @@ def find_toolchain(
                 f"the CUDA toolkit in {root} has no {tool.relative_to(root)}",
                 help=f"of the package index's wheels that is {package}; {_WHEELS}",
             )
-    versions = {"nvcc": _version(nvcc), "cicc": _stated_version(cicc), "ptxas": _version(ptxas)}
+    versions = {"nvcc": version_of(nvcc), "cicc": stated_version(cicc), "ptxas": version_of(ptxas)}
     if len({_release(version) for version in versions.values()}) > 1:
         mixed = ", ".join(f"{tool} {version}" for tool, version in versions.items())
         raise ToolchainError(
@@ -98,7 +98,7 @@ def find_toolchain(
             f"there is no nvdisasm in {root}, nor among this Python's packages",
             help="without a disassembler nothing can be verified; " + INSTALL,
         )
-    disassembler = _version(nvdisasm)
+    disassembler = version_of(nvdisasm)
     if _release(disassembler) < _release(versions["ptxas"]):
         raise ToolchainError(
             f"nvdisasm {disassembler} is older than ptxas {versions['ptxas']}, and may misread its code",
@@ -107,7 +107,7 @@ def find_toolchain(
 
     host = _host_compiler(environ, path)
     host_version = _host_version(host)
-    newest = _newest_gcc(root)
+    newest = newest_gcc(root)
     if newest is not None and int(host_version.split(".", 1)[0]) > newest:
         raise ToolchainError(
             f"{host} is version {host_version}, and CUDA {versions['nvcc']} allows g++ {newest} at most",
@@ -133,7 +133,7 @@ def find_toolchain(
     )
 
 
-def _wheel_roots(folders: Sequence[Path]) -> list[Path]:
+def wheel_roots(folders: Sequence[Path]) -> list[Path]:
     """The toolkits that wheels unpacked below these folders, the newest first: ``nvidia/cu13``."""
     found = {root.resolve() for folder in folders for root in folder.glob("nvidia/cu[0-9]*") if (root / "bin").is_dir()}
     return sorted(found, key=lambda root: int(re.sub(r"\D", "", root.name) or 0), reverse=True)
@@ -154,10 +154,10 @@ def _root(explicit: Path | None, environ: Mapping[str, str], wheels: Sequence[Pa
     on_path = shutil.which("nvcc", path=path)
     if on_path is None:
         raise ToolchainError("there is no CUDA compiler: no nvcc in this Python's packages or on PATH", help=_WHEELS)
-    return _root_of(Path(on_path))
+    return root_of(Path(on_path))
 
 
-def _root_of(nvcc: Path) -> Path:
+def root_of(nvcc: Path) -> Path:
     """The toolkit that an ``nvcc`` on PATH belongs to; it may be a symlink, or a script that calls another."""
     real = nvcc.resolve()
     if (real.parent.parent / "nvvm").is_dir():
@@ -197,7 +197,7 @@ def _host_version(compiler: Path) -> str:
     return version
 
 
-def _newest_gcc(root: Path) -> int | None:
+def newest_gcc(root: Path) -> int | None:
     """The newest g++ that this toolkit's headers accept; None where they do not say."""
     header = root / "include/crt/host_config.h"
     if not header.is_file():
@@ -209,14 +209,15 @@ def _newest_gcc(root: Path) -> int | None:
     return int(limit[1]) if limit else None
 
 
-def _version(tool: Path) -> str:
+def version_of(tool: Path) -> str:
+    """What nvcc, ptxas or a disassembler says of itself: ``13.0.88``. ToolchainError if it does not run or say."""
     said = _RELEASE.search(_output([str(tool), "--version"]).encode())
     if said is None:
         raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
     return said[1].decode()
 
 
-def _stated_version(tool: Path) -> str:
+def stated_version(tool: Path) -> str:
     """The version inside the file: cicc has no option that prints it."""
     with tool.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:

@@ -46,6 +46,8 @@ class Verification:
     results: tuple[ProbeResult, ...]
     """Probe by probe, in each the architectures in the order asked for."""
     problems: tuple[Problem, ...]
+    cubins: Mapping[tuple[str, Arch, str], bytes]
+    """What was disassembled, by probe, architecture and side: ``pristine`` or ``patched``."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class _Built:
     """One probe, architecture and side: the listing, or why there is none."""
 
     listing: SassListing | None = None
+    cubin: bytes = b""
     error: str = ""
     unsupported: bool = False
     cached: bool = False
@@ -134,7 +137,9 @@ def verify(
         for arch in archs
     )
     return Verification(
-        results, unjudged(rules, [(probe, arch) for probe, _ in probes for arch in archs], archs, aside)
+        results,
+        unjudged(rules, [(probe, arch) for probe, _ in probes for arch in archs], archs, aside),
+        {name: one.cubin for name, one in built.items() if one.listing},
     )
 
 
@@ -200,7 +205,7 @@ class _Builder:
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.
             return _Built(error=f"{error.message}\n{error.help}", cached=compiled.cached)
-        return _Built(listing, cached=compiled.cached)
+        return _Built(listing, compiled.content, cached=compiled.cached)
 
     def _disassemble(self, cubin: bytes) -> str:
         name = key("nvdisasm -c", self._toolchain.info.nvdisasm, cubin)

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from fp4patch.model import SCHEMA, InstructionClass
-from fp4patch.report import numerics, words
+from fp4patch.report import execution, numerics, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +49,7 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
     set_aside  list of ``probe``, ``title``, ``because``: probes that have nothing to show on this tree and did not run
     numerics   list; each as :func:`fp4patch.report.numerics.document`; empty without ``--numerics``
     numerics_notes  list of sentences: where they ran and where not
+    executed   null, or as :func:`fp4patch.report.execution.document`: all inputs through the machine code itself
     ========== ========================================================================================
     """
     checks = [check for result in report.results for check in result.checks]
@@ -71,6 +72,7 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
         "set_aside": [asdict(probe) for probe in report.set_aside],
         "numerics": [numerics.document(one) for one in report.numerics],
         "numerics_notes": list(report.numerics_notes),
+        "executed": execution.document(report.executed) if report.executed else None,
     }
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from fp4patch.model import DiffKind, DiffRow, InstructionClass, ProbeKind
-from fp4patch.report import numerics, words
+from fp4patch.report import execution, numerics, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -155,6 +155,7 @@ def page(reports: Sequence[VerifyReport]) -> str:
         "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
         "words": words,
         "numerics": numerics,
+        "execution": execution,
     }
     rendered = environment.get_template("page.html.j2").render(context)
     # A path that is not UTF-8 arrives as lone surrogates, which no file can hold.
@@ -174,6 +175,7 @@ def _tree(report: VerifyReport, prefix: str) -> Tree:
         report.variant,
         *(["--arch", archs] if archs else []),
         *(["--numerics"] if report.numerics else []),
+        *(["--execute"] if report.executed else []),
         report.tree,
     ]
     groups = tuple(tuple(group) for _, group in groupby(sections, key=lambda section: section.result.probe))

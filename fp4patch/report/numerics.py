@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from fp4patch.model import Mismatch, NumericsReport, NumericsRow
+    from fp4patch.model import Mismatch, NumericsReport
 
 MAGNITUDES = ("0", "0.5", "1", "1.5", "2", "3", "4", "6")
 COLUMNS = (
@@ -102,7 +102,7 @@ def cell(report: NumericsReport, classes: Sequence[InputClass]) -> str:
 def first(report: NumericsReport) -> Iterator[str]:
     """The first mismatches in words: those that break the promise, or where it was kept, those that it allows."""
     wrong = [row for row in report.rows if row.mismatches]
-    for row in [row for row in wrong if _breaks(report, row)] or wrong:
+    for row in [row for row in wrong if row.breaks(report.promise)] or wrong:
         for mismatch in row.first:
             yield f"{row.cls.value}  {sentence(mismatch)}"
 
@@ -117,8 +117,3 @@ def sentence(mismatch: Mismatch) -> str:
 def _nibble(code: int) -> str:
     value = f" ({'-' if code & 8 else ''}{MAGNITUDES[code & 7]})" if code < 16 else ""
     return f"{code:#x}{value}"
-
-
-def _breaks(report: NumericsReport, row: NumericsRow) -> bool:
-    lenient = report.promise is Promise.EXACT_BUT_NAN_SIGN and row.cls in (InputClass.NAN, InputClass.NEGATIVE_NAN)
-    return bool(row.magnitudes if lenient else row.mismatches)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from rich.console import Console
 from rich.progress import (
@@ -64,5 +64,27 @@ def probes(console: Console) -> Iterator[Callable[[Step], None]]:
 
         def tick(step: Step) -> None:
             progress.update(task, total=step.total, completed=step.done, description=step.what)
+
+        yield tick
+
+
+class _Looked(Protocol):
+    @property
+    def done_bytes(self) -> int: ...
+    @property
+    def total_bytes(self) -> int | None: ...
+    @property
+    def name(self) -> str: ...
+
+
+@contextmanager
+def bytes_read(console: Console) -> Iterator[Callable[[_Looked], None]]:
+    """A bar over the bytes of a binary that doctor reads."""
+    columns = (BarColumn(), DownloadColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+
+        def tick(step: _Looked) -> None:
+            progress.update(task, total=step.total_bytes, completed=step.done_bytes, description=step.name)
 
         yield tick

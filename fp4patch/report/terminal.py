@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fp4patch.model import ProbeKind, Verdict
-from fp4patch.report import numerics, words
+from fp4patch.report import execution, numerics, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fp4patch.errors import Fp4PatchError
     from fp4patch.model import ProbeResult, Problem, SassListing, VerifyReport
+    from fp4patch.model.execution import Executed
 
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""
@@ -60,7 +61,7 @@ class _VerifyTable:
         yield _Hanging(f"{report.variant} ", f"on {report.target} {report.version}  {report.tree}", "bold")
         if report.results:
             yield Text()
-            yield _table(report.results, wide=options.max_width >= WIDE)
+            yield _table(report.results, report.executed, wide=options.max_width >= WIDE)
         for result in report.results:
             if result.verdict.failed:
                 yield Text()
@@ -69,6 +70,12 @@ class _VerifyTable:
             yield Text()
         for probe in report.set_aside:
             yield _Hanging(f"not run  {probe.probe}: ", probe.because, "dim")
+        if report.executed:
+            yield Text()
+            for line in execution.failures(report.executed):
+                yield _label("fail", line, STYLES[Verdict.FAIL])
+            for line in execution.lines(report.executed):
+                yield _Hanging("", line, "dim")
         if report.numerics or report.numerics_notes:
             yield Text()
             yield numerics.table(report.numerics, report.numerics_notes)
@@ -79,7 +86,7 @@ class _VerifyTable:
         yield _summary(report)
 
 
-def _table(results: Sequence[ProbeResult], *, wide: bool) -> Table:
+def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: bool) -> Table:
     table = Table(
         box=None, pad_edge=False, padding=(0, 2 if wide else 1, 0, 0), header_style="bold", collapse_padding=True
     )
@@ -87,6 +94,8 @@ def _table(results: Sequence[ProbeResult], *, wide: bool) -> Table:
     table.add_column("arch", no_wrap=True)
     for heading in ("instructions", "branches", "FP4 cvt", "registers"):
         table.add_column(heading, justify="right", no_wrap=True)
+    if wide and executed:
+        table.add_column("executed, wrong", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=not wide, overflow="fold")
     names = words.short_names(results)
     previous = ""
@@ -95,7 +104,8 @@ def _table(results: Sequence[ProbeResult], *, wide: bool) -> Table:
         if wide and result.verdict is Verdict.FAIL:
             verdict.append(f": {_printable(words.reason(result))}", style="default not bold")
         name = names[result.probe] if result.probe != previous else ""
-        table.add_row(name, str(result.arch), *_numbers(result), verdict)
+        wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
+        table.add_row(name, str(result.arch), *_numbers(result), *wrong, verdict)
         previous = result.probe
     return table
 

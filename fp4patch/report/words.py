@@ -109,6 +109,9 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         parts.append(f"the toolkit cannot compile for {listed([str(arch) for arch in unsupported])}")
     if problems:
         parts.append(f"{counted(problems, 'problem')} beside the probes")
+    verdicts = [verdict for report in reports if report.executed for verdict in report.executed.verdicts]
+    if wrong := sum(verdict.failed for verdict in verdicts):
+        parts.append(f"{wrong} of {len(verdicts)} executions and comparisons are not as promised")
     empty = [report for report in reports if not report.results]
     if empty:
         parts.append(f"nothing was checked in {listed([report.tree for report in empty])}")

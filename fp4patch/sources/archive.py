@@ -41,6 +41,22 @@ def extract(archive: Path, subtree: str, to: Path) -> int:
     return count
 
 
+def extract_program(archive: Path, name: str, to: Path) -> None:
+    """Write the program ``bin/<name>`` of the archive to the file ``to``. SourceError unless there is just one."""
+    found = 0
+    try:
+        for member, _, content in _members(archive):
+            if PurePosixPath(member).parts[-2:] == ("bin", name):
+                with content() as source, to.open("wb") as out:
+                    shutil.copyfileobj(source, out, 1 << 20)
+                to.chmod(0o755)
+                found += 1
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise SourceError(f"{archive.name} is damaged: {error}", help=f"delete {archive} and fetch again") from error
+    if found != 1:
+        raise SourceError(f"{archive.name} holds {found} programs bin/{name}, not one", help="please report it")
+
+
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]]:
     """Name, mode bits and a way to open each regular file, in the archive's order; links and devices are left out."""
     if archive.suffix == ".whl":

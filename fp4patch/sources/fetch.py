@@ -59,8 +59,14 @@ def fetch(
         if archive:
             extract(download(archive, progress), archive.subtree, tree)
         else:
-            git.clone(git_url or target.git, target.tag.format(version=version), tree, show_progress=show_progress)
-        if missing := [mark for mark in target.marks if not (tree / mark).is_file()]:
+            tag = target.tag.format(version=version)
+            git.clone(git_url or target.git, tag, tree, show_progress=show_progress)
+            if git_url is None and (pinned := target.commits.get(version)) and (got := git.head(tree)) != pinned:
+                raise SourceError(
+                    f"{tag} of {target.git} is not the commit that was pinned: {got}, expected {pinned}",
+                    help="the tag was moved; report it, or name the repository yourself: --git URL",
+                )
+        if missing := target.missing(lambda mark: (tree / mark).is_file()):
             raise SourceError(
                 f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
             )

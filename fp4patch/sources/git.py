@@ -27,3 +27,9 @@ def clone(url: str, tag: str, to: Path, *, show_progress: bool) -> None:
             f"git cannot clone {tag} of {url}" + (f": {said[-1]}" if said else ""),
             help="check the version and the network, or name another repository: --git URL (a local path works too)",
         )
+
+
+def head(tree: Path) -> str:
+    """The commit (40 hex digits) that is checked out."""
+    run = subprocess.run(["git", "-C", str(tree), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607 - the git that cloned
+    return run.stdout.strip()

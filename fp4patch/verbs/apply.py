@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fp4patch import __version__
-from fp4patch.catalog.identify import Identified, identify, identify_all
+from fp4patch.catalog.identify import Identified, claimed_version, contained, identify, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Plan
 from fp4patch.errors import Refused, UsageError
@@ -21,6 +21,7 @@ from fp4patch.patching.journal import sha256
 from fp4patch.patching.receipt import Receipt, ReceiptFile
 from fp4patch.patching.transaction import Transaction
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, recovered
+from fp4patch.verbs.installed import bypasses
 from fp4patch.verbs.recommend import recommend, toolkit
 
 OnWait = Callable[[Path], None]
@@ -117,7 +118,7 @@ def apply(
 def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
     catalog = load()
-    roots = list(dict.fromkeys(path.resolve() for path in trees))
+    roots = list(dict.fromkeys(root for path in trees for root in _with_contained(path.resolve(), catalog)))
     with Transaction(roots, on_wait) as tx:
         results = []
         for root in roots:
@@ -137,10 +138,9 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
                 continue
             files, problems = _stage(tx, root, {path: FoldedFile(_pristine(tx, root, path)) for path in receipt.files})
             state = ApplyState.REFUSED if problems else ApplyState.REVERTED
+            notes = recovered(tx, root) + _bypasses(root, receipt.target, catalog)
             results.append(
-                TreeResult(
-                    root, receipt.target, receipt.version, receipt.variant, state, files, problems, recovered(tx, root)
-                )
+                TreeResult(root, receipt.target, receipt.version, receipt.variant, state, files, problems, notes)
             )
         reverted = Applied("revert", True, _all_or_nothing(results))
         if reverted.changed:
@@ -169,8 +169,25 @@ def _apply_tree(tx: Transaction, wanted: Plan) -> tuple[TreeResult, Receipt | No
         state,
         files,
         problems,
-        recovered(tx, tree.root) + tuple(dict.fromkeys(_notes(folds))),
+        (
+            *recovered(tx, tree.root),
+            *dict.fromkeys(_notes(folds)),
+            *bypasses(tree.root, tree.target, tree.version),
+        ),
     ), new
+
+
+def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
+    """A folder and the trees in it that an apply changes with it; of a folder that is no tree any more, itself."""
+    yield root
+    for target in catalog.targets.values():
+        if not target.missing(lambda mark: (root / mark).is_file()):
+            yield from (inside.root for inside in contained(root, target, catalog))
+
+
+def _bypasses(root: Path, name: str, catalog: Catalog) -> tuple[str, ...]:
+    target = catalog.targets.get(name)
+    return tuple(bypasses(root, target, claimed_version(root, target))) if target else ()
 
 
 def _stage(

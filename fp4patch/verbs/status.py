@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.catalog.identify import Identified, identify_all
+from fp4patch.catalog.identify import Identified, contained, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import plan_patches
 from fp4patch.errors import Refused
@@ -14,6 +14,7 @@ from fp4patch.model import Drift, NothingToDo, Patch, Rewritten, State
 from fp4patch.patching.transaction import Transaction
 from fp4patch.verbs.apply import OnWait
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, reader, recovered
+from fp4patch.verbs.installed import bypasses, stale_record
 
 WORST_FIRST = (
     State.FOREIGN,
@@ -88,12 +89,7 @@ def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
             path: FileStatus(path, _file_state(tx, tree.root, path, None), file.patches)
             for path, file in on_record.items()
         }
-        # Each by itself: patches of different variants may exclude one another.
-        options, read = _any_options(catalog), reader(tx, tree.root)
-        own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
-        patches = [
-            _patch_status(patch, fold_tree(tx, plan_patches("", [patch], options, tree, read)), files) for patch in own
-        ]
+        patches = each_patch(tx, tree, catalog, files)
     return TreeStatus(
         tree.root,
         tree.target.name,
@@ -101,8 +97,30 @@ def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
         receipt.variant if receipt else "",
         tuple(files.values()),
         tuple(patches),
-        recovered(tx, tree.root),
+        (*recovered(tx, tree.root), *_beside(tx, tree, catalog)),
     )
+
+
+def _beside(tx: Transaction, tree: Identified, catalog: Catalog) -> Iterator[str]:
+    """What the package manager and compiled code have to do with what is patched, here and in the trees inside."""
+    changed: list[str] = []
+    for root in (tree.root, *(inside.root for inside in contained(tree.root, tree.target, catalog))):
+        if receipt := tx.receipt(root):
+            changed += [(root / path).relative_to(tree.root).as_posix() for path in receipt.files]
+    if changed:
+        if stale := stale_record(tree.root, tree.target, changed):
+            yield stale
+        yield from bypasses(tree.root, tree.target, tree.version)
+
+
+def each_patch(tx: Transaction, tree: Identified, catalog: Catalog, files: dict[str, FileStatus]) -> list[PatchStatus]:
+    """Each patch of the target by itself, on the pristine bytes; those of different variants may exclude one another.
+
+    A patch that applies has the state of the files that it changes; of files that are not named, it is pristine.
+    """
+    options, read = _any_options(catalog), reader(tx, tree.root)
+    own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
+    return [_patch_status(patch, fold_tree(tx, plan_patches("", [patch], options, tree, read)), files) for patch in own]
 
 
 def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:

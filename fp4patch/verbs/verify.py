@@ -30,6 +30,7 @@ from fp4patch.proof.verify import Progress
 from fp4patch.proof.verify import verify as compile_and_judge
 from fp4patch.sources.index import cache_dir
 from fp4patch.verbs.apply import OnWait
+from fp4patch.verbs.execute import run as run_machine_code
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
 from fp4patch.verbs.numerics import Numbers
 from fp4patch.verbs.numerics import run as run_numerics
@@ -51,11 +52,15 @@ def verify(
     on_wait: OnWait,
     on_progress: OnProgress,
     numerics: Literal["no", "yes", "all"] = "no",
+    execute: bool | None = False,
+    every_probe: bool = False,
 ) -> tuple[VerifyReport, ...]:
     """A report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a compiler.
 
     ``torch_include`` is PyTorch's include folder; None: that of an installed PyTorch, if there is one. ``numerics``:
     whether all 2^32 inputs go through the conversions as well; ``all`` with those that take the host minutes.
+    ``execute``: whether they go through the machine code of the probes, on the host; None: where there is no GPU.
+    ``every_probe``: those too that take the compiler minutes.
     """
     catalog = load()
     chosen = catalog.variant(variant)
@@ -64,7 +69,20 @@ def verify(
     toolchain = find_toolchain(cuda_root)
     headers = {"torch": found} if (found := torch_headers(torch_include)) else {}
     return tuple(
-        _verify_tree(tree, chosen, catalog, wanted, toolchain, headers, jobs, on_wait, on_progress, numerics)
+        _verify_tree(
+            tree,
+            chosen,
+            catalog,
+            wanted,
+            toolchain,
+            headers,
+            jobs,
+            on_wait,
+            on_progress,
+            numerics,
+            execute,
+            every_probe,
+        )
         for tree in identified
     )
 
@@ -110,6 +128,8 @@ def _verify_tree(
     on_wait: OnWait,
     on_progress: OnProgress,
     numerics: Literal["no", "yes", "all"],
+    execute: bool | None,
+    every_probe: bool,
 ) -> VerifyReport:
     began = time.monotonic()
     before, applied = _views(tree, variant, catalog, on_wait)
@@ -117,7 +137,7 @@ def _verify_tree(
     aside = {
         probe.id: SetAside(probe.id, probe.title, because)
         for probe, _ in probes
-        if (because := nothing_to_show(probe, before, headers))
+        if (because := nothing_to_show(probe, before, headers, every_probe=every_probe))
     }
     found = compile_and_judge(
         before=before,
@@ -133,6 +153,16 @@ def _verify_tree(
         cache=cache_dir() / "compilations",
         progress=on_progress,
     )
+    executed = None
+    if execute or (execute is None and find_gpu() is None):
+        executed = run_machine_code(
+            found,
+            [probe for probe, _ in probes],
+            variant,
+            toolchain,
+            threads=jobs,
+            on_progress=on_progress,
+        )
     numbers = Numbers((), (), ())
     if numerics != "no":
         numbers = run_numerics(
@@ -162,6 +192,7 @@ def _verify_tree(
         set_aside=tuple(aside.values()),
         numerics=numbers.reports,
         numerics_notes=numbers.notes,
+        executed=executed,
     )
 
 
@@ -172,7 +203,7 @@ def _probes(variant: Variant, target: str, catalog: Catalog) -> list[tuple[Probe
     return [(probe, Path(patch.directory) / probe.source) for patch in patches for probe in patch.probes]
 
 
-def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object]) -> str:
+def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object], *, every_probe: bool = False) -> str:
     """Why a probe does not run on this tree, ``headers`` being those of others that are at hand; empty if it does."""
     if probe.needs and not has(tree, probe.needs):
         what = f"`{probe.needs.tokens}` in " if probe.needs.tokens else ""
@@ -180,6 +211,8 @@ def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object
     missing = [name for name in probe.uses if name not in headers]
     if missing:
         return f"it takes the real headers of {', '.join(missing)}: name them with --torch-include"
+    if probe.slow and not every_probe:
+        return "it takes the compiler minutes: --all runs it"
     return ""
 
 

@@ -30,7 +30,7 @@ def whole_tree(pristine_tree: GetTree, tmp_path: Path) -> GetTree:
 
 def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, object]]:
     document = tree.parent / "verify.json"
-    status = cli.run(["verify", "--variant", variant, "--json", str(document), *options, str(tree)])
+    status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
     return status, json.loads(document.read_text())
 
 

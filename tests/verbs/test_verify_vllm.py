@@ -31,7 +31,7 @@ def _no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]]:
     document = tree.parent / "verify.json"
-    status = cli.run(["verify", "--variant", variant, "--json", str(document), *options, str(tree)])
+    status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
     return status, json.loads(document.read_text())
 
 
