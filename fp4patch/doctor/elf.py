@@ -27,6 +27,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _EM_CUDA = 190
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
 _SYMTAB, _NOTE, _COMPAT, _EXECUTABLE = 2, 7, 0x70000086, 0x4
+_STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
 _ENTRY = 0x10  # st_other of a kernel; device functions have it not
 
 # The note's texts: "Cuda compilation tools, release 13.0, V13.0.88" and "-arch sm_120f -m 64 ".
@@ -69,6 +70,12 @@ def cubin_length(window: Window) -> int | None:
         return None
     phoff, shoff, phentsize, phnum, shentsize, shnum = fields[5], fields[6], *fields[9:13]
     length = max(phoff + phentsize * phnum, shoff + shentsize * shnum)
+    if length <= min(LARGEST, window.size - window.position):
+        # ptxas puts the tables last. Other tools put them first, and then the sections say where the file ends.
+        table = window.peek(length)[shoff : shoff + _SECTION.size * shnum]
+        whole = table[: len(table) // _SECTION.size * _SECTION.size]
+        stored = (section for section in _SECTION.iter_unpack(whole) if section[1] in _STORED)
+        length = max(length, *(section[4] + section[5] for section in stored), 0)
     room = window.size - window.position
     if length > room:
         raise BinaryError(

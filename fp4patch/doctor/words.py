@@ -2,7 +2,7 @@
 
 From Volta on an instruction is 16 bytes. The opcode is in bits 0 to 8, the kinds of its operands in bits 9 to 11, its
 predicate in 12 to 15, a 32-bit immediate in 32 to 63; modifiers begin at bit 72. Which bits stand for what was found by
-comparing with nvdisasm, for SM100 and SM120, CUDA 12.8 to 13.5; ``tests/doctor/test_words.py`` compares again, both
+comparing with nvdisasm, for SM100 and SM120, CUDA 13.0.88; ``tests/doctor/test_words.py`` compares again, both
 ways: every instruction of a class is found, and nothing else is.
 
 The first byte of every instruction, taken out by a slice, is searched for the few opcodes that matter; what is found is

@@ -64,6 +64,14 @@ def test_a_variant_that_names_a_missing_patch_is_refused(data: Path) -> None:
     assert problems(data) == ["variants/next2.toml: targets.cutlass: a patch that exists: cutlass/e2m1-gard"]
 
 
+def test_a_target_that_contains_an_unknown_one_is_refused(data: Path) -> None:
+    edit(data / "patches/flashinfer/target.toml", '[[contains]]\ntarget = "cutlass"', '[[contains]]\ntarget = "cutlas"')
+    (found,) = problems(data)
+    assert found.startswith("patches/flashinfer/target.toml: contains[0].target: one of ")
+    assert "cutlass" in found
+    assert found.endswith(": 'cutlas'")
+
+
 def test_a_rule_with_a_broken_pattern_or_architecture_is_refused(data: Path) -> None:
     rule = '\n[[rules]]\nprobes = ["*"]\narch = ["sm_121b"]\nbecause = "x"\nforbids = ["("]\n'
     path = data / "variants/turbo.toml"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -135,3 +136,38 @@ def test_without_a_compiler_verify_says_how_to_get_one(
     assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
     assert cli.run(["verify", "--variant", "turbo", "--cuda-root", str(tmp_path), str(tree)]) == 1
     assert "nvcc" in capsys.readouterr().err
+
+
+def gemm_of(document: dict[str, object]) -> dict[str, dict[str, dict[str, int]]]:
+    results: list[dict[str, object]] = document["results"]  # type: ignore[assignment]
+    return {str(r["arch"]): r for r in results if "nvfp4-gemm" in str(r["probe"])}  # type: ignore[misc]
+
+
+def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a_message(whole_tree: GetTree) -> None:
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
+    status, document = verify(tree, "next3", "--arch", "sm_121")
+    assert (status, gemm_of(document)) == (0, {})
+    aside: list[dict[str, str]] = document["set_aside"]  # type: ignore[assignment]
+    assert [one["because"] for one in aside if "nvfp4-gemm" in one["probe"]] == [
+        "it takes the compiler minutes: --all runs it"
+    ]
+    status, document = verify(tree, "next3", "--arch", "sm_121", "--all")
+    assert status == 0
+    assert gemm_of(document)["sm_121"]["after"]["instructions"] == 10
+
+
+@pytest.mark.skipif("FP4PATCH_TEST_GEMM" not in os.environ, reason="minutes: FP4PATCH_TEST_GEMM=1")
+@pytest.mark.parametrize(
+    ("variant", "instructions", "fp4"), [("next2", 7075, 0), ("next3", 3939, 64), ("turbo", 17064, 0)]
+)
+def test_the_gemm_keeps_its_tensor_cores_and_its_epilogue_is_what_the_variant_says(
+    whole_tree: GetTree, variant: str, instructions: int, fp4: int
+) -> None:
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
+    status, document = verify(tree, variant, "--arch", "sm_120a,sm_121a", "--all")
+    assert status == 0
+    found = gemm_of(document)
+    assert found["sm_120a"]["identical"]
+    assert (found["sm_121a"]["after"]["instructions"], found["sm_121a"]["after"]["fp4"]) == (instructions, fp4)

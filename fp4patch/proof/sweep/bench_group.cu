@@ -9,8 +9,13 @@
       return static_cast<unsigned int>(expression);                                                  \
     }                                                                                                \
   };
-// Unnamed, and not only for brevity: in two groups the same name stands for two functions.
-namespace {
+// A namespace for each group: in two groups the same name stands for two functions. Not an unnamed one: nvcc takes it for
+// that of another namespace where the subjects' headers have one, and a using-directive for it.
+#define FP4PATCH_JOIN_(a, b) a##b
+#define FP4PATCH_JOIN(a, b) FP4PATCH_JOIN_(a, b)
+#define FP4PATCH_NAMESPACE FP4PATCH_JOIN(FP4PATCH_GROUP, _kernels)
+
+namespace FP4PATCH_NAMESPACE {
 struct Interval {
   uint32_t first, last, code, input_class;
 };
@@ -20,12 +25,12 @@ constexpr Interval host_intervals[] = {
 constexpr int interval_count = sizeof host_intervals / sizeof host_intervals[0];
 __constant__ Interval intervals[interval_count];
 constexpr uint32_t first_nan_class = 4;
-}  // namespace
+}  // namespace FP4PATCH_NAMESPACE
 
 #include FP4PATCH_SUBJECTS
 #undef FP4PATCH_SUBJECT
 
-namespace {
+namespace FP4PATCH_NAMESPACE {
 
 using fp4patch_bench::ensure;
 using fp4patch_bench::rounds;
@@ -131,6 +136,6 @@ const fp4patch_bench::Encoder encoders[] = {
 #undef FP4PATCH_RUN
     {nullptr, nullptr, nullptr, nullptr}};
 
-}  // namespace
+}  // namespace FP4PATCH_NAMESPACE
 
-const fp4patch_bench::Encoder* FP4PATCH_GROUP() { return encoders; }
+const fp4patch_bench::Encoder* FP4PATCH_GROUP() { return FP4PATCH_NAMESPACE::encoders; }

@@ -19,7 +19,9 @@
 #include FP4PATCH_SUBJECTS
 #undef FP4PATCH_SUBJECT
 
-namespace {
+// Named: nvcc takes an unnamed one for that of another namespace where the subjects' headers have one, and a
+// using-directive for it.
+namespace fp4patch_sweep {
 
 struct Interval {
   uint32_t first, last, code, input_class;
@@ -129,9 +131,7 @@ void run(const char* name, int blocks) {
   std::fflush(stdout);
 }
 
-}  // namespace
-
-int main() {
+int run_all() {
   cudaDeviceProp device;
   check(cudaGetDeviceProperties(&device, 0));
   check(cudaMemcpyToSymbol(intervals, host_intervals, sizeof host_intervals));
@@ -142,3 +142,7 @@ int main() {
 #undef FP4PATCH_RUN
   return 0;
 }
+
+}  // namespace fp4patch_sweep
+
+int main() { return fp4patch_sweep::run_all(); }

@@ -1,0 +1,78 @@
+"""A tree of one target may contain one of another: FlashInfer brings its CUTLASS along."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fp4patch.catalog.identify import identify_all
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.errors import Refused
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return load()
+
+
+@pytest.fixture
+def package(tmp_path: Path, catalog: Catalog) -> Path:
+    """What FlashInfer and the CUTLASS in it are recognised by, and nothing else."""
+    root = tmp_path / "site-packages" / "flashinfer"
+    marks(root, catalog, "flashinfer")
+    marks(root / "data/cutlass", catalog, "cutlass")
+    (root / "_build_meta.py").write_text('__version__ = "0.5.0"\n')
+    version = "#define CUTLASS_MAJOR 4\n#define CUTLASS_MINOR 2\n#define CUTLASS_PATCH 1\n"
+    (root / "data/cutlass/include/cutlass/version.h").write_text(version)
+    return root
+
+
+def marks(root: Path, catalog: Catalog, target: str) -> None:
+    for mark in catalog.target(target).marks:
+        (root / mark).parent.mkdir(parents=True, exist_ok=True)
+        (root / mark).touch()
+
+
+def found(catalog: Catalog, *paths: Path, said: str | None = None) -> list[tuple[Path, str, str]]:
+    return [(tree.root, tree.target.name, str(tree.version)) for tree in identify_all(paths, catalog, said)]
+
+
+def test_a_tree_is_followed_by_what_it_contains(catalog: Catalog, package: Path) -> None:
+    cutlass = package / "data/cutlass"
+    expected = [(package, "flashinfer", "0.5.0"), (cutlass, "cutlass", "4.2.1")]
+    assert found(catalog, package) == expected
+    assert found(catalog, package, cutlass) == expected  # each once
+    assert found(catalog, cutlass) == expected[1:]
+
+
+def test_a_version_that_is_said_is_that_of_the_named_tree_alone(catalog: Catalog, package: Path) -> None:
+    assert [version for *_, version in found(catalog, package, said="0.6.0")] == ["0.6.0", "4.2.1"]
+
+
+def test_a_tree_without_the_other_stands_alone(catalog: Catalog, package: Path) -> None:
+    shutil.rmtree(package / "data/cutlass")
+    assert found(catalog, package) == [(package, "flashinfer", "0.5.0")]
+
+
+def test_a_link_out_of_the_tree_is_refused_and_one_within_it_is_followed(catalog: Catalog, package: Path) -> None:
+    cutlass, inside, outside = package / "data/cutlass", package / "data/sources", package.parents[1] / "cutlass"
+    cutlass.rename(inside)
+    cutlass.symlink_to(inside)
+    assert found(catalog, package)[1:] == [(inside, "cutlass", "4.2.1")]
+    cutlass.unlink()
+    inside.rename(outside)
+    cutlass.symlink_to(outside)
+    with pytest.raises(Refused, match="outside the tree") as refusal:
+        found(catalog, package)
+    assert "holds both" in refusal.value.help
+    assert found(catalog, outside) == [(outside, "cutlass", "4.2.1")]
+
+
+def test_a_link_to_a_folder_whose_name_begins_alike_is_outside(catalog: Catalog, package: Path) -> None:
+    beside = package.with_name("flashinfer-cutlass")
+    (package / "data/cutlass").rename(beside)
+    (package / "data/cutlass").symlink_to(beside)
+    with pytest.raises(Refused, match="outside the tree"):
+        found(catalog, package)
