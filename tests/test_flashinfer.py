@@ -52,21 +52,35 @@ KEPT = (
 )
 """What the patches edit, and what they must leave; all of the newest release is a third of a gigabyte."""
 
+ENCODERS = {"turbo": "threshold", "turbo2": "predicate_sum", "next3": "half_pair", "next2": "", "native": ""}
+"""What each variant puts beside FlashInfer's own conversions, if anything."""
+
 STATEMENTS = {OLDEST: 7, NEWEST: 16}
 """Conversions in these files that are not for one target with a suffix alone."""
 
 
+WITHOUT_CUTLASS = (
+    "flashinfer/_build_meta.py",
+    "flashinfer/compilation_context.py",
+    "flashinfer/jit/core.py",
+    "flashinfer/data/csrc/",
+    "flashinfer/data/include/",
+    "flashinfer/data/spdlog/",
+)
+"""What the probes are compiled from. The CUTLASS that it brings is verified as any other is: elsewhere, in minutes."""
+
+
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """``installed("0.5.0")``: the package's folder, in a site-packages with its RECORD."""
     monkeypatch.setenv("FLASHINFER_WORKSPACE_BASE", str(tmp_path / "home"))
 
-    def get(version: str) -> Path:
+    def get(version: str, kept: tuple[str, ...] = KEPT) -> Path:
         archive = archive_of(load().target("flashinfer"), version)
         assert archive
         site = tmp_path / "site-packages"
         with zipfile.ZipFile(download(archive, progress.silent)) as wheel:
-            wheel.extractall(site, [name for name in wheel.namelist() if name.startswith(KEPT)])
+            wheel.extractall(site, [name for name in wheel.namelist() if name.startswith(kept)])
         return site / "flashinfer"
 
     return get
@@ -121,7 +135,7 @@ def test_variants_apply_and_revert(
     package = installed(version)
     before = digest(package.parent)
     assert len(unreached(package)) == STATEMENTS[version]
-    for variant, encoder in (("turbo", "threshold"), ("next3", "half_pair"), ("next2", ""), ("native", "")):
+    for variant, encoder in ENCODERS.items():
         done = run("apply", "--variant", variant, "--json", package, capsys=capsys)
         assert (done["exit"], [tree["target"] for tree in done["trees"]]) == (0, ["flashinfer", "cutlass"])  # type: ignore[attr-defined]
         assert done["trees"][0]["version"] == version  # type: ignore[index]
@@ -148,6 +162,30 @@ def test_a_kernel_without_a_body_below_sm100_gets_it(
     run("apply", "--variant", "next3", "--json", package, capsys=capsys)
     # Only the two launch bounds still ask for the generation alone: both of their branches do something.
     assert [why.startswith("an #else with code of its own") for why in closed()] == [True, True]
+
+
+def test_next3_keeps_the_hardware_with_a_suffix_and_is_branch_free_software_without(
+    installed: Callable[..., Path], tmp_path: Path
+) -> None:
+    package, document = installed(OLDEST, WITHOUT_CUTLASS), tmp_path / "verify.json"
+    assert cli.run(["apply", "--variant", "next3", str(package)]) == 0
+    options = ["--no-execute", "--variant", "next3", "--arch", "sm_121a,sm_121", "--json", str(document)]
+    assert cli.run(["verify", *options, str(package)]) == 0
+    said = json.loads(document.read_text())
+    assert (said["verdict"], said["problems"], said["set_aside"]) == ("pass", [], [])
+    found = {(r["probe"].removeprefix("flashinfer/"), r["arch"]): r for r in said["results"]}
+    values = {"float8-to-e2m1": 8, "float2x4-to-e2m1": 8, "float2x8-to-e2m1": 16}
+    values |= {"half-block-to-nvfp4": 8, "bf16-block-to-nvfp4": 8}
+    assert {probe for probe, _ in found} == {*values, "forced-float2x4-to-e2m1"}
+    for probe, count in values.items():
+        hardware, software = found[probe, "sm_121a"], found[probe, "sm_121"]
+        assert (hardware["identical"], hardware["after"]["fp4"]) == (True, count // 2)
+        # ptxas refuses upstream's source for a target without a suffix.
+        assert software["before"] is None
+        assert (software["after"]["fp4"], software["after"]["branches"]) == (0, 0)
+    # CUDA 13.0.88.
+    assert [found[probe, "sm_121"]["after"]["instructions"] for probe in values] == [43, 43, 73, 88, 97]
+    assert found["forced-float2x4-to-e2m1", "sm_121a"]["after"]["fp4"] == 0
 
 
 def test_never_writes_through_a_hard_link(installed: Callable[[str], Path], tmp_path: Path) -> None:
