@@ -18,14 +18,20 @@ from pathlib import Path
 import pytest
 
 from fp4patch import cli
+from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
+from fp4patch.errors import ProofError
+from fp4patch.model import Arch, NumericsReport, Verdict
 from fp4patch.patching.asm import scan
 from fp4patch.patching.cxx import lex
 from fp4patch.patching.floors import floors, leaves_out
 from fp4patch.patching.wrap_asm import enclosing
+from fp4patch.proof.numerics import Gpu, device_sweep, find_gpu
+from fp4patch.proof.toolchain import Toolchain
 from fp4patch.report import progress
 from fp4patch.sources.fetch import archive_of
 from fp4patch.sources.index import download
+from fp4patch.verbs.numerics import FORCE_SOFTWARE, callables, include_folders, subjects
 
 OLDEST, NEWEST = "0.5.0", "0.7.2"
 
@@ -186,6 +192,33 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_is_branch_free_software_with
     # CUDA 13.0.88.
     assert [found[probe, "sm_121"]["after"]["instructions"] for probe in values] == [43, 43, 73, 88, 97]
     assert found["forced-float2x4-to-e2m1", "sm_121a"]["after"]["fp4"] == 0
+
+
+def test_its_own_functions_stand_in_the_program_that_runs_all_inputs(
+    installed: Callable[..., Path], toolchain: Toolchain
+) -> None:
+    package, catalog = installed(OLDEST, WITHOUT_CUTLASS), load()
+    assert cli.run(["apply", "--variant", "next3", str(package)]) == 0
+    (tree,) = identify_all([package], catalog)
+    (header,) = callables(catalog.patches_of(catalog.variant("next3"), "flashinfer"), lambda _: True)
+    gpu = find_gpu()
+
+    def sweep() -> tuple[NumericsReport, ...]:
+        return device_sweep(
+            header.preamble,
+            subjects(header.functions),
+            toolchain=toolchain,
+            gpu=gpu or Gpu("no GPU", Arch(9, 0)),
+            include=[*include_folders(package, tree), *header.include],
+            flags=[*tree.target.compile, FORCE_SOFTWARE],
+        )
+
+    if gpu:
+        assert [report.verdict for report in sweep()] == [Verdict.PASS] * 3
+    else:
+        # Compiled and linked: only what it runs on is missing.
+        with pytest.raises(ProofError, match="did not run on no GPU"):
+            sweep()
 
 
 def test_never_writes_through_a_hard_link(installed: Callable[[str], Path], tmp_path: Path) -> None:

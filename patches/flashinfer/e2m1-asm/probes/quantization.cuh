@@ -1,4 +1,4 @@
-// FlashInfer's own conversions: quantization.cuh up to 0.6.1, quantization_utils.cuh from 0.6.6 on.
+// FlashInfer's own conversions: quantization.cuh up to 0.6.1, quantization_utils.cuh from 0.6.2 on.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -13,7 +13,7 @@ constexpr int kEach = 8;
 
 using Vector = k::PackedVec<TYPE>;
 
-// From 0.6.6 on the number of values that a thread holds is an argument.
+// From 0.6.2 on the number of values that a thread holds is an argument.
 template <class V>
 __device__ __forceinline__ auto quantize(V& values, float scale, uint8_t* out, int)
     -> decltype(k::cvt_warp_fp16_to_fp4<TYPE, kBlock, kEach, bool(E8M0)>(values, scale, out)) {
