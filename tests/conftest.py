@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from fp4patch.catalog.manifest import load
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.report import progress
 from fp4patch.sources.fetch import fetch
+
+# A shell starts what it runs in the background deaf to SIGINT, and the deafness is inherited.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of images
 
@@ -45,6 +49,19 @@ def tree_copy(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Call
         copy = tmp_path / f"{target}-{version}"
         shutil.copytree(pristine_tree(target, version), copy, symlinks=True, ignore=left_out)
         return copy
+
+    return get
+
+
+@pytest.fixture
+def whole_tree(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[[str, str], Path]:
+    """A copy of a real tree with everything that compiling needs."""
+
+    def get(target: str, version: str) -> Path:
+        source = pristine_tree(target, version)
+        for folder in ("include", "tools/util/include"):
+            shutil.copytree(source / folder, tmp_path / version / folder)
+        return tmp_path / version
 
     return get
 

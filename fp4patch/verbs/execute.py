@@ -1,7 +1,8 @@
 """``verify --execute``: every input through the machine code of the probes, on the host.
 
 Which probes: those whose data says what they compute. Both sides are executed: the patched one must keep the variant's
-promise; the pristine one what upstream's own software keeps, so that a mistake in the execution itself shows.
+promise; the pristine one, and code that the variant leaves as it is, what upstream's own software keeps, so that a
+mistake in the execution itself shows.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
         for side, listing in both:
             if listing and (what := executes[result.probe]):
                 cubin = found.cubins[result.probe, result.arch, side]
-                promise = variant.promise if side == "patched" else Promise.EXACT_BUT_NAN_SIGN
+                ours = side == "patched" and not (result.diff and result.diff.identical)
+                promise = variant.promise if ours else Promise.EXACT_BUT_NAN_SIGN
                 found_code.append(Subject(result.probe, what, result.arch, side, cubin, listing, promise))
     return found_code

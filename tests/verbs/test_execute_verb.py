@@ -52,8 +52,8 @@ def test_vllms_own_conversions(vllm: Callable[[str], Path], variant: str) -> Non
 
 
 @pytest.mark.parametrize("variant", ["next2", "next3", "native"])
-def test_cutlasss_converters(tree_copy: Callable[[str, str], Path], variant: str) -> None:
-    status, found, _ = executed(tree_copy("cutlass", "4.2.1"), variant, "sm_121a")
+def test_cutlasss_converters(whole_tree: Callable[[str, str], Path], variant: str) -> None:
+    status, found, _ = executed(whole_tree("cutlass", "4.2.1"), variant, "sm_121a")
     assert status == 0
     expected = {
         probe.name

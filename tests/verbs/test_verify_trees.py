@@ -16,19 +16,6 @@ from fp4patch.catalog.manifest import data_root, load
 GetTree = Callable[[str, str], Path]
 
 
-@pytest.fixture
-def whole_tree(pristine_tree: GetTree, tmp_path: Path) -> GetTree:
-    """A copy of a real tree with everything that compiling needs."""
-
-    def get(target: str, version: str) -> Path:
-        source = pristine_tree(target, version)
-        for folder in ("include", "tools/util/include"):
-            shutil.copytree(source / folder, tmp_path / version / folder)
-        return tmp_path / version
-
-    return get
-
-
 def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, object]]:
     document = tree.parent / "verify.json"
     status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
