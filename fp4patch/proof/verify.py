@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from fp4patch.errors import ProofError
 from fp4patch.model import Arch, Check, Probe, ProbeKind, ProbeResult, SassListing, Verdict
 from fp4patch.proof import sass
-from fp4patch.proof.cache import Cache, Stored, key
+from fp4patch.proof.cache import Cache
 from fp4patch.proof.diff import compare
+from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
 from fp4patch.proof.probe import Compiler, Runner, Side, SourceView
 
@@ -197,7 +198,7 @@ class _Builder:
             whole_unit = probe.kind is ProbeKind.UNIT
             read = sass.parse_unit if whole_unit else sass.parse
             listing = read(
-                self._disassemble(compiled.content),
+                disassemble(compiled.content, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache),
                 arch=arch,
                 registers=sass.registers(compiled.log, whole_unit=whole_unit),
                 code_sha256=sass.code_digest(compiled.content, whole_unit=whole_unit),
@@ -206,23 +207,6 @@ class _Builder:
             # One probe that is not understood must not hide what the others came to.
             return _Built(error=f"{error.message}\n{error.help}", cached=compiled.cached)
         return _Built(listing, compiled.content, cached=compiled.cached)
-
-    def _disassemble(self, cubin: bytes) -> str:
-        name = key("nvdisasm -c", self._toolchain.info.nvdisasm, cubin)
-        if self._cache and (found := self._cache.find(name, lambda _: None)):
-            return found.log
-        with tempfile.TemporaryDirectory(prefix="fp4patch-sass-") as scratch_name:
-            file = Path(scratch_name) / "probe.cubin"
-            file.write_bytes(cubin)
-            status, text, said = self._runner.run([self._toolchain.nvdisasm, "-c", file], scratch=file.parent)
-        if status != 0:
-            raise ProofError(
-                f"nvdisasm ended with status {status}: {said.strip()}",
-                help=f"nvdisasm {self._toolchain.info.nvdisasm} may not know this code",
-            )
-        if self._cache:
-            self._cache.store(name, [], Stored(b"", text))
-        return text
 
 
 def _folder(parent: str, name: str) -> Path:

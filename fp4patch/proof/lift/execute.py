@@ -17,6 +17,7 @@ from fp4patch.errors import ProofError
 from fp4patch.model import Arch, InstructionClass, Mismatch, NumericsReport, Promise
 from fp4patch.model.execution import Equivalence, Executed, Execution
 from fp4patch.proof.cache import Cache, Stored, key
+from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift import program
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.translate import Unsupported, translate
@@ -234,7 +235,9 @@ class _Lab:
     def translated(self, subject: Subject) -> Kernel | ProofError:
         """The subject's kernel as C, or why there is none: its own failure must not hide what others come to."""
         try:
-            translation = translate(self._json(subject.cubin), name=KERNEL_NAME)
+            runner = Runner(self._toolchain.environ)
+            text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
+            translation = translate(text, name=KERNEL_NAME)
         except ProofError as error:
             return error
         return Kernel(translation.c, translation.parameters, translation.block_size)
@@ -302,25 +305,6 @@ class _Lab:
     def _find(self, name: str) -> _Done | None:
         found = self._cache.find(name, lambda _: None) if self._cache else None
         return _read(found.log, cached=True) if found else None
-
-    def _json(self, cubin: bytes) -> str:
-        """The disassembler's JSON of a cubin; ProofError if it does not know the code."""
-        name = key("nvdisasm -json", self._toolchain.info.nvdisasm, cubin)
-        if self._cache and (found := self._cache.find(name, lambda _: None)):
-            return found.log
-        with tempfile.TemporaryDirectory(prefix="fp4patch-sass-") as scratch:
-            file = Path(scratch) / "probe.cubin"
-            file.write_bytes(cubin)
-            runner = Runner(self._toolchain.environ)
-            status, text, said = runner.run([self._toolchain.nvdisasm, "-json", file], scratch=file.parent)
-        if status != 0:
-            raise ProofError(
-                f"nvdisasm -json ended with status {status}: {said.strip()}",
-                help=f"nvdisasm {self._toolchain.info.nvdisasm} may not know this code, or not write JSON",
-            )
-        if self._cache:
-            self._cache.store(name, [], Stored(b"", text))
-        return text
 
 
 def _read(text: str, *, cached: bool) -> _Done:

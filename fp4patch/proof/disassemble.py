@@ -1,0 +1,36 @@
+"""Ask nvdisasm for a cubin's machine code, as a listing or as JSON, and remember what it said."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from fp4patch.errors import ProofError
+from fp4patch.proof.cache import Cache, Stored, key
+
+if TYPE_CHECKING:
+    from fp4patch.proof.probe import Runner
+    from fp4patch.proof.toolchain import Toolchain
+
+
+def disassemble(
+    cubin: bytes, form: Literal["-c", "-json"], *, toolchain: Toolchain, runner: Runner, cache: Cache | None
+) -> str:
+    """What ``nvdisasm -c`` or ``nvdisasm -json`` writes of a cubin; ProofError if it does not know the code."""
+    name = key(f"nvdisasm {form}", toolchain.info.nvdisasm, cubin)
+    if cache and (found := cache.find(name, lambda _: None)):
+        return found.log
+    with tempfile.TemporaryDirectory(prefix="fp4patch-sass-") as scratch:
+        file = Path(scratch) / "probe.cubin"
+        file.write_bytes(cubin)
+        status, text, said = runner.run([toolchain.nvdisasm, form, file], scratch=file.parent)
+    if status != 0:
+        also = ", or not write JSON" if form == "-json" else ""
+        raise ProofError(
+            f"nvdisasm {form} ended with status {status}: {said.strip()}",
+            help=f"nvdisasm {toolchain.info.nvdisasm} may not know this code{also}",
+        )
+    if cache:
+        cache.store(name, [], Stored(b"", text))
+    return text
