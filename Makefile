@@ -1,5 +1,6 @@
 # make demo   patch a real CUTLASS, compile it for both GPUs, show the table and the page
 # make test   everything that CI runs
+# make lock   the versions and hashes that both install, anew from pyproject.toml (needs uv)
 # Both need python >= 3.11, g++, git and make; the CUDA compiler comes from the package index into .venv.
 
 PYTHON ?= $(firstword $(foreach p,python3.13 python3.12 python3.11 python3,$(if $(shell $(p) -c 'import sys, venv, ensurepip; print(int(sys.version_info >= (3, 11)))' 2>/dev/null | grep 1),$(p))))
@@ -8,13 +9,13 @@ BIN := $(VENV)/bin
 CUTLASS ?= 4.2.1
 VARIANT ?= next2
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint lock clean
 
-$(VENV)/.ready: pyproject.toml Makefile
+$(VENV)/.ready: pyproject.toml requirements.txt Makefile
 	@test -n "$(PYTHON)" || { echo "make: no python >= 3.11 with venv here; install one (Debian: apt install python3 python3-venv), or say make PYTHON=..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable '.[cuda]' --group dev
+	$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: --requirement requirements.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
 demo: $(VENV)/.ready
@@ -30,6 +31,14 @@ lint: $(VENV)/.ready
 
 test: lint
 	$(BIN)/pytest -n 2
+
+LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary :all: --no-annotate \
+	--custom-compile-command 'make lock'
+
+lock:
+	@command -v uv >/dev/null || { echo "make: this takes uv; install it (pipx install uv)" >&2; exit 1; }
+	$(LOCK) pyproject.toml --extra cuda --group dev --output-file requirements.txt
+	$(LOCK) --group audit --output-file requirements-audit.txt
 
 clean:
 	rm -rf demo $(VENV) build dist

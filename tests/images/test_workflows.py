@@ -25,10 +25,6 @@ def tool(name: str) -> str:
     return found
 
 
-def test_there_are_two() -> None:
-    assert [path.name for path in WORKFLOWS] == ["ci.yml", "image.yml"]
-
-
 def test_githubs_schema_holds() -> None:
     command = [tool("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", *map(str, WORKFLOWS)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -39,6 +35,7 @@ def test_zizmor_finds_no_injection_no_loose_pin_and_no_permission_too_many() -> 
     command = [tool("zizmor"), "--offline", "--no-progress", "--persona", "pedantic", *map(str, WORKFLOWS)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
+    assert "failed to parse" not in run.stderr  # which it forgives
 
 
 def test_actionlint_is_clean() -> None:
