@@ -19,14 +19,14 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.model import SCHEMA
 from fp4patch.model.doctor import GPUS, Question
+from fp4patch.model.schema import SCHEMA
+from fp4patch.model.status import TreeStatus
 from fp4patch.patching.transaction import Transaction
 from fp4patch.report import progress
 from fp4patch.sources.fetch import fetch
 from fp4patch.verbs.doctor_tree import examine, hashes_of
 from fp4patch.verbs.folding import reader
-from fp4patch.verbs.status import TreeStatus
 from fp4patch.verbs.surveyed import RECORD
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +44,7 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     tree = identify(path, load(), version)
     build = tree.target.build
     cudas = build.cuda if build else ("",)
-    # What each patch comes to is docs/matrix.py's business, and takes longer than all else.
+    # What each patch comes to is tools/watch.py's business, and takes longer than all else.
     found = TreeStatus(tree.root, tree.target.name, str(tree.version or ""), "", (), (), ())
     reports = {c: examine(tree, found, Question(GPUS, cuda=c), on_wait=lambda _: None) for c in cudas}
     row = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.model import Problem
+    from fp4patch.model.problem import Problem
 
 
 class Fp4PatchError(Exception):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import Said
 from filelock import FileLock
 
 from fp4patch.catalog.manifest import load
@@ -34,7 +35,7 @@ def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, st
         tree = shared / f"{target}-{version}"
         with FileLock(f"{tree}.lock"):
             if not tree.exists():
-                fetch(load().target(target), version, tree, git_url=None, progress=progress.silent, show_progress=False)
+                fetch(load().target(target), version, tree, progress=progress.silent)
         return tree
 
     return get
@@ -88,3 +89,15 @@ def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[
         return copy
 
     return get
+
+
+@pytest.fixture
+def fp4patch(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
+    """``fp4patch("apply", "--variant", "next2", tree)``: runs the command line, and returns what it said."""
+    return lambda *arguments: Said(capsys, *arguments)
+
+
+@pytest.fixture
+def no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch's headers are not at hand, wherever they are: whole source files take minutes."""
+    monkeypatch.setattr("fp4patch.proof.headers.installed_torch", lambda: None)

@@ -89,6 +89,14 @@ def test_the_start_imports_nothing_heavy() -> None:
     assert run.stdout.strip() == "[]"
 
 
+@pytest.mark.parametrize("verb", ["apply", "doctor", "objects", "status", "verify"])
+def test_a_verb_that_downloads_nothing_imports_no_client_for_it(verb: str) -> None:
+    clients = ("requests", "pypi_simple", "docker", "libcst")
+    code = f"import fp4patch.verbs.{verb}, sys; print([m for m in {clients} if m in sys.modules])"
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == "[]"
+
+
 def test_nothing_committed_names_a_machine_path_or_a_registry_host() -> None:
     listed = subprocess.run(
         ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True

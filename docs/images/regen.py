@@ -16,7 +16,7 @@ from pathlib import Path
 from rich.console import Console
 
 from fp4patch.report import html, terminal
-from fp4patch.verbs.verify import verify
+from fp4patch.verbs.verify import Options, verify
 
 HERE = Path(__file__).parent
 RELEASE, VARIANT = "4.2.1", "next2"
@@ -28,16 +28,8 @@ def main(work: Path) -> None:
     if not tree.exists():
         subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
     subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
-    reports = verify(
-        [tree],
-        VARIANT,
-        archs=None,
-        cuda_root=None,
-        torch_include=None,
-        jobs=None,
-        on_wait=print,
-        on_progress=lambda _: None,
-    )
+    options = Options(variant=VARIANT, execute=False)
+    reports = verify([tree], options, on_wait=print, on_progress=lambda _: None)
 
     console = Console(record=True, width=86, file=io.StringIO())
     console.print(terminal.verify_table(reports[0]))

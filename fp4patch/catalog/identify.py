@@ -14,7 +14,7 @@ from packaging.version import InvalidVersion, Version
 
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import Target, VersionMacros
+from fp4patch.model.target import Target, VersionMacros
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,9 @@ from pathlib import Path
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.errors import UsageError
-from fp4patch.model import DropOperand, Edit, Insert, Patch, Variant, WrapAsm
+from fp4patch.model.edit import DropOperand, Edit, Insert, WrapAsm
+from fp4patch.model.patch import Patch
+from fp4patch.model.variant import Variant
 
 
 @dataclass(frozen=True)

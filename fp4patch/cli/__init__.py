@@ -58,7 +58,8 @@ def run(arguments: list[str]) -> int:
     except Fp4PatchError as error:
         from fp4patch.report import terminal
 
-        if "--json" in arguments and arguments[0] != "verify":
+        command = next((word for word in arguments if not word.startswith("-")), "")
+        if "--json" in arguments and command != "verify":  # whose --json names a file
             from fp4patch.report import document
 
             emit(document.error_document(error))

@@ -82,20 +82,18 @@ def verify(
     from fp4patch.report import document, html, progress, terminal
     from fp4patch.verbs import verify as verb
 
+    options = verb.Options(
+        variant=variant,
+        archs=arch,
+        cuda_root=cuda_root,
+        torch_include=torch_include,
+        jobs=jobs,
+        numerics=numerics,
+        execute=execute,
+        every_probe=every_probe,
+    )
     with progress.probes(stderr()) as tick:
-        reports = verb.verify(
-            trees,
-            variant,
-            archs=arch,
-            cuda_root=cuda_root,
-            torch_include=torch_include,
-            jobs=jobs,
-            on_wait=waiting,
-            on_progress=tick,
-            numerics=numerics,
-            execute=execute,
-            every_probe=every_probe,
-        )
+        reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
     to_stdout = json_file is not None and str(json_file) == "-"
     if json_file:
         text = json.dumps(document.verify_document(reports), indent=2) + "\n"

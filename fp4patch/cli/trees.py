@@ -70,6 +70,7 @@ def fetch(release: str, directory: Path, git_url: str | None, as_json: bool) -> 
 @click.option(
     "--diff", is_flag=True, help="Also print the changes as a unified diff. Combine with --dry-run to only look."
 )
+@click.option("--why", is_flag=True, help="Also say why edits that have nothing to do have nothing to do.")
 @click.option("--target-version", metavar="V", help="The upstream version, where the tree says none or a wrong one.")
 @JSON
 def apply(
@@ -78,6 +79,7 @@ def apply(
     dry_run: bool,
     check: bool,
     diff: bool,
+    why: bool,
     target_version: str | None,
     as_json: bool,
 ) -> None:
@@ -89,7 +91,7 @@ def apply(
     from fp4patch.verbs import apply as verb
 
     applied = verb.apply(trees, variant, write=not (dry_run or check), said_version=target_version, on_wait=waiting)
-    emit(report.document(applied, diff=diff)) if as_json else show(report.text(applied, diff=diff))
+    emit(report.document(applied, diff=diff)) if as_json else show(report.text(applied, diff=diff, why=why))
     if applied.problems and not as_json:
         show(report.refusal(applied), err=True)
     if applied.refused or (check and applied.changed):

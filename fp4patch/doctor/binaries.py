@@ -18,9 +18,10 @@ from fp4patch.doctor.judgement import judge
 from fp4patch.doctor.loading import loaded
 from fp4patch.doctor.window import Window
 from fp4patch.errors import BinaryError
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
+from fp4patch.model.doctor import GPUS
 from fp4patch.model.doctor_binaries import BinaryFile, BinaryReport, Fp4Code, ImageGroup, Loading, Outcome, total
-from fp4patch.sources.index import sha256
+from fp4patch.sources.cache import sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from fp4patch.doctor.containers import Member
     from fp4patch.doctor.fatbin import Entry, Unit
     from fp4patch.doctor.window import Readable
-
-GPUS = ("sm_120", "sm_121")
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,6 @@ class Step:
 
 def no_progress(step: Step) -> None:
     """Shows nothing."""
-
-
-def looks_binary(path: Path) -> bool:
-    """Whether a path is something that :func:`examine` reads: a file of a known kind, or a folder that holds one."""
-    if path.is_dir():
-        return any(_kind(_head(file)) for file, _ in containers.folder(path))
-    return path.is_file() and bool(_kind(_head(path)))
 
 
 def examine(
@@ -107,14 +99,12 @@ def examine_image(
     *,
     gpus: Sequence[str] = GPUS,
     progress: Callable[[Step], None] = no_progress,
-    cache: Path | None = None,
 ) -> BinaryReport:
     """Look into a container image by name, as the engine writes it to a pipe; nothing is unpacked to disk.
 
-    ``cache`` is not used: what comes is known only when it has come. Raises BinaryError where there is no engine or
+    Nothing is kept either: what comes is known only when it has come. Raises BinaryError where there is no engine or
     no such image.
     """
-    del cache
     begun = time.monotonic()
     asked = tuple(Arch.parse(gpu) for gpu in gpus)
     with containers.save(reference) as stream:

@@ -14,7 +14,7 @@ from pathlib import Path
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import ToolchainError
 from fp4patch.model.doctor import Finding, Level
-from fp4patch.proof.toolchain import find_toolchain, newest_gcc, stated_version, version_of
+from fp4patch.proof.toolchain import find_toolchain, newest_gcc, release, stated_version, version_of
 
 FAMILIES_SINCE = (12, 9)
 """The CUDA release whose ptxas knows sm_121 and the ``f`` targets."""
@@ -36,11 +36,6 @@ class Toolkit:
     def releases(self) -> set[tuple[int, ...]]:
         """13.0.88 is of release (13, 0); parts of one release fit each other."""
         return {release(version) for version in self.parts.values()}
-
-
-def release(version: str) -> tuple[int, ...]:
-    """``(13, 0)`` of ``13.0.88``."""
-    return tuple(int(part) for part in version.split(".")[:2])
 
 
 def toolkits(s: Surroundings) -> tuple[Toolkit, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fp4patch.errors import BinaryError
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

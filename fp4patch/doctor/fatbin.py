@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from fp4patch.doctor.elf import LARGEST, cubin_length
 from fp4patch.errors import BinaryError
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING, Any
 
 from fp4patch.doctor.ptxas import classify
 from fp4patch.errors import ProofError
-from fp4patch.model import Arch, InstructionClass
+from fp4patch.model.arch import Arch
 from fp4patch.model.features import Cell, Outcome, Refusal, ToolkitMatrix
+from fp4patch.model.progress import OnProgress, Step
+from fp4patch.model.sass import InstructionClass
 from fp4patch.proof import cache, sass
-from fp4patch.proof.verify import Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fp4patch.doctor.ptxas import Assembler, Error
-    from fp4patch.model import Instruction
     from fp4patch.model.features import Feature
-
-    OnProgress = Callable[[Progress], None]
+    from fp4patch.model.sass import Instruction
 
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
 _STRIDE = 8  # bytes from one operand to the next in memory: aligned, whatever its type
@@ -103,7 +102,7 @@ def probe(
     isa: str,
     store: Path,
     jobs: int,
-    on_progress: OnProgress = lambda _progress: None,
+    on_progress: OnProgress = lambda _step: None,
 ) -> ToolkitMatrix:
     """Every feature on every target, written in PTX version ``isa``.
 
@@ -118,7 +117,7 @@ def probe(
         cells, cached = _of_target(features, target, assembler, isa, remembered, folder)
         with counting:
             done += 1
-            on_progress(Progress(done, len(targets), f"ptxas {assembler.release}, {target}", cached))
+            on_progress(Step(done, len(targets), f"ptxas {assembler.release}, {target}", cached))
         return cells
 
     with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as name, ThreadPoolExecutor(jobs) as pool:

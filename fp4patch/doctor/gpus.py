@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import shutil
 from dataclasses import dataclass
@@ -10,13 +9,11 @@ from dataclasses import dataclass
 from packaging.version import Version
 
 from fp4patch.doctor.surroundings import Surroundings, said
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import Finding, Level
+from fp4patch.proof.gpu import ask_driver
 
 QUERY = "--query-gpu=name,compute_cap,driver_version,memory.total"
-
-MAJOR, MINOR = 75, 76
-"""CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR."""
 
 
 @dataclass(frozen=True)
@@ -65,27 +62,12 @@ def _cuda_of_smi(program: str, s: Surroundings) -> str:
 
 
 def _library(name: str) -> Driver | None:
-    """What the driver's library says: its CUDA release, and each GPU's name and capability."""
-    try:
-        cuda = ctypes.CDLL(name)
-    except OSError:
+    """What the driver's library says of itself, which has no version of its own to tell."""
+    found = ask_driver(name)
+    if found is None:
         return None
-    number = ctypes.c_int()
-    release = ""
-    if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:
-        release = f"{number.value // 1000}.{number.value % 1000 // 10}"
-    count = ctypes.c_int()
-    if (status := cuda.cuInit(0)) or (status := cuda.cuDeviceGetCount(ctypes.byref(count))):
-        return Driver("", release, (), f"cuInit failed with {status}")
-    gpus = []
-    for at in range(count.value):
-        text = ctypes.create_string_buffer(256)
-        cuda.cuDeviceGetName(text, len(text), at)
-        major, minor = ctypes.c_int(), ctypes.c_int()
-        cuda.cuDeviceGetAttribute(ctypes.byref(major), MAJOR, at)
-        cuda.cuDeviceGetAttribute(ctypes.byref(minor), MINOR, at)
-        gpus.append(Gpu(text.value.decode(errors="replace"), Arch(major.value, minor.value), ""))
-    return Driver("", release, tuple(gpus))
+    problem = f"cuInit failed with {found.failed}" if found.failed else ""
+    return Driver("", found.cuda, tuple(Gpu(gpu.name, gpu.arch, "") for gpu in found.gpus), problem)
 
 
 def sm12x(found: Driver | None) -> tuple[str, ...]:

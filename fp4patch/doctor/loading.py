@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fp4patch.doctor.fatbin import Entry
-    from fp4patch.model import Arch
+    from fp4patch.model.arch import Arch
 
 _SPECIFIC = {"": 0, "f": 1, "a": 2}
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.doctor.compilers import FAMILIES_SINCE, release
+from fp4patch.doctor.compilers import FAMILIES_SINCE
 from fp4patch.doctor.surroundings import Surroundings, said
 from fp4patch.errors import ToolchainError
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import Finding, Level, Reach, reach
-from fp4patch.proof.toolchain import version_of
+from fp4patch.proof.toolchain import release, version_of
 
 FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
 """PyTorch on GB10: "Minimum and Maximum cuda capability supported by this version of PyTorch is (8.0) - (12.0)"."""

@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ToolchainError
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.features import Refusal
-from fp4patch.sources.index import sha256
+from fp4patch.sources.cache import sha256
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
 
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.model.doctor import Finding, Level
+from fp4patch.proof.runner import processors
 
 GIB = 1 << 30
 
@@ -32,11 +32,6 @@ def memory(s: Surroundings) -> int | None:
     return min(int(told[1]) * 1024, int(allowed)) if allowed.isdigit() else int(told[1]) * 1024
 
 
-def cores() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def examine(s: Surroundings, where: Path) -> tuple[Finding, ...]:
     """Memory for each of the jobs that a build would run at a time, and disk at ``where``."""
     return (*_memory(s), _disk(where))
@@ -47,9 +42,9 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
     if have is None:
         return ()
     wanted = s.environ.get("MAX_JOBS", "")
-    jobs = int(wanted) if wanted.isdigit() and int(wanted) else cores()
+    jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
     fit = max(1, have // (JOB * GIB))
-    what = f"{have / GIB:.0f} GiB, {cores()} cores"
+    what = f"{have / GIB:.0f} GiB, {processors()} cores"
     if have < JOB * GIB:
         remedy = "build on another machine, or add swap"
         return (Finding(Level.YELLOW, "memory", f"{what}: little for one job of a vLLM build ({JOB} GiB)", remedy),)

@@ -17,10 +17,11 @@ from packaging.version import InvalidVersion, Version
 
 from fp4patch.doctor.ptxas import Assembler
 from fp4patch.errors import SourceError, ToolchainError, UsageError
-from fp4patch.model import Archive
+from fp4patch.model.target import Archive
 from fp4patch.proof.toolchain import INSTALL, root_of, version_of, wheel_roots
 from fp4patch.sources.archive import extract_program
-from fp4patch.sources.index import cache_dir, download, sha256
+from fp4patch.sources.cache import cache_dir, sha256
+from fp4patch.sources.index import download
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

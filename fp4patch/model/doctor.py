@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fp4patch.model import Advice, Arch, State
+    from fp4patch.model.arch import Arch
+    from fp4patch.model.state import State
+    from fp4patch.model.target import Advice
 
 GPUS = ("sm_120", "sm_121")
 """The GPUs that fp4patch is about: RTX PRO 6000 and RTX 50, and GB10."""

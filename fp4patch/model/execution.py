@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fp4patch.model import Arch, NumericsReport, NumericsRow, Promise, Verdict
+from fp4patch.model.arch import Arch
+from fp4patch.model.numerics import NumericsReport, NumericsRow
+from fp4patch.model.rule import Promise
+from fp4patch.model.verdict import Verdict
 
 Side = Literal["pristine", "patched"]
 """Of a tree: as upstream released it, or as it is now."""

@@ -7,12 +7,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from fp4patch.model import Manifest
+from fp4patch.model.manifest import Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fp4patch.model import Arch
+    from fp4patch.model.arch import Arch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from fp4patch.model.doctor import Reach, reach
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.model import Arch
+    from fp4patch.model.arch import Arch
 
 
 @dataclass(frozen=True)

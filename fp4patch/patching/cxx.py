@@ -16,6 +16,8 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from fp4patch.patching.lex_error import LexError
+
 BOM = "\ufeff"
 
 _SPLICE = re.compile(r"\\[ \t]*\r?\n")  # compilers accept blanks behind the backslash, and so does this
@@ -34,15 +36,6 @@ _LEXEME = re.compile(
     """,
     re.VERBOSE,
 )
-
-
-class LexError(ValueError):
-    """The rest of the file is inside a comment or a raw string, or its ``#if`` and ``#endif`` do not pair."""
-
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(f"line {line}: {message}")
-        self.message = message
-        self.line = line
 
 
 class Kind(Enum):

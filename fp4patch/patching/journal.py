@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import overload
 
 from fp4patch.errors import Refused
-from fp4patch.model import Problem
+from fp4patch.model.problem import Problem
 from fp4patch.patching import disk
 from fp4patch.patching.receipt import Receipt, loads
 from fp4patch.patching.tree import STATE_DIR, Tree

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fp4patch.errors import Refused
-from fp4patch.model import SCHEMA
+from fp4patch.model.schema import SCHEMA
 from fp4patch.patching.tree import STATE_DIR
 
 __all__ = ["STATE_DIR", "Receipt", "ReceiptFile", "dumps", "loads"]

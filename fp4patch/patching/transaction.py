@@ -20,10 +20,13 @@ from types import TracebackType
 from typing import Literal, NoReturn, Self
 
 from fp4patch.errors import Fp4PatchError, Refused
-from fp4patch.model import Problem
+from fp4patch.model.problem import Problem
 from fp4patch.patching.journal import RECEIPT, Entry, Journal, Phase, Store, sha256
 from fp4patch.patching.receipt import Receipt, dumps
 from fp4patch.patching.tree import SourceFile, Tree
+
+OnWait = Callable[[Path], None]
+"""Told, once, of each tree that another command holds."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class Transaction:
     Leaving without ``commit`` leaves every tree as it is. ``on_wait`` is told of each tree that another command holds.
     """
 
-    def __init__(self, roots: Sequence[Path], on_wait: Callable[[Path], None] | None = None) -> None:
+    def __init__(self, roots: Sequence[Path], on_wait: OnWait | None = None) -> None:
         self._roots = sorted({Tree.at(root).root for root in roots})
         self._on_wait = on_wait or (lambda _: None)
         self._locks = ExitStack()
@@ -330,7 +333,7 @@ def _absent(rel: str) -> Refused:
 # --- the operating system --------------------------------------------------------------------------------------------
 
 
-def _lock(root: Path, on_wait: Callable[[Path], None]) -> int:
+def _lock(root: Path, on_wait: OnWait) -> int:
     """A descriptor that holds the tree's folder itself until it is closed.
 
     No lock file that could be left behind, and the kernel lets go when we die.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from fp4patch.errors import Refused
-from fp4patch.model import Problem
+from fp4patch.model.problem import Problem
 
 STATE_DIR = ".fp4patch"
 """The folder in a tree's root that holds all that fp4patch keeps there."""

@@ -16,14 +16,15 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
-from fp4patch.model import BenchReport, BenchRow, Rate
+from fp4patch.model.bench import BenchReport, BenchRow, Rate
 from fp4patch.proof import numerics
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.model import Arch
-    from fp4patch.proof.numerics import Gpu, Subject
+    from fp4patch.model.arch import Arch
+    from fp4patch.proof.gpu import Gpu
+    from fp4patch.proof.numerics import Subject
     from fp4patch.proof.toolchain import Toolchain
 
 REFERENCE = "predicate_sum"

@@ -37,7 +37,7 @@ class Dependency(NamedTuple):
 
 @dataclass(frozen=True)
 class Stored:
-    """What a command made: the object file, and what the compiler said."""
+    """What a command made: the object file, empty where ptxas refused the target, and what the compiler said."""
 
     content: bytes
     log: str

@@ -10,7 +10,7 @@ from fp4patch.errors import ProofError
 from fp4patch.proof.cache import Cache, Stored, key
 
 if TYPE_CHECKING:
-    from fp4patch.proof.probe import Runner
+    from fp4patch.proof.runner import Runner
     from fp4patch.proof.toolchain import Toolchain
 
 

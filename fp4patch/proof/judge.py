@@ -10,15 +10,19 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from fp4patch.model import Arch, Check, InstructionClass, ProbeKind, Problem, Verdict
+from fp4patch.model.arch import Arch
+from fp4patch.model.probe import ProbeKind
+from fp4patch.model.problem import Problem
+from fp4patch.model.sass import InstructionClass
+from fp4patch.model.verdict import Verdict
+from fp4patch.model.verify import Check
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fp4patch.model import Probe, Rule, SassDiff, SassListing
-
-METRICS = ("instructions", "branches", "local", "f64", "registers")
-"""What ``max`` can bound."""
+    from fp4patch.model.probe import Probe
+    from fp4patch.model.rule import Metric, Rule
+    from fp4patch.model.sass import SassDiff, SassListing
 
 _CLASS_OF_METRIC = {
     "branches": InstructionClass.BRANCH,
@@ -27,8 +31,8 @@ _CLASS_OF_METRIC = {
 }
 
 
-def metric(listing: SassListing, name: str) -> int:
-    """One of METRICS: counts of instructions, or registers of each thread."""
+def metric(listing: SassListing, name: Metric) -> int:
+    """What a rule's ``max`` bounds: a count of instructions, or the registers of each thread."""
     if name == "registers":
         return listing.registers
     if name == "instructions":
@@ -71,7 +75,7 @@ def unjudged(
         )
     for rule in rules:
         name = f"rule for {', '.join(rule.probes)} on {', '.join(rule.arch)}"
-        if not (rule.identical or rule.requires or rule.forbids or rule.max):
+        if not rule.judges:
             problems.append(
                 Problem(expected=f"a condition in the {name}", found="none", help="give it identical, requires, …")
             )

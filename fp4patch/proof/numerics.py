@@ -1,35 +1,29 @@
 """Run all 2^32 float32 inputs through an encoder, on the host or on a GPU, and compare with the specification.
 
-The specification is computed here, with exact fractions, from the magnitudes of E2M1 and the rule for ties alone. In
-the order of their bits, inputs of one code stand together, so it is a short list of intervals; the C++ beside this
-module (``sweep/``) compares with that list and knows nothing of rounding.
+The C++ beside this module (``sweep/``) compares with the specification's list of intervals and knows nothing of
+rounding.
 """
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
-from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
-from fp4patch.model import Arch, InputClass, Mismatch, NumericsReport, NumericsRow, Promise
+from fp4patch.model.numerics import InputClass, Mismatch, NumericsReport, NumericsRow
+from fp4patch.model.rule import Promise
+from fp4patch.proof.gpu import Gpu
+from fp4patch.proof.specification import specification
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from fp4patch.proof.toolchain import Toolchain
-
-MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
-"""What the codes 0 to 7 stand for (OCP Microscaling Formats 1.0, 5.3.3)."""
-
-NAN_CODE = 7
-"""``cvt.rn.satfinite`` makes +6 of every NaN; so does ``__nv_cvt_float_to_fp4`` of ``cuda_fp4.hpp``."""
 
 NVIDIA_REFERENCE = """\
 #include <cuda_fp4.h>
@@ -46,66 +40,7 @@ DEFINES = (
 )
 """What a program of ``sweep/`` must be compiled with."""
 
-_INFINITY, _SIGN, _ALL = 0x7F80_0000, 0x8000_0000, 0xFFFF_FFFF
 _CLASSES = tuple(InputClass)
-
-
-# --- the specification -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Neighbouring float32 bit patterns, both ends included, that have one code."""
-
-    first: int
-    last: int
-    code: int
-    cls: InputClass
-
-
-def magnitude(bits: int) -> Fraction:
-    """The exact value of a finite float32, sign ignored, from its bits."""
-    exponent, fraction = bits >> 23 & 0xFF, bits & 0x7F_FFFF
-    if exponent == 0:
-        return Fraction(fraction, 1 << 149)
-    return Fraction((1 << 23 | fraction) << exponent, 1 << 150)
-
-
-def specification() -> tuple[Interval, ...]:
-    """Float32 to E2M1 as intervals of bit patterns, ascending, that together hold all 2^32.
-
-    Round to nearest, ties to even, saturated at 6, -0 kept, every NaN to +6.
-    """
-    positive: list[Interval] = [Interval(0, 0, 0, InputClass.ZERO)]
-    for code, last in enumerate(_last_of_code()):
-        positive.append(Interval(positive[-1].last + 1, last, code, InputClass.FINITE))
-    positive.append(Interval(_INFINITY, _INFINITY, 7, InputClass.INFINITE))
-    mirrored = {InputClass.ZERO: InputClass.NEGATIVE_ZERO}
-    negative = [Interval(i.first | _SIGN, i.last | _SIGN, i.code | 8, mirrored.get(i.cls, i.cls)) for i in positive]
-    return (
-        *positive,
-        Interval(_INFINITY + 1, _SIGN - 1, NAN_CODE, InputClass.NAN),
-        *negative,
-        Interval((_INFINITY | _SIGN) + 1, _ALL, NAN_CODE, InputClass.NEGATIVE_NAN),
-    )
-
-
-def _last_of_code() -> Iterable[int]:
-    """For each code, the bits of the greatest positive float32 that rounds to it."""
-    for code in range(7):
-        border = (MAGNITUDES[code] + MAGNITUDES[code + 1]) / 2
-        # A tie goes to the even code. Bits of positive floats are in the order of their values: bisect.
-        tie_is_ours = code % 2 == 0
-        low, high = 0, _INFINITY - 1
-        while low < high:
-            middle = (low + high + 1) // 2
-            value = magnitude(middle)
-            if value < border or (tie_is_ours and value == border):
-                low = middle
-            else:
-                high = middle - 1
-        yield low
-    yield _INFINITY - 1
 
 
 # --- on the host -----------------------------------------------------------------------------------------------------
@@ -178,15 +113,6 @@ def host_sweeps(
 
 
 @dataclass(frozen=True)
-class Gpu:
-    """A CUDA GPU of this machine."""
-
-    name: str
-    arch: Arch
-    """Without a suffix: what its bare target is, where every encoder is software."""
-
-
-@dataclass(frozen=True)
 class Subject:
     """A function to sweep on a GPU: C++ whose value is the packed nibbles of ``v``, a ``const float (&)[lanes]``."""
 
@@ -197,27 +123,6 @@ class Subject:
     def __post_init__(self) -> None:
         if self.lanes not in (1, 2, 4, 8, 16):
             raise ValueError(f"{self.name}: {self.lanes} lanes do not divide 2^32 inputs, or do not fit 64 bits")
-
-
-def find_gpu() -> Gpu | None:
-    """The first CUDA GPU, asked from the driver; None where there is no driver or no GPU."""
-    try:
-        cuda = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return None
-    device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
-    name = ctypes.create_string_buffer(256)
-    # 75 and 76 are CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR.
-    failed = (
-        cuda.cuInit(0)
-        or cuda.cuDeviceGet(ctypes.byref(device), 0)
-        or cuda.cuDeviceGetName(name, len(name), device)
-        or cuda.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
-        or cuda.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
-    )
-    if failed:
-        return None
-    return Gpu(name.value.decode(), Arch(major.value, minor.value))
 
 
 def encoder_subjects(encoder: Path) -> tuple[Subject, ...]:

@@ -1,48 +1,36 @@
-"""Compile a probe against one view of a source tree.
+"""Compile a probe against one view of a source tree, or take what was compiled where nothing it reads has changed.
 
-A view is a tree with some files replaced, so the pristine side needs no second checkout: its include folders are
-copied in full, and only when something must be compiled. Putting a folder of pristine headers in front of the tree's
-would not do: headers include their siblings, which would still be the patched ones. Probes are never compiled with
-``-lineinfo``, which changes the code's section.
+Probes are never compiled with ``-lineinfo``, which changes the code's section.
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
 import re
-import shutil
-import signal
-import subprocess
 import tempfile
-import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
-from fp4patch.model import ProbeKind
+from fp4patch.model.probe import ProbeKind
 from fp4patch.proof.cache import Cache, Dependency, Stored, key
+from fp4patch.proof.runner import Runner
+from fp4patch.proof.view import Side, changed_since, file_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fp4patch.model import Arch, Probe, Target
+    from fp4patch.model.arch import Arch
+    from fp4patch.model.probe import Probe
+    from fp4patch.model.target import Target
     from fp4patch.proof.toolchain import Toolchain
 
 _STANDARD = ("-std=c++17", "-O3")
 _NO_SUCH_ARCH = re.compile(r"nvcc fatal\s*: (?:Unsupported gpu architecture|Value '\S+' is not defined for option)")
+_NOT_ON_TARGET = re.compile(r"^ptxas .*not supported on \.target", re.MULTILINE)
+"""What ptxas says of an instruction that the target has not: the end of a whole compilation, and always so."""
 _LONGEST_ERROR = 4000  # characters; a template error can be megabytes, and its beginning tells
-
-
-@dataclass(frozen=True)
-class SourceView:
-    """A tree with these files over it; keys are POSIX paths relative to ``root``, None means *not there*."""
-
-    root: Path
-    overlay: Mapping[str, bytes | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,114 +45,6 @@ class Compiled:
     unsupported: bool = False
     """This compiler does not know the architecture."""
     cached: bool = False
-
-
-class Cancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
-    """The run was stopped; no result is to be expected."""
-
-
-class Runner:
-    """Runs programs, each in a process group of its own, and can end all of them at once."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = dict(environ)
-        self._running: set[subprocess.Popen[str]] = set()
-        self._lock = threading.Lock()
-        self._stopped = False
-
-    def run(self, command: Sequence[str | Path], *, scratch: Path) -> tuple[int, str, str]:
-        """Exit status, stdout and stderr. Intermediate files go to ``scratch``, which is the working directory."""
-        with self._lock:
-            if self._stopped:
-                raise Cancelled
-            try:
-                process = subprocess.Popen(
-                    [str(part) for part in command],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                    errors="replace",
-                    cwd=scratch,
-                    env=self._environ | {"TMPDIR": str(scratch), "LC_ALL": "C"},
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise ProofError(
-                    f"{command[0]} does not run: {error.strerror}", help="see `fp4patch doctor`"
-                ) from error
-            self._running.add(process)
-        try:
-            out, err = process.communicate()
-        finally:
-            with self._lock:
-                self._running.discard(process)
-        if self._stopped:
-            raise Cancelled
-        return process.returncode, out, err
-
-    def stop(self) -> None:
-        """End every running program with its children, and start no more."""
-        with self._lock:
-            self._stopped = True
-            for process in self._running:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-
-
-class Side:
-    """One view while it is being compiled against: where it lies on disk, and the hashes of its files."""
-
-    def __init__(self, view: SourceView, target: Target, scratch: Path) -> None:
-        self._root = view.root.resolve()
-        self._overlay = {PurePosixPath(path).as_posix(): content for path, content in view.overlay.items()}
-        self._include = target.include
-        self._scratch = scratch
-        self._folder: Path | None = None if view.overlay else self._root
-        self._lock = threading.Lock()
-        self._digests: dict[str, str | None] = {}
-
-    @property
-    def root(self) -> Path:
-        """The tree that this is a view of."""
-        return self._root
-
-    def folder(self) -> Path:
-        """The view as a folder; where files are replaced, a copy of the include folders with them in place."""
-        with self._lock:
-            if self._folder is None:
-                self._folder = self._materialise()
-            return self._folder
-
-    def digest(self, path: str) -> str | None:
-        """SHA-256 of a file of the view, None where there is none."""
-        if path not in self._digests:
-            if path in self._overlay:
-                content = self._overlay[path]
-                self._digests[path] = None if content is None else hashlib.sha256(content).hexdigest()
-            else:
-                self._digests[path] = file_digest(self._root / path)
-        return self._digests[path]
-
-    def changed_since(self, path: str, moment: float) -> bool:
-        """Whether somebody wrote the tree's own file after ``moment`` (seconds of the epoch)."""
-        return path not in self._overlay and _changed_since(self._root / path, moment)
-
-    def _materialise(self) -> Path:
-        copy = self._scratch / "tree"
-        for include in self._include:
-            if (source := self._root / include).is_dir():
-                # Links are followed: a copy must not lead back into the tree.
-                shutil.copytree(source, copy / include, ignore_dangling_symlinks=True, dirs_exist_ok=True)
-        for path, content in self._overlay.items():
-            if not any(PurePosixPath(path).is_relative_to(include) for include in self._include):
-                continue
-            place = copy / path
-            place.unlink(missing_ok=True)
-            if content is not None:
-                place.parent.mkdir(parents=True, exist_ok=True)
-                place.write_bytes(content)
-        return copy
 
 
 class Compiler:
@@ -195,7 +75,7 @@ class Compiler:
             return self._digest(file, side, source)
 
         if self._cache and (found := self._cache.find(name, digest)):
-            return Compiled(found.content, found.log, cached=True)
+            return Compiled(found.content, found.log, failed=not found.content, cached=True)
 
         folder = side.folder()
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch_name:
@@ -213,13 +93,14 @@ class Compiler:
                 scratch=scratch,
             )
             said = (out + err).replace(str(folder), str(side.root)).strip()
-            if status != 0 or not product.is_file():
-                unsupported = bool(_NO_SUCH_ARCH.search(said))
+            refused = status != 0 or not product.is_file()
+            if refused:
                 said = said or f"nvcc ended with status {status} and said nothing"
                 if len(said) > _LONGEST_ERROR:
                     said = said[:_LONGEST_ERROR] + "\n…"
-                return Compiled(b"", said, failed=True, unsupported=unsupported)
-            compiled = Compiled(product.read_bytes(), said)
+                if not (_NOT_ON_TARGET.search(said) and listing.is_file()):  # it may be another time
+                    return Compiled(b"", said, failed=True, unsupported=bool(_NO_SUCH_ARCH.search(said)))
+            compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused)
             if self._cache:
                 files = [self._dependency(path, folder, source) for path in _listed(listing, scratch)]
                 # A file that changed meanwhile: nobody knows which of its states was compiled.
@@ -273,23 +154,7 @@ class Compiler:
     def _changed_since(self, file: Dependency, side: Side, source: Path, moment: float) -> bool:
         if file.anchor == "tree":
             return side.changed_since(file.path, moment)
-        return _changed_since(self._place(file, source), moment)
-
-
-def file_digest(path: Path) -> str | None:
-    """SHA-256 of a file, None where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
-
-
-def _changed_since(path: Path, moment: float) -> bool:
-    try:
-        return path.stat().st_mtime >= moment
-    except OSError:
-        return True
+        return changed_since(self._place(file, source), moment)
 
 
 def _listed(listing: Path, base: Path) -> list[Path]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ToolchainError
-from fp4patch.model import ToolchainInfo
+from fp4patch.model.verify import ToolchainInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -82,7 +82,7 @@ def find_toolchain(
                 help=f"of the package index's wheels that is {package}; {_WHEELS}",
             )
     versions = {"nvcc": version_of(nvcc), "cicc": stated_version(cicc), "ptxas": version_of(ptxas)}
-    if len({_release(version) for version in versions.values()}) > 1:
+    if len({release(version) for version in versions.values()}) > 1:
         mixed = ", ".join(f"{tool} {version}" for tool, version in versions.items())
         raise ToolchainError(
             f"the CUDA toolkit in {root} is mixed: {mixed}",
@@ -99,7 +99,7 @@ def find_toolchain(
             help="without a disassembler nothing can be verified; " + INSTALL,
         )
     disassembler = version_of(nvdisasm)
-    if _release(disassembler) < _release(versions["ptxas"]):
+    if release(disassembler) < release(versions["ptxas"]):
         raise ToolchainError(
             f"nvdisasm {disassembler} is older than ptxas {versions['ptxas']}, and may misread its code",
             help=f"it is {nvdisasm}; {INSTALL} brings a newer one",
@@ -237,6 +237,6 @@ def _output(command: list[str]) -> str:
     return done.stdout + done.stderr
 
 
-def _release(version: str) -> tuple[int, ...]:
-    """``13.0.88`` is of release 13.0, and a release's parts fit each other."""
+def release(version: str) -> tuple[int, ...]:
+    """``(13, 0)`` of ``13.0.88``: parts of one release fit each other."""
     return tuple(int(part) for part in version.split(".")[:2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -10,34 +9,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
-from fp4patch.model import Arch, Check, Probe, ProbeKind, ProbeResult, SassListing, Verdict
+from fp4patch.model.arch import Arch
+from fp4patch.model.probe import Probe, ProbeKind
+from fp4patch.model.progress import OnProgress, Step
+from fp4patch.model.sass import SassListing
+from fp4patch.model.verdict import Verdict
+from fp4patch.model.verify import Check, ProbeResult
 from fp4patch.proof import sass
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.diff import compare
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
-from fp4patch.proof.probe import Compiler, Runner, Side, SourceView
+from fp4patch.proof.probe import Compiler
+from fp4patch.proof.runner import Runner, processors
+from fp4patch.proof.view import Side, SourceView
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from fp4patch.model import Problem, Rule, Target
+    from fp4patch.model.problem import Problem
+    from fp4patch.model.rule import Rule
+    from fp4patch.model.target import Target
     from fp4patch.proof.toolchain import Toolchain
 
-__all__ = ["Progress", "SourceView", "Verification", "verify"]
-
 _COMPILES = "compiles, host code included"
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a verify is: compilations done, and which one was the last."""
-
-    done: int
-    total: int
-    what: str
-    """``cutlass/e2m1-x8 sm_121a patched``; empty before the first."""
-    cached: bool
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ def verify(
     aside: Sequence[Probe] = (),
     jobs: int | None = None,
     cache: Path | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: OnProgress = lambda _: None,
 ) -> Verification:
     """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
 
@@ -102,8 +97,8 @@ def verify(
             for side in (["patched"] if probe.kind is ProbeKind.HOST else sides)
         ]
         built: dict[tuple[str, Arch, str], _Built] = {}
-        progress(Progress(0, len(tasks), "", cached=False))
-        with ThreadPoolExecutor(max_workers=max(1, jobs or _processors())) as pool:
+        progress(Step(0, len(tasks), "", cached=False))
+        with ThreadPoolExecutor(max_workers=max(1, jobs or processors())) as pool:
             try:
                 futures: dict[Future[_Built], tuple[Probe, Arch, str]] = {
                     pool.submit(builder.build, probe, source, arch, sides[side]): (probe, arch, side)
@@ -112,7 +107,7 @@ def verify(
                 for done, future in enumerate(as_completed(futures), start=1):
                     probe, arch, side = futures[future]
                     one = built[probe.id, arch, side] = future.result()
-                    progress(Progress(done, len(tasks), f"{probe.id} {arch} {side}", cached=one.cached))
+                    progress(Step(done, len(tasks), f"{probe.id} {arch} {side}", cached=one.cached))
                 broken = [
                     (probe, source, arch)
                     for probe, source in probes
@@ -213,8 +208,3 @@ def _folder(parent: str, name: str) -> Path:
     folder = Path(parent) / name
     folder.mkdir()
     return folder
-
-
-def _processors() -> int:
-    # os.process_cpu_count is Python 3.13's; a container's quota shows in neither.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

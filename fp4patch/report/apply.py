@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from collections import Counter
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from fp4patch.model import SCHEMA, ApplyState
+from fp4patch.model.apply import ApplyState
+from fp4patch.model.schema import SCHEMA
 from fp4patch.report import terminal
 from fp4patch.report.document import problem_document
 
 if TYPE_CHECKING:
-    from fp4patch.verbs.apply import Applied, FileResult, TreeResult
+    from collections.abc import Iterator
+
+    from fp4patch.model.apply import Applied, FileResult, TreeResult
 
 
 def document(applied: Applied, *, diff: bool) -> dict[str, Any]:
-    """The JSON document.
-
-    ``schema``, ``command``, ``written``, ``state``, ``target``, ``version``, ``variant``, ``cost``, ``files``,
-    ``problems`` and ``trees``. ``trees`` holds the same keys for each tree. With one tree the outer ``target`` and
-    ``version`` are its own, with several they are null; the outer ``files`` and ``problems`` are those of all trees,
-    each with its ``tree``.
-    """
+    """The JSON document, as docs/json.md describes it."""
     trees = [_tree(tree, diff=diff) for tree in applied.trees]
     only = trees[0] if len(trees) == 1 else {}
     return {
@@ -60,22 +60,25 @@ def _tree(tree: TreeResult, *, diff: bool) -> dict[str, Any]:
         "variant": tree.variant,
         "state": tree.state.value,
         "files": files,
-        "notes": list(tree.notes),
+        "notes": [*map(str, tree.retired), *tree.notes],
         "problems": [problem_document(problem) for problem in tree.problems],
     }
 
 
-def text(applied: Applied, *, diff: bool) -> RenderableType:
-    """One line a tree, one a file that changes, then the notes; with ``diff`` the changes themselves."""
+def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:
+    """One line a tree, one a file that changes, then the notes; with ``diff`` the changes themselves.
+
+    Where a patch has several edits with nothing to do, they are counted; with ``why`` each says its reason.
+    """
     lines: list[RenderableType] = []
     for tree in applied.trees:
         lines.append(Text(f"{tree.root}: {_sentence(tree, applied)}"))
-        for file in tree.files:
+        for file in () if applied.refused else tree.files:
             if file.changed:
-                why = ", ".join(file.patches) if tree.state is ApplyState.APPLIED and file.patches else "pristine bytes"
-                lines.append(Text(f"  {file.path}  ({why})"))
+                by = ", ".join(file.patches) if tree.state is ApplyState.APPLIED and file.patches else "pristine bytes"
+                lines.append(Text(f"  {file.path}  ({by})"))
                 lines += [Text(unified(file), end="")] if diff else []
-        lines += [Text(f"  {note}") for note in tree.notes]
+        lines += [Text(f"  {note}") for note in (*_nothing_to_do(tree, why=why), *tree.notes)]
     if applied.cost and not applied.refused:
         lines.append(Text(f"cost: {applied.cost}"))
     return Group(*lines)
@@ -99,9 +102,23 @@ def _sentence(tree: TreeResult, applied: Applied) -> str:
             return f"refused, {what} is untouched"
 
 
+def _nothing_to_do(tree: TreeResult, *, why: bool) -> Iterator[str]:
+    for patch, group in groupby(sorted(tree.retired, key=attrgetter("patch")), attrgetter("patch")):
+        edits = list(group)
+        if why or len(edits) == 1:
+            yield from map(str, edits)
+        else:
+            states = Counter(edit.state.value for edit in edits)
+            found = ", ".join(f"{number} {state}" for state, number in states.items())
+            yield f"{patch}: {len(edits)} of its edits have nothing to do here ({found}); --why says why"
+
+
 def refusal(applied: Applied) -> RenderableType:
-    """Every problem of every tree."""
-    return terminal.problems(applied.problems)
+    """Every problem of every tree, each tree by its name; what several edits say alike, once."""
+    parts: list[RenderableType] = []
+    for tree in (tree for tree in applied.trees if tree.problems):
+        parts += [Text(f"{tree.root}:"), terminal.problems(tuple(dict.fromkeys(tree.problems)))]
+    return Group(*parts)
 
 
 def unified(file: FileResult) -> str:

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model import SCHEMA
+from fp4patch.model.schema import SCHEMA
+from fp4patch.report.templates import render
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import RenderableType
 
-    from fp4patch.model import BenchReport, BenchRow, Rate
+    from fp4patch.model.bench import BenchReport, BenchRow, Rate
 
 NONE = "\N{EN DASH}"
 GIGA = 1e9
@@ -29,13 +29,7 @@ def ordered(report: BenchReport) -> list[BenchRow]:
 
 
 def document(report: BenchReport) -> dict[str, Any]:
-    """The JSON document.
-
-    ``schema``, ``verdict``, ``device``, ``arch``, ``multiprocessors``, ``fp4patch``, ``nvcc``, ``repeats``, ``notes``,
-    and ``rows``, the fastest first: ``name``, ``verdict``, ``wrong``, ``wrong_nans`` and ``nan_signs`` (of all 2^32
-    inputs), ``registers`` and ``memory``: null, or values a second as ``median``, ``low`` and ``high`` of the repeats,
-    and ``ratio`` to ``predicate_sum``.
-    """
+    """The JSON document, as docs/json.md describes it; the fastest row first."""
     head = {key: value for key, value in asdict(report).items() if key != "rows"}
     rows = [{"verdict": row.verdict.value, **asdict(row)} for row in ordered(report)]
     return {"schema": SCHEMA, "verdict": report.verdict.value, **head, "notes": list(report.notes), "rows": rows}
@@ -70,15 +64,8 @@ def _cells(rate: Rate | None) -> tuple[str, str]:
 def chart(report: BenchReport) -> str:
     """Bars of the rates in registers, the fastest on top, as a complete SVG that follows the reader's colour scheme."""
     rows = [row for row in ordered(report) if row.registers]
-    environment = Environment(
-        loader=PackageLoader("fp4patch.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     longest = max((row.registers.median for row in rows if row.registers), default=1.0)
-    return environment.get_template("bench.svg.j2").render(report=report, bars=_bars(rows, longest))
+    return render("bench.svg.j2", report=report, bars=_bars(rows, longest))
 
 
 def _bars(rows: Sequence[BenchRow], longest: float) -> list[dict[str, Any]]:

@@ -11,14 +11,17 @@ from rich.table import Table
 from rich.text import Text
 
 from fp4patch.errors import UsageError
-from fp4patch.model import SCHEMA, Patch, Target, Variant
+from fp4patch.model.patch import Patch
+from fp4patch.model.schema import SCHEMA
+from fp4patch.model.target import Target
+from fp4patch.model.variant import Variant
 
 if TYPE_CHECKING:
     from fp4patch.catalog.manifest import Catalog
-    from fp4patch.sources.fetch import Fetched
+    from fp4patch.model.fetch import Fetched
 
 MATRIX = "patches/matrix.json"
-"""Below the catalog's root: what each patch came to on each release, as docs/matrix.py recorded it."""
+"""Below the catalog's root: what each patch came to on each release, as tools/watch.py recorded it."""
 
 COLOUR = {"applied": "green", "upstreamed": "cyan", "not-needed": "dim", "drifted": "red"}
 
@@ -26,7 +29,7 @@ KINDS = ("variants", "patches", "targets")
 
 
 def list_document(catalog: Catalog, what: str | None) -> dict[str, Any]:
-    """``{"schema": 1, "variants": [{"name", "title", …}], …}``; only one of the three lists if ``what`` names it."""
+    """The JSON document, as docs/json.md describes it; only one of the three lists if ``what`` names it."""
     rows = {
         "variants": [
             {"name": v.name, "title": v.title, "arch": list(v.arch), "patches": _patches(v)}
@@ -76,7 +79,7 @@ def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[s
 
 
 def matrix_table(document: Mapping[str, Any]) -> RenderableType:
-    """Version by patch, one table a target. The document is what docs/matrix.py recorded."""
+    """Version by patch, one table a target. The document is what tools/watch.py recorded."""
     tables: list[RenderableType] = []
     for target, patches, body in matrix_rows(document["rows"]):
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))

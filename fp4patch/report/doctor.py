@@ -8,8 +8,9 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model import SCHEMA, State
 from fp4patch.model.doctor import Level, Reach, worst
+from fp4patch.model.schema import SCHEMA
+from fp4patch.model.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,11 +44,7 @@ def document(
     binaries: Sequence[dict[str, Any]],
     levels: Sequence[Level],
 ) -> dict[str, Any]:
-    """``{"schema": 1, "verdict": "green|yellow|red", "machine", "trees": […], "binaries": […]}``.
-
-    ``machine`` is null where trees or binaries were asked about. Every finding has ``level``, ``subject``, ``found``,
-    ``remedy``, ``link``; every GPU's line ``gpu``, ``level``, ``verdict``, ``because``, ``todo``.
-    """
+    """The JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "verdict": worst(levels).value,
@@ -89,7 +86,8 @@ def _tree_document(tree: TreeReport) -> dict[str, Any]:
         "builds": [
             {
                 "cuda": row.cuda,
-                tree.setting: row.asked,
+                "setting": tree.setting,
+                "asked": row.asked,
                 "kernels": list(row.kernels),
                 "reaches": {gpu: reach.value for gpu, reach in row.reaches.items()},
                 "recorded": row.recorded,

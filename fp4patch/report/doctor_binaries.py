@@ -12,8 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model import SCHEMA
 from fp4patch.model.doctor_binaries import Fp4State, Outcome, total
+from fp4patch.model.schema import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,13 +34,7 @@ SHOWN = 3
 
 
 def document(report: BinaryReport) -> dict[str, Any]:
-    """The JSON document.
-
-    ``schema``, ``source``, ``size``, ``searched``, ``seconds``, ``cached``, ``red``; ``verdicts``, one a GPU: ``gpu``,
-    ``state``, ``because``, ``todo``; ``files``, each with ``images`` (``kind``, ``arch``, ``compiler``,
-    ``compression``, ``count``, ``size``, ``code``) and ``loading`` (``gpu``, ``loads``, ``outcome``, ``units``,
-    ``code``, ``held_by``).
-    """
+    """Its part of the JSON document, as docs/json.md describes it."""
     return {"schema": SCHEMA, "red": report.red, **asdict(report)}
 
 

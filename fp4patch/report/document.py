@@ -1,18 +1,21 @@
-"""The JSON documents of verify and of errors: key names that scripts may rely on, written down in one place."""
+"""The JSON documents of verify and of errors."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from fp4patch.model import SCHEMA, InstructionClass
+from fp4patch.model.sass import InstructionClass
+from fp4patch.model.schema import SCHEMA
 from fp4patch.report import execution, numerics, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fp4patch.errors import Fp4PatchError
-    from fp4patch.model import ProbeResult, Problem, SassListing, VerifyReport
+    from fp4patch.model.problem import Problem
+    from fp4patch.model.sass import SassListing
+    from fp4patch.model.verify import ProbeResult, VerifyReport
 
 
 def verify_document(reports: Sequence[VerifyReport]) -> dict[str, Any]:
@@ -31,27 +34,7 @@ def verify_document(reports: Sequence[VerifyReport]) -> dict[str, Any]:
 
 
 def report_document(report: VerifyReport) -> dict[str, Any]:
-    """One tree's report.
-
-    ========== ========================================================================================
-    key        value
-    ========== ========================================================================================
-    schema     1
-    verdict    ``pass`` or ``fail``
-    variant, target, version, tree, fp4patch (its version), finished (UTC, ISO 8601): strings
-    patches    list of ``"<target>/<patch> <version>"``
-    arch       list of ``"sm_121a"``
-    toolchain  ``nvcc``, ``ptxas``, ``cicc``, ``nvdisasm``: versions; ``host_compiler``, ``cuda_root``, ``disassembler``
-    seconds    wall time
-    checks     ``total``, ``failed``: how many there are over all results
-    results    list; each as :func:`result_document`
-    problems   list; each as :func:`problem_document`
-    set_aside  list of ``probe``, ``title``, ``because``: probes that have nothing to show on this tree and did not run
-    numerics   list; each as :func:`fp4patch.report.numerics.document`; empty without ``--numerics``
-    numerics_notes  list of sentences: where they ran and where not
-    executed   null, or as :func:`fp4patch.report.execution.document`: all inputs through the machine code itself
-    ========== ========================================================================================
-    """
+    """One tree's report: "verify of one tree" in docs/json.md."""
     checks = [check for result in report.results for check in result.checks]
     return {
         "schema": SCHEMA,
@@ -77,14 +60,7 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
 
 
 def result_document(result: ProbeResult) -> dict[str, Any]:
-    """One probe on one architecture.
-
-    ``probe``, ``title``, ``arch``, ``kind`` (``sass``, ``unit``, ``host``), ``verdict`` (``pass``, ``fail``,
-    ``unsupported``), ``error`` (the compiler's words, else empty), ``cached``, ``before`` and ``after`` (each null or
-    as :func:`listing_document`), ``identical`` (null where two listings were not compared), ``delta`` (instructions
-    after minus before, by class, only those that differ; null likewise), and ``checks``: ``rule``, ``because``,
-    ``verdict``, ``detail``.
-    """
+    """One probe on one architecture: "result" in docs/json.md."""
     diff = result.diff
     return {
         "probe": result.probe,
@@ -106,12 +82,7 @@ def result_document(result: ProbeResult) -> dict[str, Any]:
 
 
 def listing_document(listing: SassListing) -> dict[str, Any]:
-    """One kernel's machine code.
-
-    ``function``; ``instructions``, ``branches``, ``fp4`` (conversions to or from E2M1), ``local`` and ``f64``:
-    numbers of instructions; ``registers``; ``classes``: instructions by class, those that occur; ``code_sha256``;
-    ``listing``: lines ``"00a0  @!P0 FSEL R1, R2, RZ, P1"``, and ``".L_x_1:"`` before what a label names.
-    """
+    """One kernel's machine code: "listing" in docs/json.md."""
     found = words.metrics(listing)
     return {
         "function": listing.function,
@@ -128,10 +99,7 @@ def listing_document(listing: SassListing) -> dict[str, Any]:
 
 
 def problem_document(problem: Problem) -> dict[str, Any]:
-    """``patch``, ``file``, ``line``, ``expected``, ``found``, ``nearest``, ``help``, ``state``.
-
-    ``line`` is null where there is none; ``state`` is null, or one of :class:`fp4patch.model.State`.
-    """
+    """One reason to refuse: "problem" in docs/json.md."""
     return {
         "patch": problem.patch,
         "file": problem.file,
@@ -145,7 +113,7 @@ def problem_document(problem: Problem) -> dict[str, Any]:
 
 
 def error_document(error: Fp4PatchError) -> dict[str, Any]:
-    """``schema``, ``state`` (``refused``), ``error`` (one sentence), ``help``, ``problems``."""
+    """The JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "state": "refused",

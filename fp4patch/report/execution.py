@@ -9,19 +9,13 @@ from fp4patch.report import numerics
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fp4patch.model import NumericsRow, ProbeResult
     from fp4patch.model.execution import Equivalence, Executed, Execution
+    from fp4patch.model.numerics import NumericsRow
+    from fp4patch.model.verify import ProbeResult
 
 
 def document(executed: Executed) -> dict[str, Any]:
-    """The key ``executed`` of a report.
-
-    ``executions``: list of ``probe``, ``arch``, ``side`` (``pristine``, ``patched``), ``verdict``, ``problem``,
-    ``instruction`` (it uses F2FP, whose meaning is the specification's by definition), ``cached``, ``sweep`` (null or
-    as :func:`fp4patch.report.numerics.document`) and ``corners`` (``inputs`` through every lane, ``mismatches``).
-    ``equivalences``: list of ``probe``, ``one``, ``other``, ``verdict``, ``same_code``, ``differences``,
-    ``only_nan_signs``, ``sentence``. ``notes``: list of sentences.
-    """
+    """The key ``executed`` of a report: "execution" in docs/json.md."""
     return {
         "executions": [
             {
@@ -109,8 +103,9 @@ def lines(executed: Executed) -> Iterator[str]:
     exact = sum(cell(one).startswith("0 of ") for one in patched)
     signs = sum(cell(one).endswith("NaN signs") for one in patched)
     if patched:
+        inputs = " or ".join(f"{1 << bits:,}" for bits in sorted({one.report.bits for one in patched if one.report}))
         yield (
-            f"executed on this host: all inputs (4,294,967,296 floats) through the machine code of {len(patched)} "
+            f"executed on this host: all inputs ({inputs}) through the machine code of {len(patched)} "
             f"patched and {sum(one.side == 'pristine' for one in executed.executions)} pristine kernels; "
             f"0 mismatches in {exact} of the patched" + (f", signs of NaN alone in {signs}" if signs else "")
         )

@@ -13,8 +13,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model import SCHEMA
 from fp4patch.model.features import Outcome, Refusal
+from fp4patch.model.schema import SCHEMA
 from fp4patch.report import words
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from fp4patch.model import Arch
+    from fp4patch.model.arch import Arch
     from fp4patch.model.features import Cell, Feature, FeatureGroup, FeatureReport, ToolkitMatrix
 
     Say = Callable[[Cell], str]
@@ -39,14 +39,7 @@ STYLES = {
 
 
 def document(report: FeatureReport) -> dict[str, Any]:
-    """The JSON document.
-
-    ``schema``, ``fp4patch``, ``features``: list of ``instruction``, ``title``, ``group``, ``note``; ``toolkits``: list
-    of ``ptxas`` (release), ``path``, ``sha256``, ``isa`` (the PTX version), ``nvdisasm`` (release, or empty),
-    ``seconds``, ``targets`` and ``cells``: list of ``instruction``, ``target``, ``outcome`` (``hardware``,
-    ``emulated``, ``accepted``, ``rejected``), ``sass``: list of ``opcode`` and ``count``, ``refusal`` (null, or a
-    class of refusals) and ``words`` (the assembler's own, or empty).
-    """
+    """The JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "fp4patch": report.fp4patch,

@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model import SCHEMA, Verdict
+from fp4patch.model.schema import SCHEMA
+from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +29,7 @@ def dry_run_script(planned: DryRun) -> str:
 
 
 def dry_run_document(planned: DryRun) -> dict[str, Any]:
-    """``commands`` (lists of words), ``shell`` (the same quoted), ``context``, ``files`` (bytes by name), ``notes``.
-
-    In the words of the second command ``@RECEIPT@`` stands for the digest that ``fp4patch inspect --receipt`` prints
-    of what the first one writes.
-    """
+    """The JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "commands": [list(words) for words in planned.commands],
@@ -45,7 +42,7 @@ def dry_run_document(planned: DryRun) -> dict[str, Any]:
 
 
 def built_document(built: Built) -> dict[str, Any]:
-    """``image`` (id), ``digest`` (manifest), ``tags``, ``labels``, ``output``, ``seconds`` by step, ``command``."""
+    """The JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "image": built.image,
@@ -69,10 +66,7 @@ def built_text(built: Built) -> RenderableType:
 
 
 def inspection_document(found: Inspection) -> dict[str, Any]:
-    """``verdict``, ``subject``, ``image``, ``architecture``, ``labels``, ``pins``, ``receipt``, ``findings``.
-
-    Each finding: ``subject``, ``verdict`` (``pass``, ``fail``), ``detail``.
-    """
+    """The JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "verdict": found.verdict.value,

@@ -9,14 +9,15 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model import InputClass, Promise, Verdict
+from fp4patch.model.numerics import InputClass
+from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import RenderableType
 
-    from fp4patch.model import Mismatch, NumericsReport
+    from fp4patch.model.numerics import Mismatch, NumericsReport
 
 MAGNITUDES = ("0", "0.5", "1", "1.5", "2", "3", "4", "6")
 COLUMNS = (
@@ -28,21 +29,11 @@ COLUMNS = (
 )
 """The table's columns, and the classes that each counts."""
 
-PROMISES = {
-    Promise.EXACT: "exact: the instruction's nibble for every input",
-    Promise.EXACT_BUT_NAN_SIGN: "exact but for the sign of NaN",
-}
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red"}
 
 
 def document(report: NumericsReport) -> dict[str, Any]:
-    """One subject.
-
-    ``subject``, ``where``, ``lanes``, ``every_lane`` (every input went through every lane, else through one of them),
-    ``inputs`` (their number), ``promise``, ``verdict``, ``seconds``, and ``classes``: for each ``class`` of inputs
-    ``inputs``, ``mismatches``, ``magnitudes`` (mismatches of more than the sign), ``first``: the lowest few that
-    mismatch, ``input`` (the bits, as ``0x3e800001``), ``expected`` and ``got`` (nibbles).
-    """
+    """One subject: "sweep" in docs/json.md."""
     return {
         "subject": report.subject,
         "where": report.where,

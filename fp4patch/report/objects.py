@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from fp4patch.model import SCHEMA
+from fp4patch.model.schema import SCHEMA
 
 if TYPE_CHECKING:
     from fp4patch.model.objects import ObjectFile
 
 
 def document(found: Sequence[ObjectFile]) -> dict[str, Any]:
-    """``{"schema": 1, "objects": [{"name", "source", "architectures", "converts", "sees"}]}``."""
+    """The JSON document, as docs/json.md describes it."""
     rows = [
         {
             "name": one.name,
@@ -33,7 +33,7 @@ def table(found: Sequence[ObjectFile]) -> RenderableType:
     """A line for each: the source, its architectures, and what it sees."""
     rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("source", "architectures", "converts", "sees"):
-        rows.add_column(title)
+        rows.add_column(title, no_wrap=title == "source", overflow="fold")
     for one in found:
         archs = " ".join(str(arch) for arch in one.architectures)
         rows.add_row(one.source, archs, "yes" if one.converts else "", " ".join(one.sees))

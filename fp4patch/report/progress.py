@@ -20,7 +20,7 @@ from rich.progress import (
 )
 
 if TYPE_CHECKING:
-    from fp4patch.proof.verify import Progress as Step
+    from fp4patch.model.progress import Step
 
 
 class _Bytes:

@@ -9,10 +9,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model import SCHEMA, State
+from fp4patch.model.schema import SCHEMA
+from fp4patch.model.state import State
 
 if TYPE_CHECKING:
-    from fp4patch.verbs.status import TreeStatus
+    from fp4patch.model.status import TreeStatus
 
 COLOUR = {
     State.APPLIED: "green",
@@ -26,11 +27,7 @@ COLOUR = {
 
 
 def document(trees: Sequence[TreeStatus]) -> dict[str, Any]:
-    """``{"schema": 1, "trees": [{"tree", "target", "version", "variant", "state", "files", "patches", "notes"}]}``.
-
-    ``files`` are ``path``, ``state``, ``patches``; ``patches`` are ``patch``, ``state``, ``because``. With one tree its
-    keys stand at the top as well.
-    """
+    """The JSON document, as docs/json.md describes it."""
     rows = [
         {
             "tree": str(tree.root),

@@ -8,7 +8,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model import ProbeKind, Verdict
+from fp4patch.model.probe import ProbeKind
+from fp4patch.model.verdict import Verdict
 from fp4patch.report import execution, numerics, words
 
 if TYPE_CHECKING:
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
     from fp4patch.errors import Fp4PatchError
-    from fp4patch.model import ProbeResult, Problem, SassListing, VerifyReport
     from fp4patch.model.execution import Executed
+    from fp4patch.model.problem import Problem
+    from fp4patch.model.sass import SassListing
+    from fp4patch.model.verify import ProbeResult, VerifyReport
 
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""

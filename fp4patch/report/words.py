@@ -7,12 +7,15 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fp4patch.model import InstructionClass, Problem, Verdict
+from fp4patch.model.problem import Problem
+from fp4patch.model.sass import InstructionClass
+from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.model import Check, ProbeResult, SassListing, VerifyReport
+    from fp4patch.model.sass import SassListing
+    from fp4patch.model.verify import Check, ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,19 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
 
 def problem_title(problem: Problem) -> str:
     """``cutlass/e2m1-guard: drifted``: what, and in which state; empty where the place says it all."""
-    if problem.patch == problem.file:
+    if problem.patch == problem.file or not problem.patch:
         return ""  # the place says it, with the line
     return ": ".join(part for part in (problem.patch, problem.state.value if problem.state else "") if part)
 
 
 def problem_place(problem: Problem) -> str:
-    """``include/cutlass/float_subbyte.h:47``."""
-    return f"{problem.file}:{problem.line}" if problem.file and problem.line is not None else problem.file
+    """``include/cutlass/float_subbyte.h:47``; with the state of a file that no one patch refuses."""
+    place = f"{problem.file}:{problem.line}" if problem.file and problem.line is not None else problem.file
+    return (
+        ": ".join(part for part in (place, problem.state.value) if part)
+        if problem.state and not problem.patch
+        else place
+    )
 
 
 def problem_sentence(problem: Problem) -> str:

@@ -7,38 +7,31 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
 from fp4patch.errors import SourceError, UsageError
-from fp4patch.model import Archive, Target
+from fp4patch.model.fetch import Fetched
+from fp4patch.model.target import Archive, Target
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
 from fp4patch.sources.index import Progress, download
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """Where a tree now is and where it came from."""
-
-    directory: Path
-    target: str
-    version: str
-    source: str
-    """``flashinfer_python-0.6.0-py3-none-any.whl`` or the git URL with its tag."""
-    sha256: str
-    """Of the archive; empty for git."""
-    holds: str = ""
-
-
 def fetch(
-    target: Target, version: str, to: Path, *, git_url: str | None, progress: Progress, show_progress: bool
+    target: Target,
+    version: str,
+    to: Path,
+    *,
+    progress: Progress,
+    git_url: str | None = None,
+    show_progress: bool = False,
 ) -> Fetched:
     """Put the release ``version`` of ``target`` into the folder ``to``, which must not exist or be empty.
 
-    ``git_url`` asks for git even where an archive is pinned. SourceError leaves ``to`` as it was.
+    ``git_url`` asks for git even where an archive is pinned. ``progress`` is told of a download; with
+    ``show_progress`` git says on stderr how far it is. SourceError leaves ``to`` as it was.
     """
     try:
         Version(version)

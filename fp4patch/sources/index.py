@@ -1,12 +1,12 @@
 """Downloads one pinned file from the package index that pip is configured for, and checks its SHA-256.
 
-The pin is the file's name and hash; the index only says where it is, so any mirror will do.
+The pin is the file's name and hash; the index only says where it is, so any mirror will do. What a project has there
+is listed for whoever pins more.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import os
 import subprocess
 import sys
@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import platformdirs
 import requests
 from pypi_simple import (
     PYPI_SIMPLE_ENDPOINT,
@@ -26,10 +25,15 @@ from pypi_simple import (
 )
 
 from fp4patch.errors import SourceError
-from fp4patch.model import Archive
+from fp4patch.model.target import Archive
+from fp4patch.sources.cache import cache_dir, sha256
 
 Progress = Callable[[int | None], ProgressTracker]
 """Given the size in bytes, if known: a progress bar, which is told of each piece that comes."""
+
+
+_UNAVAILABLE = (requests.RequestException, NoSuchProjectError, UnsupportedContentTypeError)
+"""What it means that an index does not answer, or not with the project."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +45,16 @@ class IndexConfig:
     proxy: str | None = None
 
 
-def cache_dir() -> Path:
-    """Where downloads and compilations are kept: ``FP4PATCH_CACHE``, else the user's cache folder."""
-    return Path(os.environ.get("FP4PATCH_CACHE") or platformdirs.user_cache_path("fp4patch"))
+@dataclass(frozen=True)
+class IndexFile:
+    """A source archive or a wheel, as the index lists it."""
+
+    filename: str
+    version: str
+    """Of the project's release."""
+    sha256: str
+    """Empty where the index states none."""
+    yanked: bool
 
 
 def index_config() -> IndexConfig:
@@ -77,7 +88,7 @@ def download(archive: Archive, progress: Progress) -> Path:
             part = Path(folder) / archive.filename
             try:
                 _download_from(url, session, archive, part, progress)
-            except (requests.RequestException, NoSuchProjectError, UnsupportedContentTypeError, LookupError) as error:
+            except (*_UNAVAILABLE, LookupError) as error:
                 reasons.append(str(error))
                 continue
             if (got := sha256(part)) != archive.sha256:
@@ -89,6 +100,31 @@ def download(archive: Archive, progress: Progress) -> Path:
             return path
     raise SourceError(
         f"cannot download {archive.filename}: {'; '.join(reasons)}",
+        help="check the network and `pip config list`: fp4patch uses pip's index, proxy and certificate",
+    )
+
+
+def listing(project: str) -> tuple[IndexFile, ...]:
+    """The source archives and wheels of a project, from the first configured index that has it, in the index's order.
+
+    Raises SourceError if none has.
+    """
+    config = index_config()
+    reasons = []
+    for url in config.urls:
+        try:
+            with _session(config) as session:
+                packages = PyPISimple(url, session=session).get_project_page(project, timeout=60).packages
+        except _UNAVAILABLE as error:
+            reasons.append(str(error))
+            continue
+        return tuple(
+            IndexFile(p.filename, p.version, p.digests.get("sha256", ""), p.is_yanked)
+            for p in packages
+            if p.version and p.package_type in ("sdist", "wheel")
+        )
+    raise SourceError(
+        f"no package index lists {project}: {'; '.join(reasons)}",
         help="check the network and `pip config list`: fp4patch uses pip's index, proxy and certificate",
     )
 
@@ -109,9 +145,3 @@ def _download_from(url: str, session: requests.Session, archive: Archive, to: Pa
             client.download_package(package, to, verify=False, progress=progress, timeout=60)
             return
     raise LookupError(f"{archive.project} has no file {archive.filename} there")
-
-
-def sha256(path: Path) -> str:
-    """The file's SHA-256, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

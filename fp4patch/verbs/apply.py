@@ -6,8 +6,8 @@ variant is another fold, and reverting is the empty one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,79 +16,17 @@ from fp4patch.catalog.identify import Identified, claimed_version, contained, id
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Plan
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import ApplyState, NothingToDo, Problem, Rewritten, State, Variant
+from fp4patch.model.apply import Applied, ApplyState, FileResult, Retired, TreeResult
+from fp4patch.model.outcome import NothingToDo, Rewritten
+from fp4patch.model.problem import Problem
+from fp4patch.model.state import State
+from fp4patch.model.variant import Variant
 from fp4patch.patching.journal import sha256
 from fp4patch.patching.receipt import Receipt, ReceiptFile
-from fp4patch.patching.transaction import Transaction
+from fp4patch.patching.transaction import OnWait, Transaction
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, recovered
 from fp4patch.verbs.installed import bypasses
 from fp4patch.verbs.recommend import recommend, toolkit
-
-OnWait = Callable[[Path], None]
-
-
-@dataclass(frozen=True)
-class FileResult:
-    """One file of a tree: the state it is in when the command is done, and its bytes before and after."""
-
-    path: str
-    state: State
-    patches: tuple[str, ...]
-    before: bytes
-    after: bytes
-
-    @property
-    def changed(self) -> bool:
-        """Whether its bytes change."""
-        return self.before != self.after
-
-
-@dataclass(frozen=True)
-class TreeResult:
-    """What a command did to one tree, or would do."""
-
-    root: Path
-    target: str
-    version: str
-    variant: str
-    state: ApplyState
-    files: tuple[FileResult, ...] = ()
-    problems: tuple[Problem, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What a user should know: a patch that has nothing to do and why, an interrupted command that was finished."""
-
-
-@dataclass(frozen=True)
-class Applied:
-    """What a command did to all its trees."""
-
-    verb: str
-    written: bool
-    trees: tuple[TreeResult, ...] = ()
-    cost: str = ""
-    """What the variant costs on a target that has the instruction."""
-
-    @property
-    def problems(self) -> tuple[Problem, ...]:
-        """Every reason to refuse, of every tree."""
-        return tuple(problem for tree in self.trees for problem in tree.problems)
-
-    @property
-    def refused(self) -> bool:
-        """One problem anywhere refuses everything."""
-        return self.state is ApplyState.REFUSED
-
-    @property
-    def changed(self) -> bool:
-        """Whether a tree changes, or would."""
-        return self.state in (ApplyState.APPLIED, ApplyState.REVERTED)
-
-    @property
-    def state(self) -> ApplyState:
-        """What the command came to as a whole."""
-        states = {tree.state for tree in self.trees}
-        order = (ApplyState.REFUSED, ApplyState.APPLIED, ApplyState.REVERTED)
-        return next((state for state in order if state in states), ApplyState.UNCHANGED)
 
 
 def apply(
@@ -140,7 +78,7 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
             state = ApplyState.REFUSED if problems else ApplyState.REVERTED
             notes = recovered(tx, root) + _bypasses(root, receipt.target, catalog)
             results.append(
-                TreeResult(root, receipt.target, receipt.version, receipt.variant, state, files, problems, notes)
+                TreeResult(root, receipt.target, receipt.version, receipt.variant, state, files, problems, (), notes)
             )
         reverted = Applied("revert", True, _all_or_nothing(results))
         if reverted.changed:
@@ -169,11 +107,8 @@ def _apply_tree(tx: Transaction, wanted: Plan) -> tuple[TreeResult, Receipt | No
         state,
         files,
         problems,
-        (
-            *recovered(tx, tree.root),
-            *dict.fromkeys(_notes(folds)),
-            *bypasses(tree.root, tree.target, tree.version),
-        ),
+        tuple(dict.fromkeys(_retired(folds))),
+        (*recovered(tx, tree.root), *_notes(folds), *bypasses(tree.root, tree.target, tree.version)),
     ), new
 
 
@@ -265,15 +200,17 @@ def _retired_state(done: FoldedFile) -> State | None:
     return next((state for state in (State.UPSTREAMED, State.NOT_NEEDED) if state in states), None)
 
 
+def _retired(folds: FoldedTree) -> Iterator[Retired]:
+    for _, patch, outcome in folds.outcomes():
+        if isinstance(outcome, NothingToDo):
+            yield Retired(patch.id, outcome.state, outcome.since, outcome.because)
+
+
 def _notes(folds: FoldedTree) -> Iterator[str]:
-    """What edits report of themselves, once each: that they retired and why, or what they met on the way."""
+    """What edits met on the way."""
     for path, patch, outcome in folds.outcomes():
-        match outcome:
-            case NothingToDo():
-                since = f" since {outcome.since}" if outcome.since else ""
-                yield f"{patch.id}: {outcome.state}{since}: {outcome.because}"
-            case Rewritten():
-                yield from (f"{patch.id}: {path}: {note}" for note in outcome.notes)
+        if isinstance(outcome, Rewritten):
+            yield from (f"{patch.id}: {path}: {note}" for note in outcome.notes)
 
 
 def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:

@@ -11,15 +11,16 @@ from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import ToolchainError, UsageError
-from fp4patch.model import Arch, BenchReport
-from fp4patch.patching.transaction import Transaction
+from fp4patch.model.arch import Arch
+from fp4patch.model.bench import BenchReport
+from fp4patch.patching.transaction import OnWait, Transaction
 from fp4patch.proof import bench as proof
 from fp4patch.proof import numerics
-from fp4patch.proof.probe import Side, SourceView
+from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.toolchain import find_toolchain
-from fp4patch.verbs.apply import OnWait
-from fp4patch.verbs.numerics import FORCE_SOFTWARE, callables, include_folders, subjects
-from fp4patch.verbs.verify import has
+from fp4patch.proof.view import Side, SourceView
+from fp4patch.verbs.callables import FORCE_SOFTWARE, callables, include_folders, subjects
+from fp4patch.verbs.needs import has
 
 PROGRAM, RUNNER, RESULT = "fp4patch-bench", "run.sh", "bench.txt"
 
@@ -43,7 +44,7 @@ class Built:
 
 def bench(trees: Sequence[Path], *, cuda_root: Path | None, on_wait: OnWait) -> BenchReport:
     """Build for this machine's GPU and measure there. ToolchainError without a GPU."""
-    gpu = numerics.find_gpu()
+    gpu = find_gpu()
     if gpu is None:
         raise ToolchainError(
             "there is no CUDA GPU in this machine",

@@ -12,10 +12,11 @@ from fp4patch.catalog.manifest import load
 from fp4patch.doctor import binaries, machine
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import GPUS, Level, MachineReport, Question, TreeReport, worst
 from fp4patch.model.doctor_binaries import BinaryReport, Fp4State
-from fp4patch.sources.index import cache_dir
+from fp4patch.patching.transaction import OnWait
+from fp4patch.sources.cache import cache_dir
 from fp4patch.verbs import doctor_tree
 from fp4patch.verbs.status import status
 
@@ -91,9 +92,7 @@ def as_trees(path: Path | None) -> list[Identified]:
         return []
 
 
-def examine_trees(
-    trees: Sequence[Identified], question: Question, *, on_wait: Callable[[Path], None]
-) -> tuple[TreeReport, ...]:
+def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: OnWait) -> tuple[TreeReport, ...]:
     """All that can be said of source trees. Changes nothing, but for an interrupted command that it finishes."""
     states = {found.root: found for found in status([tree.root for tree in trees], on_wait=on_wait)}
     return tuple(doctor_tree.examine(tree, states[tree.root], question, on_wait=on_wait) for tree in trees)
@@ -103,10 +102,9 @@ def examine_binary(
     path: Path | None, name: str, question: Question, *, on_step: Callable[[binaries.Step], None]
 ) -> BinaryReport:
     """A file with device code or a folder of such; without a path, the image of that name. BinaryError: neither."""
-    cache = cache_dir() / "doctor"
     if path:
-        return binaries.examine(path, gpus=question.gpus, progress=on_step, cache=cache)
-    return binaries.examine_image(name, gpus=question.gpus, progress=on_step, cache=cache)
+        return binaries.examine(path, gpus=question.gpus, progress=on_step, cache=cache_dir() / "doctor")
+    return binaries.examine_image(name, gpus=question.gpus, progress=on_step)
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

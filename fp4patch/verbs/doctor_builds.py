@@ -12,8 +12,9 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.doctor import build_lists
-from fp4patch.model import Arch, Build
+from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import GPUS, BuildRow, Content, Finding, Level, Question, Reach, reach
+from fp4patch.model.target import Build
 from fp4patch.verbs.surveyed import Release, recorded_build
 
 
@@ -46,7 +47,7 @@ def rows_of(
         Level.YELLOW,
         "cmake",
         f"there is none, so what the build makes of {build.setting} could not be evaluated; {said}",
-        "pip install cmake",
+        "pip install 'fp4patch[doctor]', or any cmake on PATH",
     )
     return tuple(_reached(row) for row in rows), [missing]
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fp4patch.catalog.identify import Identified
-from fp4patch.model import Arch, Build, DropOperand, Gate, NothingToDo, Rewritten, Variant
+from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import BuildRow, Level, Outlook, Question, Reach, reach
+from fp4patch.model.edit import DropOperand
+from fp4patch.model.outcome import NothingToDo, Rewritten
+from fp4patch.model.target import Build, Gate
+from fp4patch.model.variant import Variant
 from fp4patch.patching.edit import rewrite
 from fp4patch.verbs.doctor_builds import best_of, names
 
@@ -141,11 +144,7 @@ def _converting(
 
 def _wants(variant: Variant, target: str, arch: Arch) -> str:
     """Whether the variant's rules want the instruction in this target's code for an architecture, or forbid it."""
-    about = [
-        rule
-        for rule in variant.rules
-        if str(arch) in rule.arch and any(fnmatch.fnmatch(p, f"{target}/*") for p in rule.probes)
-    ]
+    about = [rule for rule in variant.rules if str(arch) in rule.arch and rule.speaks_of(target)]
     if any("E2M1" in pattern for rule in about for pattern in rule.requires):
         return "hardware"
     return "software" if any("E2M1" in pattern for rule in about for pattern in rule.forbids) else ""

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Read
-from fp4patch.model import Advice, State
 from fp4patch.model.doctor import Content, Finding, Level, PatchRow, Question, TreeReport
+from fp4patch.model.state import State
+from fp4patch.model.status import PatchStatus, TreeStatus
+from fp4patch.model.target import Advice
 from fp4patch.patching.journal import sha256
-from fp4patch.patching.transaction import Transaction
+from fp4patch.patching.transaction import OnWait, Transaction
 from fp4patch.verbs.doctor_builds import rows_of
 from fp4patch.verbs.doctor_outlook import instead, outlooks
 from fp4patch.verbs.folding import reader
 from fp4patch.verbs.recommend import recommend, toolkit
-from fp4patch.verbs.status import PatchStatus, TreeStatus, each_patch
+from fp4patch.verbs.status import each_patch
 from fp4patch.verbs.surveyed import HASH, content, surveyed
 
 
-def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait: Callable[[Path], None]) -> TreeReport:
+def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait: OnWait) -> TreeReport:
     """All that can be said of a source tree, of which ``found`` is the status."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)

@@ -7,14 +7,19 @@ mistake in the execution itself shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from fp4patch.model import Probe, Promise, SassListing, Variant
+from fp4patch.model.arch import Arch
 from fp4patch.model.execution import Executed, Side
+from fp4patch.model.probe import Executes, Probe
+from fp4patch.model.progress import OnProgress
+from fp4patch.model.rule import Promise
+from fp4patch.model.sass import SassListing
+from fp4patch.model.variant import Variant
 from fp4patch.proof.lift.execute import Subject, execute
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.proof.verify import Progress, Verification
-from fp4patch.sources.index import cache_dir
+from fp4patch.proof.verify import Verification
+from fp4patch.sources.cache import cache_dir
 
 
 def run(
@@ -24,7 +29,7 @@ def run(
     toolchain: Toolchain,
     *,
     threads: int | None,
-    on_progress: Callable[[Progress], None],
+    on_progress: OnProgress,
 ) -> Executed:
     """What the machine code that ``verify`` found comes to. Each kernel takes seconds, once; then it is cached."""
     return execute(
@@ -43,9 +48,14 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
     for result in found.results:
         both: tuple[tuple[Side, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
         for side, listing in both:
-            if listing and (what := executes[result.probe]):
+            if listing and (what := executes[result.probe]) and (side == "patched" or _converts(what, result.arch)):
                 cubin = found.cubins[result.probe, result.arch, side]
                 ours = side == "patched" and not (result.diff and result.diff.identical)
                 promise = variant.promise if ours else Promise.EXACT_BUT_NAN_SIGN
                 found_code.append(Subject(result.probe, what, result.arch, side, cubin, listing, promise))
     return found_code
+
+
+def _converts(what: Executes, arch: Arch) -> bool:
+    """Whether the pristine kernel does what the probe says."""
+    return 100 * arch.major + 10 * arch.minor >= what.pristine_from

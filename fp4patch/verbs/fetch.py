@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fp4patch.catalog.manifest import load
 from fp4patch.errors import UsageError
-from fp4patch.sources.fetch import Fetched
+from fp4patch.model.fetch import Fetched
 from fp4patch.sources.fetch import fetch as fetch_tree
 from fp4patch.sources.index import Progress
 

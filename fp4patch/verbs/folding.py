@@ -16,7 +16,12 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.plan import Plan, plan
 from fp4patch.errors import Refused
-from fp4patch.model import Drift, Edit, NothingToDo, Outcome, Patch, Problem, Rewritten, State, Variant
+from fp4patch.model.edit import Edit
+from fp4patch.model.outcome import Drift, NothingToDo, Outcome, Rewritten
+from fp4patch.model.patch import Patch
+from fp4patch.model.problem import Problem
+from fp4patch.model.state import State
+from fp4patch.model.variant import Variant
 from fp4patch.patching.edit import fold
 from fp4patch.patching.journal import sha256
 from fp4patch.patching.transaction import Transaction

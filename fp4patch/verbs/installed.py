@@ -13,7 +13,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.model import Target
+from fp4patch.model.target import Target
 
 
 def bypasses(root: Path, target: Target, version: Version | None) -> Iterator[str]:

@@ -9,21 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.errors import ProofError
-from fp4patch.model import Arch, Needs, Numerics, NumericsReport, Patch, Problem, Promise, Variant
+from fp4patch.model.arch import Arch
+from fp4patch.model.numerics import NumericsReport
+from fp4patch.model.probe import Needs, Numerics
+from fp4patch.model.problem import Problem
+from fp4patch.model.progress import OnProgress, Step
+from fp4patch.model.rule import Promise
+from fp4patch.model.variant import Variant
 from fp4patch.proof import numerics
-from fp4patch.proof.numerics import Gpu, Subject
+from fp4patch.proof.gpu import Gpu
+from fp4patch.proof.numerics import Subject
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.proof.verify import Progress
+from fp4patch.verbs.callables import FORCE_SOFTWARE, Header, callables, encoders_of, include_folders, subjects
 
 OLDEST_GPU = Arch(7, 5)
-FORCE_SOFTWARE = "-DFP4PATCH_FORCE_SOFTWARE"
-"""What every guard of ours obeys: vLLM's statements know no other way to software on a GPU that is not theirs."""
 
 HOST_LANES = (1, 8)
 """Packings of an encoder that the host runs: the single value, and what kernels use. A GPU runs all."""
@@ -41,20 +45,6 @@ class Numbers:
 
 
 @dataclass(frozen=True)
-class Header:
-    """Functions that one header of a patch makes callable, and what it takes to compile them."""
-
-    source: Path
-    include: tuple[Path, ...]
-    functions: tuple[Numerics, ...]
-
-    @property
-    def preamble(self) -> str:
-        """C++ that makes the functions known. By its full path: the header finds its neighbours."""
-        return f'#include "{self.source.resolve()}"'
-
-
-@dataclass(frozen=True)
 class _Sweep:
     what: str
     run: Callable[[], tuple[NumericsReport, ...]]
@@ -69,7 +59,7 @@ def run(
     has: Callable[[Needs], bool],
     slow_too: bool,
     threads: int | None,
-    on_progress: Callable[[Progress], None],
+    on_progress: OnProgress,
     gpu: Gpu | None,
 ) -> Numbers:
     """All sweeps over a tree in the variant's state. ``has`` says whether the tree has what a function needs."""
@@ -87,52 +77,14 @@ def run(
     reports: list[NumericsReport] = []
     problems: list[Problem] = []
     for done, sweep in enumerate(sweeps):
-        on_progress(Progress(done, len(sweeps), f"all inputs: {sweep.what}", cached=False))
+        on_progress(Step(done, len(sweeps), f"all inputs: {sweep.what}", cached=False))
         try:
             reports += sweep.run()
         except ProofError as error:
             problems.append(Problem(f"all inputs through {sweep.what}", error.message, error.help))
-    on_progress(Progress(len(sweeps), len(sweeps), "all inputs", cached=False))
+    on_progress(Step(len(sweeps), len(sweeps), "all inputs", cached=False))
     notes = tuple(_notes(tree, variant, encoders, functions, gpu, usable, slow_too=slow_too))
     return Numbers(tuple(reports), notes, tuple(problems))
-
-
-def encoders_of(variant: Variant, target: str, patches: Sequence[Patch]) -> Iterator[Path]:
-    """The encoder headers that the variant's options name for its patches, each once."""
-    options = variant.targets[target].options
-    found = {
-        Path(patch.directory) / edit.encoders / f"{options[patch.name]['encoder']}.cuh": None
-        for patch in patches
-        for edit in patch.edits
-        if edit.op == "wrap-asm" and "encoder" in options.get(patch.name, {})
-    }
-    yield from found
-
-
-def callables(patches: Sequence[Patch], has: Callable[[Needs], bool]) -> list[Header]:
-    """The functions that the patches describe and the tree has, those of one header together, each once."""
-    known = {
-        (one.name, one.lanes): (Path(patch.directory), one)
-        for patch in patches
-        for one in patch.numerics
-        if one.needs is None or has(one.needs)
-    }
-    return [
-        Header(directory / source, tuple(directory / path for path in include), tuple(one for _, one in group))
-        for (directory, source, include), group in groupby(
-            known.values(), key=lambda item: (item[0], item[1].source, item[1].include)
-        )
-    ]
-
-
-def include_folders(root: Path, tree: Identified) -> list[Path]:
-    """The tree's own include folders, below ``root``: the tree itself or a copy of it."""
-    return [root / path for path in tree.target.include if (root / path).is_dir()]
-
-
-def subjects(functions: Sequence[Numerics]) -> tuple[Subject, ...]:
-    """What the data says, as the sweeps take it."""
-    return tuple(Subject(one.name, one.lanes, one.expression) for one in functions)
 
 
 # --- the sweeps ------------------------------------------------------------------------------------------------------

@@ -18,12 +18,13 @@ from typing import Any
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import Arch, Problem
+from fp4patch.model.arch import Arch
 from fp4patch.model.objects import ObjectFile
+from fp4patch.model.problem import Problem
 from fp4patch.patching.asm import scan
-from fp4patch.patching.cxx import LexError, lex
-from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.apply import OnWait
+from fp4patch.patching.cxx import lex
+from fp4patch.patching.lex_error import LexError
+from fp4patch.patching.transaction import OnWait, Transaction
 
 COMMANDS = "compile_commands.json"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)

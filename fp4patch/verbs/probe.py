@@ -13,16 +13,16 @@ from fp4patch.catalog.manifest import data_root
 from fp4patch.doctor import features as doctor
 from fp4patch.doctor import toolkits
 from fp4patch.errors import UsageError
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.features import FeatureGroup, FeatureReport
-from fp4patch.sources.index import cache_dir
+from fp4patch.sources.cache import cache_dir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from fp4patch.doctor.features import OnProgress
     from fp4patch.doctor.ptxas import Assembler
+    from fp4patch.model.progress import OnProgress
     from fp4patch.sources.index import Progress
 
 
@@ -44,7 +44,7 @@ def probe(
     patterns: Sequence[str] = (),
     isa: str | None = None,
     jobs: int | None = None,
-    on_progress: OnProgress = lambda _progress: None,
+    on_progress: OnProgress = lambda _step: None,
 ) -> FeatureReport:
     """One matrix for each assembler.
 

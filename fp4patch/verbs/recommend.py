@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.errors import ToolchainError
-from fp4patch.model import Advice
+from fp4patch.model.target import Advice
 from fp4patch.proof.toolchain import find_toolchain
 
 

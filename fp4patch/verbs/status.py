@@ -3,65 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from fp4patch.catalog.identify import Identified, contained, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import plan_patches
 from fp4patch.errors import Refused
-from fp4patch.model import Drift, NothingToDo, Patch, Rewritten, State
-from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.apply import OnWait
+from fp4patch.model.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.model.patch import Patch
+from fp4patch.model.state import State
+from fp4patch.model.status import WORST_FIRST, FileStatus, PatchStatus, TreeStatus
+from fp4patch.patching.transaction import OnWait, Transaction
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, reader, recovered
 from fp4patch.verbs.installed import bypasses, stale_record
-
-WORST_FIRST = (
-    State.FOREIGN,
-    State.DRIFTED,
-    State.OUTDATED,
-    State.APPLIED,
-    State.PRISTINE,
-    State.UPSTREAMED,
-    State.NOT_NEEDED,
-)
-
-
-@dataclass(frozen=True)
-class FileStatus:
-    """A file that fp4patch changed or would change."""
-
-    path: str
-    state: State
-    patches: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class PatchStatus:
-    """A patch on this tree, and, where it is not simply applied or pristine, why."""
-
-    patch: str
-    state: State
-    because: str
-
-
-@dataclass(frozen=True)
-class TreeStatus:
-    """A tree as its receipt and its bytes say. Without a receipt, every patch of its target is tried on it."""
-
-    root: Path
-    target: str
-    version: str
-    variant: str
-    files: tuple[FileStatus, ...]
-    patches: tuple[PatchStatus, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def state(self) -> State:
-        """The state that needs attention most, of its files and, if none was touched, of its patches."""
-        states = {file.state for file in self.files} or {State.PRISTINE}
-        return next(state for state in WORST_FIRST if state in states)
 
 
 def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:

@@ -7,11 +7,10 @@ aside, and the report says so.
 
 from __future__ import annotations
 
-import importlib.util
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
@@ -19,93 +18,74 @@ from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import Arch, Needs, Patch, Probe, Rewritten, SetAside, State, Variant, VerifyReport
-from fp4patch.patching.cxx import LexError, lex, words
-from fp4patch.patching.transaction import Transaction
-from fp4patch.patching.tree import decode
-from fp4patch.proof.numerics import find_gpu
-from fp4patch.proof.probe import SourceView
+from fp4patch.model.arch import Arch
+from fp4patch.model.execution import Executed
+from fp4patch.model.outcome import Rewritten
+from fp4patch.model.patch import Patch
+from fp4patch.model.probe import Probe
+from fp4patch.model.progress import OnProgress
+from fp4patch.model.state import State
+from fp4patch.model.variant import Variant
+from fp4patch.model.verify import SetAside, VerifyReport
+from fp4patch.patching.transaction import OnWait, Transaction
+from fp4patch.proof.gpu import find_gpu
+from fp4patch.proof.headers import find_headers
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
-from fp4patch.proof.verify import Progress
+from fp4patch.proof.verify import Verification
 from fp4patch.proof.verify import verify as compile_and_judge
-from fp4patch.sources.index import cache_dir
-from fp4patch.verbs.apply import OnWait
-from fp4patch.verbs.execute import run as run_machine_code
+from fp4patch.proof.view import SourceView
+from fp4patch.sources.cache import cache_dir
+from fp4patch.verbs import execute, numerics
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
-from fp4patch.verbs.numerics import Numbers
-from fp4patch.verbs.numerics import run as run_numerics
+from fp4patch.verbs.needs import has, nothing_to_show
 
-OnProgress = Callable[[Progress], None]
 
-_OF_TORCH = "c10/util/Half.h"
-"""A header that every release of PyTorch has had in its include folder."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The command line's options, as they were said."""
+
+    variant: str
+    archs: str | None = None
+    """``sm_120a,sm_121a``; None: the variant's own."""
+    cuda_root: Path | None = None
+    torch_include: Path | None = None
+    """PyTorch's include folder; None: that of an installed PyTorch, if there is one."""
+    jobs: int | None = None
+    """Compilations, or threads of a sweep, at a time; None: one for each core."""
+    numerics: Literal["no", "yes", "all"] = "no"
+    """Whether all 2^32 inputs go through the conversions; ``all`` with those that take the host minutes."""
+    execute: bool | None = None
+    """Whether they go through the machine code of the probes, on the host; None: where there is no GPU."""
+    every_probe: bool = False
+    """Those too that take the compiler minutes."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The options, and what they come to on this machine: the same for each tree."""
+
+    options: Options
+    catalog: Catalog
+    variant: Variant
+    archs: tuple[Arch, ...]
+    toolchain: Toolchain
+    headers: Mapping[str, Sequence[Path]]
+    on_wait: OnWait
+    on_progress: OnProgress
 
 
 def verify(
-    trees: Sequence[Path],
-    variant: str,
-    *,
-    archs: str | None,
-    cuda_root: Path | None,
-    torch_include: Path | None,
-    jobs: int | None,
-    on_wait: OnWait,
-    on_progress: OnProgress,
-    numerics: Literal["no", "yes", "all"] = "no",
-    execute: bool | None = False,
-    every_probe: bool = False,
+    trees: Sequence[Path], options: Options, *, on_wait: OnWait, on_progress: OnProgress
 ) -> tuple[VerifyReport, ...]:
-    """A report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a compiler.
-
-    ``torch_include`` is PyTorch's include folder; None: that of an installed PyTorch, if there is one. ``numerics``:
-    whether all 2^32 inputs go through the conversions as well; ``all`` with those that take the host minutes.
-    ``execute``: whether they go through the machine code of the probes, on the host; None: where there is no GPU.
-    ``every_probe``: those too that take the compiler minutes.
-    """
+    """A report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a compiler."""
     catalog = load()
-    chosen = catalog.variant(variant)
-    wanted = _archs(archs, chosen)
+    variant = catalog.variant(options.variant)
+    archs = _archs(options.archs, variant)
     identified = identify_all(trees, catalog)
-    toolchain = find_toolchain(cuda_root)
-    headers = {"torch": found} if (found := torch_headers(torch_include)) else {}
-    return tuple(
-        _verify_tree(
-            tree,
-            chosen,
-            catalog,
-            wanted,
-            toolchain,
-            headers,
-            jobs,
-            on_wait,
-            on_progress,
-            numerics,
-            execute,
-            every_probe,
-        )
-        for tree in identified
-    )
-
-
-def torch_headers(said: Path | None) -> tuple[Path, ...]:
-    """PyTorch's include folders below ``said``, or of an installed PyTorch, which is looked for and not imported."""
-    folder = said.resolve() if said else _installed_torch()
-    if folder is None:
-        return ()
-    if not (folder / _OF_TORCH).is_file():
-        raise UsageError(
-            f"{folder} does not hold PyTorch's headers",
-            help="name the folder that holds c10 and torch, for example site-packages/torch/include",
-        )
-    return (folder, folder / "torch/csrc/api/include")
-
-
-def _installed_torch() -> Path | None:
-    spec = importlib.util.find_spec("torch")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        if (folder := Path(place) / "include").joinpath(_OF_TORCH).is_file():
-            return folder
-    return None
+    toolchain = find_toolchain(options.cuda_root)
+    headers = find_headers(options.torch_include)
+    run = _Run(options, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
+    return tuple(_verify_tree(tree, run) for tree in identified)
 
 
 def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
@@ -117,73 +97,39 @@ def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
         raise UsageError(str(error), help=f"variant {variant.name} is for {','.join(variant.arch)}") from None
 
 
-def _verify_tree(
-    tree: Identified,
-    variant: Variant,
-    catalog: Catalog,
-    archs: Sequence[Arch],
-    toolchain: Toolchain,
-    headers: Mapping[str, Sequence[Path]],
-    jobs: int | None,
-    on_wait: OnWait,
-    on_progress: OnProgress,
-    numerics: Literal["no", "yes", "all"],
-    execute: bool | None,
-    every_probe: bool,
-) -> VerifyReport:
+def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     began = time.monotonic()
-    before, applied = _views(tree, variant, catalog, on_wait)
-    probes = _probes(variant, tree.target.name, catalog)
+    pristine, applied = _pristine(tree, run)
+    probes = run.catalog.probes_of(run.variant, tree.target.name)
     aside = {
         probe.id: SetAside(probe.id, probe.title, because)
         for probe, _ in probes
-        if (because := nothing_to_show(probe, before, headers, every_probe=every_probe))
+        if (because := nothing_to_show(probe, pristine, run.headers, every_probe=run.options.every_probe))
     }
     found = compile_and_judge(
-        before=before,
+        before=pristine,
         after=SourceView(tree.root),
         target=tree.target,
         probes=[(probe, source) for probe, source in probes if probe.id not in aside],
-        rules=[rule for rule in variant.rules if any(_speaks_of(pattern, tree.target.name) for pattern in rule.probes)],
-        archs=archs,
-        toolchain=toolchain,
-        headers=headers,
+        rules=[rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)],
+        archs=run.archs,
+        toolchain=run.toolchain,
+        headers=run.headers,
         aside=[probe for probe, _ in probes if probe.id in aside],
-        jobs=jobs,
+        jobs=run.options.jobs,
         cache=cache_dir() / "compilations",
-        progress=on_progress,
+        progress=run.on_progress,
     )
-    executed = None
-    if execute or (execute is None and find_gpu() is None):
-        executed = run_machine_code(
-            found,
-            [probe for probe, _ in probes],
-            variant,
-            toolchain,
-            threads=jobs,
-            on_progress=on_progress,
-        )
-    numbers = Numbers((), (), ())
-    if numerics != "no":
-        numbers = run_numerics(
-            tree,
-            variant,
-            catalog,
-            toolchain,
-            has=lambda needs: has(before, needs),
-            slow_too=numerics == "all",
-            threads=jobs,
-            on_progress=on_progress,
-            gpu=find_gpu(),
-        )
+    executed = _execute(found, [probe for probe, _ in probes], run)
+    numbers = _numerics(tree, pristine, run)
     return VerifyReport(
-        variant=variant.name,
+        variant=run.variant.name,
         target=tree.target.name,
         version=str(tree.version or ""),
         tree=str(tree.root),
         patches=applied,
-        arch=tuple(archs),
-        toolchain=toolchain.info,
+        arch=run.archs,
+        toolchain=run.toolchain.info,
         results=found.results,
         problems=found.problems + numbers.problems,
         seconds=time.monotonic() - began,
@@ -196,44 +142,34 @@ def _verify_tree(
     )
 
 
-def _probes(variant: Variant, target: str, catalog: Catalog) -> list[tuple[Probe, Path]]:
-    """The probes of the variant's patches, and of those that it watches without applying them."""
-    watched = tuple(catalog.patches[f"{target}/{name}"] for name in variant.targets[target].watches)
-    patches = catalog.patches_of(variant, target) + watched
-    return [(probe, Path(patch.directory) / probe.source) for patch in patches for probe in patch.probes]
+def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
+    asked = run.options.execute
+    if not (find_gpu() is None if asked is None else asked):
+        return None
+    return execute.run(found, probes, run.variant, run.toolchain, threads=run.options.jobs, on_progress=run.on_progress)
 
 
-def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object], *, every_probe: bool = False) -> str:
-    """Why a probe does not run on this tree, ``headers`` being those of others that are at hand; empty if it does."""
-    if probe.needs and not has(tree, probe.needs):
-        what = f"`{probe.needs.tokens}` in " if probe.needs.tokens else ""
-        return f"this release has no {what}{' or '.join(probe.needs.search)}"
-    missing = [name for name in probe.uses if name not in headers]
-    if missing:
-        return f"it takes the real headers of {', '.join(missing)}: name them with --torch-include"
-    if probe.slow and not every_probe:
-        return "it takes the compiler minutes: --all runs it"
-    return ""
+def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> numerics.Numbers:
+    if run.options.numerics == "no":
+        return numerics.Numbers((), (), ())
+    return numerics.run(
+        tree,
+        run.variant,
+        run.catalog,
+        run.toolchain,
+        has=lambda needs: has(pristine, needs),
+        slow_too=run.options.numerics == "all",
+        threads=run.options.jobs,
+        on_progress=run.on_progress,
+        gpu=find_gpu(),
+    )
 
 
-def has(tree: SourceView, needs: Needs) -> bool:
-    """Whether the tokens stand in one of the files. One that cannot be read as C++ has them: the compiler shall say."""
-    tokens = words(needs.tokens)
-    for path in (path for pattern in needs.search for path in tree.root.glob(pattern) if path.is_file()):
-        name = path.relative_to(tree.root).as_posix()
-        content = tree.overlay[name] if name in tree.overlay else path.read_bytes()
-        try:
-            if content is not None and (not tokens or lex(decode(content, name)).find(tokens)):
-                return True
-        except (LexError, Refused):
-            return True
-    return False
-
-
-def _views(tree: Identified, variant: Variant, catalog: Catalog, on_wait: OnWait) -> tuple[SourceView, tuple[str, ...]]:
+def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, tuple[str, ...]]:
     """The tree with its pristine bytes, and the patches that changed it. Refused if not in the variant's state."""
-    with Transaction([tree.root], on_wait) as tx:
-        folds = fold_tree(tx, plan_for(tx, variant, tree, catalog))
+    variant = run.variant
+    with Transaction([tree.root], run.on_wait) as tx:
+        folds = fold_tree(tx, plan_for(tx, variant, tree, run.catalog))
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
         wrong = {path: state for path, done in folds.files.items() if (state := _off(tx, tree.root, path, done))}
@@ -244,7 +180,7 @@ def _views(tree: Identified, variant: Variant, catalog: Catalog, on_wait: OnWait
                 help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
             )
         overlay = {path: tx.pristine(tree.root, path) for path in folds.files}
-    changed = (_applied(patch, folds) for patch in catalog.patches_of(variant, tree.target.name))
+    changed = (_applied(patch, folds) for patch in run.catalog.patches_of(variant, tree.target.name))
     return SourceView(tree.root, overlay), tuple(name for name in changed if name)
 
 
@@ -256,8 +192,3 @@ def _off(tx: Transaction, root: Path, path: str, done: FoldedFile) -> State | No
 def _applied(patch: Patch, folds: FoldedTree) -> str:
     changed = any(by.id == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
     return f"{patch.id} {patch.version}" if changed else ""
-
-
-def _speaks_of(pattern: str, target: str) -> bool:
-    """Whether a rule's pattern is about probes of a target: ``cutlass/float-*`` is about cutlass."""
-    return fnmatchcase(target, pattern.partition("/")[0])

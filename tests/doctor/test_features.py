@@ -11,7 +11,7 @@ from fp4patch.catalog.manifest import data_root
 from fp4patch.doctor import features as doctor
 from fp4patch.doctor.ptxas import Assembler, classify
 from fp4patch.doctor.toolkits import installed
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.features import Feature, Outcome, Refusal, ToolkitMatrix
 
 FEATURES = [feature for group in load_features(data_root()) for feature in group.features]

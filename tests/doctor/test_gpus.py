@@ -8,7 +8,7 @@ from pathlib import Path
 from surroundings_on_disk import machine, program
 
 from fp4patch.doctor import gpus
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import Level
 
 LIBCUDA = """

@@ -6,7 +6,7 @@ import pytest
 
 from fp4patch.doctor.fatbin import Entry
 from fp4patch.doctor.loading import loaded
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 
 
 def entries(*names: str) -> list[tuple[Entry, Arch]]:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.patching.cxx import Comment, Kind, LexError, Near, Token, lex, words
+from fp4patch.patching.cxx import Comment, Kind, Near, Token, lex, words
+from fp4patch.patching.lex_error import LexError
 
 WHOLE = [
     "a",

@@ -9,7 +9,9 @@ import pytest
 from mutations_vllm import ENCODER, GUARD, OPTIONS
 
 from fp4patch.catalog.manifest import data_root
-from fp4patch.model import Drift, NothingToDo, Outcome, Retired, Rewritten, State, WrapAsm
+from fp4patch.model.edit import Retired, WrapAsm
+from fp4patch.model.outcome import Drift, NothingToDo, Outcome, Rewritten
+from fp4patch.model.state import State
 from fp4patch.patching.asm import scan
 from fp4patch.patching.cxx import lex
 from fp4patch.patching.wrap_asm import wrap

@@ -12,7 +12,8 @@ import pytest
 from fp4patch import cli
 from fp4patch.catalog.manifest import data_root
 from fp4patch.errors import ProofError
-from fp4patch.model import Arch, Verdict
+from fp4patch.model.arch import Arch
+from fp4patch.model.verdict import Verdict
 from fp4patch.proof import numerics
 from fp4patch.proof.bench import Group, build, read
 from fp4patch.proof.toolchain import Toolchain
@@ -123,7 +124,7 @@ def test_the_program_builds_for_a_gpu_that_is_not_here_and_says_what_it_leaves_o
 def test_without_a_gpu_bench_says_how_to_measure_elsewhere(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(numerics, "find_gpu", lambda: None)
+    monkeypatch.setattr(verb, "find_gpu", lambda: None)
     assert cli.run(["bench"]) == 1
     assert "--build-only" in capsys.readouterr().err
 

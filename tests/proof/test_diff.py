@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.model import Arch, DiffKind, InstructionClass, SassListing
+from fp4patch.model.arch import Arch
+from fp4patch.model.sass import DiffKind, InstructionClass, SassListing
 from fp4patch.proof import sass
 from fp4patch.proof.diff import compare
 

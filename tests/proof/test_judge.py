@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
-from fp4patch.model import (
-    Arch,
-    Check,
-    DiffRow,
-    Instruction,
-    InstructionClass,
-    Probe,
-    ProbeKind,
-    Rule,
-    SassDiff,
-    SassListing,
-    Verdict,
-)
-from fp4patch.proof.judge import METRICS, concerns, judge, metric, unjudged, verdict_of
+from fp4patch.model.arch import Arch
+from fp4patch.model.probe import Probe, ProbeKind
+from fp4patch.model.rule import Metric, Rule
+from fp4patch.model.sass import DiffRow, Instruction, InstructionClass, SassDiff, SassListing
+from fp4patch.model.verdict import Verdict
+from fp4patch.model.verify import Check
+from fp4patch.proof.judge import concerns, judge, metric, unjudged, verdict_of
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 PROBE = Probe(name="x8", title="", source="x8.cu", patch="lib/guard")
@@ -87,7 +81,7 @@ def test_requires_and_forbids_search_in_opcode_and_modifiers() -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("instructions", 6), ("branches", 2), ("local", 1), ("f64", 1), ("registers", 10)]
 )
-def test_each_metric_is_bounded(name: str, value: int) -> None:
+def test_each_metric_is_bounded(name: Metric, value: int) -> None:
     after = listing("FADD", "FADD", "BRA", "BRA", "LDL", "DADD")
     assert metric(after, name) == value
     assert one(rule(max={name: value}), after).verdict is Verdict.PASS
@@ -97,7 +91,7 @@ def test_each_metric_is_bounded(name: str, value: int) -> None:
 
 
 def test_every_metric_was_tried() -> None:
-    assert set(METRICS) == {"instructions", "branches", "local", "f64", "registers"}
+    assert set(get_args(Metric)) == {"instructions", "branches", "local", "f64", "registers"}
 
 
 def test_nothing_checked_is_a_failure() -> None:

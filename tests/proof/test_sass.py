@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fp4patch.errors import ProofError
-from fp4patch.model import Arch, InstructionClass, SassListing
+from fp4patch.model.arch import Arch
+from fp4patch.model.sass import InstructionClass, SassListing
 from fp4patch.proof import sass
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -7,25 +7,23 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
+from processes import alive, wait_for
 
-from fp4patch.model import (
-    Arch,
-    InstructionClass,
-    Probe,
-    ProbeKind,
-    ProbeResult,
-    Rule,
-    Target,
-    Verdict,
-    VersionMacros,
-)
-from fp4patch.proof.probe import Cancelled, Runner
+from fp4patch.errors import ProofError
+from fp4patch.model.arch import Arch
+from fp4patch.model.probe import Probe, ProbeKind
+from fp4patch.model.progress import Step
+from fp4patch.model.rule import Rule
+from fp4patch.model.sass import InstructionClass
+from fp4patch.model.target import Target, VersionMacros
+from fp4patch.model.verdict import Verdict
+from fp4patch.model.verify import ProbeResult
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
-from fp4patch.proof.verify import Progress, SourceView, Verification, verify
+from fp4patch.proof.verify import Verification, verify
+from fp4patch.proof.view import SourceView
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 TARGET = Target(
@@ -80,7 +78,7 @@ class Bench:
         self.kind = ProbeKind.SASS
         self.settings: dict[str, Any] = {}
         self.headers: dict[str, list[Path]] = {}
-        self.progress: list[Progress] = []
+        self.progress: list[Step] = []
 
     def probe(self) -> Probe:
         return Probe(name="scale", title="scale", source="probe.cu", kind=self.kind, patch="lib/guard", **self.settings)
@@ -202,6 +200,26 @@ def test_a_probe_that_never_compiled_fails_too(bench: Bench) -> None:
     assert result.checks[0].detail == "no, and the pristine source neither"
 
 
+def test_what_ptxas_refuses_on_a_target_is_remembered_and_no_other_refusal(bench: Bench, tmp_path: Path) -> None:
+    bare, cache, broken = Arch(12, 1), tmp_path / "cache", tmp_path / "nothing"
+    instruction = "{ .reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %1; cvt.u32.u8 %0, b; }"
+    asm = f'unsigned int y; asm("{instruction}" : "=r"(y) : "f"(x)); return y;'
+    bench.pristine[SCALE] = f"__device__ inline float scale(float x) {{ {asm} }}\n".encode()
+    bench.rules = [Rule(probes=("lib/*",), arch=("sm_121",), because="software", forbids=("^F2FP",))]
+    first = bench.one(bare, cache)
+    assert first.verdict is Verdict.PASS
+    assert first.before is None
+    good = bench.toolchain
+    bench.toolchain = replace(good, nvcc=broken)
+    assert replace(bench.one(bare, cache), cached=False) == first
+
+    bench.toolchain, bench.source = good, "#error not this way\n"
+    assert bench.one(bare, cache).verdict is Verdict.FAIL
+    bench.toolchain = replace(good, nvcc=broken)
+    with pytest.raises(ProofError, match="does not run"):
+        bench.one(bare, cache)
+
+
 def test_an_architecture_that_the_compiler_does_not_know_is_unsupported(bench: Bench) -> None:
     result = bench.one(Arch(99, 9, "a"))
     assert result.verdict is Verdict.UNSUPPORTED
@@ -321,52 +339,6 @@ def test_stand_ins_come_after_the_tree_and_after_the_real_headers(bench: Bench, 
     assert result.verdict is Verdict.PASS, result.error
 
 
-def alive(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except FileNotFoundError:
-        return False
-    return state != "Z"
-
-
-def ends(pid: int) -> bool:
-    """A signal was sent, and the kernel delivers it when it gets to it."""
-    for _ in range(250):
-        if not alive(pid):
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def wait_for(path: Path) -> int:
-    for _ in range(500):
-        if path.exists() and (text := path.read_text().strip()):
-            return int(text)
-        time.sleep(0.02)
-    raise AssertionError(f"{path} was never written")
-
-
-def test_stopping_ends_programs_and_their_children(tmp_path: Path) -> None:
-    runner = Runner(os.environ)
-    outcome: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            runner.run(["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"], scratch=tmp_path)
-        except Cancelled as cancelled:
-            outcome.append(cancelled)
-
-    thread = Thread(target=run)
-    thread.start()
-    child = wait_for(tmp_path / "pid")
-    runner.stop()
-    thread.join(timeout=10)
-    assert len(outcome) == 1
-    assert ends(child)
-    with pytest.raises(Cancelled):
-        runner.run(["true"], scratch=tmp_path)
-
-
 def test_an_interrupt_leaves_no_compiler_behind(bench: Bench, tmp_path: Path) -> None:
     # A compiler that refuses sm_120a at once and never ends for sm_121a; the interrupt comes in between.
     slow = tmp_path / "slow-nvcc"
@@ -376,7 +348,7 @@ def test_an_interrupt_leaves_no_compiler_behind(bench: Bench, tmp_path: Path) ->
     slow.chmod(0o755)
     bench.toolchain = replace(bench.toolchain, nvcc=slow)
 
-    def interrupt(step: Progress) -> None:
+    def interrupt(step: Step) -> None:
         if step.done:
             wait_for(tmp_path / "sleeping")
             raise KeyboardInterrupt

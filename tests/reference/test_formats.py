@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from fp4patch.proof.numerics import specification
+from fp4patch.proof.specification import specification
 from fp4patch.reference import (
     E2M1_VALUES,
     e2m1_decode,

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
-from support import wheel
+from support import served, wheel
 
 from fp4patch.catalog.identify import claimed_version
 from fp4patch.catalog.manifest import load
 from fp4patch.errors import SourceError, UsageError
-from fp4patch.model import Archive, Target
+from fp4patch.model.fetch import Fetched
+from fp4patch.model.target import Archive, Target
 from fp4patch.report import progress
 from fp4patch.sources import index
-from fp4patch.sources.fetch import Fetched, fetch
+from fp4patch.sources.cache import sha256
+from fp4patch.sources.fetch import fetch
 
 CUTLASS = load().target("cutlass")
 
 
 def get(version: str, to: Path, target: Target = CUTLASS, git_url: str | None = None) -> Fetched:
-    return fetch(target, version, to, git_url=git_url, progress=progress.silent, show_progress=False)
+    return fetch(target, version, to, git_url=git_url, progress=progress.silent)
 
 
 @pytest.mark.parametrize("version", ["4.2.1", "4.4.2", "4.5.0"])
@@ -44,20 +43,13 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Ta
     files = {f"tiny/cutlass/{mark}": "" for mark in CUTLASS.marks}
     path = wheel(folder / "tiny-1.0-py3-none-any.whl", files)
     (folder / "index.html").write_text(f'<html><body><a href="{path.name}">{path.name}</a></body></html>')
-    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path / "mirror"))
-    handler.log_message = lambda *_: None  # type: ignore[attr-defined]
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    monkeypatch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{server.server_port}/simple/")
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
     monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     archive = Archive(versions=("1.0",), project="tiny", filename=path.name, sha256=digest, subtree="tiny/cutlass")
-    yield replace(CUTLASS, archives=(archive,)), path
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    with served(tmp_path / "mirror") as url:
+        monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple/")
+        yield replace(CUTLASS, archives=(archive,)), path
 
 
 def test_the_index_that_pip_is_configured_for_is_honoured(mirror: tuple[Target, Path], tmp_path: Path) -> None:
@@ -87,7 +79,7 @@ def test_a_damaged_file_in_the_cache_is_downloaded_again(mirror: tuple[Target, P
     cached = index.download(mirror[0].archives[0], progress.silent)
     cached.write_bytes(b"half")
     get("1.0", tmp_path / "tree", mirror[0])
-    assert index.sha256(cached) == mirror[0].archives[0].sha256
+    assert sha256(cached) == mirror[0].archives[0].sha256
 
 
 def test_an_index_without_the_file_is_one_clear_error(mirror: tuple[Target, Path], tmp_path: Path) -> None:

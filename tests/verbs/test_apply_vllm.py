@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import snapshot
 
 from fp4patch import cli
 
@@ -20,21 +20,12 @@ CALLS = dict.fromkeys(("0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1"), 2) | {
 """Of the encoder, in all files of a release; 4 where nothing is said."""
 
 
-def digest(tree: Path) -> str:
-    """Of every path, mode and byte of a tree."""
-    whole = hashlib.sha256()
-    for path in sorted(tree.rglob("*")):
-        whole.update(f"{path.relative_to(tree)} {path.lstat().st_mode}".encode())
-        whole.update(path.read_bytes() if path.is_file() else b"")
-    return whole.hexdigest()
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_variants_apply_and_revert(
     vllm: Callable[[str], Path], version: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = vllm(version)
-    before = digest(tree)
+    before = snapshot(tree)
     for variant, software in (("turbo", "fp4patch_threshold"), ("next3", "fp4patch_half_pair"), ("next2", "")):
         capsys.readouterr()
         assert cli.run(["apply", "--variant", variant, "--json", str(tree)]) == 0
@@ -51,4 +42,4 @@ def test_variants_apply_and_revert(
         # Two functions of eight values each; from 0.16.0 on one of sixteen, two calls; 0.33.0's minimax kernel has one.
         assert twins == (0 if not software else CALLS.get(version, 4))
     assert cli.run(["revert", str(tree)]) == 0
-    assert digest(tree) == before
+    assert snapshot(tree) == before

@@ -14,7 +14,7 @@ import pytest
 from fp4patch import cli
 from fp4patch.catalog.manifest import load
 from fp4patch.doctor.build_lists import cmake
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import GPUS, BuildRow, Reach, reach, runs_on
 from fp4patch.verbs.surveyed import Release, content, recorded_build, surveyed
 
@@ -130,7 +130,7 @@ def test_the_verdict_is_what_the_trees_own_functions_make_of_the_list(
     status, document = doctor(pristine_tree("vllm", version), "--cuda", cuda)
     (tree,) = document["trees"]
     (release,) = (r for r in surveyed(load().root) if (r.target, r.version) == ("vllm", version))
-    assert {row["TORCH_CUDA_ARCH_LIST"]: tuple(row["kernels"]) for row in tree["builds"]} == dict(release.builds[cuda])
+    assert {row["asked"]: tuple(row["kernels"]) for row in tree["builds"]} == dict(release.builds[cuda])
     for name in GPUS:
         served = [row for row in tree["builds"] if row["reaches"][name] == "native"]
         assert (gpu(document, name)["level"] == "red") is not bool(served)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,7 @@ from fp4patch.catalog.manifest import load
 ALL = 1 << 32
 NANS = (1 << 23) - 1  # of one sign
 
-
-@pytest.fixture(autouse=True)
-def _no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fp4patch.verbs.verify._installed_torch", lambda: None)
+pytestmark = pytest.mark.usefixtures("no_torch")
 
 
 def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any], list[dict[str, Any]]]:
@@ -69,3 +67,20 @@ def test_cutlasss_converters(whole_tree: Callable[[str, str], Path], variant: st
         elif side == "patched" and one["sweep"]["lanes"] > 1:
             assert one["instruction"] == (variant == "native")
             assert wrong(one) == ({} if variant == "native" else {"-NaN": NANS})
+
+
+def test_flashinfers_own_conversions_and_no_pristine_code_that_does_not_convert(
+    pristine_tree: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    left_out = shutil.ignore_patterns("cutlass", "cute", "*.py[co]")
+    tree = shutil.copytree(pristine_tree("flashinfer", "0.5.0"), tmp_path / "flashinfer", ignore=left_out)
+    status, found, _ = executed(tree, "next3", "sm_121a,sm_121,sm_90")
+    assert status == 0
+    assert {probe for probe, _, _ in found} == {
+        *("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1", "forced-float2x4-to-e2m1")
+    }
+    for (probe, arch, _), one in found.items():
+        assert (one["sweep"]["inputs"], wrong(one)) == (ALL, {}), (probe, arch)
+    # Upstream's source stores zeros on sm_90, and ptxas refuses it for sm_121: there is nothing to execute.
+    assert {arch for _, arch, side in found if side == "pristine"} == {"sm_121a"}
+    assert {arch for _, arch, side in found if side == "patched"} == {"sm_121a", "sm_121", "sm_90"}

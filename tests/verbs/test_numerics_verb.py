@@ -12,7 +12,9 @@ import pytest
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.model import InputClass, Mismatch, NumericsReport, NumericsRow, Promise, Verdict
+from fp4patch.model.numerics import InputClass, Mismatch, NumericsReport, NumericsRow
+from fp4patch.model.rule import Promise
+from fp4patch.model.verdict import Verdict
 from fp4patch.report import numerics as report
 from fp4patch.verbs import verify as verb
 
@@ -102,7 +104,7 @@ def test_every_variant_keeps_its_promise_on_every_input(
 ) -> None:
     """next2 stands above, with CUTLASS, where its encoder is."""
     monkeypatch.setattr(verb, "find_gpu", lambda: None)
-    monkeypatch.setattr(verb, "_installed_torch", lambda: None)
+    monkeypatch.setattr("fp4patch.proof.headers.installed_torch", lambda: None)
     if target == "vllm":
         tree = vllm("0.33.0")
     else:

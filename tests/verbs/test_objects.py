@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fp4patch import cli
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.verbs.objects import architectures
 
 GENCODE = "-gencode arch=compute_{0},code=sm_{0}"

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from fp4patch import cli
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.features import (
     Cell,
     Feature,

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from command import verify
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import data_root, load
 
 GetTree = Callable[[str, str], Path]
-
-
-def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, object]]:
-    document = tree.parent / "verify.json"
-    status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
-    return status, json.loads(document.read_text())
 
 
 @pytest.mark.parametrize(("version", "variant"), [("4.2.1", "next2"), ("4.4.2", "turbo"), ("4.5.0", "next2")])
@@ -31,7 +25,7 @@ def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, 
     assert status == 0
     assert document["verdict"] == "pass"
     assert "float-to-e2m1-x8" in page.read_text()
-    results = {(r["probe"], r["arch"]): r for r in document["results"]}  # type: ignore[attr-defined]
+    results = {(r["probe"], r["arch"]): r for r in document["results"]}
     assert {arch for _, arch in results} == {"sm_120a", "sm_121a"}
 
     # CUDA 13.0.88 makes 19 instructions of eight conversions by hardware; next2's software is 221, exmy_base's 867.
@@ -45,7 +39,7 @@ def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, 
 
     status, again = verify(tree, variant)
     assert status == 0
-    assert all(r["cached"] for r in again["results"])  # type: ignore[attr-defined]
+    assert all(r["cached"] for r in again["results"])
 
 
 def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_it_has(
@@ -55,7 +49,7 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     status, document = verify(tree, "next3", "--arch", "sm_121,sm_121a")
     assert status == 0
-    results = {(r["probe"], r["arch"]): r for r in document["results"]}  # type: ignore[attr-defined]
+    results = {(r["probe"], r["arch"]): r for r in document["results"]}
     assert results["cutlass/encode-float-x8", "sm_121a"]["identical"]
     bare = results["cutlass/encode-float-x8", "sm_121"]
     assert (bare["before"]["instructions"], bare["before"]["branches"]) == (867, 125)
@@ -102,7 +96,7 @@ def test_a_patch_that_does_not_do_what_it_says_fails(
         status, document = verify(tree, "next2", "--arch", "sm_121a")
         assert status == 1
         assert document["verdict"] == "fail"
-        failed = {(r["probe"], c["rule"]) for r in document["results"] for c in r["checks"] if c["verdict"] == "fail"}  # type: ignore[attr-defined]
+        failed = {(r["probe"], c["rule"]) for r in document["results"] for c in r["checks"] if c["verdict"] == "fail"}
         assert ("cutlass/float-to-e2m1-x8", "max branches 0") in failed
     finally:
         load.cache_clear()
@@ -135,7 +129,7 @@ def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a
     assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     status, document = verify(tree, "next3", "--arch", "sm_121")
     assert (status, gemm_of(document)) == (0, {})
-    aside: list[dict[str, str]] = document["set_aside"]  # type: ignore[assignment]
+    aside: list[dict[str, str]] = document["set_aside"]
     assert [one["because"] for one in aside if "nvfp4-gemm" in one["probe"]] == [
         "it takes the compiler minutes: --all runs it"
     ]

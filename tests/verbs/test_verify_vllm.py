@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
+from command import verify
 
 from fp4patch import cli
-from fp4patch.errors import UsageError
-from fp4patch.model import Needs, Probe
-from fp4patch.proof.probe import SourceView
-from fp4patch.verbs.verify import nothing_to_show, torch_headers
 
 GetTree = Callable[[str, str], Path]
 CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
@@ -22,17 +17,7 @@ BLOCKS = ("half-block-to-nvfp4", "bf16-block-to-nvfp4", "bf16-block-to-mxfp4")
 TORCH = os.environ.get("FP4PATCH_TEST_TORCH_INCLUDE", "")
 SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "minimax-kv-insert")
 
-
-@pytest.fixture(autouse=True)
-def _no_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whole source files take minutes; they are not for every run of the tests."""
-    monkeypatch.setattr("fp4patch.verbs.verify._installed_torch", lambda: None)
-
-
-def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]]:
-    document = tree.parent / "verify.json"
-    status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
-    return status, json.loads(document.read_text())
+pytestmark = pytest.mark.usefixtures("no_torch")
 
 
 @pytest.mark.parametrize("version", ["0.16.0", "0.33.0"])
@@ -93,61 +78,3 @@ def test_no_kernel_of_the_source_files_keeps_the_instruction(vllm: Callable[[str
         assert card["kind"] == "unit"
         assert card["identical"]
         assert card["after"]["fp4"] == gb10["before"]["fp4"] > 0 == gb10["after"]["fp4"]
-
-
-# --- what does not run -----------------------------------------------------------------------------------------------
-
-
-def probe(needs: Needs | None = None, **settings: Any) -> Probe:
-    return Probe(name="x16", title="", source="x16.cu", patch="vllm/e2m1-asm", needs=needs, **settings)
-
-
-@pytest.fixture
-def small(tmp_path: Path) -> Path:
-    (tmp_path / "a/csrc").mkdir(parents=True)
-    (tmp_path / "a/csrc/fp4.cuh").write_text("// wide(x) was here once\nint narrow(int);\n")
-    return tmp_path / "a"
-
-
-@pytest.mark.parametrize(
-    ("needs", "runs"),
-    [
-        (None, True),
-        (Needs(search=("csrc/**/fp4.cuh",)), True),
-        (Needs(search=("csrc/other.cuh", "csrc/fp4.cuh")), True),
-        (Needs(search=("csrc/other.cuh",)), False),
-        (Needs(search=("csrc/**/fp4.cuh",), tokens="narrow( int )"), True),
-        (Needs(search=("csrc/**/fp4.cuh",), tokens="wide("), False),  # a comment is no function
-    ],
-)
-def test_a_probe_runs_where_the_tree_has_what_it_needs(small: Path, needs: Needs | None, runs: bool) -> None:
-    assert (nothing_to_show(probe(needs), SourceView(small), {}) == "") is runs
-
-
-def test_what_a_probe_needs_is_looked_for_in_the_pristine_source(small: Path) -> None:
-    needs = probe(Needs(search=("csrc/fp4.cuh",), tokens="wide("))
-    pristine = SourceView(small, {"csrc/fp4.cuh": b"int wide(int);\n"})
-    assert nothing_to_show(needs, pristine, {}) == ""
-    assert "`wide(` in csrc/fp4.cuh" in nothing_to_show(needs, SourceView(small, {"csrc/fp4.cuh": None}), {})
-
-
-def test_a_file_that_is_not_understood_does_not_excuse_a_probe(small: Path) -> None:
-    (small / "csrc/fp4.cuh").write_text("/* open")
-    assert nothing_to_show(probe(Needs(search=("csrc/fp4.cuh",), tokens="wide(")), SourceView(small), {}) == ""
-
-
-def test_a_probe_that_takes_pytorchs_headers_runs_where_they_are(small: Path, tmp_path: Path) -> None:
-    takes = probe(uses=("torch",))
-    assert "torch" in nothing_to_show(takes, SourceView(small), {})
-    header = tmp_path / "torch/include/c10/util/Half.h"
-    header.parent.mkdir(parents=True)
-    header.touch()
-    headers = torch_headers(tmp_path / "torch/include")
-    assert headers[0] == tmp_path / "torch/include"
-    assert nothing_to_show(takes, SourceView(small), {"torch": headers}) == ""
-
-
-def test_a_folder_without_pytorchs_headers_is_refused(small: Path) -> None:
-    with pytest.raises(UsageError, match="PyTorch's headers"):
-        torch_headers(small)
-    assert torch_headers(None) == ()

@@ -14,22 +14,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
-from fp4patch.model import Arch, InstructionClass, Mismatch, NumericsReport, Promise
+from fp4patch.model.arch import Arch
 from fp4patch.model.execution import Equivalence, Executed, Execution
+from fp4patch.model.numerics import Mismatch, NumericsReport
+from fp4patch.model.progress import OnProgress, Step
+from fp4patch.model.rule import Promise
+from fp4patch.model.sass import InstructionClass
 from fp4patch.proof.cache import Cache, Stored, key
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift import program
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.translate import Unsupported, translate
-from fp4patch.proof.probe import Runner
-from fp4patch.proof.verify import Progress
+from fp4patch.proof.runner import Runner, processors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
-    from fp4patch.model import Executes, NumericsRow, SassListing
     from fp4patch.model.execution import Side
+    from fp4patch.model.numerics import NumericsRow
+    from fp4patch.model.probe import Executes
+    from fp4patch.model.sass import SassListing
     from fp4patch.proof.toolchain import Toolchain
 
 CARD = Arch(12, 0, "a")
@@ -85,14 +90,14 @@ def execute(
     toolchain: Toolchain,
     cache: Path | None,
     threads: int | None = None,
-    progress: Callable[[Progress], None] = lambda _: None,
+    progress: OnProgress = lambda _: None,
 ) -> Executed:
     """Every input through each kernel, and those for SM121 against the one for the RTX PRO 6000.
 
     ``threads`` at a time, by default one for each processor that this process may use. A kernel that is not understood
     is a failed result; so is one that does not compile, or leaves its own memory.
     """
-    lab = _Lab(toolchain, Cache(cache) if cache else None, threads or program.processors(), progress)
+    lab = _Lab(toolchain, Cache(cache) if cache else None, threads or processors(), progress)
     kernels: dict[Subject, Kernel | ProofError] = {subject: lab.translated(subject) for subject in subjects}
     jobs = {
         subject: _Job(f"{subject.probe} {subject.name}", kernel, subject.executes)
@@ -224,9 +229,7 @@ def _notes(executions: Mapping[Subject, Execution]) -> Iterator[str]:
 class _Lab:
     """Translates, compiles and runs; remembers what it can."""
 
-    def __init__(
-        self, toolchain: Toolchain, cache: Cache | None, threads: int, progress: Callable[[Progress], None]
-    ) -> None:
+    def __init__(self, toolchain: Toolchain, cache: Cache | None, threads: int, progress: OnProgress) -> None:
         self._toolchain = toolchain
         self._cache = cache
         self._threads = threads
@@ -271,7 +274,7 @@ class _Lab:
                 pool.shutdown(cancel_futures=True)
                 raise
         if missing:
-            self._progress(Progress(len(missing), len(missing), "all inputs", cached=False))
+            self._progress(Step(len(missing), len(missing), "all inputs", cached=False))
         return done
 
     def _build(self, scratch: Path, name: str, job: _Job) -> Path:
@@ -288,7 +291,7 @@ class _Lab:
 
     def _run(self, name: str, job: _Job, built: Future[Path], at: int, total: int) -> _Done:
         def tick(part: float) -> None:
-            self._progress(Progress(at, total, f"{job.what}: {part:.0%} of all inputs", cached=False))
+            self._progress(Step(at, total, f"{job.what}: {part:.0%} of all inputs", cached=False))
 
         tick(0)
         try:

@@ -6,7 +6,6 @@ One kernel is compared with the specification, or with another kernel. The C is 
 
 from __future__ import annotations
 
-import os
 import platform
 import signal
 import subprocess
@@ -15,14 +14,15 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
-from fp4patch.model import Promise
+from fp4patch.model.rule import Promise
 from fp4patch.proof.numerics import interval_lines, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from fp4patch.model import Executes, NumericsRow
+    from fp4patch.model.numerics import NumericsRow
+    from fp4patch.model.probe import Executes
 
 KERNEL_NAME = "FP4PATCH_KERNEL"
 """What a translation must be named: the program gives it a name of its own, twice."""
@@ -168,8 +168,3 @@ def read(text: str) -> Swept:
         rows=tuple(row_of(rest) for word, _, rest in lines if word == "row"),
         digest=next((rest for word, _, rest in lines if word == "digest"), ""),
     )
-
-
-def processors() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from importlib import resources
 
 from fp4patch.errors import ProofError
-from fp4patch.model import Problem
+from fp4patch.model.problem import Problem
 from fp4patch.proof.lift import flow as control
 from fp4patch.proof.lift.listing import Instruction, Listing, read
-from fp4patch.proof.lift.semantics import LAYOUTS, TABLE, Lacks, Layout, Operands
+from fp4patch.proof.lift.operands import LAYOUTS, Lacks, Layout, Operands
+from fp4patch.proof.lift.semantics import TABLE
 
 RUNTIME = "runtime.h"
 """The header that the C includes."""

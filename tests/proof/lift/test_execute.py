@@ -11,8 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.model import Arch, Executes, Promise, SassListing, Verdict
+from fp4patch.model.arch import Arch
 from fp4patch.model.execution import Executed, Side
+from fp4patch.model.probe import Executes
+from fp4patch.model.rule import Promise
+from fp4patch.model.sass import SassListing
+from fp4patch.model.verdict import Verdict
 from fp4patch.proof import sass
 from fp4patch.proof.lift.execute import Subject, execute
 from fp4patch.proof.toolchain import Toolchain

@@ -16,7 +16,8 @@ import pytest
 from mutations_sass import mutants
 
 from fp4patch.errors import ProofError
-from fp4patch.model import Executes, Promise
+from fp4patch.model.probe import Executes
+from fp4patch.model.rule import Promise
 from fp4patch.proof.lift import program
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel
 from fp4patch.proof.lift.translate import translate

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from fp4patch.errors import ProofError
-from fp4patch.model import Executes, InputClass, Promise
+from fp4patch.model.numerics import InputClass
+from fp4patch.model.probe import Executes
+from fp4patch.model.rule import Promise
 from fp4patch.proof.lift import program
 from fp4patch.proof.lift.program import Kernel, Swept
 
 EIGHT = Executes(input="float32", lanes=8)
-HALF = Executes(input="float16", lanes=1)
 
 # A kernel that stores CODE of each value, as translations look: addresses in 64 bits, one thread.
 BODY = """

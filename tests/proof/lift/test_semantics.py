@@ -13,7 +13,8 @@ import pytest
 from test_listing import document
 
 from fp4patch.proof.lift.listing import Instruction, read
-from fp4patch.proof.lift.semantics import LAYOUTS, TABLE, Operands
+from fp4patch.proof.lift.operands import LAYOUTS, Operands
+from fp4patch.proof.lift.semantics import TABLE
 from fp4patch.proof.lift.translate import RUNTIME, runtime
 
 GOLDEN = Path(__file__).parent / "golden"

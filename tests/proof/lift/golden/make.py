@@ -20,9 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model import Arch
-from fp4patch.proof.probe import Compiler, Runner, Side, SourceView
+from fp4patch.model.arch import Arch
+from fp4patch.proof.probe import Compiler
+from fp4patch.proof.runner import Runner
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
+from fp4patch.proof.view import Side, SourceView
 
 HERE = Path(__file__).parent
 ENCODERS = HERE.parents[3] / "patches" / "encoders"

@@ -1,0 +1,99 @@
+"""Measures how long commands take on this machine, and writes the table of docs/times.md.
+
+    python docs/times.py [--repeats 5] [--cold 2]
+
+Wall time of whole processes, the best of so many runs: other work on the machine only ever adds. ``--cold`` is how
+often a verify with nothing compiled yet is measured. The trees come from the package index and are copied first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+
+from fp4patch.catalog.manifest import load
+from fp4patch.report import progress
+from fp4patch.sources.fetch import fetch
+
+PAGE = Path(__file__).parent / "times.md"
+BEGIN, END = "<!-- made by docs/times.py -->\n", "<!-- end -->\n"
+TREES = (("cutlass", "4.2.1", "next2"), ("vllm", "0.33.0", "next3"))
+
+
+def timed(*words: str | Path, cache: Path | None = None) -> float:
+    """Seconds of one command, which must succeed; ``cache`` is where compilations are kept."""
+    environ = os.environ | ({"FP4PATCH_CACHE": str(cache)} if cache else {})
+    command = [sys.executable, "-m", "fp4patch", *map(str, words)]
+    began = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True, env=environ)
+    return time.perf_counter() - began
+
+
+def shortest(measured: Iterable[float]) -> str:
+    """The shortest time, in seconds."""
+    seconds = min(measured)
+    return f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
+
+
+def of_tree(target: str, version: str, variant: str, scratch: Path, repeats: int, cold: int) -> list[tuple[str, str]]:
+    """Rows of one tree: each command, and its seconds."""
+    pristine = scratch / f"{target}-{version}"
+    fetch(load().target(target), version, pristine, progress=progress.silent)
+    tree = scratch / target
+
+    def fresh_apply() -> float:
+        shutil.rmtree(tree, ignore_errors=True)
+        shutil.copytree(pristine, tree, symlinks=True)
+        return timed("apply", "--variant", variant, tree)
+
+    def applied_revert() -> float:
+        timed("apply", "--variant", variant, tree)
+        return timed("revert", tree)
+
+    apply = partial(timed, "apply", "--variant", variant, tree)
+    rows = [
+        ("apply", shortest(fresh_apply() for _ in range(repeats))),
+        ("apply, with nothing left to do", shortest(apply() for _ in range(repeats))),
+        ("status", shortest(timed("status", tree) for _ in range(repeats))),
+        ("revert", shortest(applied_revert() for _ in range(repeats))),
+    ]
+    apply()
+    verify = partial(timed, "verify", "--variant", variant, tree)
+    caches = [Path(tempfile.mkdtemp(dir=scratch)) for _ in range(cold)]
+    for option, first in (("--no-execute", "nothing cached"), ("--execute", "compiled before, not executed")):
+        rows.append((f"verify {option}, {first}", shortest(verify(option, cache=cache) for cache in caches)))
+        again = shortest(verify(option, cache=caches[0]) for _ in range(repeats))
+        rows.append((f"verify {option}, everything cached", again))
+    return rows
+
+
+def main() -> None:
+    """Measure; write between the page's marks."""
+    parser = argparse.ArgumentParser(description="How long commands take.")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--cold", type=int, default=2)
+    asked = parser.parse_args()
+    lines = [f"Seconds, on {os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}.", ""]
+    lines += ["| command | seconds |", "|---|---|"]
+    for word in ("--version", "list"):
+        lines.append(f"| `fp4patch {word}` | {shortest(timed(word) for _ in range(asked.repeats))} |")
+    with tempfile.TemporaryDirectory() as scratch:
+        found = [of_tree(*names, Path(scratch), asked.repeats, asked.cold) for names in TREES]
+    lines += ["", f"| command | {' | '.join(' '.join(names) for names in TREES)} |", "|---" * (1 + len(TREES)) + "|"]
+    lines += [f"| {rows[0][0]} | {' | '.join(seconds for _, seconds in rows)} |" for rows in zip(*found, strict=True)]
+    text = PAGE.read_text(encoding="utf-8")
+    head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
+    PAGE.write_text(f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n\n{END}{tail}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""What one edit comes to on one text: it applies, has nothing to do, or refuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from fp4patch.model.state import State
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """An edit that applies: the new text, and the 1-based lines of the pristine text that it touched."""
+
+    text: str
+    lines: tuple[int, ...]
+    notes: tuple[str, ...] = ()
+    """What a reader should know of this place, beside that it was edited."""
+
+
+@dataclass(frozen=True)
+class NothingToDo:
+    """An edit that retired itself."""
+
+    state: Literal[State.UPSTREAMED, State.NOT_NEEDED]
+    because: str
+    since: str = ""
+    elsewhere: bool = False
+    """The edit searches for its files, and this is not one of them: it says nothing about this text."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """An edit that refuses: its anchor is not what it must be."""
+
+    expected: str
+    found: str
+    line: int | None = None
+    nearest: str = ""
+    help: str = ""
+
+
+Outcome = Rewritten | NothingToDo | Drift

@@ -1,0 +1,23 @@
+"""One reason to refuse, as every part of fp4patch states it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fp4patch.model.state import State
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One reason to refuse: where, what was expected, what was found, what is nearest, what to do."""
+
+    expected: str
+    found: str
+    help: str = ""
+    patch: str = ""
+    file: str = ""
+    line: int | None = None
+    nearest: str = ""
+    state: State | None = None

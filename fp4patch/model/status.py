@@ -1,0 +1,55 @@
+"""What ``fp4patch status`` finds: the state of each patch and each file of a tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from fp4patch.model.state import State
+
+WORST_FIRST = (
+    State.FOREIGN,
+    State.DRIFTED,
+    State.OUTDATED,
+    State.APPLIED,
+    State.PRISTINE,
+    State.UPSTREAMED,
+    State.NOT_NEEDED,
+)
+
+
+@dataclass(frozen=True)
+class FileStatus:
+    """A file that fp4patch changed or would change."""
+
+    path: str
+    state: State
+    patches: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PatchStatus:
+    """A patch on this tree, and, where it is not simply applied or pristine, why."""
+
+    patch: str
+    state: State
+    because: str
+
+
+@dataclass(frozen=True)
+class TreeStatus:
+    """A tree as its receipt and its bytes say. Without a receipt, every patch of its target is tried on it."""
+
+    root: Path
+    target: str
+    version: str
+    variant: str
+    files: tuple[FileStatus, ...]
+    patches: tuple[PatchStatus, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def state(self) -> State:
+        """The state that needs attention most, of its files; pristine where it has none that a patch changes."""
+        states = {file.state for file in self.files} or {State.PRISTINE}
+        return next(state for state in WORST_FIRST if state in states)

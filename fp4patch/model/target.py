@@ -1,0 +1,149 @@
+"""A target: what ``patches/<target>/target.toml`` says of one kind of source tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from fp4patch.model.manifest import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionMacros(Manifest):
+    """A header that states the release as three macros. It may lie: anchors decide, the version advises."""
+
+    file: str
+    major: str
+    minor: str
+    patch: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionPattern(Manifest):
+    """Files that state the release as text. The first file that has a match of ``pattern`` says it, as group 1."""
+
+    files: tuple[str, ...]
+    pattern: str
+    """A regular expression, searched with ``^`` and ``$`` at each line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive(Manifest):
+    """A pinned package-index file that holds a release's source tree."""
+
+    versions: tuple[str, ...]
+    """The upstream releases that this archive's tree serves as."""
+    project: str
+    filename: str
+    sha256: str
+    subtree: str
+    """The folder inside the archive that becomes the tree; ``""`` for all of it (one leading folder is dropped)."""
+    holds: str = ""
+    """What exactly is inside, where it is not the tagged tree itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice(Manifest):
+    """Which variant to take when none is named. The first of a target's that fits release and toolkit counts."""
+
+    versions: str = ""
+    """A specifier (PEP 440) of releases; empty for all."""
+    cuda: str = ""
+    """A specifier of CUDA releases (13.0); empty for all. Advice that has one does not fit an unknown toolkit."""
+    variant: str = ""
+    """Empty: none is needed."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build(Manifest):
+    """How a tree's own build chooses the architectures of its FP4 kernels; ``fp4patch doctor`` runs it."""
+
+    kind: Literal["cmake"]
+    """The CMakeLists.txt at the top, with PyTorch's way of naming architectures."""
+    setting: str
+    """The environment variable that names the architectures."""
+    lists: tuple[str, ...]
+    """What people set it to, for SM120 and SM121; looked at where no other list is asked for."""
+    cuda: tuple[str, ...]
+    """CUDA releases to look at where none is known."""
+    kernels: str
+    """A regular expression, searched in a source's path: those that hold the FP4 kernels for SM12x."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate(Manifest):
+    """The condition by which a header lets a GPU use the FP4 conversion instruction."""
+
+    gpu: str
+    """``sm_121``."""
+    file: str
+    defines: str
+    """The macro that turns the instruction on."""
+    operands: tuple[str, ...]
+    """What the ``#if`` conditions that define it must name for this GPU."""
+    conditions: int
+    otherwise: str
+    """What the header does for this GPU without it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contained(Manifest):
+    """Another target's tree inside a tree: what is done to the one is done to the other, in the same transaction."""
+
+    target: str
+    at: tuple[str, ...]
+    """Folders, relative to the tree, where it may lie."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bypass(Manifest):
+    """Compiled code that is used in the place of a tree's sources. What it was made of, no edit reaches."""
+
+    paths: tuple[str, ...]
+    """Globs; relative to the tree, or to the home folder if they begin with ``~``. ``{version}`` is the tree's."""
+    instead: str = ""
+    """The environment variable that names another folder in the place of the home folder."""
+    because: str
+    """Said where one is there: what it means, and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(Manifest):
+    """A kind of source tree: how to recognise it, read its version, compile against it and fetch it."""
+
+    name: str
+    title: str
+    marks: tuple[str, ...]
+    """Files that together make a folder a tree of this kind."""
+    other_marks: tuple[tuple[str, ...], ...] = ()
+    """The same for each other layout of it: a checkout, where ``marks`` are those of an installed package."""
+    version: VersionMacros | VersionPattern
+    include: tuple[str, ...]
+    """Include folders, relative to the tree, to compile a probe against it."""
+    compile: tuple[str, ...] = ()
+    """Further compiler flags for its probes."""
+    found_in: tuple[str, ...] = ()
+    """Where a tree of this kind lies below other people's folders; used to say 'did you mean'."""
+    git: str
+    tag: str
+    """``v{version}``."""
+    archives: tuple[Archive, ...] = ()
+    commits: dict[str, str] = field(default_factory=dict)
+    """Releases that no archive holds, by the commit (40 hex digits) that their tag must name."""
+    advice: tuple[Advice, ...] = ()
+    telling: tuple[str, ...] = ()
+    """Files by whose content releases are told apart, whatever a tree states. Not every release has all of them."""
+    build: Build | None = None
+    gates: tuple[Gate, ...] = ()
+    contains: tuple[Contained, ...] = ()
+    distribution: str = ""
+    """The project whose installed package the tree may be: its RECORD, beside the tree, states each file's hash."""
+    bypasses: tuple[Bypass, ...] = ()
+
+    def missing(self, has: Callable[[str], bool]) -> list[str]:
+        """The marks that are not there, of the layout that most are there of; none: this is a tree of this kind."""
+        return min(([mark for mark in marks if not has(mark)] for marks in (self.marks, *self.other_marks)), key=len)

@@ -1,0 +1,63 @@
+"""A variant: what ``variants/*.toml`` says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fp4patch.model.manifest import Manifest
+from fp4patch.model.rule import Promise, Rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantTarget(Manifest):
+    """A variant's ordered patches for one target, and their options."""
+
+    patches: tuple[str, ...]
+    options: dict[str, dict[str, str]] = field(default_factory=dict)
+    watches: tuple[str, ...] = ()
+    """Patches that it leaves out and whose probes run all the same: what they would change has rules here, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchPin(Manifest):
+    """The PyTorch that vLLM is compiled against and runs with."""
+
+    version: str
+    """With its local version where the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
+    wheels: dict[str, str] = field(default_factory=dict)
+    """SHA-256 (hex) of each file that may be installed. Empty: none is known, and the version alone holds."""
+    index: str = ""
+    """In words, where it comes from, if not from the general package index."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pins(Manifest):
+    """What an image of a variant is built from. Hashes of vLLM and CUTLASS stand in their target, by release."""
+
+    vllm: str
+    cutlass: str
+    cuda: str
+    """The release of the toolkit: ``13.0.2``."""
+    torch: TorchPin
+    base: str
+    """The image that compiles: ``name:tag@sha256:digest``."""
+    runtime: str
+    """The image that the built vLLM runs in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant(Manifest):
+    """A named list of patches, the architectures it is for, and the rules its machine code must satisfy."""
+
+    name: str
+    title: str
+    summary: str
+    cost: str
+    """One line: what this variant costs on a target that has the instruction."""
+    arch: tuple[str, ...]
+    targets: dict[str, VariantTarget]
+    promise: Promise = Promise.EXACT
+    """What its conversions come to over all 2^32 inputs, wherever they are software."""
+    rules: tuple[Rule, ...] = ()
+    image: Pins | None = None
+    """None: no image is built of it."""

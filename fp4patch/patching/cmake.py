@@ -1,0 +1,173 @@
+"""CMake files as commands with offsets, so that an edit's anchor ignores blanks and comments.
+
+The grammar is that of cmake-language(7): comments, bracket and quoted arguments, nested parentheses. Every character
+belongs to a command, a comment or the blanks between; what does not is a LexError with its line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property
+from typing import NamedTuple
+
+from fp4patch.patching.lex_error import LexError
+
+BOM = "\ufeff"
+
+_BLANK = re.compile(r"[ \t\r\n]+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_BRACKET = re.compile(r"\[(=*)\[")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+# Unquoted elements, and the legacy form with quotes inside: -Da="b c".
+_UNQUOTED = re.compile(r'(?:[^\s()#"\\]|\\.)(?:[^\s()#"\\]|\\.|"(?:[^"\\\n]|\\.)*")*')
+_OPENS = {"function": "endfunction", "macro": "endmacro"}
+_BLANK_ON_LINE = re.compile(r"[ \t]*")
+
+
+class Form(Enum):
+    """How an argument is written."""
+
+    QUOTED = auto()
+    BRACKET = auto()
+    UNQUOTED = auto()
+    PARENTHESIS = auto()
+    """One of a pair inside a command's arguments; it is an argument of its own."""
+
+
+class Argument(NamedTuple):
+    """One argument. ``text`` is what stands between its delimiters; ``start`` and ``end`` are that text's offsets."""
+
+    form: Form
+    text: str
+    start: int
+    end: int
+
+    @property
+    def meaning(self) -> tuple[bool, str]:
+        """What makes two arguments the same: quotes matter (they keep lists whole), brackets count as quotes."""
+        return (self.form in (Form.QUOTED, Form.BRACKET), self.text)
+
+    def elements(self) -> Iterator[tuple[str, int]]:
+        """The list elements of its text, and the offset of each."""
+        at = self.start
+        for element in re.split(r"(?<!\\);", self.text):
+            yield element, at
+            at += len(element) + 1
+
+
+class Command(NamedTuple):
+    """One command invocation. ``name`` is in lower case: CMake does not tell cases apart."""
+
+    name: str
+    arguments: tuple[Argument, ...]
+    start: int
+    end: int
+    """Offset behind its closing parenthesis."""
+    line: int
+
+    @property
+    def meaning(self) -> tuple[str, tuple[tuple[bool, str], ...]]:
+        """What makes two commands the same: name and arguments, however they are laid out."""
+        return self.name, tuple(argument.meaning for argument in self.arguments)
+
+
+@dataclass(frozen=True)
+class Script:
+    """A CMake file: its commands in order. Blocks are commands too: ``if``, ``endif``."""
+
+    text: str
+    commands: tuple[Command, ...]
+
+    @cached_property
+    def meaning(self) -> list[tuple[str, tuple[tuple[bool, str], ...]]]:
+        """The commands without their layout."""
+        return [command.meaning for command in self.commands]
+
+    def line(self, offset: int) -> int:
+        """The 1-based line of an offset."""
+        return self.text.count("\n", 0, offset) + 1
+
+    def bodies(self, name: str) -> list[tuple[Command, ...]]:
+        """The commands inside each ``function(name …)`` or ``macro(name …)``. LexError if one never ends."""
+        bodies = []
+        for at, command in enumerate(self.commands):
+            if command.name in _OPENS and command.arguments and command.arguments[0].text == name:
+                for end in range(at + 1, len(self.commands)):
+                    if self.commands[end].name == _OPENS[command.name]:
+                        bodies.append(self.commands[at + 1 : end])
+                        break
+                else:
+                    raise LexError(f"{command.name}({name}) without its end", command.line)
+        return bodies
+
+
+def parse(text: str) -> Script:
+    """The text as commands. LexError: it is not CMake."""
+    commands: list[Command] = []
+    at = len(BOM) * text.startswith(BOM)
+
+    def line() -> int:
+        return text.count("\n", 0, at) + 1
+
+    def skip(at: int) -> int:
+        """Behind the blanks and comments that begin here."""
+        while at < len(text):
+            if blank := _BLANK.match(text, at):
+                at = blank.end()
+            elif text[at] == "#":
+                bracket = _BRACKET.match(text, at + 1)
+                at = _bracket_end(text, bracket)[1] if bracket else (text.find("\n", at) + 1 or len(text))
+            else:
+                break
+        return at
+
+    while (at := skip(at)) < len(text):
+        start, began = at, line()
+        name = _NAME.match(text, at)
+        if not name:
+            raise LexError(f"a command was expected at {text[at : at + 20]!r}", began)
+        at = _BLANK_ON_LINE.match(text, name.end()).end()  # type: ignore[union-attr]  # it matches nothing, too
+        if text[at : at + 1] != "(":
+            raise LexError(f"`(` was expected behind `{name[0]}`", began)
+        at += 1
+        depth, arguments = 1, []
+        while depth:
+            at = skip(at)
+            if at >= len(text):
+                raise LexError(f"{name[0]}( is never closed", began)
+            argument, end = _argument(text, at, line)
+            if argument.text == ")" and argument.form is Form.PARENTHESIS:
+                depth -= 1
+            elif argument.text == "(" and argument.form is Form.PARENTHESIS:
+                depth += 1
+            if depth:
+                arguments.append(argument)
+            at = end
+        commands.append(Command(name[0].lower(), tuple(arguments), start, at, began))
+    return Script(text, tuple(commands))
+
+
+def _argument(text: str, at: int, line: Callable[[], int]) -> tuple[Argument, int]:
+    """The argument that begins here, and the offset behind it."""
+    if text[at] in "()":
+        return Argument(Form.PARENTHESIS, text[at], at, at + 1), at + 1
+    if bracket := _BRACKET.match(text, at):
+        inner_end, end = _bracket_end(text, bracket)
+        return Argument(Form.BRACKET, text[bracket.end() : inner_end], bracket.end(), inner_end), end
+    if quoted := _QUOTED.match(text, at):
+        return Argument(Form.QUOTED, quoted[1], *quoted.span(1)), quoted.end()
+    if unquoted := _UNQUOTED.match(text, at):
+        return Argument(Form.UNQUOTED, unquoted[0], *unquoted.span()), unquoted.end()
+    raise LexError(f"no argument begins with {text[at : at + 20]!r}", line())
+
+
+def _bracket_end(text: str, opening: re.Match[str]) -> tuple[int, int]:
+    """Where the text inside a bracket ends, and where the bracket does."""
+    closing = f"]{opening[1]}]"
+    at = text.find(closing, opening.end())
+    if at < 0:
+        raise LexError(f"`{opening[0]}` is never closed", text.count("\n", 0, opening.start()) + 1)
+    return at, at + len(closing)

@@ -1,0 +1,72 @@
+"""What the edits of C++ share: read the text, retire where a sign says so, read the result again.
+
+The tokens and directives of the result must be the old ones with exactly the intended tokens gone or added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from fp4patch.model.edit import Retired
+from fp4patch.model.outcome import Drift, NothingToDo, Outcome, Rewritten
+from fp4patch.patching.cxx import Source, Token, lex, words
+from fp4patch.patching.lex_error import LexError
+from fp4patch.patching.refusal import Refusal
+
+
+def edit_cxx(text: str, retired: Sequence[Retired], work: Callable[[Source], Outcome]) -> Outcome:
+    """Read the text, look for the signs that retire the edit, then do the work; refusals become values."""
+    try:
+        source = lex(text)
+        _ = source.conditionals  # they must pair before anything is said about them
+        for sign in retired:
+            if source.find(words(sign.tokens)):
+                return NothingToDo(sign.state, sign.because, sign.since)
+        return work(source)
+    except LexError as error:
+        return unreadable(error)
+    except Refusal as refusal:
+        return refusal.drift
+
+
+def unreadable(error: LexError) -> Drift:
+    """What it means for an edit that a text is not C++ to its end."""
+    whole = "is this file whole? fetch it again"
+    return Drift("C++ that can be read to its end", error.message, error.line, help=whole)
+
+
+class Shape(NamedTuple):
+    """What the preprocessor and the compiler would see of a token: not where it stands, but in which kind of line."""
+
+    text: str
+    in_directive: bool
+    starts_directive: bool
+
+
+def shapes_of(tokens: Sequence[Token]) -> list[Shape]:
+    """The shape of each token."""
+    before = -1
+    shapes = []
+    for token in tokens:
+        shapes.append(Shape(token.text, token.directive >= 0, token.directive >= 0 and token.directive != before))
+        before = token.directive
+    return shapes
+
+
+def proven(text: str, expected: Sequence[Shape], lines: tuple[int, ...]) -> Rewritten:
+    """The edit's result, after reading it again: tokens and directives as intended, conditionals paired."""
+    try:
+        result = lex(text)
+        sound = shapes_of(result.tokens) == list(expected) and result.conditionals is not None
+    except LexError:
+        sound = False
+    if not sound:
+        raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
+    return Rewritten(text, lines)
+
+
+def newline_of(text: str) -> str:
+    """The newline that most of the text's lines end with."""
+    crlf = text.count("\r\n")
+    return "\r\n" if crlf > text.count("\n") - crlf else "\n"

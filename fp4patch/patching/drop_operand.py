@@ -1,0 +1,144 @@
+"""The edit ``drop-operand``: take operands out of the conditions whose body defines a macro."""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Sequence
+from functools import partial
+from typing import NamedTuple
+
+from fp4patch.model.edit import DropOperand
+from fp4patch.model.outcome import NothingToDo, Outcome
+from fp4patch.model.state import State
+from fp4patch.patching.cxx import Branch, Source, Token
+from fp4patch.patching.cxx_edit import edit_cxx, proven, shapes_of
+from fp4patch.patching.refusal import Refusal
+
+
+class _Operand(NamedTuple):
+    """``defined(NAME)`` among the tokens of a condition."""
+
+    name: str
+    first: int
+    last: int
+    """Indices into the condition."""
+
+
+def drop_operand(edit: DropOperand, text: str) -> Outcome:
+    """The text without the operands; NothingToDo where no condition has one; Drift if one is not understood."""
+    return edit_cxx(text, edit.retired, partial(_drop, edit))
+
+
+def _drop(edit: DropOperand, source: Source) -> Outcome:
+    """Remove one operand, with one ``||``, from each condition whose body defines the macro; all of them or none.
+
+    A comment between the operand and that ``||`` goes with it.
+    """
+    branches = [b for c in source.conditionals for b in c.branches if edit.defines in b.defines]
+    names = " or ".join(edit.operands)
+    count = f"{edit.conditions} #if that define {edit.defines}"
+    if not branches:
+        seen = source.find([edit.defines])
+        raise Refusal(count, "none", source.tokens[seen[0]].line if seen else None)
+    operands = [(branch, _disjunction(branch, edit.defines)) for branch in branches]
+    for branch, found in operands:
+        _no_lookalike(branch, found, edit.operands)
+    if not any(operand.name in edit.operands for _, found in operands for operand in found):
+        return NothingToDo(State.NOT_NEEDED, f"the conditions that define {edit.defines} never had {names}")
+    if len(branches) != edit.conditions:
+        raise Refusal(count, f"{len(branches)}", branches[-1].opening.line)
+    cuts: list[tuple[int, int]] = []
+    gone: set[int] = set()
+    for branch, found in operands:
+        chosen = [operand for operand in found if operand.name in edit.operands]
+        if len(chosen) != 1:
+            listed = ", ".join(operand.name for operand in chosen) or "none of them"
+            one = f"one of {names} in each #if that defines {edit.defines}"
+            raise Refusal(one, listed, branch.opening.line, found[-1].name)
+        if len(found) == 1:
+            raise Refusal("another operand beside it", f"{chosen[0].name} alone", branch.opening.line)
+        cut, tokens = _cut(source, branch, found, chosen[0])
+        cuts.append(cut)
+        gone |= {token.start for token in tokens}
+    text = source.text
+    for start, end in sorted(cuts, reverse=True):
+        text = text[:start] + text[end:]
+    shapes = zip(source.tokens, shapes_of(source.tokens), strict=True)
+    kept = [shape for token, shape in shapes if token.start not in gone]
+    lines = sorted({line for start, end in cuts for line in range(source.line(start), source.line(end) + 1)})
+    return proven(text, kept, tuple(lines))
+
+
+def _disjunction(branch: Branch, macro: str) -> list[_Operand]:
+    """The operands of ``defined(A) || defined B || …``, in parentheses or bare; anything else is refused."""
+    condition = branch.condition
+    expected = f"defined(…) || … in the #{branch.opening.name} that defines {macro}"
+    if branch.opening.name not in ("if", "elif"):
+        raise Refusal(expected, f"#{branch.opening.name}", branch.opening.line)
+    first, last = 0, len(condition)
+    while last - first >= 2 and condition[first].text == "(" and condition[last - 1].text == ")":
+        first, last = first + 1, last - 1
+
+    operands: list[_Operand] = []
+    at = first
+
+    def take(*wanted: str) -> bool:
+        nonlocal at
+        if tuple(token.text for token in condition[at : min(at + len(wanted), last)]) != wanted:
+            return False
+        at += len(wanted)
+        return True
+
+    def stop() -> Refusal:
+        bad = condition[at] if at < len(condition) else None
+        return Refusal(expected, f"`{bad.text}`" if bad else "its end", bad.line if bad else branch.opening.line)
+
+    while True:
+        began = at
+        if not take("defined"):
+            raise stop()
+        bracketed = take("(")
+        if at >= last or not condition[at].text.isidentifier():
+            raise stop()
+        name = condition[at].text
+        at += 1
+        if bracketed and not take(")"):
+            raise stop()
+        operands.append(_Operand(name, began, at - 1))
+        if at == last:
+            return operands
+        if not take("|", "|"):
+            raise stop()
+
+
+def _no_lookalike(branch: Branch, found: Sequence[_Operand], wanted: Sequence[str]) -> None:
+    """A name that begins as all the wanted ones do, and is none of them, is not "never had": it is not understood."""
+    beginning = os.path.commonprefix(list(wanted))  # noqa: RUF071 - of names, letter by letter: no paths here
+    for operand in found:
+        if operand.name.startswith(beginning) and operand.name not in wanted:
+            line = branch.condition[operand.first].line
+            raise Refusal(f"no {beginning}… but {' or '.join(wanted)}", operand.name, line, operand.name)
+
+
+def _cut(
+    source: Source, branch: Branch, found: Sequence[_Operand], chosen: _Operand
+) -> tuple[tuple[int, int], tuple[Token, ...]]:
+    """Which characters to remove, and the tokens among them, so that the rest reads as if written without the operand.
+
+    With the ``||`` before it where it ends a line or the list, else with the one behind it.
+    """
+    condition = branch.condition
+    start, end = condition[chosen.first].start, condition[chosen.last].end
+    following = next((operand for operand in found if operand.first > chosen.last), None)
+    leads = chosen is found[0]
+    if following is not None:
+        next_start = _next_start(source, condition[chosen.last + 2].end, condition[following.first].start)
+        alone_or_first = not source.text[source.text.rfind("\n", 0, start) + 1 : start].strip()
+        if leads or alone_or_first or "\n" not in source.text[end:next_start]:
+            return (start, next_start), condition[chosen.first : chosen.last + 3]
+    return (condition[chosen.first - 3].end, end), condition[chosen.first - 2 : chosen.last + 1]
+
+
+def _next_start(source: Source, after: int, before: int) -> int:
+    """Where what follows the ``||`` begins: a comment that precedes the next operand belongs to that one."""
+    return min((comment.start for comment in source.comments if after <= comment.start < before), default=before)

@@ -1,0 +1,165 @@
+"""What ``wrap-asm`` inserts: the encoder, and a statement in software beside each one that converts."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fp4patch.patching.asm import Binding, Statement, split
+from fp4patch.patching.cxx import BOM, Kind, Source, Token
+from fp4patch.patching.cxx_edit import newline_of
+from fp4patch.patching.ptx import Packed
+from fp4patch.patching.refusal import Refusal
+
+COLUMNS = 80
+"""Width that generated lines keep to where they can: that of the trees' own clang-format."""
+
+_CALLS = {1: "e2m1", 2: "e2m1_x2", 4: "e2m1_x4", 8: "e2m1_x8", 16: "e2m1_x16"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """One statement to be wrapped, and what it packs."""
+
+    statement: Statement
+    packed: tuple[Packed, ...]
+
+
+def inserts_for(source: Source, site: Site, condition: str, namespace: str) -> Iterable[tuple[int, str]]:
+    """What goes before the statement and behind it, on lines of their own; the statement itself stays."""
+    text, statement = source.text, site.statement
+    line_start = text.rfind("\n", 0, statement.start) + 1
+    lead = text[line_start : statement.start]
+    indent = lead[: len(lead) - len(lead.lstrip(" \t"))]
+    newline_at = text.find("\n", statement.end)
+    line_end = len(text) if newline_at < 0 else newline_at
+    newline = "\r\n" if text[line_end - 1 : line_end + 1] == "\r\n" else "\n"
+    before = text[:line_start].rstrip("\r\n")
+    if line_start and before.rstrip(" \t").endswith("\\"):
+        raise Refusal("a statement that begins a line", "a continued line before it", statement.line)
+    start, opening = line_start, f"{indent}#if {condition}{newline}"
+    if lead.strip():  # code on the statement's line stays on a line of its own
+        start, opening = statement.start, f"{newline}{indent}#if {condition}{newline}{indent}"
+    twin = _twin(source, site, namespace, len(indent.expandtabs(8)))
+    rest = "".join(f"{line}{newline}" for line in (f"{indent}#else", *textwrap.indent(twin, indent).split("\n")))
+    rest += f"{indent}#endif"
+    tail = text[statement.end : line_end].strip()
+    comments = [c for c in source.comments if c.start >= statement.end and c.end <= line_end]
+    if not tail or (len(comments) == 1 and comments[0].text == tail):
+        yield start, opening
+        yield (line_end + 1, rest + newline) if newline_at >= 0 else (line_end, newline + rest)
+    else:
+        yield start, opening
+        yield statement.end, newline + rest + newline
+
+
+def _twin(source: Source, site: Site, namespace: str, indent: int) -> str:
+    """One C++ statement that does in software what the asm statement does."""
+    statement, packed = site.statement, site.packed
+    used = Counter(n for output in packed for n in output.nibbles if n is not None)
+    count = len(statement.outputs)
+    arguments = {count + n: _argument(binding) for n, binding in enumerate(statement.inputs)}
+    room = COLUMNS - indent
+    # An asm statement reads its operands in their order; a call may evaluate its arguments in any.
+    ordered = sum(_has_effects(binding.expression) for binding in statement.inputs) > 1
+    direct = not ordered and all(used[number] == 1 for number in arguments)
+    if len(packed) == 1 and direct:
+        target = _target(statement.outputs[0])
+        before = next(t for t in reversed(source.tokens[: statement.first]) if t.directive < 0)
+        if before.text != ")" or target[0].isalpha() or target[0] == "_":
+            return _assignment(f"{target} = ", packed[0], arguments, namespace, room)
+    lines = []
+    if not direct:  # each expression is evaluated once, used or not
+        for number, argument in arguments.items():
+            lines.append(f"const float fp4patch_in{number - count} = {argument};")
+            if not used[number]:
+                lines.append(f"static_cast<void>(fp4patch_in{number - count});")
+            arguments[number] = f"fp4patch_in{number - count}"
+    for output in packed:  # all inputs are read before any output is written
+        declared = f"const auto fp4patch_out{output.operand} = "
+        lines.append(_assignment(declared, output, arguments, namespace, room - 2))
+    lines += [f"{_target(binding)} = fp4patch_out{n};" for n, binding in enumerate(statement.outputs)]
+    return "{\n" + "\n".join(textwrap.indent(line, "  ") for line in lines) + "\n}"
+
+
+def _assignment(target: str, output: Packed, arguments: Mapping[int, str], namespace: str, room: int) -> str:
+    """``target = ::fp4patch_x::e2m1_x8(…);``, broken into lines where it is long. Zeros are passed as 0.0f."""
+    nibbles = list(output.nibbles)
+    while nibbles and nibbles[-1] is None:
+        nibbles.pop()
+    if not nibbles:
+        return f"{target}0;"
+    size = next(size for size in _CALLS if size >= len(nibbles))
+    nibbles += [None] * (size - len(nibbles))
+    values = ["0.0f" if number is None else arguments[number] for number in nibbles]
+    call = f"{target}::{namespace}::{_CALLS[size]}("
+    one_line = f"{call}{', '.join(values)});"
+    if len(one_line) <= room:
+        return one_line
+    lines, line = [call], "    "
+    for number, value in enumerate(values):
+        piece = value + (");" if number + 1 == len(values) else ",")
+        if line.strip() and len(line) + len(piece) + 1 > room:
+            lines.append(line)
+            line = "    "
+        line += (" " if line.strip() else "") + piece
+    return "\n".join([*lines, line])
+
+
+def _argument(binding: Binding) -> str:
+    text = text_of(binding.expression)
+    return f"({text})" if len(split(binding.expression, ",")) > 1 else text
+
+
+def _target(binding: Binding) -> str:
+    """The output as the left side of an assignment: in parentheses unless it is names, members and elements."""
+    text, depth, plain = text_of(binding.expression), 0, True
+    expression = binding.expression
+    for index, token in enumerate(expression):
+        depth -= token.text in ")]"
+        if depth == 0 and token.kind is Kind.MARK and token.text not in ".:()[]":
+            arrow = token.text in "->" and any(
+                a.text == "-" and b.text == ">" and a.end == b.start and token in (a, b)
+                for a, b in pairwise(expression)
+            )
+            plain = plain and (arrow or (token.text == "*" and index == 0))
+        depth += token.text in "(["
+    return text if plain else f"({text})"
+
+
+def _has_effects(expression: Sequence[Token]) -> bool:
+    """Whether it may do more than read: a call, an increment, an assignment."""
+    for before, token in pairwise(expression):
+        call = token.text in "({" and (before.kind is Kind.NAME or before.text in ")]>")
+        step = token.text == before.text and token.text in "+-" and before.end == token.start
+        comparison = token.end == next((t.start for t in expression if t.start >= token.end and t.text == "="), -1)
+        assigns = token.text == "=" and not comparison and not (before.text in "=!<>" and before.end == token.start)
+        if call or step or assigns:
+            return True
+    return False
+
+
+def text_of(tokens: Sequence[Token]) -> str:
+    """The tokens on one line, without comments; a blank where there was any space."""
+    parts = [tokens[0].text]
+    for before, token in pairwise(tokens):
+        parts += [" " if before.end < token.start else "", token.text]
+    return "".join(parts)
+
+
+def encoder_text(text: str, at: int, helper: str, encoder: str) -> str:
+    """The encoder's text, set off by blank lines, with the file's newlines."""
+    if f"namespace fp4patch_{encoder} " not in helper:
+        advice = "is the encoder's file whole?"
+        raise Refusal(f"namespace fp4patch_{encoder} in its file", "another text", advice=advice)
+    newline = newline_of(text)
+    before, after = text[:at].removeprefix(BOM), text[at:]
+    added = helper.replace("\r\n", "\n").strip("\n").replace("\n", newline) + newline
+    if before and not before.endswith("\n"):
+        added = newline + added
+    if before.strip() and before.splitlines()[-1].strip():
+        added = newline + added
+    return added + ("" if after[:1] in ("", "\n", "\r") else newline)

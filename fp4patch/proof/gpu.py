@@ -1,0 +1,61 @@
+"""The GPUs of this machine, as the CUDA driver's library knows them."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from fp4patch.model.arch import Arch
+
+LIBRARY = "libcuda.so.1"
+
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A CUDA GPU of this machine."""
+
+    name: str
+    arch: Arch
+    """Without a suffix: what its bare target is, where every encoder is software."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What the driver's library says."""
+
+    cuda: str
+    """The newest CUDA release that it serves; empty if it does not say."""
+    gpus: tuple[Gpu, ...]
+    failed: int = 0
+    """What cuInit or cuDeviceGetCount returned, where it is not 0."""
+
+
+def ask_driver(library: str = LIBRARY) -> Driver | None:
+    """The driver's CUDA release, and each GPU's name and capability; None where there is no driver."""
+    try:
+        cuda = ctypes.CDLL(library)
+    except OSError:
+        return None
+    number, count = ctypes.c_int(), ctypes.c_int()
+    release = ""
+    if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:
+        release = f"{number.value // 1000}.{number.value % 1000 // 10}"
+    if failed := cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)):
+        return Driver(release, (), failed)
+    gpus = []
+    for at in range(count.value):
+        name = ctypes.create_string_buffer(256)
+        major, minor = ctypes.c_int(), ctypes.c_int()
+        cuda.cuDeviceGetName(name, len(name), at)
+        cuda.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, at)
+        cuda.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, at)
+        gpus.append(Gpu(name.value.decode(errors="replace"), Arch(major.value, minor.value)))
+    return Driver(release, tuple(gpus))
+
+
+def find_gpu() -> Gpu | None:
+    """The first CUDA GPU; None where there is no driver or no GPU."""
+    driver = ask_driver()
+    return driver.gpus[0] if driver and driver.gpus else None

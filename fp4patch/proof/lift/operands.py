@@ -1,0 +1,311 @@
+"""An instruction's operands as C: taken one by one, and refused where they are left over or of the wrong kind."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+
+from fp4patch.proof.lift.listing import Constant, Instruction, Integer, Memory, Real, Register, Special
+
+
+class Lacks(Exception):  # noqa: N818 - what it says of the table
+    """The table has no such opcode, or not with these operands."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the driver puts what a kernel reads from constant bank 0: byte offsets."""
+
+    block_size: int
+    """blockDim.x; the grid's follows 12 bytes later."""
+    parameters: int
+    stack: int
+    """The end of local memory, which kernels load into R1 whether they use it or not."""
+    descriptor: int
+    """Of global memory, for LDG and STG: 8 bytes."""
+
+
+LAYOUTS = {
+    9: Layout(block_size=0x00, parameters=0x210, stack=0x28, descriptor=0x208),
+    12: Layout(block_size=0x360, parameters=0x380, stack=0x37C, descriptor=0x358),
+}
+"""By major compute capability; by experiment. Parameters: EIATTR_PARAM_CBANK of any cubin says the same."""
+
+PARAMETERS_END = 0x1000
+"""Kernel parameters are at most 4 KB (CUDA C++ Programming Guide, "Function Parameters")."""
+
+
+def name(register: Register) -> str:
+    """The C variable of a register that is not RZ or PT."""
+    assert register.index is not None
+    return f"{register.file.lower()}{register.index}"
+
+
+class Operands:
+    """Takes an instruction's operands one by one, and refuses what is left over or of the wrong kind."""
+
+    def __init__(self, instruction: Instruction, layout: Layout) -> None:
+        self._rest = list(instruction.operands)
+        self.layout = layout
+        self.read: set[str] = set()
+        """Variables that were named, for their declarations."""
+
+    def __len__(self) -> int:
+        return len(self._rest)
+
+    def peek(self, kind: type, *files: str) -> bool:
+        """Whether the next operand is of this kind, and a register of one of these files."""
+        if not self._rest or not isinstance(self._rest[0], kind):
+            return False
+        first = self._rest[0]
+        return not files or (isinstance(first, Register) and first.file in files)
+
+    def peek_predicate(self) -> bool:
+        """Whether the next operand is a predicate."""
+        return self.peek(Register, "P", "UP")
+
+    def end(self) -> None:
+        """Nothing may be left."""
+        if self._rest:
+            raise Lacks("more operands than this opcode is known with")
+
+    def _take(self, what: str) -> object:
+        if not self._rest:
+            raise Lacks(f"no {what} where one is expected")
+        return self._rest.pop(0)
+
+    def _named(self, register: Register) -> str:
+        self.read.add(name(register))
+        return name(register)
+
+    # destinations
+
+    def to(self, words: int = 1) -> list[str]:
+        """The variables of a destination, lowest first; empty for RZ."""
+        register = self._take("destination")
+        if not is_plain(register, "R", "UR"):
+            raise Lacks("its destination is not a register")
+        assert isinstance(register, Register)
+        if register.index is None:
+            return []
+        if register.index % words:
+            raise Lacks(f"its destination is no aligned group of {words}")
+        group = [Register(register.file, register.index + i) for i in range(words)]
+        return [self._named(one) for one in group]
+
+    def to_predicate(self) -> str:
+        """The variable of a destination; empty for PT."""
+        register = self._take("predicate")
+        if not (isinstance(register, Register) and register.file in ("P", "UP") and not register.inverted):
+            raise Lacks("its destination is not a predicate")
+        return "" if register.index is None else self._named(register)
+
+    # sources
+
+    def truth(self) -> str:
+        """A predicate as 0 or 1."""
+        register = self._take("predicate")
+        if not (isinstance(register, Register) and register.file in ("P", "UP")):
+            raise Lacks("a source is not a predicate")
+        return self.value(register)
+
+    def value(self, register: Register) -> str:
+        """A predicate as 0 or 1, also where it guards an instruction."""
+        if register.index is None:
+            return "0" if register.inverted else "1"
+        return f"!{self._named(register)}" if register.inverted else self._named(register)
+
+    def negations(self, sources: int) -> int:
+        """How many of the next operands are registers with a minus sign."""
+        return sum(isinstance(one, (Register, Constant)) and one.negated for one in self._rest[:sources])
+
+    def word(self, *, negation: bool = False, inversion: bool = False, complement: bool = False) -> str:
+        """32 bits as an integer. ``complement``: of a source with a minus sign, the complement, one less."""
+        source = self._take("source")
+        if isinstance(source, Integer):
+            if not -(1 << 31) <= source.value < 1 << 32:
+                raise Lacks("an immediate has more than 32 bits")
+            return hexadecimal(source.value)
+        if isinstance(source, (Register, Constant)):
+            signed = source.negated and not (negation or complement)
+            if source.absolute or signed or (source.inverted and not inversion):
+                raise Lacks("a source has a sign, bars or a tilde")
+            word = self._bits(source)
+            if source.inverted or (source.negated and complement):
+                return f"(~{word})"
+            return f"(0u - {word})" if source.negated else word
+        raise Lacks("a source is not an integer")
+
+    def immediate(self) -> int:
+        """A number that stands in the instruction."""
+        source = self._take("immediate")
+        if not isinstance(source, Integer):
+            raise Lacks("an operand is not an immediate")
+        return source.value
+
+    def pair(self) -> str:
+        """64 bits: two registers."""
+        source = self._take("source")
+        if not is_plain(source, "R", "UR"):
+            raise Lacks("a source is not a pair of registers")
+        assert isinstance(source, Register)
+        return self._pair(source)
+
+    def _pair(self, source: Register) -> str:
+        if source.index is None:
+            return "UINT64_C(0)"
+        if source.index % 2:
+            raise Lacks("a pair of registers begins with an odd one")
+        return f"lift_pair({self._named(source)}, {self._named(Register(source.file, source.index + 1))})"
+
+    def single(self, *, flush: bool = False) -> str:
+        """The bits of a float32."""
+        source = self._take("source")
+        if isinstance(source, Real):
+            bits = single_bits(source)
+        elif isinstance(source, Integer):
+            bits = hexadecimal(source.value)
+        elif isinstance(source, (Register, Constant)):
+            if source.inverted:
+                raise Lacks("a source has a tilde")
+            bits = self._bits(source)
+            bits = f"({bits} & 0x7fffffffu)" if source.absolute else bits
+            bits = f"({bits} ^ 0x80000000u)" if source.negated else bits
+        else:
+            raise Lacks("a source is not a float")
+        return f"lift_flush({bits})" if flush else bits
+
+    def halves(self) -> str:
+        """The bits of two halves. Of immediates the first is the high one."""
+        source = self._take("source")
+        if isinstance(source, Real):
+            low = self._take("second immediate")
+            if not isinstance(low, Real):
+                raise Lacks("one immediate where there are two of half precision")
+            return hexadecimal(half_bits(source) << 16 | half_bits(low))
+        if not isinstance(source, Register) or source.inverted or source.file not in ("R", "UR"):
+            raise Lacks("a source is not two halves")
+        bits = "0u" if source.index is None else self._named(source)
+        if source.part == "H0_H0":
+            bits = f"(({bits} & 0xffffu) * 0x10001u)"
+        elif source.part == "H1_H1":
+            bits = f"(({bits} >> 16) * 0x10001u)"
+        elif source.part:
+            raise Lacks(f"part {source.part} of a source")
+        bits = f"({bits} & 0x7fff7fffu)" if source.absolute else bits
+        return f"({bits} ^ 0x80008000u)" if source.negated else bits
+
+    def one_half(self) -> str:
+        """The bits of the half that H0_H0 or H1_H1 names."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.part not in ("H0_H0", "H1_H1"):
+            raise Lacks("a source is not one half")
+        bits = "0u" if source.index is None else self._named(source)
+        bits = f"({bits} >> 16)" if source.part == "H1_H1" else f"({bits} & 0xffffu)"
+        bits = f"({bits} & 0x7fffu)" if source.absolute else bits
+        return f"({bits} ^ 0x8000u)" if source.negated else bits
+
+    def byte(self) -> str:
+        """The bits of the byte that B0 to B3 names; without one, the lowest."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
+            raise Lacks("a source is not one byte")
+        if source.part not in ("", "B0", "B1", "B2", "B3"):
+            raise Lacks(f"part {source.part} of a source")
+        bits = "0u" if source.index is None else self._named(source)
+        return f"({bits} >> {8 * int(source.part[1:] or '0')})"
+
+    def in_bars(self, *, halves: bool) -> str:
+        """A source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""
+        source = self._rest[0] if self._rest else None
+        if isinstance(source, Register) and source.absolute and not source.negated:
+            self._rest[0] = replace(source, absolute=False)
+        elif not isinstance(source, (Real, Integer)):
+            raise Lacks("a source of .XORSIGN is not in bars")
+        return self.halves() if halves else self.single()
+
+    def is_zero(self, *, negated: bool) -> bool:
+        """Whether the next source is RZ or -RZ."""
+        source = self._rest[0] if self._rest else None
+        return (
+            isinstance(source, Register)
+            and source.file in ("R", "UR")
+            and source.index is None
+            and source.negated is negated
+            and not source.absolute
+        )
+
+    def constant(self) -> Constant:
+        """A place in a constant bank."""
+        source = self._take("constant")
+        if not isinstance(source, Constant) or source.negated or source.absolute or source.inverted:
+            raise Lacks("its source is not a place in a constant bank")
+        if source.register and source.register.index is not None:
+            raise Lacks("its place in the constant bank is computed")
+        return source
+
+    def address(self) -> str:
+        """A global address, 64 bits."""
+        memory = self._take("address")
+        if not isinstance(memory, Memory) or memory.base.part != "64":
+            raise Lacks("its address is not a pair of registers")
+        if memory.uniform:
+            raise Lacks("its address has a uniform part")
+        if memory.descriptor:
+            self._named(memory.descriptor)
+        # A count of bytes that may be negative, as the hardware adds it.
+        return f"{self._pair(memory.base)} + UINT64_C({memory.offset & (1 << 64) - 1:#x})"
+
+    def special(self) -> str:
+        """A special register's name."""
+        source = self._take("special register")
+        if not isinstance(source, Special):
+            raise Lacks("its source is not a special register")
+        return source.name
+
+    def _bits(self, source: Register | Constant) -> str:
+        if isinstance(source, Constant):
+            if source.register and source.register.index is not None:
+                raise Lacks("a place in a constant bank is computed")
+            return self.loaded(source, 0)
+        if source.file not in ("R", "UR") or source.part:
+            raise Lacks(f"a source is {source.file}{'.' + source.part if source.part else ''}")
+        return "0u" if source.index is None else self._named(source)
+
+    def loaded(self, place: Constant, step: int) -> str:
+        """A word of constant bank 0, ``step`` words on; Lacks where nothing says what stands there."""
+        offset = place.offset + 4 * step
+        known = (
+            offset == self.layout.stack
+            or offset in (self.layout.descriptor, self.layout.descriptor + 4)
+            or self.layout.block_size <= offset < self.layout.block_size + 24
+            or self.layout.parameters <= offset < self.layout.parameters + PARAMETERS_END
+        )
+        if place.bank != 0 or not known or offset % 4:
+            raise Lacks(f"what stands at c[{place.bank:#x}][{offset:#x}] is not known")
+        return f"lift_constant(launch, {offset:#x}u)"
+
+
+def is_plain(operand: object, *files: str) -> bool:
+    """Whether an operand is a register of these files as it is: no sign, no bars, no part of it."""
+    return isinstance(operand, Register) and operand == Register(operand.file, operand.index) and operand.file in files
+
+
+def hexadecimal(value: int) -> str:
+    """A 32-bit constant of C."""
+    return f"{value & 0xFFFF_FFFF:#x}u"
+
+
+def single_bits(source: Real) -> str:
+    """A decimal immediate's bits: the disassembler writes 20 digits, which are enough for exactly one float."""
+    if source.text.endswith("QNAN"):
+        raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
+    return f"{struct.unpack('<I', struct.pack('<f', float(source.text)))[0]:#x}u"
+
+
+def half_bits(source: Real) -> int:
+    """The same of half precision."""
+    if source.text.endswith("QNAN"):
+        raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
+    bits: int = struct.unpack("<H", struct.pack("<e", float(source.text)))[0]
+    return bits

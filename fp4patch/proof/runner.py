@@ -1,0 +1,74 @@
+"""Runs programs, several at a time, so that all of them can be ended at once."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fp4patch.errors import ProofError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """The run was stopped; no result is to be expected."""
+
+
+class Runner:
+    """Runs programs, each in a process group of its own, and can end all of them at once."""
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        self._environ = dict(environ)
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def run(self, command: Sequence[str | Path], *, scratch: Path) -> tuple[int, str, str]:
+        """Exit status, stdout and stderr. Intermediate files go to ``scratch``, which is the working directory."""
+        with self._lock:
+            if self._stopped:
+                raise Cancelled
+            try:
+                process = subprocess.Popen(
+                    [str(part) for part in command],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    errors="replace",
+                    cwd=scratch,
+                    env=self._environ | {"TMPDIR": str(scratch), "LC_ALL": "C"},
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ProofError(
+                    f"{command[0]} does not run: {error.strerror}", help="see `fp4patch doctor`"
+                ) from error
+            self._running.add(process)
+        try:
+            out, err = process.communicate()
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if self._stopped:
+            raise Cancelled
+        return process.returncode, out, err
+
+    def stop(self) -> None:
+        """End every running program with its children, and start no more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+
+
+def processors() -> int:
+    """How many this process may use; a container's quota does not show."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,79 @@
+"""What float32 to E2M1 is: intervals of inputs that have one code, computed with exact fractions.
+
+From the magnitudes of E2M1 and the rule for ties alone. In the order of their bits, inputs of one code stand together,
+so it is a short list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from fp4patch.model.numerics import InputClass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
+"""What the codes 0 to 7 stand for (OCP Microscaling Formats 1.0, 5.3.3)."""
+
+NAN_CODE = 7
+"""``cvt.rn.satfinite`` makes +6 of every NaN; so does ``__nv_cvt_float_to_fp4`` of ``cuda_fp4.hpp``."""
+
+_INFINITY, _SIGN, _ALL = 0x7F80_0000, 0x8000_0000, 0xFFFF_FFFF
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Neighbouring float32 bit patterns, both ends included, that have one code."""
+
+    first: int
+    last: int
+    code: int
+    cls: InputClass
+
+
+def magnitude(bits: int) -> Fraction:
+    """The exact value of a finite float32, sign ignored, from its bits."""
+    exponent, fraction = bits >> 23 & 0xFF, bits & 0x7F_FFFF
+    if exponent == 0:
+        return Fraction(fraction, 1 << 149)
+    return Fraction((1 << 23 | fraction) << exponent, 1 << 150)
+
+
+def specification() -> tuple[Interval, ...]:
+    """Float32 to E2M1 as intervals of bit patterns, ascending, that together hold all 2^32.
+
+    Round to nearest, ties to even, saturated at 6, -0 kept, every NaN to +6.
+    """
+    positive: list[Interval] = [Interval(0, 0, 0, InputClass.ZERO)]
+    for code, last in enumerate(_last_of_code()):
+        positive.append(Interval(positive[-1].last + 1, last, code, InputClass.FINITE))
+    positive.append(Interval(_INFINITY, _INFINITY, 7, InputClass.INFINITE))
+    mirrored = {InputClass.ZERO: InputClass.NEGATIVE_ZERO}
+    negative = [Interval(i.first | _SIGN, i.last | _SIGN, i.code | 8, mirrored.get(i.cls, i.cls)) for i in positive]
+    return (
+        *positive,
+        Interval(_INFINITY + 1, _SIGN - 1, NAN_CODE, InputClass.NAN),
+        *negative,
+        Interval((_INFINITY | _SIGN) + 1, _ALL, NAN_CODE, InputClass.NEGATIVE_NAN),
+    )
+
+
+def _last_of_code() -> Iterable[int]:
+    """For each code, the bits of the greatest positive float32 that rounds to it."""
+    for code in range(7):
+        border = (MAGNITUDES[code] + MAGNITUDES[code + 1]) / 2
+        # A tie goes to the even code. Bits of positive floats are in the order of their values: bisect.
+        tie_is_ours = code % 2 == 0
+        low, high = 0, _INFINITY - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            value = magnitude(middle)
+            if value < border or (tie_is_ours and value == border):
+                low = middle
+            else:
+                high = middle - 1
+        yield low
+    yield _INFINITY - 1

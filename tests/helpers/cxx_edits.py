@@ -1,0 +1,40 @@
+"""Two edits of C++ and their texts, for the tests of each and of their fold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from fp4patch.model.edit import DropOperand, Edit, Insert
+from fp4patch.model.outcome import Drift, Rewritten
+from fp4patch.patching.edit import rewrite
+
+DROP = DropOperand(file="f.h", defines="ON", operands=("SM_A", "SM_F"), conditions=1)
+BOTH = replace(DROP, conditions=2)
+ANCHOR = "template <Style Round> struct Many<e2m1, float, 2, Round> {"
+ADDED = "#if !defined(ON)\nstruct One<e2m1, float> {\n  int x;\n};\n#endif\n"
+INSERT = Insert(file="f.h", before=ANCHOR, template="one.cuh", absent=("struct One<e2m1, float",))
+
+
+MANY = "template <\n  Style Round\n>\nstruct Many<e2m1, float, 2, Round> {\n};\n"
+
+
+def template(name: str) -> str:
+    assert name == "one.cuh"
+    return ADDED
+
+
+def done(edit: Edit, text: str) -> str:
+    outcome = rewrite(edit, text, template)
+    assert isinstance(outcome, Rewritten), outcome
+    return outcome.text
+
+
+def refusal(edit: Edit, text: str) -> Drift:
+    outcome = rewrite(edit, text, template)
+    assert isinstance(outcome, Drift), outcome
+    assert outcome.help
+    return outcome
+
+
+def block(condition: str, directive: str = "#if") -> str:
+    return f"{directive} {condition}\n#  define ON 1\n#endif\n"

@@ -1,0 +1,170 @@
+"""A real container engine for tests, and the smallest image that something can run in."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import tarfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from fp4patch import cli
+from fp4patch.images import context
+from fp4patch.verbs.build import Options, plan
+
+SCRIPT = Path(__file__).parents[1] / "engine" / "engine.sh"
+TINY = "fp4patch-test-tiny"
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[dict[str, str]]:
+    """The environment in which ``docker`` speaks to an engine: the one that is there, else one that the script starts.
+
+    Skipped with the script's reason where none can run; with FP4PATCH_REQUIRE_ENGINE=1 that is a failure.
+    """
+    patch = pytest.MonkeyPatch()
+    try:
+        if not _answers():
+            started = subprocess.run([str(SCRIPT), "start"], capture_output=True, text=True, check=False)
+            if started.returncode == 77:
+                reason = f"no container engine: {started.stderr.strip().splitlines()[-1:]}"
+                if os.environ.get("FP4PATCH_REQUIRE_ENGINE"):
+                    pytest.fail(reason)
+                pytest.skip(reason)
+            assert started.returncode == 0, started.stderr
+            for name, value in re.findall(r"(\w+)=(\S+)", started.stdout):
+                patch.setenv(name, value.replace("$PATH", os.environ["PATH"]))
+        yield dict(os.environ)
+    finally:
+        patch.undo()
+
+
+def _answers() -> bool:
+    if shutil.which("docker") is None:
+        return False
+    run = subprocess.run(["docker", "version"], capture_output=True, check=False)
+    return run.returncode == 0
+
+
+Node = tuple[dict[str, str], list[str]]
+"""Environment and options by which a build goes to a node."""
+
+
+@pytest.fixture(scope="session")
+def two_nodes(engine: dict[str, str]) -> Iterator[tuple[Node, Node]]:
+    """Nodes that share nothing, of one version of BuildKit; the first can export its layer cache.
+
+    A second engine of the script's and the first; where the script cannot start one, two containers of the engine's.
+    """
+    containerd = engine | {"FP4PATCH_ENGINE_STORE": "containerd"}
+    started = subprocess.run([str(SCRIPT), "start"], capture_output=True, text=True, check=False, env=containerd)
+    if started.returncode == 0:
+        yield ({"DOCKER_HOST": re.findall(r"DOCKER_HOST=(\S+)", started.stdout)[0]}, []), ({}, [])
+        return
+    names = [f"fp4patch-test-{os.getpid()}-{which}" for which in ("one", "two")]
+    for name in names:
+        make = ["docker", "buildx", "create", "--name", name, "--driver", "docker-container", "--bootstrap"]
+        subprocess.run([*make, "--driver-opt", "network=host"], check=True, capture_output=True)
+    yield ({}, ["--builder", names[0]]), ({}, ["--builder", names[1]])
+    subprocess.run(["docker", "buildx", "rm", "--force", *names], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """``127.0.0.1:PORT`` of an empty registry, for the time of the tests."""
+    folder = tmp_path_factory.mktemp("registry")
+    program = shutil.which("docker-registry") or str(
+        debian_package("docker-registry", folder) / "usr/bin/docker-registry"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    config = {
+        "version": "0.1",
+        "log": {"level": "error"},
+        "storage": {"filesystem": {"rootdirectory": str(folder / "data")}},
+        "http": {"addr": address},
+    }
+    (folder / "config.yml").write_text(json.dumps(config))
+    with subprocess.Popen(
+        [program, "serve", str(folder / "config.yml")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        while not _listens(address):
+            assert process.poll() is None, f"the registry ended with status {process.returncode}"
+            time.sleep(0.05)
+        yield address
+        process.terminate()
+
+
+def _listens(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://{address}/v2/") as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def debian_package(name: str, folder: Path) -> Path:
+    """Where a package of Debian is unpacked, which is not installed."""
+    subprocess.run(["apt-get", "-qq", "download", name], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["dpkg", "-x", next(folder.glob("*.deb")), folder / "unpacked"], check=True)
+    return folder / "unpacked"
+
+
+@pytest.fixture(scope="session")
+def tiny_base(engine: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An image of busybox alone, 2 MB."""
+    busybox = shutil.which("busybox") or _busybox(tmp_path_factory.mktemp("busybox"))
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        tar.add(busybox, "bin/busybox")
+        for name in ("sh", "cat", "echo", "ls", "sleep", "mkdir", "cp", "true", "env"):
+            link = tarfile.TarInfo(f"bin/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            tar.addfile(link)
+    subprocess.run(["docker", "import", "-", TINY], input=packed.getvalue(), capture_output=True, check=True)
+    return TINY
+
+
+def _busybox(folder: Path) -> str:
+    unpacked = debian_package("busybox-static", folder)
+    return str(next(unpacked.glob("*/busybox"), None) or next(unpacked.glob("usr/*/busybox")))
+
+
+@pytest.fixture(scope="session")
+def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable[[str, str], Path]) -> Path:
+    """``proof/`` and ``src/`` as the Dockerfile's stages make them, of a real CUTLASS 4.2.1 with next2, verified."""
+    made = tmp_path_factory.mktemp("made")
+    tree = made / "src" / "cutlass"
+    source = pristine_tree("cutlass", "4.2.1")
+    shutil.copytree(source / "include", tree / "include")
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
+    receipts = made / "proof" / "receipts"
+    receipts.mkdir(parents=True)
+    shutil.copy(tree / ".fp4patch" / "receipt.json", receipts / "cutlass.json")
+    verify = [
+        "verify",
+        "--no-execute",
+        "--variant",
+        "next2",
+        "--arch",
+        "sm_121a",
+        "--json",
+        str(made / "proof" / "verify.json"),
+    ]
+    assert cli.run([*verify, str(tree)]) == 0
+    planned = plan(Options(variant="next2", archs=("12.1a",), cutlass="4.2.1"))
+    pins = context.pins(planned.request, planned.torch, planned.cuda)
+    (made / "proof" / "pins.json").write_text(json.dumps(pins))
+    for path in (tree / "include").rglob("*"):  # the patched files alone: an image needs no more to be checked
+        if path.is_file() and path.name not in ("float_subbyte.h", "numeric_conversion.h"):
+            path.unlink()
+    return made

@@ -1,0 +1,32 @@
+"""The project's data with few of its probes, for tests of what surrounds a verify and not of the proof itself."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tomllib
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from fp4patch.catalog.manifest import data_root
+
+
+def few_probes(to: Path, kept: Mapping[str, str]) -> Path:
+    """Patches and variants in the folder ``to``, with the probes ``kept`` (name to target), and the rules on them."""
+    for folder in ("patches", "variants"):
+        shutil.copytree(data_root() / folder, to / folder, ignore=shutil.ignore_patterns("cases"))
+    for file in (*to.glob("patches/*/*/patch.toml"), *to.glob("variants/*.toml")):
+        first, *tables = re.split(r"(?m)^(?=\[)", file.read_text(encoding="utf-8"))
+        file.write_text("".join([first, *(table for table in tables if _stays(table, kept))]), encoding="utf-8")
+    return to
+
+
+def _stays(table: str, kept: Mapping[str, str]) -> bool:
+    entry = tomllib.loads(table)
+    if "probes" in entry:
+        return entry["probes"][0]["name"] in kept
+    if "rules" in entry:
+        names = [f"{target}/{probe}" for probe, target in kept.items()]
+        return any(fnmatchcase(name, pattern) for name in names for pattern in entry["rules"][0]["probes"])
+    return "numerics" not in entry

@@ -1,0 +1,163 @@
+"""Reports of verify made by hand: each verdict, and listings that differ in every way."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console, RenderableType
+
+from fp4patch.model.arch import Arch
+from fp4patch.model.probe import ProbeKind
+from fp4patch.model.problem import Problem
+from fp4patch.model.sass import DiffKind, DiffRow, Instruction, InstructionClass, SassDiff, SassListing
+from fp4patch.model.state import State
+from fp4patch.model.verdict import Verdict
+from fp4patch.model.verify import Check, ProbeResult, ToolchainInfo, VerifyReport
+
+SM120A, SM121A = Arch(12, 0, "a"), Arch(12, 1, "a")
+F2FP = "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"
+HOSTILE = "</script></style><script>alert('x')</script>\"onload=\"alert(2)&amp;"
+
+type_of = {
+    "LDG.E": InstructionClass.MEMORY,
+    F2FP: InstructionClass.FP4,
+    "BRA": InstructionClass.BRANCH,
+    "FSEL": InstructionClass.COMPARE,
+    "EXIT": InstructionClass.CONTROL,
+}
+
+
+def instruction(index: int, opcode: str, operands: str = "", predicate: str = "") -> Instruction:
+    return Instruction(16 * index, predicate, opcode, operands, type_of[opcode])
+
+
+def listing(
+    arch: Arch, *instructions: Instruction, registers: int = 8, labels: dict[int, str] | None = None
+) -> SassListing:
+    return SassListing("probe", arch, instructions, labels or {}, registers, "0" * 64)
+
+
+def hardware(arch: Arch) -> SassListing:
+    return listing(
+        arch,
+        instruction(0, "LDG.E", "R2, desc[UR4][R2.64]"),
+        instruction(1, F2FP, "R0, R2, R3, RZ"),
+        instruction(2, "EXIT"),
+    )
+
+
+def software() -> SassListing:
+    """A load from elsewhere, and a branch over a selection, in place of the conversion."""
+    return listing(
+        SM121A,
+        instruction(0, "LDG.E", "R2, desc[UR4][R2.64+0x10]"),
+        instruction(1, "BRA", "`(.L_x_0)", "@!P0"),
+        instruction(2, "FSEL", "R1, R2, RZ, P1"),
+        instruction(3, "EXIT"),
+        registers=10,
+        labels={48: ".L_x_0", 64: ".L_x_9"},
+    )
+
+
+def changed() -> SassDiff:
+    before, after = hardware(SM121A).instructions, software().instructions
+    rows = (
+        DiffRow(DiffKind.CHANGED, before[0], after[0]),
+        DiffRow(DiffKind.REMOVED, before[1], None),
+        DiffRow(DiffKind.ADDED, None, after[1]),
+        DiffRow(DiffKind.ADDED, None, after[2]),
+        DiffRow(DiffKind.SAME, before[2], after[3]),
+    )
+    delta = {InstructionClass.FP4: -1, InstructionClass.BRANCH: 1, InstructionClass.COMPARE: 1}
+    return SassDiff(rows, delta, identical=False)
+
+
+def identical(code: SassListing) -> SassDiff:
+    return SassDiff(tuple(DiffRow(DiffKind.SAME, i, i) for i in code.instructions), {}, identical=True)
+
+
+def on_120() -> ProbeResult:
+    code = hardware(SM120A)
+    check = Check("identical", "SM120 must not change", Verdict.PASS, "no byte differs")
+    return ProbeResult(
+        "cutlass/e2m1-x2",
+        "two values",
+        SM120A,
+        ProbeKind.SASS,
+        Verdict.PASS,
+        code,
+        code,
+        identical(code),
+        (check,),
+        cached=True,
+    )
+
+
+def on_121(verdict: Verdict = Verdict.PASS) -> ProbeResult:
+    checks = (
+        Check(f"forbids {F2FP}", "SM121 leaves the conversion", Verdict.PASS, "none"),
+        Check("max branches 0", "both sides would be paid for", verdict, "1 branch: BRA"),
+    )
+    return ProbeResult(
+        "cutlass/e2m1-x2",
+        "two values",
+        SM121A,
+        ProbeKind.SASS,
+        verdict,
+        hardware(SM121A),
+        software(),
+        changed(),
+        checks,
+    )
+
+
+def host(verdict: Verdict = Verdict.PASS, error: str = "") -> ProbeResult:
+    check = Check("compiles", "host code includes it", verdict, "nvcc -c")
+    return ProbeResult(
+        "cutlass/include-only", "host pass", SM120A, ProbeKind.HOST, verdict, None, None, None, (check,), error
+    )
+
+
+def unsupported() -> ProbeResult:
+    return ProbeResult(
+        "cutlass/e2m1-x4",
+        "four",
+        SM121A,
+        ProbeKind.SASS,
+        Verdict.UNSUPPORTED,
+        None,
+        None,
+        None,
+        (),
+        "nvcc fatal : unsupported",
+    )
+
+
+def report(*results: ProbeResult, problems: tuple[Problem, ...] = (), tree: str = "./cutlass") -> VerifyReport:
+    tools = ToolchainInfo(
+        "13.0.88", "13.0.88", "13.0.88", "13.5.37", "g++ 12.2.0", "/opt/cuda", "/opt/cuda/bin/nvdisasm"
+    )
+    return VerifyReport(
+        "next2", "cutlass", "4.2.1", tree, ("cutlass/e2m1-guard 1",), (SM120A, SM121A), tools, results, problems, 1.25,
+        "0.1.0", "2026-01-02T03:04:05Z",
+    )  # fmt: skip
+
+
+DRIFT = Problem(
+    "1 site", "0", "see `fp4patch show e2m1-guard`", "cutlass/e2m1-guard", "include/cutlass/float_subbyte.h", 47,
+    "`SM121B_ENABLED`", State.DRIFTED,
+)  # fmt: skip
+
+REPORTS = {
+    "pass": report(on_120(), on_121(), host()),
+    "fail": report(on_120(), on_121(Verdict.FAIL), host(Verdict.FAIL, "a.h(3): error: no\n1 error")),
+    "unsupported": report(on_120(), unsupported()),
+    "problems": report(on_120(), problems=(DRIFT,)),
+    "empty": report(),
+}
+
+
+def text(renderable: RenderableType, width: int = 80, *, pipe: bool = False) -> str:
+    out = io.StringIO()
+    Console(file=out, width=width, highlight=False, soft_wrap=pipe, color_system=None).print(renderable)
+    return out.getvalue()

@@ -1,0 +1,53 @@
+"""Runs a patch's edits over the files of a real tree that they search for, without apply's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fp4patch.catalog.manifest import load
+from fp4patch.model.edit import DropOperand, Edit, Insert
+from fp4patch.model.outcome import NothingToDo, Outcome
+from fp4patch.model.patch import Patch
+from fp4patch.patching.edit import Fold, fold
+
+
+@dataclass(frozen=True)
+class Beside:
+    """An edit whose templates lie beside its patch."""
+
+    patch: Patch
+    edit: Edit
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    def template(self, name: str) -> str:
+        return Path(self.patch.directory, name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What came of each file that was searched, and of each edit: file → outcome, where the file is meant."""
+
+    files: dict[Path, Fold]
+    edits: tuple[dict[str, Outcome], ...]
+
+
+def run(patch_id: str, root: Path) -> Edited:
+    """Fold the patch over the tree at ``root``; nothing is written."""
+    patch = load().patches[patch_id]
+    files: dict[Path, Fold] = {}
+    edits: tuple[dict[str, Outcome], ...] = tuple({} for _ in patch.edits)
+    found = [_searched(edit, root) for edit in patch.edits]
+    for path in sorted(set().union(*found)):
+        numbers = [number for number, paths in enumerate(found) if path in paths]
+        files[path] = fold(path.read_bytes().decode(), [Beside(patch, patch.edits[number]) for number in numbers])
+        for number, outcome in zip(numbers, files[path].outcomes, strict=True):
+            if not (isinstance(outcome, NothingToDo) and outcome.elsewhere):
+                edits[number][path.relative_to(root).as_posix()] = outcome
+    return Edited(files, edits)
+
+
+def _searched(edit: Edit, root: Path) -> set[Path]:
+    assert not isinstance(edit, DropOperand | Insert)
+    return {path for glob in edit.search for path in root.glob(glob) if path.is_file()}

@@ -1,0 +1,338 @@
+"""FlashInfer as a package manager installs it: its oldest and its newest release, with the CUTLASS that they bring."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+import types
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import snapshot
+
+from fp4patch import cli
+from fp4patch.catalog.identify import identify_all
+from fp4patch.catalog.manifest import load
+from fp4patch.errors import ProofError
+from fp4patch.model.arch import Arch
+from fp4patch.model.numerics import NumericsReport
+from fp4patch.model.verdict import Verdict
+from fp4patch.patching.asm import scan
+from fp4patch.patching.cxx import lex
+from fp4patch.patching.floors import floors, leaves_out
+from fp4patch.patching.placement import enclosing
+from fp4patch.proof.gpu import Gpu, find_gpu
+from fp4patch.proof.numerics import device_sweep
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.report import progress
+from fp4patch.sources.fetch import archive_of
+from fp4patch.sources.index import download
+from fp4patch.verbs.callables import FORCE_SOFTWARE, callables, include_folders, subjects
+
+OLDEST, NEWEST = "0.5.0", "0.7.2"
+
+KEPT = (
+    "flashinfer/_build_meta.py",
+    "flashinfer/compilation_context.py",
+    "flashinfer/jit/core.py",
+    "flashinfer/data/csrc/fp4_kv_quantization.cu",
+    "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization",
+    "flashinfer/data/csrc/fused_moe/cake_kimi_k3_situ/cake_kimi_k3_nvfp4_situ_routed_moe_92ed",
+    "flashinfer/data/csrc/fused_moe/cake_kimi_k3_situ/cake_kimi_k3_nvfp4_situ_routed_moe_b2c8",
+    "flashinfer/data/csrc/cake_moe_finalize_allreduce_fusion/",
+    "flashinfer/data/include/flashinfer/utils.cuh",
+    "flashinfer/data/include/flashinfer/math.cuh",
+    "flashinfer/data/include/flashinfer/comm/",
+    "flashinfer/data/include/flashinfer/gemm/nvfp4_smooth_quantize_sm100.cuh",
+    "flashinfer/data/include/flashinfer/norm/",
+    "flashinfer/data/cutlass/include/cutlass/cutlass.h",
+    "flashinfer/data/cutlass/include/cutlass/version.h",
+    "flashinfer/data/cutlass/include/cutlass/numeric_conversion.h",
+    "flashinfer/data/cutlass/include/cutlass/float_subbyte.h",
+    "flashinfer/data/cutlass/include/cutlass/epilogue/threadblock/epilogue_with_scaling_factor.h",
+    "flashinfer_python-",
+)
+"""What the patches edit, and what they must leave; all of the newest release is a third of a gigabyte."""
+
+ENCODERS = {"turbo": "threshold", "turbo2": "predicate_sum", "next3": "half_pair", "next2": "", "native": ""}
+"""What each variant puts beside FlashInfer's own conversions, if anything."""
+
+STATEMENTS = {OLDEST: 7, NEWEST: 16}
+"""Conversions in these files that are not for one target with a suffix alone."""
+
+
+WITHOUT_CUTLASS = (
+    "flashinfer/_build_meta.py",
+    "flashinfer/compilation_context.py",
+    "flashinfer/jit/core.py",
+    "flashinfer/data/csrc/",
+    "flashinfer/data/include/",
+    "flashinfer/data/spdlog/",
+)
+"""What the probes are compiled from. The CUTLASS that it brings is verified as any other is: elsewhere, in minutes."""
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """``installed("0.5.0")``: the package's folder, in a site-packages with its RECORD."""
+    monkeypatch.setenv("FLASHINFER_WORKSPACE_BASE", str(tmp_path / "home"))
+
+    def get(version: str, kept: tuple[str, ...] = KEPT) -> Path:
+        archive = archive_of(load().target("flashinfer"), version)
+        assert archive
+        site = tmp_path / "site-packages"
+        with zipfile.ZipFile(download(archive, progress.silent)) as wheel:
+            wheel.extractall(site, [name for name in wheel.namelist() if name.startswith(kept)])
+        return site / "flashinfer"
+
+    return get
+
+
+def sources(package: Path) -> list[Path]:
+    return [path for folder in ("csrc", "include") for path in (package / "data" / folder).rglob("*.cu*")]
+
+
+def unreached(package: Path) -> list[str]:
+    """Conversions that stand alone, or under a condition below which nothing is done."""
+    found = []
+    for path in sources(package):
+        text = path.read_text()
+        if "e2m1x2" not in text or "tcgen05." in text:
+            continue
+        source = lex(text)
+        for statement in scan(source).encodes:
+            around = [c for c, _ in enclosing(source, statement.start) if not c.is_include_guard]
+            guarded = any("FP4PATCH_FORCE_SOFTWARE" in (t.text for t in c.branches[0].condition) for c in around[-1:])
+            closed = [c for c in around if leaves_out(source, c)]
+            opened = [c for c in closed if "FP4PATCH_FORCE_SOFTWARE" in [t.text for t in c.branches[0].condition]]
+            if not guarded or closed != opened:
+                found.append(f"{path}:{statement.line}")
+    return found
+
+
+def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    capsys.readouterr()
+    status = cli.run([str(argument) for argument in arguments])
+    document: dict[str, object] = json.loads(capsys.readouterr().out)
+    return document | {"exit": status}
+
+
+def notes(document: dict[str, object]) -> str:
+    return "\n".join(note for tree in document["trees"] for note in tree["notes"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+def test_variants_apply_and_revert(
+    installed: Callable[[str], Path], version: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = installed(version)
+    before = snapshot(package.parent)
+    assert len(unreached(package)) == STATEMENTS[version]
+    for variant, encoder in ENCODERS.items():
+        done = run("apply", "--variant", variant, "--json", package, capsys=capsys)
+        assert (done["exit"], [tree["target"] for tree in done["trees"]]) == (0, ["flashinfer", "cutlass"])  # type: ignore[attr-defined]
+        assert done["trees"][0]["version"] == version  # type: ignore[index]
+        patched = [path for path in sources(package) if f"namespace fp4patch_{encoder} {{" in path.read_text()]
+        assert bool(patched) == bool(encoder)
+        assert len(unreached(package)) == (0 if encoder else STATEMENTS[version])
+    assert cli.run(["revert", str(package)]) == 0
+    assert snapshot(package.parent) == before
+
+
+def test_a_kernel_without_a_body_below_sm100_gets_it(
+    installed: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = installed(OLDEST)
+    header = package / "data/csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh"
+
+    def closed() -> list[str]:
+        source = lex(header.read_text())
+        return [
+            floor.why_closed for floor in floors(source, "__CUDA_ARCH__ >= 1000", ["griddepcontrol."], scan(source))
+        ]
+
+    assert closed().count("") == 10
+    run("apply", "--variant", "next3", "--json", package, capsys=capsys)
+    # Only the two launch bounds still ask for the generation alone: both of their branches do something.
+    assert [why.startswith("an #else with code of its own") for why in closed()] == [True, True]
+
+
+def test_next3_keeps_the_hardware_with_a_suffix_and_is_branch_free_software_without(
+    installed: Callable[..., Path], tmp_path: Path
+) -> None:
+    package, document = installed(OLDEST, WITHOUT_CUTLASS), tmp_path / "verify.json"
+    assert cli.run(["apply", "--variant", "next3", str(package)]) == 0
+    options = ["--no-execute", "--variant", "next3", "--arch", "sm_121a,sm_121", "--json", str(document)]
+    assert cli.run(["verify", *options, str(package)]) == 0
+    said = json.loads(document.read_text())
+    assert (said["verdict"], said["problems"], said["set_aside"]) == ("pass", [], [])
+    found = {(r["probe"].removeprefix("flashinfer/"), r["arch"]): r for r in said["results"]}
+    values = {"float8-to-e2m1": 8, "float2x4-to-e2m1": 8, "float2x8-to-e2m1": 16}
+    values |= {"half-block-to-nvfp4": 8, "bf16-block-to-nvfp4": 8}
+    assert {probe for probe, _ in found} == {*values, "forced-float2x4-to-e2m1"}
+    for probe, count in values.items():
+        hardware, software = found[probe, "sm_121a"], found[probe, "sm_121"]
+        assert (hardware["identical"], hardware["after"]["fp4"]) == (True, count // 2)
+        # ptxas refuses upstream's source for a target without a suffix.
+        assert software["before"] is None
+        assert (software["after"]["fp4"], software["after"]["branches"]) == (0, 0)
+    # CUDA 13.0.88.
+    assert [found[probe, "sm_121"]["after"]["instructions"] for probe in values] == [43, 43, 73, 88, 97]
+    assert found["forced-float2x4-to-e2m1", "sm_121a"]["after"]["fp4"] == 0
+
+
+def test_its_own_functions_stand_in_the_program_that_runs_all_inputs(
+    installed: Callable[..., Path], toolchain: Toolchain
+) -> None:
+    package, catalog = installed(OLDEST, WITHOUT_CUTLASS), load()
+    assert cli.run(["apply", "--variant", "next3", str(package)]) == 0
+    (tree,) = identify_all([package], catalog)
+    (header,) = callables(catalog.patches_of(catalog.variant("next3"), "flashinfer"), lambda _: True)
+    gpu = find_gpu()
+
+    def sweep() -> tuple[NumericsReport, ...]:
+        return device_sweep(
+            header.preamble,
+            subjects(header.functions),
+            toolchain=toolchain,
+            gpu=gpu or Gpu("no GPU", Arch(9, 0)),
+            include=[*include_folders(package, tree), *header.include],
+            flags=[*tree.target.compile, FORCE_SOFTWARE],
+        )
+
+    if gpu:
+        assert [report.verdict for report in sweep()] == [Verdict.PASS] * 3
+    else:
+        # Compiled and linked: only what it runs on is missing.
+        with pytest.raises(ProofError, match="did not run on no GPU"):
+            sweep()
+
+
+def test_never_writes_through_a_hard_link(installed: Callable[[str], Path], tmp_path: Path) -> None:
+    package = installed(OLDEST)
+    kept = snapshot(package)
+    other = tmp_path / "other" / "flashinfer"  # as uv and pip install from their cache
+    for path in package.rglob("*"):
+        if path.is_file():
+            place = other / path.relative_to(package)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            os.link(path, place)
+    assert cli.run(["apply", "--variant", "next3", str(other)]) == 0
+    assert snapshot(package) == kept != snapshot(other)
+    assert cli.run(["revert", str(other)]) == 0
+    assert snapshot(package) == kept == snapshot(other)
+
+
+def test_modification_times_are_fresh_so_that_ninja_compiles_again(installed: Callable[[str], Path]) -> None:
+    package = installed(OLDEST)
+    header = package / "data/csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh"
+    cutlass = package / "data/cutlass/include/cutlass/numeric_conversion.h"
+    for command in (["apply", "--variant", "next3"], ["revert"]):
+        for path in (header, cutlass):
+            os.utime(path, (0, 0))
+        began = time.time() - 2
+        assert cli.run([*command, str(package)]) == 0
+        assert min(header.stat().st_mtime, cutlass.stat().st_mtime) >= began
+
+
+def test_the_record_of_the_package_manager_is_stale_until_revert(
+    installed: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = installed(OLDEST)
+
+    def stale() -> set[str]:
+        (record,) = package.parent.glob("*.dist-info/RECORD")
+        stated = {row[0]: row[1] for row in csv.reader(record.read_text().splitlines()) if row[1]}
+        found = {path: package.parent / path for path in stated if (package.parent / path).is_file()}
+        hashes = {path: hashlib.sha256(file.read_bytes()).digest() for path, file in found.items()}
+        encoded = {path: "sha256=" + base64.urlsafe_b64encode(h).rstrip(b"=").decode() for path, h in hashes.items()}
+        return {path for path, value in encoded.items() if stated[path] != value}
+
+    assert not stale()
+    assert "RECORD" not in notes(run("status", "--json", package, capsys=capsys))
+    run("apply", "--variant", "next3", "--json", package, capsys=capsys)
+    said = notes(run("status", "--json", package, capsys=capsys))
+    assert f"the RECORD of flashinfer-python 0.5.0 has other hashes for {len(stale())} of these files" in said
+    assert "flashinfer/data/cutlass/include/cutlass/numeric_conversion.h" in stale()
+    assert cli.run(["revert", str(package)]) == 0
+    assert not stale()
+    assert "RECORD" not in notes(run("status", "--json", package, capsys=capsys))
+
+
+def test_compiled_code_in_the_place_of_the_sources_is_reported(
+    installed: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = installed(OLDEST)
+    for place in (
+        package / "data/aot/norm/norm.so",
+        package.parent / "flashinfer_jit_cache/jit_cache/norm/norm.so",
+        tmp_path / f"home/.cache/flashinfer/{OLDEST}/121a/cached_ops/norm/norm.so",
+    ):
+        place.parent.mkdir(parents=True)
+        place.touch()
+    said = notes(run("apply", "--variant", "native", "--json", package, capsys=capsys))
+    assert re.search(r"site-packages: 2 compiled modules: .* uninstall flashinfer-jit-cache", said)
+    assert re.search(r"cached_ops/norm: 1 compiled module: .*ninja compiles them again", said)
+    assert notes(run("status", "--json", package, capsys=capsys)).count("compiled module") == 2
+
+
+def test_an_architecture_named_without_a_suffix_keeps_its_instructions(
+    installed: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = installed(OLDEST)
+    monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
+
+    def flags(named: str) -> list[str]:
+        monkeypatch.setenv("FLASHINFER_CUDA_ARCH_LIST", named)
+        names: dict[str, object] = {"__name__": "compilation_context"}
+        exec((package / "compilation_context.py").read_text(), names)  # FlashInfer's own code, from a pinned archive
+        context = names["CompilationContext"]()  # type: ignore[operator]
+        return sorted(flag for flag in context.get_nvcc_flags_list() if "gencode" in flag)
+
+    assert flags("12.1") == ["-gencode=arch=compute_121,code=sm_121"]
+    assert cli.run(["apply", "--variant", "native", str(package)]) == 0
+    assert flags("12.1") == ["-gencode=arch=compute_121a,code=sm_121a"]
+    assert flags("8.9 12.0f 12.1a") == [
+        "-gencode=arch=compute_120f,code=sm_120f",
+        "-gencode=arch=compute_121a,code=sm_121a",
+        "-gencode=arch=compute_89,code=sm_89",
+    ]
+
+
+def test_an_edited_cutlass_inside_refuses_the_whole(
+    installed: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = installed(OLDEST)
+    header = package / "data/cutlass/include/cutlass/float_subbyte.h"
+    header.write_text(header.read_text().replace("CUDA_PTX_FP4FP6_CVT_ENABLED", "SOMETHING_ELSE"))
+    before = snapshot(package)
+    done = run("apply", "--variant", "turbo", "--json", package, capsys=capsys)
+    assert (done["exit"], done["state"], snapshot(package)) == (1, "refused", before)
+
+
+def test_a_checkout_is_recognised_too(installed: Callable[[str], Path], capsys: pytest.CaptureFixture[str]) -> None:
+    package = installed(OLDEST)
+    top = package.parent
+    for folder in ("include", "csrc"):
+        (package / "data" / folder).rename(top / folder)
+    (top / "3rdparty").mkdir()
+    (package / "data/cutlass").rename(top / "3rdparty/cutlass")
+    (package / "_build_meta.py").unlink()
+    (top / "version.txt").write_text("0.5.0\n")
+    done = run("apply", "--variant", "next3", "--json", top, capsys=capsys)
+    assert [(tree["target"], tree["version"]) for tree in done["trees"]] == [  # type: ignore[attr-defined]
+        ("flashinfer", "0.5.0"),
+        ("cutlass", "4.2.1"),
+    ]
+    assert {file["path"] for file in done["files"]} >= {  # type: ignore[attr-defined]
+        "csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh",
+        "flashinfer/compilation_context.py",
+    }

@@ -1,0 +1,41 @@
+"""PyTorch's headers: taken from where the user says, else from an installed PyTorch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fp4patch.errors import UsageError
+from fp4patch.proof.headers import find_headers
+
+
+def headers_in(folder: Path) -> Path:
+    header = folder / "torch/include/c10/util/Half.h"
+    header.parent.mkdir(parents=True)
+    header.touch()
+    return folder / "torch/include"
+
+
+def test_the_headers_that_the_user_names_are_found_with_their_second_folder(tmp_path: Path) -> None:
+    named = headers_in(tmp_path)
+    assert find_headers(named) == {"torch": (named, named / "torch/csrc/api/include")}
+
+
+def test_those_of_an_installed_pytorch_are_found_without_importing_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = headers_in(tmp_path)
+    (tmp_path / "torch/__init__.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert find_headers(None)["torch"][0] == installed
+
+
+def test_a_folder_without_pytorchs_headers_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="PyTorch's headers"):
+        find_headers(tmp_path)
+
+
+def test_without_pytorch_no_headers_are_at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert find_headers(None) == {}

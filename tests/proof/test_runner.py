@@ -1,0 +1,33 @@
+"""Programs that run several at a time: all end at once, with their children."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from processes import ends, wait_for
+
+from fp4patch.proof.runner import Cancelled, Runner
+
+
+def test_stopping_ends_programs_and_their_children(tmp_path: Path) -> None:
+    runner = Runner(os.environ)
+    outcome: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            runner.run(["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"], scratch=tmp_path)
+        except Cancelled as cancelled:
+            outcome.append(cancelled)
+
+    thread = Thread(target=run)
+    thread.start()
+    child = wait_for(tmp_path / "pid")
+    runner.stop()
+    thread.join(timeout=10)
+    assert len(outcome) == 1
+    assert ends(child)
+    with pytest.raises(Cancelled):
+        runner.run(["true"], scratch=tmp_path)

@@ -1,0 +1,60 @@
+"""The specification: every input once, borders exact, two witnesses that are not ours."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+
+from fp4patch.model.verdict import Verdict
+from fp4patch.proof.numerics import (
+    NVIDIA_REFERENCE,
+    host_sweep,
+)
+from fp4patch.proof.specification import MAGNITUDES, magnitude, specification
+from fp4patch.proof.toolchain import Toolchain
+
+
+def test_the_intervals_hold_every_input_once_and_in_order() -> None:
+    intervals = specification()
+    assert intervals[0].first == 0
+    assert intervals[-1].last == 0xFFFF_FFFF
+    for before, after in itertools.pairwise(intervals):
+        assert after.first == before.last + 1
+    assert sum(i.last - i.first + 1 for i in intervals) == 1 << 32
+
+
+def test_magnitudes_are_exact() -> None:
+    generator = np.random.default_rng(4)
+    patterns = [0, 1, 0x7F_FFFF, 0x80_0000, 0x7F7F_FFFF, *map(int, generator.integers(0, 0x7F80_0000, 2000))]
+    for pattern in patterns:
+        assert magnitude(pattern) == Fraction(float(np.uint32(pattern).view(np.float32)))
+
+
+def test_ml_dtypes_agrees_on_both_sides_of_every_border_and_at_random() -> None:
+    generator = np.random.default_rng(4)
+    ends = [pattern for i in specification() for end in (i.first, i.last) for pattern in range(end - 3, end + 4)]
+    patterns = np.array([p for p in ends if 0 <= p <= 0xFFFF_FFFF], dtype=np.uint32)
+    patterns = np.concatenate([patterns, generator.integers(0, 1 << 32, 1 << 20, dtype=np.uint32)])
+    x = patterns.view(np.float32)
+    patterns, x = patterns[~np.isnan(x)], x[~np.isnan(x)]
+    firsts = np.array([i.first for i in specification()], dtype=np.uint32)
+    codes = np.array([i.code for i in specification()], dtype=np.uint8)
+    ours = codes[np.searchsorted(firsts, patterns, side="right") - 1]
+    theirs = x.astype(ml_dtypes.float4_e2m1fn).view(np.uint8) & 15
+    assert np.array_equal(ours, theirs)
+    assert len(x) > 1_000_000
+
+
+def test_every_magnitude_is_its_own_code() -> None:
+    for code, value in enumerate(MAGNITUDES):
+        pattern = int(np.float32(float(value)).view(np.uint32))
+        assert [i.code for i in specification() if i.first <= pattern <= i.last] == [code]
+
+
+def test_nvidias_own_conversion_agrees_on_every_input(toolchain: Toolchain) -> None:
+    report = host_sweep(NVIDIA_REFERENCE, "nvidia::e2m1", include=[toolchain.root / "include"])
+    assert report.verdict is Verdict.PASS
+    assert report.inputs == 1 << 32

@@ -1,0 +1,235 @@
+"""`apply`, `revert` and `status` on real CUTLASS trees: what they do, say and refuse."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import Said, sha256, snapshot
+
+GetTree = Callable[[str, str], Path]
+GUARD = "include/cutlass/float_subbyte.h"
+CONVERTER = "include/cutlass/numeric_conversion.h"
+
+
+@pytest.mark.parametrize("version", ["4.2.1", "4.4.2", "4.5.0"])
+def test_apply_status_and_revert_on_real_trees(fp4patch: Callable[..., Said], tree_copy: GetTree, version: str) -> None:
+    tree = tree_copy("cutlass", version)
+    before = snapshot(tree)
+    pristine = {path: sha256(tree / path) for path in (GUARD, CONVERTER)}
+
+    applied = fp4patch("apply", "--variant", "next2", "--json", tree)
+    assert applied.status == 0
+    document = applied.document
+    assert (document["target"], document["version"], document["variant"], document["state"]) == (
+        "cutlass",
+        version,
+        "next2",
+        "applied",
+    )
+    assert document["problems"] == []
+    assert {f["path"]: f["state"] for f in document["files"]} == {GUARD: "applied", CONVERTER: "applied"}
+    for file in document["files"]:
+        assert file["before_sha256"] == pristine[file["path"]]
+        assert file["after_sha256"] == sha256(tree / file["path"]) != file["before_sha256"]
+
+    again = fp4patch("apply", "--variant", "next2", "--json", tree)
+    assert (again.status, again.document["state"]) == (0, "unchanged")
+    state = fp4patch("status", "--json", tree).document
+    assert (state["variant"], state["state"]) == ("next2", "applied")
+    assert {p["patch"]: p["state"] for p in state["patches"]} == {
+        "cutlass/e2m1-guard": "applied",
+        "cutlass/e2m1-converter": "applied",
+    }
+
+    other = fp4patch("apply", "--variant", "turbo", "--json", tree)
+    assert (other.status, other.document["state"]) == (0, "applied")
+    assert sha256(tree / CONVERTER) == pristine[CONVERTER]
+
+    reverted = fp4patch("revert", "--json", tree)
+    assert (reverted.status, reverted.document["state"]) == (0, "reverted")
+    assert snapshot(tree) == before
+
+
+def test_another_variant_on_top_leaves_the_tree_as_if_the_first_had_never_been(
+    fp4patch: Callable[..., Said], tree_copy: GetTree, tmp_path: Path
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fresh = tmp_path / "fresh"
+    shutil.copytree(tree, fresh)
+    fp4patch("apply", "--variant", "next2", tree)
+    fp4patch("apply", "--variant", "turbo2", tree)
+    fp4patch("apply", "--variant", "turbo2", fresh)
+    own = {path: state for path, state in snapshot(tree).items() if not path.startswith(".fp4patch/receipt")}
+    assert own == {path: state for path, state in snapshot(fresh).items() if not path.startswith(".fp4patch/receipt")}
+
+
+def test_dry_run_and_check_write_nothing_and_check_says_so_by_its_status(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    before = snapshot(tree)
+    dry = fp4patch("apply", "--variant", "next2", "--dry-run", "--diff", tree)
+    assert dry.status == 0
+    assert f"--- a/{GUARD}" in dry.out
+    assert fp4patch("apply", "--variant", "next2", "--check", tree).status == 1
+    assert snapshot(tree) == before
+    fp4patch("apply", "--variant", "next2", tree)
+    assert fp4patch("apply", "--variant", "next2", "--check", tree).status == 0
+
+
+def test_the_diff_is_one_that_git_applies(fp4patch: Callable[..., Said], tree_copy: GetTree, tmp_path: Path) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    document = fp4patch("apply", "--variant", "next2", "--dry-run", "--diff", "--json", tree).document
+    (tmp_path / "p.diff").write_text("".join(f["diff"] for f in document["files"]))
+    subprocess.run(["git", "apply", str(tmp_path / "p.diff")], cwd=tree, check=True)
+    patched = fp4patch("apply", "--variant", "next2", "--dry-run", "--json", tree_copy_of(tree, tmp_path)).document
+    assert {f["after_sha256"] for f in document["files"]} == {sha256(tree / GUARD), sha256(tree / CONVERTER)}
+    assert patched["state"] == "refused"  # no receipt, and a specialization is there already
+
+
+def tree_copy_of(tree: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tree, tmp_path / "again"))
+
+
+def test_a_git_checkout_shows_only_the_patched_files_and_is_clean_after_revert(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+        return subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout
+
+    git("init", "-q")
+    git("add", "include")
+    git("commit", "-qm", "pristine", "--no-gpg-sign")
+    untracked = git("status", "--porcelain")
+    fp4patch("apply", "--variant", "next2", tree)
+    assert git("status", "--porcelain") == f" M {GUARD}\n M {CONVERTER}\n" + untracked
+    fp4patch("revert", tree)
+    assert git("status", "--porcelain") == untracked
+    assert not (tree / ".fp4patch").exists()
+
+
+def test_two_trees_are_one_transaction(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    good, bad = tree_copy("cutlass", "4.2.1"), tree_copy("cutlass", "4.4.2")
+    (bad / GUARD).write_text((bad / GUARD).read_text().replace("SM121F_ENABLED", "SM121X_ENABLED"))
+    before = snapshot(good), snapshot(bad)
+    refused = fp4patch("apply", "--variant", "next2", "--json", good, bad)
+    assert refused.status == 1
+    assert refused.document["state"] == "refused"
+    assert [t["state"] for t in refused.document["trees"]] == ["refused", "refused"]
+    assert (snapshot(good), snapshot(bad)) == before
+
+
+def test_every_problem_is_reported_at_once_with_place_and_help(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    (tree / GUARD).write_text((tree / GUARD).read_text().replace("SM121A_ENABLED", "SM121B_ENABLED"))
+    text = (tree / CONVERTER).read_text()
+    (tree / CONVERTER).write_text(
+        text.replace("struct NumericArrayConverter<float_e2m1_t, float, 2, Round>", "struct Gone<Round>")
+    )
+    refused = fp4patch("apply", "--variant", "next2", "--json", tree)
+    assert refused.status == 1
+    problems = refused.document["problems"]
+    assert {p["file"] for p in problems} == {GUARD, CONVERTER}
+    for problem in problems:
+        assert problem["patch"].startswith("cutlass/")
+        assert problem["line"]
+        assert problem["expected"]
+        assert problem["found"]
+        assert problem["help"]
+    shown = fp4patch("apply", "--variant", "next2", tree)
+    assert shown.status == 1
+    for word in ("drifted", GUARD, "expected", "found", "help"):
+        assert word in shown.err
+
+
+def test_refuses_a_tree_that_someone_edited_since(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fp4patch("apply", "--variant", "next2", tree)
+    (tree / GUARD).write_text((tree / GUARD).read_text() + "// mine\n")
+    before = snapshot(tree)
+    for command in (["apply", "--variant", "turbo"], ["revert"]):
+        refused = fp4patch(*command, "--json", tree)
+        assert refused.status == 1
+        assert refused.document["state"] == "refused"
+        assert [p["file"] for p in refused.document["problems"]] == [GUARD]
+    state = fp4patch("status", "--json", tree).document
+    assert {f["path"]: f["state"] for f in state["files"]} == {GUARD: "foreign", CONVERTER: "applied"}
+    assert snapshot(tree) == before
+
+
+def test_crlf_and_a_missing_final_newline_survive(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    for path in (GUARD, CONVERTER):
+        data = (tree / path).read_bytes().replace(b"\n", b"\r\n").removesuffix(b"\r\n")
+        (tree / path).write_bytes(b"\xef\xbb\xbf" + data)
+    before = snapshot(tree)
+    assert fp4patch("apply", "--variant", "next2", tree).status == 0
+    for path in (GUARD, CONVERTER):
+        data = (tree / path).read_bytes()
+        assert data.startswith(b"\xef\xbb\xbf")
+        assert data.count(b"\n") == data.count(b"\r\n")
+        assert not data.endswith(b"\n")
+    fp4patch("revert", tree)
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("make", ["symlink", "read-only", "binary", "missing", "folder"])
+def test_a_file_that_cannot_be_patched_refuses_everything(
+    fp4patch: Callable[..., Said], tree_copy: GetTree, tmp_path: Path, make: str
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    path = tree / CONVERTER
+    match make:
+        case "symlink":
+            outside = tmp_path / "outside.h"
+            path.rename(outside)
+            path.symlink_to(outside)
+        case "read-only":
+            path.chmod(0o444)
+        case "binary":
+            path.write_bytes(path.read_bytes() + b"\0\xff")
+        case "missing":
+            (tree / GUARD).unlink()
+        case "folder":
+            (tree / GUARD).unlink()
+            (tree / GUARD).mkdir()
+    before = snapshot(tree)
+    refused = fp4patch("apply", "--variant", "next2", "--json", tree)
+    assert refused.status == 1
+    assert refused.document["state"] == "refused"
+    assert refused.document["problems"]
+    assert snapshot(tree) == before
+
+
+def test_a_release_that_never_had_the_file_needs_nothing(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    (tree / GUARD).unlink()
+    before = snapshot(tree)
+    said = fp4patch("apply", "--variant", "turbo", "--target-version", "3.7.0", "--json", tree)
+    assert said.status == 0
+    assert said.document["state"] == "unchanged"
+    assert any("not-needed" in note for note in said.document["trees"][0]["notes"])
+    assert snapshot(tree) == before
+
+
+def test_what_is_no_tree_is_refused_with_a_hint_where_one_is_near(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    refused = fp4patch("apply", "--variant", "next2", tmp_path / "empty")
+    assert refused.status == 1
+    assert "is not a source tree that fp4patch knows" in refused.err
+    tree = pristine_tree("cutlass", "4.2.1")
+    assert f"there is NVIDIA CUTLASS at {tree}" in "".join(
+        fp4patch("status", tree / "include").err.split("\n")
+    ).replace("  ", " ")
+    assert fp4patch("status", "--json", tmp_path / "not-there").status == 1
