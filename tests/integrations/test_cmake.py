@@ -1,0 +1,82 @@
+"""The CMake line of the page: a real FetchContent of a real CUTLASS, from a repository on this machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from integration_page import block
+
+from fp4patch import cli
+
+HEADER = "include/cutlass/numeric_conversion.h"
+
+
+def git(repository: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.invalid", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *identity, *arguments], cwd=repository, check=True, capture_output=True)
+
+
+@pytest.fixture
+def project(tree_copy: Callable[[str, str], Path], tmp_path: Path) -> Path:
+    """A project that fetches CUTLASS 4.5.0 as the page says, with the repository's address alone put in."""
+    repository = tree_copy("cutlass", "4.5.0")
+    git(repository, "init", "-q")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "4.5.0")
+    git(repository, "tag", "v4.5.0")
+    text, changed = re.subn(r"(?<=GIT_REPOSITORY )\S+", repository.as_uri(), block("cmake", "PATCH_COMMAND"))
+    assert changed == 1
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "CMakeLists.txt").write_text(
+        f"cmake_minimum_required(VERSION 3.28)\nproject(user LANGUAGES NONE)\n{text}"
+    )
+    return folder
+
+
+def configure(project: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    tools = Path(sys.executable).parent
+    environ = os.environ | {"PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"}
+    command = [str(tools / "cmake"), "-S", str(project), "-B", str(project / "build"), *options]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+
+
+def fetched(project: Path) -> Path:
+    return project / "build/_deps/cutlass-src"
+
+
+def test_what_is_fetched_is_patched_and_a_second_configure_changes_nothing(project: Path) -> None:
+    first = configure(project)
+    assert first.returncode == 0, first.stderr
+    assert cli.run(["apply", "--check", "--variant", "next3", str(fetched(project))]) == 0
+    header = fetched(project) / HEADER
+    assert "fp4patch" in header.read_text()
+    changed = header.stat().st_mtime_ns
+    assert configure(project).returncode == 0
+    assert header.stat().st_mtime_ns == changed  # so that nothing is compiled again
+
+
+def test_another_variant_in_the_line_is_what_the_next_configure_makes(project: Path) -> None:
+    assert configure(project).returncode == 0
+    lists = project / "CMakeLists.txt"
+    lists.write_text(lists.read_text().replace("next3", "next2"))
+    again = configure(project)
+    assert again.returncode == 0, again.stderr
+    assert cli.run(["apply", "--check", "--variant", "next2", str(fetched(project))]) == 0
+
+
+def test_a_source_that_the_patches_do_not_fit_ends_the_configure_in_fp4patchs_words(project: Path) -> None:
+    assert configure(project).returncode == 0
+    header = fetched(project) / HEADER
+    header.write_text(header.read_text() + "// mine\n")
+    lists = project / "CMakeLists.txt"
+    lists.write_text(lists.read_text().replace("next3", "next2"))
+    refused = configure(project)
+    assert refused.returncode != 0
+    assert HEADER in refused.stdout + refused.stderr

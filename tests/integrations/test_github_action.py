@@ -1,0 +1,154 @@
+"""The GitHub Action: action.yml's own steps on a real CUTLASS tree, and what linters say of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from action_runner import Ran, Runner, environment
+from integration_page import block
+from ruamel.yaml import YAML
+
+from fp4patch import cli
+from fp4patch.catalog.manifest import data_root
+
+ROOT = Path(__file__).parents[2]
+ACTION = ROOT / "action.yml"
+TOOLS = Path(sys.executable).parent
+
+INSTALL = "Install fp4patch"
+INPUTS = {"variant": "next2", "trees": "\n./cutlass\n\n", "arch": "sm_121a", "execute": "false"}
+
+Use = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def temp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The runner's temporary folder, with what the first job installs for the others."""
+    return tmp_path_factory.mktemp("runner")
+
+
+@pytest.fixture(scope="module")
+def installed(temp: Path) -> str:
+    """The first step, done in ``temp``: its name."""
+    ran = Runner(temp, temp, environment()).uses(ROOT, INPUTS | {"variant": "none"})
+    assert ran.steps == (INSTALL, "Apply"), ran.log
+    assert (temp / "fp4patch/venv/bin/fp4patch").is_file()
+    return INSTALL
+
+
+@pytest.fixture
+def use(temp: Path, installed: str, tmp_path: Path, whole_tree: Callable[[str, str], Path]) -> Use:
+    """``use(variant="next3")``: a job in a workspace with a pristine CUTLASS 4.2.1."""
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    whole_tree("cutlass", "4.2.1").rename(workspace / "cutlass")
+
+    def job(environ: dict[str, str] | None = None, **inputs: str) -> Ran:
+        named = {name.replace("_", "-"): value for name, value in inputs.items()}
+        return Runner(workspace, temp, environment() | (environ or {})).uses(ROOT, INPUTS | named, done=[installed])
+
+    return job
+
+
+def test_a_tree_is_patched_and_proven_with_the_toolkit_that_the_action_installs(
+    use: Use, temp: Path, tmp_path: Path
+) -> None:
+    ran = use()
+    assert ran.status == 0, ran.log
+    assert ran.steps == ("Apply", "Verify")
+    assert (tmp_path / "workspace/cutlass/.fp4patch/receipt.json").is_file()
+    assert ran.outputs["verdict"] == "pass"
+    document = json.loads(Path(ran.outputs["json"]).read_text())
+    assert (document["verdict"], document["variant"], document["arch"]) == ("pass", "next2", ["sm_121a"])
+    assert document["toolchain"]["cuda_root"].startswith(str(temp))  # the runner's, not this environment's
+    assert document["executed"] is None
+    assert "<html" in Path(ran.outputs["report"]).read_text()[:1000].lower()
+    assert ran.summary.startswith("### fp4patch: next2\n```\n")
+    assert "float-to-e2m1-x8" in ran.summary
+    assert "\nPASS " in ran.summary
+
+
+def test_a_patch_whose_machine_code_breaks_a_rule_fails_the_job_and_the_summary_says_which(
+    use: Use, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    for folder in ("patches", "variants"):
+        shutil.copytree(data_root() / folder, data / folder, ignore=shutil.ignore_patterns("cases"))
+    template = data / "patches/cutlass/e2m1-converter/converter.cuh"
+    right = "uint32_t const bits = detail::copy_bits<float, uint32_t>(s);"
+    assert template.read_text().count(right) == 1
+    slow = right.replace("(s)", "(static_cast<float>(static_cast<double>(s) * 1.0000000001))")
+    template.write_text(template.read_text().replace(right, slow))
+
+    ran = use({"FP4PATCH_DATA": str(data)}, report="out/report.html", json="out/verify.json")
+    assert ran.status == 1
+    assert ran.steps == ("Apply", "Verify")
+    assert ran.outputs == {"verdict": "fail", "report": "out/report.html", "json": "out/verify.json"}
+    assert json.loads((tmp_path / "workspace/out/verify.json").read_text())["verdict"] == "fail"
+    assert "f64" in ran.summary
+    assert "\nFAIL " in ran.summary
+
+
+def test_a_tree_that_somebody_edited_ends_the_job_before_anything_is_compiled(use: Use, tmp_path: Path) -> None:
+    assert cli.run(["apply", "--variant", "next2", str(tmp_path / "workspace/cutlass")]) == 0
+    edited = tmp_path / "workspace/cutlass/include/cutlass/float_subbyte.h"
+    edited.write_text(edited.read_text() + "// mine\n")
+    ran = use()
+    assert ran.status == 1
+    assert ran.steps[-1] == "Apply"
+    assert "foreign" in ran.log or "edited" in ran.log
+    assert ran.outputs == {"verdict": "", "report": "", "json": ""}
+    assert ran.summary == ""
+
+
+@pytest.mark.parametrize(
+    ("inputs", "status", "says"),
+    [
+        ({"trees": "\n \n"}, 2, "Missing argument 'TREE...'"),
+        ({"variant": "next4"}, 2, "next4"),
+        ({"execute": "yes"}, 2, "execute is yes: say true, false, or nothing"),
+        ({"variant": '$(touch owned)"; touch owned; "'}, 2, "touch owned"),
+    ],
+    ids=lambda value: "" if not isinstance(value, dict) else next(iter(value)),
+)
+def test_inputs_that_make_no_sense_are_refused_and_none_is_run(
+    use: Use, tmp_path: Path, inputs: dict[str, str], status: int, says: str
+) -> None:
+    ran = use(**inputs)
+    assert ran.status == status, ran.log
+    assert says in ran.log
+    assert ran.outputs["verdict"] == ""
+    assert not list(tmp_path.rglob("owned"))
+
+
+def test_a_toolkit_that_is_named_is_the_one_that_compiles_or_the_job_says_why_not(use: Use) -> None:
+    ran = use(cuda_root="/nowhere")
+    assert ran.status == 1
+    assert ran.steps[-1] == "Verify"
+    assert "--cuda-root is /nowhere, where there is no bin/nvcc" in ran.log
+    assert ran.outputs["verdict"] == ""
+
+
+def test_githubs_schema_holds_and_zizmor_finds_nothing() -> None:
+    for command in (
+        ["check-jsonschema", "--builtin-schema", "vendor.github-actions"],
+        ["zizmor", "--offline", "--no-progress", "--persona", "pedantic"],
+    ):
+        tool = [str(TOOLS / command[0]), *command[1:], str(ACTION)]
+        run = subprocess.run(tool, capture_output=True, text=True, check=False)
+        assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_the_workflow_of_the_page_gives_inputs_that_the_action_has() -> None:
+    yaml = YAML(typ="safe")
+    steps = yaml.load(block("yaml", "uses: fp4patch/fp4patch@"))
+    (ours,) = (step for step in steps if step["uses"].startswith("fp4patch/fp4patch@"))
+    inputs = yaml.load(ACTION.read_text(encoding="utf-8"))["inputs"]
+    assert set(ours["with"]) <= set(inputs)
+    assert {name for name, of in inputs.items() if of.get("required")} <= set(ours["with"])
