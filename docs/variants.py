@@ -1,0 +1,94 @@
+"""Measures what each variant makes of CUTLASS's conversions, and writes the tables of docs/variants.md.
+
+    python docs/variants.py TREE...        # pristine CUTLASS trees: 4.2.1, 4.7.0
+
+Works on copies. Counts are those of ``fp4patch verify --json``: the instructions of a whole probe, loads and store
+included.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from fp4patch.catalog.manifest import load
+
+PAGE = Path(__file__).parent / "variants.md"
+BEGIN, END = "<!-- made by docs/variants.py -->\n", "<!-- end -->\n"
+ARCHS = ("sm_120a", "sm_121a", "sm_121")
+PROBES = {
+    "float-to-e2m1-x8": "8 × float → E2M1",
+    "float-to-e2m1": "float → E2M1, one value",
+    "e2m1-to-float-x8": "8 × E2M1 → float",
+    "e2m1-to-half-x8": "8 × E2M1 → half",
+    "float-to-e2m3-x4": "4 × float → E2M3 (FP6)",
+}
+ENCODE = {"float-to-e2m1-x8": "encode-float-x8", "float-to-e2m1": "encode-float"}
+"""The same conversions as probes of cutlass/e2m1-encode, which next3 applies."""
+
+
+def fp4patch(*words: str | Path) -> str:
+    """What the command prints; verify's verdict is not asked: a variant has no rules for targets that it is not for."""
+    command = [sys.executable, "-m", "fp4patch", *map(str, words)]
+    return subprocess.run(command, check=False, capture_output=True, text=True).stdout
+
+
+def verified(tree: Path, variant: str, side: str) -> tuple[str, dict[tuple[str, str], str]]:
+    """The CUTLASS release, and for each probe and architecture its instructions, and branches if there are any."""
+    report: dict[str, Any] = json.loads(
+        fp4patch("verify", "--variant", variant, "--arch", ",".join(ARCHS), "--no-execute", "--json", "-", tree)
+    )
+    cells = {}
+    for result in report["results"]:
+        if listing := result[side]:
+            branches = f" ({listing['branches']} branches)" if listing["branches"] else ""
+            cells[result["probe"].partition("/")[2], result["arch"]] = f"{listing['instructions']}{branches}"
+    return report["version"], cells
+
+
+def rows(tree: Path) -> tuple[str, dict[str, dict[tuple[str, str], str]]]:
+    """The release, and each variant's cells; pristine first."""
+    found, version = {}, ""
+    for variant in ("native", "turbo", "turbo2", "next2", "next3"):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = Path(folder) / "cutlass"
+            shutil.copytree(tree, copy)
+            fp4patch("apply", "--variant", variant, copy)
+            version, found[variant] = verified(copy, variant, "after")
+    return version, found
+
+
+def table(version: str, found: dict[str, dict[tuple[str, str], str]]) -> str:
+    """One release as Markdown: a block of rows for each conversion."""
+    lines = [f"### CUTLASS {version}", "", f"| conversion | variant | {' | '.join(ARCHS)} |", "|---|---|---|---|---|"]
+    for probe, title in PROBES.items():
+        previous: dict[str, str] = {}
+        for variant, own in found.items():
+            cells = own
+            name = ENCODE.get(probe, probe) if variant == "next3" else probe
+            if (name, ARCHS[0]) not in cells:  # none of its patches is about this conversion
+                name, cells = probe, found["native"]
+            row = " | ".join(cells[name, arch] for arch in ARCHS)
+            previous[row] = f"{previous[row]}, {variant}" if row in previous else variant
+        for number, (row, variants) in enumerate(previous.items()):
+            first = "" if number else title
+            lines.append(f"| {first} | {variants.replace('native', 'pristine, native')} | {row} |")
+    return "\n".join(lines) + "\n"
+
+
+def main(trees: list[Path]) -> None:
+    """Measure; write between the page's marks."""
+    assert set(load().variants) == {"native", "turbo", "turbo2", "next2", "next3"}
+    text = PAGE.read_text(encoding="utf-8")
+    head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
+    tables = "\n".join(table(*rows(tree)) for tree in trees)
+    PAGE.write_text(head + BEGIN + "\n" + tables + "\n" + END + tail, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main([Path(argument) for argument in sys.argv[1:]])
