@@ -11,6 +11,7 @@ import io
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -28,10 +29,11 @@ def main(work: Path) -> None:
     if not tree.exists():
         subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
     subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
-    options = Options(variant=VARIANT, execute=False)
+    options = Options(variant=VARIANT, execute=True)
     reports = verify([tree], options, on_wait=print, on_progress=lambda _: None)
+    reports = tuple(replace(report, tree="./cutlass") for report in reports)
 
-    console = Console(record=True, width=86, file=io.StringIO())
+    console = Console(record=True, width=108, file=io.StringIO())
     console.print(terminal.verify_table(reports[0]))
     console.save_svg(str(HERE / "verify.svg"), title=f"fp4patch verify --variant {VARIANT} ./cutlass")
 

@@ -86,15 +86,22 @@ def sentence(execution: Execution) -> str:
 
 def equivalence(one: Equivalence) -> str:
     """``float-to-e2m1-x8: patched sm_121a gives for every input what pristine sm_120a gives, but …``."""
-    name = one.probe.partition("/")[2]
+    return f"{_short(one)}: {_comparison(one)}"
+
+
+def _short(one: Equivalence) -> str:
+    return one.probe.partition("/")[2]
+
+
+def _comparison(one: Equivalence) -> str:
     if one.same_code:
-        return f"{name}: {one.other} is the same code as {one.one}"
+        return f"{one.other} is the same code as {one.one}"
     if one.differences == 0:
-        found = f"{name}: {one.other} gives for every input what {one.one} gives"
-        return found if one.rows else f"{name}: {one.other} could not be compared with {one.one}"
+        found = f"{one.other} gives for every input what {one.one} gives"
+        return found if one.rows else f"{one.other} could not be compared with {one.one}"
     what = f"the sign of {one.differences:,} NaNs" if one.only_nan_signs else f"{one.differences:,} inputs"
     declared = ", which the variant does not declare" if one.verdict.failed else ", as the variant declares"
-    return f"{name}: {one.other} gives what {one.one} gives, but for {what}{declared}"
+    return f"{one.other} gives what {one.one} gives, but for {what}{declared}"
 
 
 def lines(executed: Executed) -> Iterator[str]:
@@ -109,7 +116,10 @@ def lines(executed: Executed) -> Iterator[str]:
             f"patched and {sum(one.side == 'pristine' for one in executed.executions)} pristine kernels; "
             f"0 mismatches in {exact} of the patched" + (f", signs of NaN alone in {signs}" if signs else "")
         )
-    yield from (equivalence(one) for one in executed.equivalences)
+    said: dict[str, list[str]] = {}  # probes of which the same holds share a line
+    for one in executed.equivalences:
+        said.setdefault(_comparison(one), []).append(_short(one))
+    yield from (f"{', '.join(probes)}: {comparison}" for comparison, probes in said.items())
     yield from executed.notes
 
 

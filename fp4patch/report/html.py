@@ -50,6 +50,13 @@ class Tree:
     names: dict[str, str]
     command: str
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """Numbers of the table beside the instructions, by their heading; local memory only where there is some."""
+        metrics = [side for section in self.sections for side in (section.before, section.after) if side]
+        local = {"Local memory": "local"} if any(side.local for side in metrics) else {}
+        return {"Branches": "branches", "FP4 conversions": "fp4", **local, "Registers": "registers"}
+
 
 def page(reports: Sequence[VerifyReport]) -> str:
     """The page over the trees of one verify, complete as a string: no script, no request, everything escaped."""
