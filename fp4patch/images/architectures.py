@@ -6,13 +6,16 @@ import itertools
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import Refused, UsageError
-from fp4patch.model import Arch, DropOperand, Problem
+from fp4patch.model.arch import Arch
+from fp4patch.model.edit import DropOperand
 from fp4patch.model.image import Architectures
+from fp4patch.model.problem import Problem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.model import Patch, Variant
+    from fp4patch.model.patch import Patch
+    from fp4patch.model.variant import Variant
 
 SM121 = Arch(12, 1)
 
@@ -111,7 +114,7 @@ def _nothing_judged(archs: Sequence[Arch], variant: Variant, unreached: Sequence
     return Problem(
         f"an architecture that {variant.name} has rules for: {has}",
         f"{named}, so nothing could be proven" + (f"; {why}" if why else ""),
-        help="`fp4patch list variants --json` names the architectures of each variant",
+        help="--arch 12.1a, where the guard fires" if unreached else "name one of these, alone or beside it",
     )
 
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 
 from fp4patch.images import architectures, command, sources
-from fp4patch.model import Target, Variant
 from fp4patch.model.image import BuildRequest
+from fp4patch.model.target import Target
+from fp4patch.model.variant import Variant
 
 SETS = {
     "gb10": (("12.1a",), ("linux/arm64",)),

@@ -19,6 +19,9 @@ SCCACHE_SECRET = "FP4PATCH_SCCACHE_ENV"  # noqa: S105 - the name of a variable
 
 SCCACHE_PREFIXES = ("SCCACHE_", "AWS_", "ACTIONS_RESULTS_", "ACTIONS_RUNTIME_", "ACTIONS_CACHE_", "GOOGLE_", "ALIYUN_")
 
+SCCACHE_HERE = ("SCCACHE_CONF", "SCCACHE_DIR", "SCCACHE_ERROR_LOG", "SCCACHE_SERVER_UDS")
+"""Paths of this machine, which mean nothing where the build runs: there the folder is a cache mount."""
+
 
 def compose(
     request: BuildRequest,
@@ -106,7 +109,11 @@ def proof_first(request: BuildRequest, folder: Path) -> BuildRequest | None:
 
 def sccache_environment(environ: Mapping[str, str]) -> str:
     """The settings of sccache and of its storage, as ``export`` lines for a shell; empty if there are none."""
-    chosen = {name: value for name, value in sorted(environ.items()) if name.startswith(SCCACHE_PREFIXES)}
+    chosen = {
+        name: value
+        for name, value in sorted(environ.items())
+        if name.startswith(SCCACHE_PREFIXES) and name not in SCCACHE_HERE
+    }
     if not any(name.startswith("SCCACHE_") for name in chosen):
         return ""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in chosen.items())
@@ -117,7 +124,8 @@ def shell(command: Sequence[str], substitutions: Mapping[str, str]) -> str:
 
     Each key of ``substitutions`` in a word becomes its value, which the shell expands.
     """
-    settings = f"{SCCACHE_SECRET}=\"$(export -p | grep -E ' ({'|'.join(SCCACHE_PREFIXES)})')\" "
+    chosen = f"grep -E ' ({'|'.join(SCCACHE_PREFIXES)})' | grep -vE ' ({'|'.join(SCCACHE_HERE)})='"
+    settings = f'{SCCACHE_SECRET}="$(export -p | {chosen})" '
     start = settings if f"id=sccache_env,env={SCCACHE_SECRET}" in command else ""
     lines = [start + " ".join(command[:3])]
     for word in command[3:-1]:

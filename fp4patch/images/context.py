@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import fp4patch
 from fp4patch.errors import ImageError
-from fp4patch.model import SCHEMA
+from fp4patch.model.schema import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fp4patch.model import TorchPin
     from fp4patch.model.image import BuildRequest
+    from fp4patch.model.variant import TorchPin
 
 LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
 

@@ -16,8 +16,8 @@ from typing import Any
 from packaging.version import Version
 
 from fp4patch.errors import ImageError
-from fp4patch.model import Problem
 from fp4patch.model.image import BuildRequest, Engine, Node, Outcome, Stage
+from fp4patch.model.problem import Problem
 
 GIB = 1 << 30
 OLDEST_BUILDX = Version("0.13")
@@ -50,7 +50,7 @@ def environment() -> dict[str, str]:
 def look(builder: str, *, needs_engine: bool) -> Engine:
     """The engine and the builder as they are; ImageError in one sentence if there is none to build with.
 
-    ``needs_engine`` is whether the result goes into the engine's own store; a builder elsewhere needs none otherwise.
+    ``needs_engine`` is whether the result goes into an engine's own store; a builder elsewhere needs none otherwise.
     """
     if shutil.which("docker") is None:
         raise ImageError(
@@ -58,17 +58,18 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
             help="install Docker Engine with its buildx plugin (Debian, Ubuntu: docker.io docker-buildx)",
         )
     buildx = _buildx()
-    server = _docker("version", "--format", "{{json .Server}}")
-    if server.returncode and (needs_engine or not builder):
-        raise ImageError(_unreachable(server.stderr), help=_remedy(server.stderr))
-    info = {} if server.returncode else _json(_docker("info", "--format", "{{json .}}"), "docker info")
     chosen = _builder(builder)
     nodes = tuple(
         Node(n.get("Name", ""), n.get("Status", "") == "running", tuple(_plain(p) for p in n.get("Platforms") or ()))
         for n in chosen.get("Nodes") or ()
     )
     driver = str(chosen.get("Driver", ""))
-    root, local = str(info.get("DockerRootDir", "")), driver == "docker"
+    itself = driver == "docker"
+    server = _docker("version", "--format", "{{json .Server}}")
+    if server.returncode and (needs_engine or itself):
+        raise ImageError(_unreachable(server.stderr), help=_remedy(server.stderr))
+    info = {} if server.returncode else _json(_docker("info", "--format", "{{json .}}"), "docker info")
+    root = str(info.get("DockerRootDir", ""))
     version = {} if server.returncode else json.loads(server.stdout)
     return Engine(
         version=str(version.get("Version", "")),
@@ -76,11 +77,18 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
         driver=driver,
         nodes=nodes,
         architecture=str(version.get("Arch", "")),
-        memory=int(info["MemTotal"]) if local and info.get("MemTotal") else None,
-        disk=_free(root) if local else None,
+        memory=int(info["MemTotal"]) if itself and info.get("MemTotal") else None,
+        disk=_free(root) if itself else None,
         root=root,
         attests=any("io.containerd.snapshotter" in str(pair) for pair in info.get("DriverStatus") or ()),
     )
+
+
+def host() -> str:
+    """Where the engine in use answers (``unix:///…``), by DOCKER_HOST or its context; empty without a docker."""
+    if shutil.which("docker") is None:
+        return ""
+    return _docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}").stdout.strip()
 
 
 def _buildx() -> str:
@@ -121,6 +129,13 @@ def _builder(name: str) -> dict[str, Any]:
     chosen = by_name[name] if name else next((row for row in rows if row.get("Current")), None)
     if chosen is None:
         raise ImageError("buildx has no builder", help="`docker buildx create --use` makes one")
+    if said := chosen.get("Err"):
+        raise ImageError(_unreachable(said), help=_remedy(said))
+    if name and chosen["Driver"] == "docker" and name != _docker("context", "show").stdout.strip():
+        raise ImageError(
+            f"{name} is the engine of another docker context, which buildx takes by its context and not as a builder",
+            help=f"set DOCKER_CONTEXT={name}, or make a builder of it: docker buildx create --name NAME {name}",
+        )
     return dict(chosen)
 
 
@@ -131,8 +146,7 @@ def _plain(platform: str) -> str:
 
 def _free(root: str) -> int | None:
     """Bytes free at the engine's folder, or at its nearest parent that can be seen; None if it is elsewhere."""
-    host = os.environ.get("DOCKER_HOST", "unix://")
-    if not root or not host.startswith("unix://"):
+    if not root or not host().startswith("unix://"):
         return None
     path = Path(root)
     for folder in (path, *path.parents):
@@ -168,7 +182,7 @@ def check(engine: Engine, request: BuildRequest, *, base: str = "") -> list[Prob
 
     ``base`` is the architecture of the base image where the engine has it already (``amd64``), else empty.
     """
-    wanted = request.platforms or ((f"linux/{engine.architecture}",) if engine.architecture else ())
+    wanted = _wanted(engine, request)
     return [
         *_nodes(engine, request, wanted),
         *_room(engine, request),
@@ -179,7 +193,7 @@ def check(engine: Engine, request: BuildRequest, *, base: str = "") -> list[Prob
 
 def notes(engine: Engine, request: BuildRequest) -> list[str]:
     """What a user should know of an image that can be built."""
-    wanted = request.platforms or ((f"linux/{engine.architecture}",) if engine.architecture else ())
+    wanted = _wanted(engine, request)
     gb10 = [gpu for gpu in request.archs.gpus if (gpu.major, gpu.minor) == (12, 1)]
     if gb10 == list(request.archs.gpus) and gb10 and wanted and not any(p.startswith("linux/arm64") for p in wanted):
         return [
@@ -187,6 +201,11 @@ def notes(engine: Engine, request: BuildRequest) -> list[str]:
             "build there, or with --platform linux/arm64 and a builder that has an arm64 node"
         ]
     return []
+
+
+def _wanted(engine: Engine, request: BuildRequest) -> tuple[str, ...]:
+    """The platforms that were named, else the engine's own; empty where that is not known."""
+    return request.platforms or ((f"linux/{engine.architecture}",) if engine.architecture else ())
 
 
 def _nodes(engine: Engine, request: BuildRequest, wanted: tuple[str, ...]) -> list[Problem]:
@@ -240,7 +259,7 @@ def _room(engine: Engine, request: BuildRequest) -> list[Problem]:
 
 
 def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
-    """What the image store cannot hold: several platforms, attestations."""
+    """What the image store cannot hold or give out: several platforms, attestations, a layer cache."""
     into_plain_store = request.outcome is Outcome.LOAD and not engine.attests
     found = []
     if into_plain_store and len(request.platforms) > 1:
@@ -262,6 +281,15 @@ def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
                 "The proof and a CycloneDX SBOM are in the image in any case",
             )
         )
+    exported = [cache for cache in request.cache_to if "type=inline" not in cache]
+    if exported and engine.driver == "docker" and not engine.attests:
+        found.append(
+            Problem(
+                f"an image store that can export its layer cache (--cache-to {exported[0]})",
+                "the engine's classic one",
+                help="turn on the engine's containerd image store, or build by a builder of another driver",
+            )
+        )
     return found
 
 
@@ -281,7 +309,9 @@ def _base(wanted: tuple[str, ...], architecture: str, image: str) -> list[Proble
     ]
 
 
-def architecture_of(image: str) -> str:
-    """The architecture of an image that the engine has; empty if it has none of that name."""
+def architecture_of(image: str, engine: Engine) -> str:
+    """The architecture of an image that the engine has; empty if it has none of that name, or builds elsewhere."""
+    if engine.driver != "docker":
+        return ""
     run = _docker("image", "inspect", "--format", "{{.Architecture}}", image)
     return run.stdout.strip() if run.returncode == 0 else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 from typing import TYPE_CHECKING, Any
 
 import fp4patch
 from fp4patch.errors import ImageError
-from fp4patch.model import Verdict
+from fp4patch.images import sources
 from fp4patch.model.image import Finding
+from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,17 +69,8 @@ def revision(package: Path) -> str:
     top = package.parent
     if not (top / "pyproject.toml").is_file():
         return ""
-    try:
-        head = subprocess.run(["git", "-C", str(top), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607 - the user's git
-        changed = subprocess.run(
-            ["git", "-C", str(top), "status", "--porcelain"],  # noqa: S607 - the same
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    except FileNotFoundError:
-        return ""
-    return head.stdout.strip() + ("-dirty" if changed.stdout.strip() else "") if head.returncode == 0 else ""
+    head = sources.git(top, "rev-parse", "HEAD")
+    return head + ("-dirty" if head and sources.git(top, "status", "--porcelain") else "")
 
 
 def receipt_digest(receipts: Mapping[str, bytes]) -> str:

@@ -13,7 +13,7 @@ from fp4patch.errors import UsageError
 from fp4patch.model.image import Source
 
 if TYPE_CHECKING:
-    from fp4patch.model import Target
+    from fp4patch.model.target import Target
 
 
 def source(target: Target, pinned: str, said: str | None) -> Source:
@@ -56,17 +56,18 @@ def _folder(target: Target, folder: Path) -> Source:
         )
     pin = {"local": folder.resolve().name}  # the path says nothing elsewhere
     if (folder / ".git").exists():
-        pin["commit"] = _git(folder, "rev-parse", "HEAD")
-        pin["changed"] = "yes" if _git(folder, "status", "--porcelain", "--untracked-files=no") else "no"
+        pin["commit"] = git(folder, "rev-parse", "HEAD")
+        pin["changed"] = "yes" if git(folder, "status", "--porcelain", "--untracked-files=no") else "no"
     return Source(context=str(folder.resolve()), pin=pin)
 
 
-def _git(folder: Path, *words: str) -> str:
+def git(folder: Path, *words: str) -> str:
+    """What git says in a folder; empty if it fails there, or is not installed."""
     try:
         run = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=False)  # noqa: S607 - the user's git
     except FileNotFoundError:
         return ""
-    return run.stdout.strip()
+    return run.stdout.strip() if run.returncode == 0 else ""
 
 
 def _is_version(text: str) -> bool:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from fp4patch.model.verdict import Verdict
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from fp4patch.model import Arch, Verdict
+    from fp4patch.model.arch import Arch
 
 PROOF = "/opt/fp4patch/proof"
 """Where an image holds its proof."""
@@ -74,17 +76,9 @@ class Source:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildRequest:
-    """All that decides what is built, with every default filled in."""
+class BuildSettings:
+    """How a build runs and what becomes of it, as it was said; what is built does not depend on it."""
 
-    variant: str
-    archs: Architectures
-    vllm: Source
-    cutlass: Source
-    torch: str
-    base_image: str
-    runtime_image: str
-    target: Stage = Stage.RUNTIME
     outcome: Outcome = Outcome.LOAD
     output: Path | None = None
     tags: tuple[str, ...] = ()
@@ -101,6 +95,20 @@ class BuildRequest:
     """Compilations at a time; None: the machine that builds decides by its memory."""
     provenance: str = ""
     sbom: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRequest(BuildSettings):
+    """All that decides what is built, with every default filled in."""
+
+    variant: str
+    archs: Architectures
+    vllm: Source
+    cutlass: Source
+    torch: str
+    base_image: str
+    runtime_image: str
+    target: Stage = Stage.RUNTIME
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -200,8 +208,6 @@ class Inspection:
     @property
     def verdict(self) -> Verdict:
         """PASS only if something was checked and nothing failed."""
-        from fp4patch.model import Verdict  # noqa: PLC0415 - the package above imports nothing of this module
-
         if not self.findings or any(finding.verdict.failed for finding in self.findings):
             return Verdict.FAIL
         return Verdict.PASS

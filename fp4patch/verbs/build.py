@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -23,8 +23,8 @@ import fp4patch
 from fp4patch.catalog.manifest import Catalog, data_root, load
 from fp4patch.errors import ImageError, UsageError
 from fp4patch.images import architectures, command, context, engine, provenance, sources
-from fp4patch.model import Pins, TorchPin
-from fp4patch.model.image import BuildRequest, Built, DryRun, Engine, Outcome, Source, Stage
+from fp4patch.model.image import BuildRequest, BuildSettings, Built, DryRun, Engine, Outcome, Source, Stage
+from fp4patch.model.variant import Pins, TorchPin
 
 OnNote = Callable[[str], None]
 
@@ -55,7 +55,7 @@ def outcome(into: str, output: Path | None) -> Outcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(BuildSettings):
     """The command line's options, as they were said."""
 
     variant: str
@@ -67,20 +67,6 @@ class Options:
     torch: str | None = None
     base_image: str | None = None
     runtime_image: str | None = None
-    outcome: Outcome = Outcome.LOAD
-    output: Path | None = None
-    platforms: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
-    network: str = ""
-    build_contexts: tuple[str, ...] = ()
-    cache_from: tuple[str, ...] = ()
-    cache_to: tuple[str, ...] = ()
-    builder: str = ""
-    sccache: bool = False
-    jobs: int | None = None
-    provenance: str = ""
-    sbom: str = ""
     context: Path | None = None
     preflight: bool = True
 
@@ -121,20 +107,7 @@ def plan(options: Options) -> Planned:
         base_image=options.base_image or pins.base,
         runtime_image=options.runtime_image or pins.runtime,
         target=_stage(options),
-        outcome=options.outcome,
-        output=options.output,
-        tags=options.tags,
-        platforms=options.platforms,
-        secrets=options.secrets,
-        network=options.network,
-        build_contexts=options.build_contexts,
-        cache_from=options.cache_from,
-        cache_to=options.cache_to,
-        builder=options.builder,
-        sccache=options.sccache,
-        jobs=options.jobs,
-        provenance=options.provenance,
-        sbom=options.sbom,
+        **{each.name: getattr(options, each.name) for each in fields(BuildSettings)},
     )
     if request.sccache and not command.sccache_environment(os.environ):
         raise UsageError(
@@ -252,10 +225,10 @@ def build(options: Options, *, progress: str, on_note: OnNote) -> Built:
 
 def _preflight(request: BuildRequest, *, thorough: bool) -> Engine:
     there = engine.look(request.builder, needs_engine=request.outcome is Outcome.LOAD)
-    if thorough:
-        base = engine.architecture_of(request.base_image) if there.driver == "docker" else ""
-        if problems := engine.check(there, request, base=base):
-            raise ImageError("this engine cannot build it", problems=problems, help="--no-preflight tries all the same")
+    if not thorough:
+        return there
+    if problems := engine.check(there, request, base=engine.architecture_of(request.base_image, there)):
+        raise ImageError("this engine cannot build it", problems=problems, help="--no-preflight tries all the same")
     return there
 
 

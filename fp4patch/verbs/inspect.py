@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fp4patch.errors import ImageError
-from fp4patch.images import provenance
-from fp4patch.model import Verdict
+from fp4patch.images import engine, provenance
 from fp4patch.model.image import PROOF, Finding, Inspection
+from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from docker.models.containers import Container
@@ -46,7 +47,7 @@ def _inspect_image(name: str) -> Inspection:
             "looking into an image takes the docker package", help="pip install 'fp4patch[images]'"
         ) from None
     try:
-        client = docker.from_env()
+        client = docker.from_env(environment=_environment())
     except DockerException as error:
         raise ImageError(
             "no docker engine answers", help="start it (systemctl start docker), or name another: DOCKER_HOST"
@@ -70,6 +71,12 @@ def _inspect_image(name: str) -> Inspection:
         )
     finally:
         client.close()
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with the engine of the docker context in use: the package knows nothing of contexts."""
+    host = engine.host()
+    return os.environ | ({"DOCKER_HOST": host} if host else {})
 
 
 def _must_have_receipts(proof: Mapping[str, bytes], where: str) -> None:

@@ -1,16 +1,17 @@
 #!/bin/bash
 # A throw-away Docker engine with BuildKit and buildx for the tests of images, out of Debian's own packages.
 #   eval "$(tests/engine/engine.sh start)"    starts it, or finds it running, and prints what a client needs
-#   tests/engine/engine.sh stop               ends it and removes what it built
+#   tests/engine/engine.sh stop               ends all of them and removes what they built
 # Root only. Containers have no network of their own, so that nothing of this machine's is changed: builds say
 # --network host. FP4PATCH_ENGINE_DIR: where it lives (default: fp4patch-engine in TMPDIR). FP4PATCH_ENGINE_STORE:
-# overlay2, or containerd for an image store that holds attestations and several platforms.
+# overlay2, or containerd for an image store that holds attestations and several platforms, and can export its layer
+# cache; each is an engine of its own, and they run side by side.
 # Exit status 77, with the reason on stderr: no engine can run on this machine.
 set -euo pipefail
 home=${FP4PATCH_ENGINE_DIR:-${TMPDIR:-/tmp}/fp4patch-engine}
 store=${FP4PATCH_ENGINE_STORE:-overlay2}
 suite=sid  # bookworm has no buildx, and that of trixie no --check
-prefix=$home/prefix run=$home/run socket=$home/run/docker.sock
+prefix=$home/prefix data=$home/$store/data run=$home/$store/run socket=$home/$store/run/docker.sock
 
 cannot() { echo "no container engine: $*" >&2; exit 77; }
 
@@ -51,7 +52,7 @@ start() {
   unpack
   ln -sf "$prefix/usr/libexec/docker/cli-plugins/docker-buildx" "$home/config/cli-plugins/"
   if ! answers; then
-    local options=(--data-root "$home/data-$store" --exec-root "$run/exec" --pidfile "$run/pid" -H "unix://$socket"
+    local options=(--data-root "$data" --exec-root "$run/exec" --pidfile "$run/pid" -H "unix://$socket"
       --bridge=none --iptables=false --ip6tables=false)
     if [ "$store" = containerd ]; then options+=(--feature containerd-snapshotter=true); else options+=(--storage-driver "$store"); fi
     PATH=$prefix/usr/sbin:$prefix/usr/bin:$PATH setsid nohup dockerd "${options[@]}" >"$run/log" 2>&1 </dev/null 9>&- &
@@ -65,14 +66,16 @@ start() {
 }
 
 stop() {
-  if [ -s "$run/pid" ]; then
-    local daemon
-    daemon=$(cat "$run/pid")
-    kill "$daemon" 2>/dev/null || true
-    while kill -0 "$daemon" 2>/dev/null; do sleep 0.2; done
-  fi
-  umount "$run"/exec/netns/* 2>/dev/null || true  # containers on the host's network leave these
-  rm -rf "$home"/data-* "$run"
+  local here daemon
+  for here in "$home/overlay2" "$home/containerd"; do
+    if [ -s "$here/run/pid" ]; then
+      daemon=$(cat "$here/run/pid")
+      kill "$daemon" 2>/dev/null || true
+      while kill -0 "$daemon" 2>/dev/null; do sleep 0.2; done
+    fi
+    umount "$here"/run/exec/netns/* 2>/dev/null || true  # containers on the host's network leave these
+    rm -rf "$here"
+  done
 }
 
 case ${1:-} in

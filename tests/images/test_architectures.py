@@ -11,8 +11,10 @@ import pytest
 from fp4patch.catalog.manifest import load
 from fp4patch.errors import Refused, UsageError
 from fp4patch.images.architectures import check
-from fp4patch.model import Arch, Patch, Variant
+from fp4patch.model.arch import Arch
 from fp4patch.model.image import Architectures
+from fp4patch.model.patch import Patch
+from fp4patch.model.variant import Variant
 from fp4patch.proof.toolchain import Toolchain
 
 
@@ -61,6 +63,7 @@ def test_sm_90_is_complete_without_a_suffix() -> None:
 @pytest.mark.parametrize("variant", ["turbo", "turbo2", "next2"])
 def test_a_family_target_beside_a_121_guard_says_that_the_guard_cannot_fire(variant: str) -> None:
     assert "cannot fire" in refusal(variant, "12.0f")
+    assert "--arch 12.1a, where the guard fires" in refusal(variant, "12.0f")
     found = checked(variant, "12.0f", "12.1a")
     assert any("cannot fire" in note for note in found.notes)
     assert [str(arch) for arch in found.judged] == ["sm_121a"]

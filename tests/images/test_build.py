@@ -5,34 +5,24 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command import Said
+from engine_fixtures import Node
 
-from fp4patch import cli
 from fp4patch.catalog.manifest import data_root, load
 
 HERE = Path(__file__).parent
-
-
-class Said:
-    """Exit status and both streams of one command."""
-
-    def __init__(self, capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> None:
-        capfd.readouterr()
-        self.status = cli.run([str(a) for a in arguments])
-        self.out, self.err = capfd.readouterr()
-
-    @property
-    def document(self) -> dict[str, Any]:
-        return dict(json.loads(self.out))
 
 
 @pytest.fixture
@@ -229,6 +219,56 @@ def test_attestations_are_refused_in_one_sentence_where_the_store_cannot_hold_th
     assert "an image store that holds attestations (--provenance)" in said.err
 
 
+# --- more than one machine --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared(tiny: list[str | Path], tiny_base: str, registry: str, tmp_path: Path) -> list[str | Path]:
+    """The arguments of a build whose base every node finds in the registry, and none has built upon before."""
+    base = f"{registry}/base:1"
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "Dockerfile").write_text(f"FROM {tiny_base}\nCOPY new /\n")
+    (tmp_path / "base" / "new").write_text(str(uuid.uuid4()))
+    docker("buildx", "build", "--load", "--provenance", "false", "--tag", base, str(tmp_path / "base"))
+    docker("push", "--quiet", base)
+    return [*tiny[:-1], *("--base-image", base), tiny[-1]]
+
+
+def layers(image: str) -> list[str]:
+    return list(json.loads(docker("image", "inspect", image))[0]["RootFS"]["Layers"])
+
+
+def test_a_node_builds_and_pushes_and_another_takes_its_layers_from_the_registry(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    shared: list[str | Path],
+    registry: str,
+    two_nodes: tuple[Node, Node],
+) -> None:
+    cache, pushed = f"type=registry,ref={registry}/cache", f"{registry}/vllm:next2"
+    (environ, builder), (_, another) = two_nodes
+    with monkeypatch.context() as node:
+        for name, value in environ.items():
+            node.setenv(name, value)
+        options = ["--cache-to", f"{cache},mode=max", "--provenance", "mode=max", "--push", "--tag", pushed]
+        there = Said(capfd, "build", *shared, *builder, *options, "--json")
+    assert there.status == 0, there.err
+    assert there.document["digest"].startswith("sha256:")
+
+    here = Said(capfd, "build", *shared, *another, "--cache-from", cache, "--tag", TAG)
+    assert here.status == 0, here.err
+    first = here.err.split("#1 [internal] load build definition")[1]  # as far as the proof; the image is the second
+    steps = set(re.findall(r"(?m)^#(\d+) \[(?:toolkit|sources|proof) .*\] (?:RUN|COPY)", first))
+    assert len(steps) == 6
+    assert steps <= set(re.findall(r"(?m)^#(\d+) CACHED$", first)), first
+
+    docker("pull", "--quiet", pushed)
+    assert layers(TAG) == layers(pushed)  # a step that ran again would have made another layer
+    ours, theirs = (Said(capfd, "inspect", image, "--json").document for image in (TAG, pushed))
+    assert ours["receipt"] == theirs["receipt"] == there.document["labels"]["io.fp4patch.receipt"]
+    assert ours["findings"] == theirs["findings"]
+
+
 # --- without an engine -----------------------------------------------------------------------------------------------
 
 
@@ -245,6 +285,23 @@ def test_a_dry_run_asks_no_engine_and_writes_nothing(
     assert "TORCH_CUDA_ARCH_LIST=12.1a;12.0a" in second
     assert said.document["written"] is False
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("variant", ["native", "next2", "next3", "turbo", "turbo2"])
+@pytest.mark.parametrize("archs", [("12.1a",), ("12.0a", "12.1a")], ids="+".join)
+def test_every_variant_has_a_build_for_one_gpu_and_for_both(
+    capfd: pytest.CaptureFixture[str], variant: str, archs: tuple[str, ...]
+) -> None:
+    options = [word for arch in archs for word in ("--arch", arch)]
+    said = Said(capfd, "build", "--variant", variant, *options, "--dry-run", "--json")
+    assert said.status == 0, said.err
+    pins = load().variant(variant).image
+    assert pins
+    for words in said.document["commands"]:
+        assert f"TORCH_CUDA_ARCH_LIST={';'.join(archs)}" in words
+        assert f"FP4_ARCH={','.join('sm_' + arch.replace('.', '') for arch in archs)}" in words
+        assert {f"VLLM_VERSION={pins.vllm}", f"CUTLASS_VERSION={pins.cutlass}"} <= set(words)
+    assert said.document["notes"] == []
 
 
 def test_no_engine_is_one_sentence_with_a_remedy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from fp4patch.catalog.manifest import load
 from fp4patch.errors import UsageError
 from fp4patch.images import command, sources
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.image import Architectures, BuildRequest, Outcome, Source, Stage
 
 BOTH = Architectures((Arch(12, 1, "a"), Arch(12, 0, "f")), (Arch(12, 1, "a"),), (Arch(12, 1), Arch(12, 0)))
@@ -130,6 +131,24 @@ def test_sccache_gets_its_own_settings_and_those_of_its_storage_and_no_others() 
         ["export", "SCCACHE_BUCKET=b c"],
     ]
     assert command.sccache_environment({"AWS_REGION": "x"}) == ""
+    assert command.sccache_environment({"SCCACHE_DIR": "/here"}) == ""  # a folder of this machine
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash"])
+def test_the_shell_form_hands_in_the_same_settings_of_sccache(shell: str) -> None:
+    path = {"PATH": os.environ["PATH"]}
+    environ = {"SCCACHE_BUCKET": "b c", "AWS_SECRET_ACCESS_KEY": "it's", "SCCACHE_DIR": "/here", "HOME": "/h"} | path
+    words = command.compose(replace(REQUEST, sccache=True), "ctx", progress="plain")
+    secret = f"docker() {{ printf '%s\\n' \"${command.SCCACHE_SECRET}\"; }}\n{command.shell(words, {})}"
+    handed = subprocess.run([shell, "-c", secret], capture_output=True, text=True, check=True, env=environ).stdout
+
+    def means(settings: str) -> dict[str, str]:
+        env = subprocess.run(["bash", "-c", f"{settings}\nenv"], capture_output=True, text=True, check=True, env=path)
+        said = dict(line.split("=", 1) for line in env.stdout.splitlines())
+        return {name: value for name, value in said.items() if name.startswith(command.SCCACHE_PREFIXES)}
+
+    assert means(handed) == means(command.sccache_environment(environ))
+    assert means(handed) == {"SCCACHE_BUCKET": "b c", "AWS_SECRET_ACCESS_KEY": "it's"}
 
 
 # --- where trees come from -------------------------------------------------------------------------------------------

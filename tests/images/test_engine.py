@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
 from fp4patch.errors import ImageError
 from fp4patch.images import engine as preflight
 from fp4patch.images import sources
 from fp4patch.images.engine import GIB, check, look, notes
-from fp4patch.model import Arch
+from fp4patch.model.arch import Arch
 from fp4patch.model.image import Architectures, BuildRequest, Engine, Node, Outcome, Stage
 
 SM121A = Architectures((Arch(12, 1, "a"),), (Arch(12, 1, "a"),), (Arch(12, 1),))
@@ -85,6 +87,15 @@ def test_attestations_and_several_platforms_need_a_store_that_holds_them() -> No
     assert "several platforms" in said
 
 
+def test_the_classic_store_cannot_export_a_layer_cache_and_says_so_before_it_builds() -> None:
+    exporting = replace(REQUEST, cache_to=("type=registry,ref=r,mode=max",))
+    (said,) = found(LARGE, exporting)
+    assert said.startswith("an image store that can export its layer cache (--cache-to type=registry,ref=r,mode=max)")
+    assert found(replace(LARGE, attests=True), exporting) == []
+    assert found(replace(LARGE, driver="remote"), exporting) == []
+    assert found(LARGE, replace(REQUEST, cache_to=("type=inline",))) == []
+
+
 def test_a_base_of_another_architecture_is_seen_before_a_shell_of_it_fails() -> None:
     (said,) = found(LARGE, base="arm64")
     assert "base:1 in the engine's store is for linux/arm64" in said
@@ -111,14 +122,37 @@ def test_the_engine_that_is_here_says_what_it_is(engine: dict[str, str]) -> None
 
 
 def test_the_architecture_of_a_base_is_read_from_the_engine(engine: dict[str, str], tiny_base: str) -> None:
-    assert preflight.architecture_of(tiny_base) == look("", needs_engine=True).architecture
-    assert preflight.architecture_of("fp4patch-there-is-no-such-image") == ""
+    here = look("", needs_engine=True)
+    assert preflight.architecture_of(tiny_base, here) == here.architecture
+    assert preflight.architecture_of("fp4patch-there-is-no-such-image", here) == ""
+    assert preflight.architecture_of(tiny_base, replace(here, driver="remote")) == ""
 
 
 def test_a_builder_that_does_not_exist_is_named(engine: dict[str, str]) -> None:
     with pytest.raises(ImageError, match="there is no builder 'nobody'") as refused:
         look("nobody", needs_engine=False)
     assert "default" in refused.value.help
+
+
+def test_the_engine_of_another_context_is_no_builder_and_it_says_how_to_use_it(
+    engine: dict[str, str], tiny_base: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    name = f"fp4patch-test-{os.getpid()}"
+    create = ["docker", "context", "create", name, "--docker", f"host={preflight.host()}"]
+    subprocess.run(create, check=True, capture_output=True)
+    try:
+        with pytest.raises(ImageError, match=f"{name} is the engine of another docker context") as refused:
+            look(name, needs_engine=True)
+        assert f"set DOCKER_CONTEXT={name}" in refused.value.help
+        here = look("", needs_engine=True)
+        monkeypatch.delenv("DOCKER_HOST", raising=False)
+        monkeypatch.setenv("DOCKER_CONTEXT", name)
+        there = look("", needs_engine=True)
+        assert (there.root, there.disk is None) == (here.root, here.disk is None)
+        assert cli.run(["inspect", tiny_base]) == 1
+        assert "holds no proof" in capfd.readouterr().err
+    finally:
+        subprocess.run(["docker", "context", "rm", "--force", name], check=True, capture_output=True)
 
 
 def test_an_engine_that_does_not_answer_is_one_sentence(

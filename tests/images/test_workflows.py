@@ -50,7 +50,8 @@ def test_actionlint_is_clean() -> None:
 def test_every_action_is_pinned_by_a_commit_and_says_its_version(path: Path) -> None:
     uses = re.findall(r"uses: (.*)", path.read_text(encoding="utf-8"))
     assert uses
-    assert [line for line in uses if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+    others = [line for line in uses if not line.startswith("./ ")]  # the action of this repository itself
+    assert [line for line in others if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
 
 
 def test_every_variant_that_pins_an_image_is_built() -> None:

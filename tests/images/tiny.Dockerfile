@@ -1,5 +1,6 @@
 # The stages' names, contexts and files of dockerfiles/Dockerfile, on a base of 2 MB: for tests of what surrounds a build.
-# The proof comes from a build context `made`; `kernels` never ends, and `wheel` fails.
+# The proof comes from a build context `made`; `sources` is another each time it is made, `kernels` never ends, and `wheel`
+# fails.
 ARG BASE_IMAGE=scratch
 FROM scratch AS vllm-tree
 FROM scratch AS cutlass-tree
@@ -11,7 +12,7 @@ FROM toolkit AS sources
 ARG VARIANT
 ARG VLLM_VERSION
 ARG CUTLASS_VERSION
-RUN echo "$VARIANT with $VLLM_VERSION and $CUTLASS_VERSION" >/sources
+RUN echo "$VARIANT with $VLLM_VERSION and $CUTLASS_VERSION" >/sources; cat /proc/sys/kernel/random/uuid >>/sources
 COPY --from=cutlass-tree / /given/cutlass/
 
 FROM sources AS proof
