@@ -1,0 +1,279 @@
+"""The watch, on tomorrow's releases: real trees under a later version, on a package index on loopback."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import served, wheel
+
+import fp4patch
+from fp4patch.catalog.manifest import load
+from fp4patch.model.target import Archive
+from fp4patch.sources.cache import cache_dir
+
+ROOT = Path(fp4patch.__file__).parents[1]
+
+
+@dataclass
+class World:
+    """A copy of the catalog, an index that has what the catalog pins and what a test adds, and the watch on both."""
+
+    folder: Path
+    url: str
+    added: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def __post_init__(self) -> None:
+        for name in ("patches", "variants"):
+            shutil.copytree(ROOT / name, self.data / name)
+        (self.folder / "cache").mkdir()
+        compiled = cache_dir() / "compilations"  # the same code as in other tests: compiled once a machine
+        compiled.mkdir(parents=True, exist_ok=True)
+        (self.folder / "cache" / "compilations").symlink_to(compiled)
+
+    def release(self, project: str, file: Path, attributes: str = "") -> None:
+        """Put a file on the index, with the hash that it has now."""
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        self.added.append((project, f'<a href="{file.name}#sha256={digest}" {attributes}>{file.name}</a>'))
+
+    def place(self, project: str) -> Path:
+        """The folder of a project's files."""
+        folder = self.folder / "index" / "simple" / project
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def watch(self, *options: str) -> subprocess.CompletedProcess[str]:
+        archives = [archive for target in load().targets.values() for archive in target.archives]
+        for project in {archive.project for archive in archives}:
+            pinned = {a.filename: f"<a href='{a.filename}#sha256={a.sha256}'>{a.filename}</a>" for a in archives}
+            links = [link for name, link in pinned.items() if name.startswith(project.replace("-", "_") + "-")]
+            links += [link for name, link in self.added if name == project]
+            (self.place(project) / "index.html").write_text(f"<html><body>{''.join(links)}</body></html>")
+        environment = os.environ | {
+            "FP4PATCH_DATA": str(self.data),
+            "FP4PATCH_CACHE": str(self.folder / "cache"),
+            "PIP_INDEX_URL": f"{self.url}/simple/",
+            "PIP_EXTRA_INDEX_URL": "",
+            "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
+        }
+        command = [sys.executable, str(ROOT / "tools" / "watch.py"), *options]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    def row(self, target: str, version: str) -> dict[str, Any] | None:
+        rows = json.loads((self.data / "patches" / "matrix.json").read_text())["rows"]
+        return next((row for row in rows if (row["target"], row["version"]) == (target, version)), None)
+
+    def pin(self, target: str, version: str) -> Archive | None:
+        archives = load(self.data).target(target).archives
+        return next((archive for archive in archives if version in archive.versions), None)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return {str(p.relative_to(self.data)): p.read_bytes() for p in self.data.rglob("*") if p.is_file()}
+
+    @property
+    def summary(self) -> str:
+        return (self.folder / "summary.md").read_text()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    (tmp_path / "index").mkdir()
+    with served(tmp_path / "index") as url:
+        made = World(tmp_path, url)
+        # Every release that is pinned has a row, so that nothing but what a test adds is new.
+        file = made.data / "patches" / "matrix.json"
+        document = json.loads(file.read_text())
+        held = {(row["target"], row["version"]) for row in document["rows"]}
+        document["rows"] += [
+            {"target": target.name, "version": version, "source": "a test's", "states": {}}
+            for target in load().targets.values()
+            for archive in target.archives
+            for version in archive.versions
+            if (target.name, version) not in held
+        ]
+        file.write_text(json.dumps(document))
+        assert made.watch().returncode == 0  # the page is written as this index has it
+        (tmp_path / "summary.md").unlink()
+        yield made
+
+
+def sdist(folder: Path, tree: Path, version: str) -> Path:
+    """The tree as a source archive of that version of vLLM."""
+    (tree / "PKG-INFO").write_text(f"Metadata-Version: 2.4\nName: vllm\nVersion: {version}\n")
+    path = folder / f"vllm-{version}.tar.gz"
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        archive.add(tree, f"vllm-{version}")
+    return path
+
+
+def cutlass(pristine_tree: Callable[[str, str], Path], version: str) -> dict[str, str]:
+    """The headers that the patches are about, of 4.2.1, under another version."""
+    headers = pristine_tree("cutlass", "4.2.1") / "include" / "cutlass"
+    files = {f"include/cutlass/{file.name}": file.read_text() for file in sorted(headers.glob("*.h"))}
+    macros = dict(zip(("MAJOR", "MINOR", "PATCH"), version.split("."), strict=True))
+    for name, number in macros.items():
+        said = re.compile(rf"(#define CUTLASS_{name}) \d+")
+        files["include/cutlass/version.h"] = said.sub(rf"\1 {number}", files["include/cutlass/version.h"])
+    return files
+
+
+def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, vllm: Callable[[str], Path]) -> None:
+    tomorrow = sdist(world.place("vllm"), vllm("0.33.0"), "0.34.0")
+    world.release("vllm", tomorrow)
+    before = world.files
+    run = world.watch("--verify", "native", "--no-execute")
+    assert run.returncode == 0, run.stdout + run.stderr
+    row = world.row("vllm", "0.34.0")
+    assert row is not None
+    assert row["states"]["vllm/e2m1-asm"] == "applied"
+    assert row["source"] == tomorrow.name
+    assert row["verified"] == {"native": "pass"}
+    pinned = world.pin("vllm", "0.34.0")
+    assert pinned is not None
+    assert (pinned.filename, pinned.subtree) == (tomorrow.name, "")
+    after = world.files
+    assert {name for name in after if before.get(name) != after[name]} == {
+        "docs/matrix.md",
+        "patches/matrix.json",
+        "patches/vllm/target.toml",
+    }
+    # A diff to review: one entry more, behind 0.33.0, and not a byte changed beside it.
+    old, new = before["patches/vllm/target.toml"].decode(), after["patches/vllm/target.toml"].decode()
+    assert new.startswith(old)
+    assert new[len(old) :].startswith('\n[[archives]]\nversions = ["0.34.0"]\nproject = "vllm"\n')
+    assert "| 0.34.0 | applied | applied | upstreamed | native |" in after["docs/matrix.md"].decode()
+    assert "| vllm 0.34.0 |" in world.summary
+    assert world.watch().returncode == 0
+    assert world.files == after, "the second look finds nothing new"
+    matrix = world.data / "patches" / "matrix.json"
+    matrix.write_text(matrix.read_text().replace('"native": "pass"', '"native": "fail"'))
+    assert "vllm 0.34.0: fits" in world.watch("--verify", "none").stdout, "what failed is looked at again"
+
+
+def test_a_release_in_which_a_patch_drifted_fails_every_day_until_it_fits(
+    world: World, vllm: Callable[[str], Path]
+) -> None:
+    tree = vllm("0.33.0")
+    header = tree / "csrc" / "quantization" / "fp4" / "nvfp4_utils.cuh"
+    text = header.read_text()
+    moved = text.replace("mov.b32 %0, {byte0, byte1, byte2, byte3};", "prmt.b32 %0, byte0, byte1, 0x5140;")
+    assert moved != text
+    header.write_text(moved)
+    world.release("vllm", sdist(world.place("vllm"), tree, "0.34.0"))
+    run = world.watch("--verify", "next3")
+    assert run.returncode == 1
+    assert "e2m1-asm drifted" in run.stdout, run.stdout + run.stderr
+    line = next(line for line in run.stdout.splitlines() if "e2m1-asm drifted" in line)
+    assert line.startswith("vllm 0.34.0: vllm/e2m1-asm drifted: csrc/quantization/fp4/nvfp4_utils.cuh:")
+    assert "found an instruction that fp4patch does not know" in line
+    assert "## Wrong" in world.summary
+    assert "| vllm 0.34.0 | verify --variant next3 | vllm/e2m1-asm is refused" in world.summary
+    row = world.row("vllm", "0.34.0")
+    assert row is not None
+    assert (row["states"]["vllm/e2m1-asm"], row["verified"]) == ("drifted", {"next3": "fail"})
+    assert world.pin("vllm", "0.34.0"), "so that who mends it can fetch it"
+    assert "| 0.34.0 | applied | drifted | upstreamed | **next3: fail** |" in (
+        world.data / "docs" / "matrix.md"
+    ).read_text().replace("not-needed", "applied")
+    assert world.watch("--verify", "none").returncode == 1
+
+
+def test_what_is_yanked_or_early_is_left_alone(world: World, tmp_path: Path) -> None:
+    for name, attributes in (
+        ("vllm-0.34.0.tar.gz", "data-yanked=''"),
+        ("vllm-0.34.0rc1.tar.gz", ""),
+        ("vllm-0.9.0.tar.gz", ""),
+    ):
+        file = world.place("vllm") / name
+        file.write_bytes(b"not looked at")
+        world.release("vllm", file, attributes)
+    before = world.files
+    run = world.watch()
+    assert (run.returncode, run.stdout.strip()) == (0, "Nothing is new.")
+    assert world.files == before
+    run = world.watch("--pre")
+    assert run.returncode == 1
+    assert "vllm 0.34.0rc1: fetch: vllm-0.34.0rc1.tar.gz is damaged" in run.stdout
+
+
+def test_another_file_than_the_index_states_is_not_pinned(world: World) -> None:
+    file = world.place("vllm") / "vllm-0.34.0.tar.gz"
+    file.write_bytes(b"one")
+    world.release("vllm", file)
+    file.write_bytes(b"another")
+    before = world.files
+    run = world.watch()
+    assert run.returncode == 1
+    assert "not the file that was pinned" in run.stdout
+    assert world.files == before
+
+
+def test_a_release_without_an_archive_of_the_kind_is_named(world: World) -> None:
+    file = wheel(world.place("vllm") / "vllm-0.34.0-py3-none-any.whl", {})
+    world.release("vllm", file)
+    assert world.watch().returncode == 0
+    page = (world.data / "docs" / "matrix.md").read_text()
+    assert "- vllm 0.34.0: the package index has no vllm-0.34.0.tar.gz" in page
+
+
+def test_a_foreign_archive_is_of_the_release_that_its_tree_states(
+    world: World, pristine_tree: Callable[[str, str], Path]
+) -> None:
+    for name, version in (("4.2.2.0", "4.2.1"), ("4.9.0.0", "4.9.0")):
+        held = {f"cutlass_library/source/{k}": v for k, v in cutlass(pristine_tree, version).items()}
+        path = wheel(world.place("nvidia-cutlass") / f"nvidia_cutlass-{name}-py3-none-any.whl", held)
+        world.release("nvidia-cutlass", path)
+    run = world.watch("--verify", "none")
+    assert run.returncode == 0, run.stdout + run.stderr
+    pinned = world.pin("cutlass", "4.9.0")
+    assert pinned is not None
+    assert (pinned.filename, pinned.holds) == (
+        "nvidia_cutlass-4.9.0.0-py3-none-any.whl",
+        "what comes with nvidia-cutlass 4.9.0.0",
+    )
+    assert "nvidia_cutlass-4.2.2.0-py3-none-any.whl holds cutlass 4.2.1, for which another archive" in run.stdout
+    assert "Nothing is new" in world.watch().stdout
+
+
+def test_a_tag_without_an_archive_comes_by_git(
+    world: World, pristine_tree: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    for target in ("cutlass", "vllm", "flashinfer"):
+        repository = tmp_path / "upstream" / target
+        repository.mkdir(parents=True)
+        files = cutlass(pristine_tree, "4.9.1") if target == "cutlass" else {"README": ""}
+        for name, text in files.items():
+            (repository / name).parent.mkdir(parents=True, exist_ok=True)
+            (repository / name).write_text(text)
+        tags = [["tag", "v4.9.1"], ["tag", "v4.9.2rc1"], ["tag", "nightly"]] if target == "cutlass" else []
+        for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], *tags):
+            subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=repository, check=True)
+        file = world.data / "patches" / target / "target.toml"
+        file.write_text(file.read_text().replace(load().target(target).git, str(repository)))
+    run = world.watch("--git", "--verify", "none")
+    assert run.returncode == 0, run.stdout + run.stderr
+    row = world.row("cutlass", "4.9.1")
+    assert row is not None
+    assert row["source"].endswith("v4.9.1")
+    assert world.row("cutlass", "4.9.2rc1") is None
+    assert world.pin("cutlass", "4.9.1") is None
+    shutil.rmtree(tmp_path / "upstream" / "vllm")
+    run = world.watch("--git")
+    assert run.returncode == 1
+    assert "| vllm | releases | git cannot list the tags" in run.stdout

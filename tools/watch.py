@@ -1,0 +1,470 @@
+"""Tries every patch on the releases that the support matrix does not have yet: drift is to be seen here first.
+
+    python tools/watch.py                   what is new on the package index
+    python tools/watch.py --git             and what has only a tag
+    python tools/watch.py --all             every release again
+    python tools/watch.py vllm==0.33.0      this one, and verify it
+
+A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
+SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. What came of
+it goes into patches/matrix.json, which `fp4patch list patches --matrix` shows, and docs/matrix.md; an archive that the
+catalog does not pin goes into patches/<target>/target.toml. So a pull request of it is a difference to review.
+
+Exit status 1 if a patch drifted, a verify failed, or a release could not be had; each has its line, on stdout and,
+where GITHUB_STEP_SUMMARY is set, in the job's summary.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from packaging.version import InvalidVersion, Version
+from pypi_simple import parse_filename
+
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.errors import Fp4PatchError, UsageError
+from fp4patch.model.schema import SCHEMA
+from fp4patch.model.state import State
+from fp4patch.model.target import Archive, Target
+from fp4patch.model.verify import VerifyReport
+from fp4patch.report import execution, progress, words
+from fp4patch.report.catalog import MATRIX, matrix_rows
+from fp4patch.sources import git, index
+from fp4patch.sources.fetch import fetch
+from fp4patch.verbs.apply import apply, revert
+from fp4patch.verbs.status import status
+from fp4patch.verbs.verify import Options, verify
+
+PAGE = "docs/matrix.md"
+ENTRY = "\n[[archives]]\n"
+FAILS = (State.DRIFTED, State.FOREIGN)
+
+
+@dataclass(frozen=True)
+class Release:
+    """Something to try: an archive of the package index, or, without one, a tag."""
+
+    target: Target
+    version: str
+    """Of the tree where the catalog pins the archive, else of the project on the index."""
+    archive: Archive | None
+    pinned: bool = True
+
+    @property
+    def foreign(self) -> Archive | None:
+        """The archive of another project, whose name says nothing of the release that it holds."""
+        named = self.pinned or not self.archive or belongs(self.target, self.archive.project)
+        return None if named else self.archive
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is called in the matrix; a foreign archive, until it is open, by its file's name."""
+        return self.target.name, self.foreign.filename if self.foreign else self.version
+
+
+@dataclass
+class Matrix:
+    """The record: what each patch came to on each release, and what has no row."""
+
+    rows: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    again: dict[str, str] = field(default_factory=dict)
+    """Archives that hold a release which another archive is pinned for: ``{filename: "cutlass 4.0.0"}``."""
+    without: dict[tuple[str, str], str] = field(default_factory=dict)
+    """Releases that no archive holds, and which kind of archive that would be."""
+
+    @classmethod
+    def read(cls, file: Path) -> Matrix:
+        """As it was written; empty if it never was."""
+        document = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        return cls(
+            {(row["target"], row["version"]): row for row in document.get("rows", ())},
+            document.get("again", {}),
+            {(row["target"], row["version"]): row["lacks"] for row in document.get("without", ())},
+        )
+
+    def write(self, root: Path) -> None:
+        """Both files, in order of target and version."""
+        rows = sorted(self.rows.values(), key=lambda row: in_order((row["target"], row["version"])))
+        without = [
+            {"target": target, "version": version, "lacks": self.without[target, version]}
+            for target, version in sorted(self.without.keys() - self.rows.keys(), key=in_order)
+        ]
+        document = {"schema": SCHEMA, "rows": rows, "again": dict(sorted(self.again.items())), "without": without}
+        (root / MATRIX).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        (root / PAGE).parent.mkdir(exist_ok=True)
+        (root / PAGE).write_text(page(document), encoding="utf-8")
+
+    def lacks(self, release: Release) -> bool:
+        """Whether the release is still to be tried."""
+        if release.archive and release.archive.filename in self.again:
+            return False
+        row = self.rows.get(release.key, {"states": {"": State.DRIFTED}})
+        return not {*FAILS, "fail"}.isdisjoint([*row["states"].values(), *row.get("verified", {}).values()])
+
+
+def in_order(key: tuple[str, str]) -> tuple[str, Version]:
+    """What releases are sorted by."""
+    return key[0], Version(key[1])
+
+
+# --- what there is ---------------------------------------------------------------------------------------------------
+
+
+def pinned(target: Target) -> Iterator[Release]:
+    """The releases whose archives the catalog pins."""
+    return (Release(target, version, archive) for archive in target.archives for version in archive.versions)
+
+
+def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Release], dict[tuple[str, str], str]]:
+    """Releases on the index that no archive is pinned for, and those that have no archive like the others.
+
+    An archive is like the last one that is pinned of its project: its name differs in the version alone. A project
+    whose every release is another target's (FlashInfer's CUTLASS) is looked at there.
+    """
+    found = []
+    without: dict[tuple[str, str], str] = {}
+    known = {archive.filename for other in catalog.targets.values() for archive in other.archives}
+    for project in dict.fromkeys(archive.project for archive in target.archives):
+        own = [archive for archive in target.archives if archive.project == project]
+        if any(belongs(other, project) for other in catalog.targets.values() if other.name != target.name):
+            continue
+        oldest = min(Version(version_of(archive)) for archive in own)
+        shape = shape_of(own[-1].filename, version_of(own[-1]))
+        lacking: dict[str, bool] = {}
+        for file in index.listing(project):
+            if file.yanked or Version(file.version) < oldest or (Version(file.version).is_prerelease and not pre):
+                continue
+            fits = shape_of(file.filename, file.version) == shape
+            lacking[file.version] = lacking.get(file.version, True) and not fits
+            if fits and file.filename not in known:
+                archive = replace(own[-1], versions=(file.version,), filename=file.filename, sha256=file.sha256)
+                if not belongs(target, project):
+                    archive = replace(archive, holds=f"what comes with {project} {file.version}")
+                found.append(Release(target, file.version, archive, pinned=False))
+        if belongs(target, project):
+            without |= {(target.name, v): shape.format(v) for v, lacks in lacking.items() if lacks}
+    return found, without
+
+
+def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
+    """The releases that have a tag, from the oldest that is pinned on."""
+    before, _, after = target.tag.partition("{version}")
+    oldest = min(Version(version) for archive in target.archives for version in archive.versions)
+    for tag in git.tags(target.git):
+        if tag.startswith(before) and tag.endswith(after):
+            text = tag.removeprefix(before).removesuffix(after)
+            try:
+                version = Version(text)
+            except InvalidVersion:
+                continue
+            if version >= oldest and (pre or not version.is_prerelease):
+                yield Release(target, text, None)
+
+
+def belongs(target: Target, project: str) -> bool:
+    """Whether the project's releases are the target's: its archives are of the versions that they hold."""
+    own = [archive for archive in target.archives if archive.project == project]
+    return bool(own) and all(archive.versions == (version_of(archive),) for archive in own)
+
+
+def version_of(archive: Archive) -> str:
+    """The project's version in an archive's name."""
+    _, version, _ = parse_filename(archive.filename, archive.project)
+    assert version, archive.filename
+    return version
+
+
+def shape_of(filename: str, version: str) -> str:
+    """``vllm-{}.tar.gz`` for vllm-0.33.0.tar.gz."""
+    return filename.replace(f"-{version}", "-{}", 1)
+
+
+# --- trying one ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What came of a release: its row, and what is wrong, each with the subject and the reason."""
+
+    release: Release
+    row: dict[str, Any] | None
+    wrong: tuple[tuple[str, str], ...]
+    inside: tuple[tuple[str, str, str], ...] = ()
+    """The trees that it contains: target, version, folder."""
+
+
+def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]) -> Tried:
+    """Fetch it, try each patch, verify."""
+    archive, target = release.archive, release.target
+    if archive and not archive.sha256:
+        return Tried(release, None, (("fetch", "the package index states no SHA-256"),))
+    with tempfile.TemporaryDirectory() as work:
+        tree = Path(work) / "tree"
+        # With the archive in question alone, so that it is what comes.
+        of = replace(target, archives=(archive,) if archive else ())
+        try:
+            got = fetch(of, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
+            found, *inside = status([tree], on_wait=wait)
+        except Fp4PatchError as error:
+            return Tried(release, None, (("fetch", error.message),))
+        patches = [patch for part in (found, *inside) for patch in part.patches]
+        wrong = [(f"{patch.patch} {patch.state}", patch.because) for patch in patches if patch.state in FAILS]
+        version = found.version if release.foreign else release.version
+        if not version:
+            return Tried(release, None, (("fetch", "the tree does not state its version"),))
+        verified = {}
+        for options in verifications:
+            if target.name in catalog.variant(options.variant).targets:
+                said = list(failures(tree, options))
+                verified[options.variant] = "fail" if said else "pass"
+                wrong += [(f"verify --variant {options.variant}", reason) for reason in said]
+    row: dict[str, Any] = {
+        "target": target.name,
+        "version": version,
+        "source": got.source,
+        "states": {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in patches},
+    }
+    if inside:
+        row["inside"] = {part.target: part.version for part in inside}
+    if verified:
+        row["verified"] = verified
+    places = ((part.target, part.version, part.root.relative_to(found.root).as_posix()) for part in inside)
+    return Tried(release, row, tuple(wrong), tuple(places))
+
+
+def failures(tree: Path, options: Options) -> Iterator[str]:
+    """Why the variant does not verify on the tree; nothing if it does. The tree is pristine before and after."""
+    try:
+        applied = apply([tree], options.variant, write=True, said_version=None, on_wait=wait)
+        for problem in applied.problems:
+            place = f"{problem.file}:{problem.line}" if problem.line else problem.file
+            yield f"{problem.patch} is refused: {place}: expected {problem.expected}, found {problem.found}"
+        if applied.refused:
+            return
+        for report in verify([tree], options, on_wait=wait, on_progress=lambda _: None):
+            yield from reasons(report)
+    except Fp4PatchError as error:
+        yield error.message
+    finally:
+        revert([tree], on_wait=wait)
+
+
+def reasons(report: VerifyReport) -> Iterator[str]:
+    """Each probe that failed, and whatever else did."""
+    if not report.verdict.failed:
+        return
+    yield from (f"{p.nearest or p.file}: expected {p.expected}, found {p.found}" for p in report.problems)
+    yield from (f"{r.probe} on {r.arch}: {words.reason(r)}" for r in report.results if r.verdict.failed)
+    yield from execution.failures(report.executed) if report.executed else ()
+    if not report.results:
+        yield f"{report.target}: nothing was checked"
+
+
+def wait(path: Path) -> None:
+    """Another process holds the tree, which here is a temporary one."""
+    print(f"waiting for {path}", file=sys.stderr)  # noqa: T201 - a script
+
+
+# --- writing it down -------------------------------------------------------------------------------------------------
+
+
+def pin(root: Path, target: str, archive: Archive) -> None:
+    """Add the archive to the target's file, before the first of a later version; no other byte changes."""
+    file = root / "patches" / target / "target.toml"
+    head, *entries = file.read_text(encoding="utf-8").split(ENTRY)
+    version = Version(archive.versions[0])
+    later = (
+        at for at, text in enumerate(entries) if Version(tomllib.loads(f"[a]\n{text}")["a"]["versions"][0]) > version
+    )
+    at = next(later, len(entries))
+    keys = ["versions", "project", "filename", "sha256", "subtree", *(["holds"] if archive.holds else [])]
+    entries.insert(at, "".join(f"{key} = {json.dumps(getattr(archive, key))}\n" for key in keys))
+    file.write_text(ENTRY.join([head, *entries]), encoding="utf-8")
+    load.cache_clear()
+
+
+def record(tried: Tried, matrix: Matrix) -> tuple[list[str], list[Release]]:
+    """Keep the row, and pin what is not pinned; what there is to say of that, and the releases found inside."""
+    release, row = tried.release, tried.row
+    if row is None:
+        return [], []
+    key, archive = (row["target"], row["version"]), release.archive
+    if release.foreign and key[1] in versions_of(release.target.name):
+        if not tried.wrong:
+            matrix.again[release.foreign.filename] = " ".join(key)
+        return [f"{release.foreign.filename} holds {' '.join(key)}, for which another archive is pinned"], []
+    if (old := matrix.rows.get(key)) and "verified" in old and old["states"] == row["states"]:
+        row = row | {"verified": old["verified"] | row.get("verified", {})}
+    matrix.rows[key] = row
+    if archive is None or release.pinned:
+        return [], []
+    pins = [Release(release.target, key[1], replace(archive, versions=(key[1],)))]
+    for name, version, folder in tried.inside:
+        target = load().target(name)
+        if version and version not in versions_of(name):
+            part = f"{archive.subtree}/{folder}".removeprefix("/")
+            holds = f"what comes with {archive.project} {release.version}"
+            inner = replace(archive, versions=(version,), subtree=part, holds=holds)
+            pins.append(Release(target, version, inner))
+    for new in pins:
+        assert new.archive
+        pin(load().root, new.target.name, new.archive)
+    return [f"{one.target.name} {one.version} is pinned: {archive.filename}" for one in pins], pins[1:]
+
+
+def versions_of(target: str) -> set[str]:
+    """The releases whose archives are pinned by now."""
+    return {version for archive in load().target(target).archives for version in archive.versions}
+
+
+def page(document: dict[str, Any]) -> str:
+    """The tables for readers."""
+    rows = document["rows"]
+    text = "# What each patch comes to on each release\n\n"
+    text += (
+        "Made by `python tools/watch.py`, which runs every patch on the real source of every release, and every day\n"
+    )
+    text += (
+        "on those that are new; the same as `fp4patch list patches --matrix`. *applied*: it applies; *upstreamed*:\n"
+    )
+    text += (
+        "the release has the change already; *not-needed*: it never had what the patch changes; *drifted*: refused.\n"
+    )
+    text += "*verified*: the variants whose machine code was compiled, judged and executed on that release as well.\n"
+    for target, patches, body in matrix_rows(rows):
+        own = [row for row in rows if row["target"] == target]
+        inside = sorted({part for row in own for part in row.get("inside", {})})
+        heads = ["version", *(f"{part} inside" for part in inside), *patches, "verified"]
+        text += f"\n## {target}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
+        for row, (version, states) in zip(own, body, strict=True):
+            held = [row.get("inside", {}).get(part, "") for part in inside]
+            verified = ", ".join(
+                name if verdict == "pass" else f"**{name}: {verdict}**"
+                for name, verdict in row.get("verified", {}).items()
+            )
+            text += f"| {' | '.join([version, *held, *states, verified])} |\n"
+    listed = [
+        f"{row['target']} {row['version']}: the package index has no {row['lacks']}" for row in document["without"]
+    ]
+    return text + ("\n## Not tried\n\n" + "".join(f"- {line}\n" for line in listed) if listed else "")
+
+
+def summary(wrong: Sequence[tuple[str, str, str]], good: Sequence[Tried], notes: Sequence[str]) -> str:
+    """The job's summary, or a pull request's text: what is wrong, what fits, what else there is to know."""
+    text = ""
+    if wrong:
+        text += "## Wrong\n\n| release | what | why |\n|---|---|---|\n"
+        text += "".join(f"| {' | '.join(map(cell, line))} |\n" for line in wrong)
+    if good:
+        text += "\n## Fits\n\n| release | patches | verified |\n|---|---|---|\n"
+    for one in good:
+        assert one.row
+        states = ", ".join(f"{patch} {state}" for patch, state in one.row["states"].items())
+        text += f"| {name_of(one)} | {states} | {', '.join(one.row.get('verified', {}))} |\n"
+    if not (wrong or good):
+        text += "Nothing is new.\n"
+    return text + ("\n" + "".join(f"- {note}\n" for note in notes) if notes else "")
+
+
+def name_of(tried: Tried) -> str:
+    """``vllm 0.33.0``; with the archive's name, where that does not say it."""
+    found = tried.row["version"] if tried.row else tried.release.version
+    inside = f" in {tried.release.foreign.filename}" if tried.release.foreign else ""
+    return f"{tried.release.target.name} {found}{inside}"
+
+
+def cell(text: str) -> str:
+    """One line that a table of Markdown shows as it is."""
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def main(options: argparse.Namespace) -> int:
+    """Find, try, write; after each release, so that nothing is lost when it is stopped."""
+    catalog = load()
+    matrix = Matrix.read(catalog.root / MATRIX)
+    named = [name.partition("==")[::2] for name in options.releases]
+    targets = [catalog.target(name) for name in dict.fromkeys(name for name, _ in named)] or catalog.targets.values()
+    releases: dict[tuple[str, str], Release] = {}
+    wrong: list[tuple[str, str, str]] = []
+    for target in targets:
+        try:
+            found, without = unpinned(target, catalog, pre=options.pre)
+            tags = [*tagged(target, pre=options.pre)] if options.git else []
+        except Fp4PatchError as error:
+            wrong.append((target.name, "releases", error.message))
+            found, tags = [], []
+        else:
+            matrix.without = {key: kind for key, kind in matrix.without.items() if key[0] != target.name} | without
+        for release in (*pinned(target), *found, *tags):
+            releases.setdefault(release.key, release)
+    for name in named:
+        if name not in releases:
+            raise UsageError(f"there is no release {'=='.join(name)}", help="--git also takes what has only a tag")
+    chosen = [r for key, r in releases.items() if (key in named if named else options.all or matrix.lacks(r))]
+    chosen.sort(key=lambda release: in_order((release.target.name, release.version)))
+    for name in options.verify or ():
+        catalog.variant(name)
+    of_images = [variant.name for variant in catalog.variants.values() if variant.image]
+    tried: list[Tried] = []
+    notes: list[str] = []
+    matrix.write(catalog.root)
+    while chosen:
+        release = chosen.pop(0)
+        names = options.verify
+        if names is None:
+            names = of_images if named or matrix.lacks(release) else []
+        one = attempt(release, catalog, [Options(variant=name, execute=options.execute) for name in names])
+        said, inside = record(one, matrix)
+        tried, notes, chosen = [*tried, one], [*notes, *said], [*inside, *chosen]
+        matrix.write(catalog.root)
+        wrong += [(name_of(one), what, why) for what, why in one.wrong]
+        for line in one.wrong or [("fits",)]:
+            print(name_of(one), *line, sep=": ", flush=True)  # noqa: T201 - a script
+    text = summary(wrong, [one for one in tried if not one.wrong], notes)
+    if step := os.environ.get("GITHUB_STEP_SUMMARY"):
+        with Path(step).open("a", encoding="utf-8") as file:
+            file.write(text)
+    print(f"\n{text}", end="")  # noqa: T201 - a script
+    return 1 if wrong else 0
+
+
+def variants(text: str) -> list[str]:
+    """Names, or none."""
+    return [] if text == "none" else text.split(",")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Try every patch on the releases that the matrix does not have yet.")
+    parser.add_argument("releases", nargs="*", metavar="TARGET==VERSION", help="only these, whether new or not")
+    parser.add_argument("--all", action="store_true", help="every release, not only what is new")
+    parser.add_argument("--git", action="store_true", help="also releases that have a tag, and no archive")
+    parser.add_argument("--pre", action="store_true", help="also pre-releases")
+    parser.add_argument(
+        "--verify",
+        type=variants,
+        metavar="NAMES",
+        help="variants to verify on each release, or none; default: on what is new, each that pins an image",
+    )
+    parser.add_argument(
+        "--no-execute",
+        dest="execute",
+        action="store_const",
+        const=False,
+        help="verify without running all inputs through the machine code; default: with it, where there is no GPU",
+    )
+    try:
+        sys.exit(main(parser.parse_args()))
+    except Fp4PatchError as error:
+        sys.exit(f"error: {error.message}\n  help: {error.help}")
