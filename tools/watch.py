@@ -27,6 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from matrix_picture import picture
 from packaging.version import InvalidVersion, Version
 from pypi_simple import parse_filename
 
@@ -44,7 +45,7 @@ from fp4patch.verbs.apply import apply, revert
 from fp4patch.verbs.status import status
 from fp4patch.verbs.verify import Options, verify
 
-PAGE = "docs/matrix.md"
+PAGE, PICTURE = "docs/matrix.md", "docs/images/matrix.svg"
 ENTRY = "\n[[archives]]\n"
 FAILS = (State.DRIFTED, State.FOREIGN)
 
@@ -102,6 +103,8 @@ class Matrix:
         (root / MATRIX).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         (root / PAGE).parent.mkdir(exist_ok=True)
         (root / PAGE).write_text(page(document), encoding="utf-8")
+        (root / PICTURE).parent.mkdir(exist_ok=True)
+        (root / PICTURE).write_text(picture(rows), encoding="utf-8")
 
     def lacks(self, release: Release) -> bool:
         """Whether the release is still to be tried."""
@@ -340,6 +343,7 @@ def page(document: dict[str, Any]) -> str:
         "the release has the change already; *not-needed*: it never had what the patch changes; *drifted*: refused.\n"
     )
     text += "*verified*: the variants whose machine code was compiled, judged and executed on that release as well.\n"
+    text += f"\n![A row for each patch, a square for each release](images/{Path(PICTURE).name})\n"
     for target, patches, body in matrix_rows(rows):
         own = [row for row in rows if row["target"] == target]
         inside = sorted({part for row in own for part in row.get("inside", {})})

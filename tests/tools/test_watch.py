@@ -149,6 +149,7 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     assert (pinned.filename, pinned.subtree) == (tomorrow.name, "")
     after = world.files
     assert {name for name in after if before.get(name) != after[name]} == {
+        "docs/images/matrix.svg",
         "docs/matrix.md",
         "patches/matrix.json",
         "patches/vllm/target.toml",
@@ -191,6 +192,8 @@ def test_a_release_in_which_a_patch_drifted_fails_every_day_until_it_fits(
     assert "| 0.34.0 | applied | drifted | upstreamed | **next3: fail** |" in (
         world.data / "docs" / "matrix.md"
     ).read_text().replace("not-needed", "applied")
+    picture = (world.data / "docs" / "images" / "matrix.svg").read_text()
+    assert picture.count('<rect class="drifted"') == 2  # the legend's, and this one
     assert world.watch("--verify", "none").returncode == 1
 
 

@@ -1,0 +1,41 @@
+"""Draws the support matrix: a row for each patch, a square for each release in the colour of its state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from fp4patch.report.catalog import matrix_rows
+
+LEFT, STEP, ROW, HEAD = 160, 16, 18, 62  # pixels: where squares begin, their pitch, a row, the room for versions
+LEGEND = (
+    ("applied", "it applies"),
+    ("upstreamed", "upstream has it"),
+    ("not-needed", "never needed there"),
+    ("drifted", "refused"),
+)
+
+
+def picture(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows of ``patches/matrix.json`` as SVG."""
+    parts: list[dict[str, Any]] = []
+    top = 20
+    for target, patches, body in matrix_rows(rows):
+        top += HEAD
+        states = [(patch, [cells[number] for _, cells in body]) for number, patch in enumerate(patches)]
+        parts.append({"target": target, "versions": [name for name, _ in body], "patches": states, "top": top})
+        top += ROW * len(patches)
+    releases = max((len(part["versions"]) for part in parts), default=0)
+    width = LEFT + max(STEP * releases, 210 * len(LEGEND))
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    template = environment.get_template("matrix.svg.j2")
+    return template.render(parts=parts, width=width, height=top + 8, left=LEFT, legend=LEGEND)
