@@ -26,7 +26,7 @@ if [ ! -d "$library/fp4patch" ]; then
   package=$(echo "$mod"/fp4patch-*.whl)
   [ -f "$package" ] || package=fp4patch
   say "installing $(basename "$package") into $library"
-  python3 -m pip install --quiet --no-warn-conflicts --root-user-action=ignore --target "$library" \
+  python3 -m pip install --quiet --disable-pip-version-check --no-warn-conflicts --root-user-action=ignore --target "$library" \
     "${package}[disassembler]" ||
     stop "fp4patch cannot be installed" "put its wheel beside run.sh, and see that the container reaches a package index for the rest"
 fi
@@ -34,7 +34,7 @@ fi
 flashinfer=$(place flashinfer) compiled=$(place flashinfer_jit_cache) vllm=$(place vllm)
 if [ -n "$compiled" ] && [ "${FP4PATCH_JIT:-}" = 1 ]; then
   say "taking flashinfer-jit-cache away: FlashInfer compiles what it needs when it is first used"
-  python3 -m pip uninstall --quiet --yes --root-user-action=ignore flashinfer-jit-cache
+  python3 -m pip uninstall --quiet --disable-pip-version-check --yes --root-user-action=ignore flashinfer-jit-cache
   compiled=
 fi
 
