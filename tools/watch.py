@@ -31,7 +31,7 @@ from matrix_picture import picture
 from packaging.version import InvalidVersion, Version
 from pypi_simple import parse_filename
 
-from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.errors import Fp4PatchError, UsageError
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.state import State
@@ -292,7 +292,7 @@ def pin(root: Path, target: str, archive: Archive) -> None:
     keys = ["versions", "project", "filename", "sha256", "subtree", *(["holds"] if archive.holds else [])]
     entries.insert(at, "".join(f"{key} = {json.dumps(getattr(archive, key))}\n" for key in keys))
     file.write_text(ENTRY.join([head, *entries]), encoding="utf-8")
-    load.cache_clear()
+    forget()
 
 
 def record(tried: Tried, matrix: Matrix) -> tuple[list[str], list[Release]]:

@@ -68,10 +68,18 @@ def data_root() -> Path:
     return package / "data" if (package / "data" / "variants").is_dir() else package.parent
 
 
-@cache
 def load(root: Path | None = None) -> Catalog:
-    """Read everything below ``root`` (default: the shipped data). ManifestError carries every problem found."""
-    root = root or data_root()
+    """Read everything below ``root`` (default: :func:`data_root`), once. ManifestError carries every problem found."""
+    return _load(root or data_root())
+
+
+def forget() -> None:
+    """Read files anew at the next :func:`load`, since somebody changed them."""
+    _load.cache_clear()
+
+
+@cache
+def _load(root: Path) -> Catalog:
     problems: list[Problem] = []
     targets, patches, variants = {}, {}, {}
     for path in sorted(root.glob("patches/*/target.toml")):

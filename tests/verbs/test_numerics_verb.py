@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ max = { branches = 0 }
 
 
 @pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the shipped data in which next2 has one probe, and a machine without a GPU."""
     folder = tmp_path / "data"
     for name in ("patches", "variants"):
@@ -44,9 +44,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     variant.write_text(variant.read_text().partition("[[rules]]")[0] + RULE)
     monkeypatch.setenv("FP4PATCH_DATA", str(folder))
     monkeypatch.setattr(verb, "find_gpu", lambda: None)
-    load.cache_clear()
-    yield folder
-    load.cache_clear()
+    return folder
 
 
 def verified(pristine_tree: GetTree, folder: Path, *options: str) -> tuple[int, dict[str, Any]]:

@@ -11,7 +11,7 @@ import pytest
 from command import verify
 
 from fp4patch import cli
-from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.manifest import data_root, forget
 
 GetTree = Callable[[str, str], Path]
 
@@ -79,27 +79,23 @@ def test_a_patch_that_does_not_do_what_it_says_fails(
     assert "SM121F" in text
     guard.write_text(text.replace("CUTLASS_ARCH_MMA_SM121F_ENABLED", "CUTLASS_ARCH_MMA_SM120F_ENABLED"))
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
-    load.cache_clear()
-    try:
-        tree = whole_tree("cutlass", "4.2.1")
-        assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 1  # SM121F looks like what is wanted, and is not
-        assert "drifted" in capsys.readouterr().err
-        guard.write_text(text)
-        converter = data / "patches/cutlass/e2m1-converter/converter.cuh"
-        converter.write_text(
-            converter.read_text().replace(
-                "return result_type::bitcast", "if (s > 3) return result_type(s);\n    return result_type::bitcast"
-            )
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 1  # SM121F looks like what is wanted, and is not
+    assert "drifted" in capsys.readouterr().err
+    guard.write_text(text)
+    converter = data / "patches/cutlass/e2m1-converter/converter.cuh"
+    converter.write_text(
+        converter.read_text().replace(
+            "return result_type::bitcast", "if (s > 3) return result_type(s);\n    return result_type::bitcast"
         )
-        load.cache_clear()
-        assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
-        status, document = verify(tree, "next2", "--arch", "sm_121a")
-        assert status == 1
-        assert document["verdict"] == "fail"
-        failed = {(r["probe"], c["rule"]) for r in document["results"] for c in r["checks"] if c["verdict"] == "fail"}
-        assert ("cutlass/float-to-e2m1-x8", "max branches 0") in failed
-    finally:
-        load.cache_clear()
+    )
+    forget()
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
+    status, document = verify(tree, "next2", "--arch", "sm_121a")
+    assert status == 1
+    assert document["verdict"] == "fail"
+    failed = {(r["probe"], c["rule"]) for r in document["results"] for c in r["checks"] if c["verdict"] == "fail"}
+    assert ("cutlass/float-to-e2m1-x8", "max branches 0") in failed
 
 
 def test_an_architecture_that_no_rule_speaks_of_is_not_passed(whole_tree: GetTree) -> None:
