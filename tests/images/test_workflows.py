@@ -60,3 +60,11 @@ def test_every_variant_that_pins_an_image_is_built() -> None:
     matrices = re.findall(r"variant: \[(.*)\]", text)
     assert len(matrices) == 3
     assert all(matrix.split(", ") == pinned for matrix in matrices)
+
+
+def test_the_watch_proposes_the_page_and_the_picture_that_it_writes() -> None:
+    """Both jobs name them: one makes the difference, the other takes nothing else of it."""
+    written = re.search(r'^PAGE, PICTURE = "(.*)", "(.*)"$', (ROOT / "tools" / "watch.py").read_text(), re.MULTILINE)
+    assert written
+    workflow = (ROOT / ".github" / "workflows" / "watch.yml").read_text()
+    assert [workflow.count(file) for file in written.groups()] == [2, 2]
