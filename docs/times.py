@@ -20,12 +20,13 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
+import made_part
+
 from fp4patch.catalog.manifest import load
 from fp4patch.report import progress
 from fp4patch.sources.fetch import fetch
 
 PAGE = Path(__file__).parent / "times.md"
-BEGIN, END = "<!-- made by docs/times.py -->\n", "<!-- end -->\n"
 TREES = (("cutlass", "4.2.1", "next2"), ("vllm", "0.33.0", "next3"))
 
 
@@ -90,9 +91,7 @@ def main() -> None:
         found = [of_tree(*names, Path(scratch), asked.repeats, asked.cold) for names in TREES]
     lines += ["", f"| command | {' | '.join(' '.join(names) for names in TREES)} |", "|---" * (1 + len(TREES)) + "|"]
     lines += [f"| {rows[0][0]} | {' | '.join(seconds for _, seconds in rows)} |" for rows in zip(*found, strict=True)]
-    text = PAGE.read_text(encoding="utf-8")
-    head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
-    PAGE.write_text(f"{head}{BEGIN}\n" + "\n".join(lines) + f"\n\n{END}{tail}", encoding="utf-8")
+    made_part.write(PAGE, "times.py", "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

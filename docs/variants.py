@@ -16,10 +16,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import made_part
+
 from fp4patch.catalog.manifest import load
 
 PAGE = Path(__file__).parent / "variants.md"
-BEGIN, END = "<!-- made by docs/variants.py -->\n", "<!-- end -->\n"
 ARCHS = ("sm_120a", "sm_121a", "sm_121")
 PROBES = {
     "float-to-e2m1-x8": "8 × float → E2M1",
@@ -38,14 +39,14 @@ def fp4patch(*words: str | Path) -> str:
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
-def verified(tree: Path, variant: str, side: str) -> tuple[str, dict[tuple[str, str], str]]:
+def verified(tree: Path, variant: str) -> tuple[str, dict[tuple[str, str], str]]:
     """The CUTLASS release, and for each probe and architecture its instructions, and branches if there are any."""
     report: dict[str, Any] = json.loads(
         fp4patch("verify", "--variant", variant, "--arch", ",".join(ARCHS), "--no-execute", "--json", "-", tree)
     )
     cells = {}
     for result in report["results"]:
-        if listing := result[side]:
+        if listing := result["after"]:
             branches = f" ({listing['branches']} branches)" if listing["branches"] else ""
             cells[result["probe"].partition("/")[2], result["arch"]] = f"{listing['instructions']}{branches}"
     return report["version"], cells
@@ -59,7 +60,7 @@ def rows(tree: Path) -> tuple[str, dict[str, dict[tuple[str, str], str]]]:
             copy = Path(folder) / "cutlass"
             shutil.copytree(tree, copy)
             fp4patch("apply", "--variant", variant, copy)
-            version, found[variant] = verified(copy, variant, "after")
+            version, found[variant] = verified(copy, variant)
     return version, found
 
 
@@ -68,12 +69,10 @@ def table(version: str, found: dict[str, dict[tuple[str, str], str]]) -> str:
     lines = [f"### CUTLASS {version}", "", f"| conversion | variant | {' | '.join(ARCHS)} |", "|---|---|---|---|---|"]
     for probe, title in PROBES.items():
         previous: dict[str, str] = {}
-        for variant, own in found.items():
-            cells = own
+        for variant, cells in found.items():
             name = ENCODE.get(probe, probe) if variant == "next3" else probe
-            if (name, ARCHS[0]) not in cells:  # none of its patches is about this conversion
-                name, cells = probe, found["native"]
-            row = " | ".join(cells[name, arch] for arch in ARCHS)
+            # Where none of its patches is about this conversion it is upstream's.
+            row = " | ".join(cells.get((name, arch)) or found["native"][probe, arch] for arch in ARCHS)
             previous[row] = f"{previous[row]}, {variant}" if row in previous else variant
         for number, (row, variants) in enumerate(previous.items()):
             first = "" if number else title
@@ -84,10 +83,7 @@ def table(version: str, found: dict[str, dict[tuple[str, str], str]]) -> str:
 def main(trees: list[Path]) -> None:
     """Measure; write between the page's marks."""
     assert set(load().variants) == {"native", "turbo", "turbo2", "next2", "next3"}
-    text = PAGE.read_text(encoding="utf-8")
-    head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
-    tables = "\n".join(table(*rows(tree)) for tree in trees)
-    PAGE.write_text(head + BEGIN + "\n" + tables + "\n" + END + tail, encoding="utf-8")
+    made_part.write(PAGE, "variants.py", "\n".join(table(*rows(tree)) for tree in trees))
 
 
 if __name__ == "__main__":

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from fp4patch.report.catalog import matrix_rows
+from fp4patch.report.templates import render
 
 LEFT, STEP, ROW, HEAD = 160, 16, 18, 62  # pixels: where squares begin, their pitch, a row, the room for versions
 LEGEND = (
@@ -30,12 +29,12 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> str:
         top += ROW * len(patches)
     releases = max((len(part["versions"]) for part in parts), default=0)
     width = LEFT + max(STEP * releases, 210 * len(LEGEND))
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    return render(
+        "matrix.svg.j2",
+        folder=Path(__file__).parent,
+        parts=parts,
+        width=width,
+        height=top + 8,
+        left=LEFT,
+        legend=LEGEND,
     )
-    template = environment.get_template("matrix.svg.j2")
-    return template.render(parts=parts, width=width, height=top + 8, left=LEFT, legend=LEGEND)

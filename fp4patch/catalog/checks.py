@@ -31,13 +31,13 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
     """What types cannot say: versions that parse, files that exist, regular expressions that compile."""
     where = str(path.relative_to(root))
     problems = []
-    if not _is_specifier(patch.applies):
+    if not _is(SpecifierSet, patch.applies):
         problems.append(
             Problem("a version specifier such as '>=4.2,<4.8'", repr(patch.applies), file=where, nearest="applies")
         )
     for number, edit in enumerate(patch.edits):
         for retired in getattr(edit, "retired", ()):
-            if retired.since and not _is_version(retired.since):
+            if retired.since and not _is(Version, retired.since):
                 problems.append(
                     Problem("a version", repr(retired.since), file=where, nearest=f"edits[{number}].retired.since")
                 )
@@ -61,10 +61,11 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
     return problems
 
 
-def _is_version(text: str) -> bool:
+def _is(kind: type[Version] | type[SpecifierSet], text: str) -> bool:
+    """Whether the text is one."""
     try:
-        Version(text)
-    except InvalidVersion:
+        kind(text)
+    except (InvalidVersion, InvalidSpecifier):
         return False
     return True
 
@@ -76,7 +77,7 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
     for number, advice in enumerate(target.advice):
         key = f"advice[{number}]"
         for text in (advice.versions, advice.cuda):
-            if not _is_specifier(text):
+            if not _is(SpecifierSet, text):
                 problems.append(Problem("a version specifier", repr(text), file=where, nearest=key))
         variant = variants.get(advice.variant)
         if advice.variant and (variant is None or target.name not in variant.targets):
@@ -87,14 +88,6 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
         if part.target not in targets
     ]
     return problems
-
-
-def _is_specifier(text: str) -> bool:
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
-        return False
-    return True
 
 
 def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[str, Patch]) -> list[Problem]:

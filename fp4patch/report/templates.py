@@ -1,16 +1,17 @@
-"""Fills the templates that lie beside the reports: everything escaped, and nothing missing goes unnoticed."""
+"""Fills a template: everything escaped, and nothing missing goes unnoticed."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 
-def render(name: str, **values: Any) -> str:
-    """The template of that name with these values."""
+def render(name: str, *, folder: Path = Path(__file__).parent, **values: Any) -> str:
+    """The template of that name with these values; templates lie beside the reports if no other folder is named."""
     environment = Environment(
-        loader=PackageLoader("fp4patch.report", ""),
+        loader=FileSystemLoader(folder),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -16,10 +16,15 @@ def few_probes(to: Path, kept: Mapping[str, str]) -> Path:
     """Patches and variants in the folder ``to``, with the probes ``kept`` (name to target), and the rules on them."""
     for folder in ("patches", "variants"):
         shutil.copytree(data_root() / folder, to / folder, ignore=shutil.ignore_patterns("cases"))
-    for file in (*to.glob("patches/*/*/patch.toml"), *to.glob("variants/*.toml")):
+    leave(to, kept)
+    return to
+
+
+def leave(folder: Path, kept: Mapping[str, str]) -> None:
+    """Take all other probes out of the data in a folder, and the rules that would then judge none."""
+    for file in (*folder.glob("patches/*/*/patch.toml"), *folder.glob("variants/*.toml")):
         first, *tables = re.split(r"(?m)^(?=\[)", file.read_text(encoding="utf-8"))
         file.write_text("".join([first, *(table for table in tables if _stays(table, kept))]), encoding="utf-8")
-    return to
 
 
 def _stays(table: str, kept: Mapping[str, str]) -> bool:

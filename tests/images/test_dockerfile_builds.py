@@ -13,13 +13,12 @@ import re
 import shutil
 import ssl
 import subprocess
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
+from few_probes import leave
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.images.context import wheel
@@ -109,32 +108,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("data")
     copy_data(copy)
     if not ALL:
-        for file in (*copy.glob("patches/*/*/patch.toml"), *copy.glob("variants/*.toml")):
-            file.write_text(trimmed(file.read_text()))
+        leave(copy, PROBES)
     return copy
 
 
 def copy_data(to: Path) -> None:
     for folder in ("patches", "variants", "dockerfiles"):
         shutil.copytree(data_root() / folder, to / folder, ignore=shutil.ignore_patterns("cases"))
-
-
-def trimmed(text: str) -> str:
-    """A manifest without the probes that are left out, and without the rules that would then judge none."""
-    first, *tables = re.split(r"(?m)^(?=\[)", text)
-    return "".join([first, *(table for table in tables if _stays(table))])
-
-
-def _stays(table: str) -> bool:
-    entry = tomllib.loads(table)
-    if "probes" in entry:
-        return entry["probes"][0]["name"] in PROBES
-    if "numerics" in entry:
-        return False
-    if "rules" in entry:
-        names = [f"{target}/{probe}" for probe, target in PROBES.items()]
-        return any(fnmatchcase(name, pattern) for name in names for pattern in entry["rules"][0]["probes"])
-    return True
 
 
 @pytest.mark.parametrize("variant", ["next2", "next3"])
