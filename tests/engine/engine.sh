@@ -52,6 +52,8 @@ start() {
   unpack
   ln -sf "$prefix/usr/libexec/docker/cli-plugins/docker-buildx" "$home/config/cli-plugins/"
   if ! answers; then
+    end "$home/$store"
+    mkdir -p "$run"
     local options=(--data-root "$data" --exec-root "$run/exec" --pidfile "$run/pid" -H "unix://$socket"
       --bridge=none --iptables=false --ip6tables=false)
     if [ "$store" = containerd ]; then options+=(--feature containerd-snapshotter=true); else options+=(--storage-driver "$store"); fi
@@ -65,15 +67,24 @@ start() {
   echo "export DOCKER_HOST=unix://$socket DOCKER_CONFIG=$home/config PATH=$prefix/usr/bin:\$PATH FP4PATCH_ENGINE_NETWORK=host"
 }
 
+# Ends an engine, and clears what one that was killed leaves: mounts, and the names of processes that are others' by now.
+end() {
+  local here=$1 daemon mounted
+  daemon=$(cat "$here/run/pid" 2>/dev/null || echo none)
+  if [ "$(cat "/proc/$daemon/comm" 2>/dev/null)" = dockerd ]; then
+    kill "$daemon" 2>/dev/null || true
+    while kill -0 "$daemon" 2>/dev/null; do sleep 0.2; done
+  fi
+  for mounted in "$here/data" "$here"/run/exec/netns/*; do  # containers on the host's network leave the latter
+    ! mountpoint -q "$mounted" || umount "$mounted"
+  done
+  rm -rf "$here/run"
+}
+
 stop() {
-  local here daemon
+  local here
   for here in "$home/overlay2" "$home/containerd"; do
-    if [ -s "$here/run/pid" ]; then
-      daemon=$(cat "$here/run/pid")
-      kill "$daemon" 2>/dev/null || true
-      while kill -0 "$daemon" 2>/dev/null; do sleep 0.2; done
-    fi
-    umount "$here"/run/exec/netns/* 2>/dev/null || true  # containers on the host's network leave these
+    end "$here"
     rm -rf "$here"
   done
 }

@@ -34,18 +34,29 @@ def engine() -> Iterator[dict[str, str]]:
     patch = pytest.MonkeyPatch()
     try:
         if not _answers():
-            started = subprocess.run([str(SCRIPT), "start"], capture_output=True, text=True, check=False)
-            if started.returncode == 77:
-                reason = f"no container engine: {started.stderr.strip().splitlines()[-1:]}"
-                if os.environ.get("FP4PATCH_REQUIRE_ENGINE"):
-                    pytest.fail(reason)
-                pytest.skip(reason)
-            assert started.returncode == 0, started.stderr
-            for name, value in re.findall(r"(\w+)=(\S+)", started.stdout):
-                patch.setenv(name, value.replace("$PATH", os.environ["PATH"]))
+            for name, value in start_engine().items():
+                patch.setenv(name, value)
         yield dict(os.environ)
     finally:
         patch.undo()
+
+
+def start_engine() -> dict[str, str]:
+    """What a client needs for the engine that the script starts, or finds running.
+
+    Raises:
+        pytest.skip.Exception: None can run here; with FP4PATCH_REQUIRE_ENGINE=1 it is a failure.
+    """
+    started = subprocess.run([str(SCRIPT), "start"], capture_output=True, text=True, check=False)
+    if started.returncode == 77:
+        reason = f"no container engine: {started.stderr.strip().splitlines()[-1:]}"
+        if os.environ.get("FP4PATCH_REQUIRE_ENGINE"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    assert started.returncode == 0, started.stderr
+    return {
+        name: value.replace("$PATH", os.environ["PATH"]) for name, value in re.findall(r"(\w+)=(\S+)", started.stdout)
+    }
 
 
 def _answers() -> bool:

@@ -74,6 +74,7 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
         done = subprocess.run(
             [
                 *("docker", "buildx", "build", "--progress=plain", "--network=host", f"--target={target}"),
+                "--no-cache-filter=sources,proof",  # what an earlier run left in the engine's cache proves nothing
                 *(f"--build-arg={argument}={value}" for argument, value in arguments.items()),
                 *secrets(tmp_path),
                 *([f"--output={out}"] if out else []),
