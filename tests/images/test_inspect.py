@@ -84,6 +84,8 @@ def test_a_verdict_is_made_again_from_its_checks(proof: Proof) -> None:
 def test_a_verdict_about_something_else_is_found(proof: Proof) -> None:
     other = edited(proof, "verify.json", lambda d: d["patches"].pop())
     assert failed(other, None) == ["receipt of cutlass"]
+    idle = edited(proof, "receipts/cutlass.json", lambda d: d["patches"].append("cutlass/upstreamed-by-now 1"))
+    assert failed(idle, None) == []
     fewer = edited(proof, "pins.json", lambda d: d["judged"].append("sm_120a"))
     assert failed(fewer, None) == ["architectures"]
 
