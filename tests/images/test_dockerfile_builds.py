@@ -13,6 +13,7 @@ import re
 import shutil
 import ssl
 import subprocess
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,13 +64,21 @@ def debian(engine: dict[str, str]) -> str:
 def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
     """``build(data, target, out, VARIANT="next2")``: one stage of the Dockerfile, by an fp4patch with these data."""
 
-    def run(data: Path, target: str, out: Path | None = None, deps: Path | None = None, **arguments: str) -> Built:
+    def run(
+        data: Path,
+        target: str,
+        out: Path | None = None,
+        contexts: dict[str, Path] | None = None,
+        torch: str = TORCH,
+        tag: str = "",
+        **arguments: str,
+    ) -> Built:
         context = tmp_path / "context"
         shutil.rmtree(context, ignore_errors=True)
         context.mkdir()
         name, content = wheel(data)
         (context / name).write_bytes(content)
-        for file, text in {"constraints.txt": TORCH, "torch.txt": TORCH, "pins.json": "{}"}.items():
+        for file, text in {"constraints.txt": TORCH, "torch.txt": torch, "pins.json": "{}"}.items():
             (context / file).write_text(f"{text}\n")
         arguments = {"BASE_IMAGE": debian, "RUNTIME_IMAGE": debian, "FP4_ARCH": ARCH, "VLLM_VERSION": VLLM} | arguments
         done = subprocess.run(
@@ -79,7 +88,8 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
                 *(f"--build-arg={argument}={value}" for argument, value in arguments.items()),
                 *secrets(tmp_path),
                 *([f"--output={out}"] if out else []),
-                *([f"--build-context=deps-tree={deps}"] if deps else []),
+                *(f"--build-context={name}={folder}" for name, folder in (contexts or {}).items()),
+                *([f"--tag={tag}"] if tag else []),
                 *("-f", str(ROOT / "dockerfiles" / "Dockerfile"), str(context)),
             ],
             env=engine,
@@ -208,9 +218,87 @@ def test_vllms_own_cmake_compiles_each_fp4_file_for_gb10_and_its_objects_are_bui
             (deps / project / file).touch()
     for_gb10 = {"FP4_ARCH": "sm_121a", "FP4_FOR": "sm_121", "TORCH_CUDA_ARCH_LIST": "12.1a"}
     releases = {"VLLM_VERSION": "0.33.0", "CUTLASS_VERSION": "4.5.0"}
-    built = build(data, "kernels", deps=deps, VARIANT=variant, **for_gb10, **releases)
+    built = build(data, "kernels", contexts={"deps-tree": deps}, VARIANT=variant, **for_gb10, **releases)
     assert built.status == 0, built.log[-10000:]
     for source in ("nvfp4_quant_kernels", "nvfp4_experts_quant", "activation_nvfp4_quant_fusion_kernels"):
         assert re.search(rf"{source}\.cu +sm_121a +yes", built.log), source
         assert re.search(rf"\[\d+/\d+\] Building CUDA object .*{source}\.cu\.o", built.log), source
     assert re.search(r"quant-kernels +sm_121a .*\bpass\b", built.log)
+
+
+# --- the runtime image -----------------------------------------------------------------------------------------------
+
+# What FlashInfer does when a kernel is first used: compile for the GPU at hand, link by the toolkit's folders, load.
+FIRST_USE = r"""
+set -eu
+cd "$(mktemp -d)"
+cat >kernel.cu <<'CUDA'
+#include <cub/version.cuh>
+#include <cuda.h>
+#include <cuda_fp4.h>
+__global__ void encode(float2 *in, __nv_fp4x2_e2m1 *out) { out[0] = __nv_fp4x2_e2m1(in[0]); }
+extern "C" int encode_once() { return cuInit(0) + cudaGetLastError() + (encode<<<1, 1>>>(nullptr, nullptr), 0); }
+CUDA
+"$CUDA_HOME/bin/nvcc" -arch=sm_121a -shared -Xcompiler -fPIC kernel.cu -o kernel.so \
+  -L"$CUDA_HOME/lib64" -L"$CUDA_HOME/lib64/stubs" -lcudart -lcuda
+"$CUDA_HOME/bin/nvcc" --version
+id -u
+vllm serve
+cat /opt/fp4patch/proof/receipts/vllm.json
+"""
+
+
+def test_the_runtime_image_compiles_what_is_compiled_at_first_use_and_not_as_root(
+    build: Build, engine: dict[str, str], data: Path, tmp_path: Path
+) -> None:
+    """By wheels that stand in for torch and vLLM, whose own take hours and 10 GB."""
+    stage = tmp_path / "wheel"
+    dist, proof = stage / "opt" / "vllm" / "dist", stage / "opt" / "fp4patch" / "proof" / "receipts"
+    dist.mkdir(parents=True)
+    proof.mkdir(parents=True, mode=0o700)
+    (proof / "vllm.json").write_text('"the receipt"')
+    version = "cuda: Optional[str] = '13.0'\n"
+    torch = stand_in(dist, "torch", "2.14.0", {"torch/version.py": f"from typing import Optional\n{version}"}, [])
+    main = "import sys\ndef main():\n    print('vllm', *sys.argv[1:])\n"
+    stand_in(dist, "vllm", VLLM, {"vllm.py": main}, ["torch==2.14.0"])
+
+    tag = "fp4patch-test-runtime"
+    built = build(data, "runtime", contexts={"wheel": stage}, torch=f"/dist/{torch}", tag=tag)
+    assert built.status == 0, built.log[-6000:]
+    run = ["docker", "run", "--rm", "--network=host", "--entrypoint=bash", tag, "-c", FIRST_USE]
+    used = subprocess.run(run, env=engine, capture_output=True, text=True, check=False)
+    assert used.returncode == 0, used.stderr
+    assert re.search(r"release 13\.0, V13\.0\.88[^$]*\n10001\nvllm serve\n\"the receipt\"$", used.stdout)
+    look = ["docker", "image", "inspect", "--format={{json .Config}}", tag]
+    config = json.loads(subprocess.run(look, env=engine, capture_output=True, text=True, check=True).stdout)
+    assert (config["User"], config["Entrypoint"]) == ("10001", ["vllm", "serve"])
+    assert "8000/health" in " ".join(config["Healthcheck"]["Test"])
+
+
+def test_a_torch_without_cuda_is_no_runtime_image(build: Build, data: Path, tmp_path: Path) -> None:
+    dist, proof = tmp_path / "wheel" / "opt" / "vllm" / "dist", tmp_path / "wheel" / "opt" / "fp4patch" / "proof"
+    dist.mkdir(parents=True)
+    proof.mkdir(parents=True)
+    version = "from typing import Optional\ncuda: Optional[str] = None\n"
+    torch = stand_in(dist, "torch", "2.14.0", {"torch/version.py": version}, [])
+    built = build(data, "runtime", contexts={"wheel": tmp_path / "wheel"}, torch=f"/dist/{torch}")
+    assert built.status != 0
+    assert "torch is a CPU build: name the index that has it for CUDA" in built.log
+
+
+def stand_in(folder: Path, name: str, version: str, files: dict[str, str], requires: list[str]) -> str:
+    """A wheel with these files, and a command of its name if it has a module of its name; its file's name."""
+    info = f"{name}-{version}.dist-info"
+    needs = "".join(f"Requires-Dist: {need}\n" for need in requires)
+    written = files | {
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{needs}",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
+    if f"{name}.py" in files:
+        written[f"{info}/entry_points.txt"] = f"[console_scripts]\n{name} = {name}:main\n"
+    file = f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(folder / file, "w") as archive:
+        for path, text in written.items():
+            archive.writestr(path, text)
+    return file
