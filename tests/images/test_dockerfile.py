@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dockerfile_parts import DOCKERFILE, written
 
-ROOT = Path(__file__).parents[2]
-DOCKERFILE = ROOT / "dockerfiles" / "Dockerfile"
 TEXT = DOCKERFILE.read_text()
 CHAIN = ("toolkit", "sources", "proof", "kernels", "wheel", "runtime")
 
@@ -92,10 +91,8 @@ def test_every_script_is_strict_bash_and_none_edits_a_source() -> None:
 @pytest.fixture
 def settings(tmp_path: Path) -> Path:
     """The file that the kernels and wheel stages source, as the Dockerfile writes it."""
-    found = re.search(r"^COPY <<'EOF' /opt/fp4patch/settings\n(.*?)^EOF$", TEXT, re.MULTILINE | re.DOTALL)
-    assert found
     path = tmp_path / "settings"
-    path.write_text(found[1])
+    path.write_text(written("/opt/fp4patch/settings"))
     return path
 
 

@@ -14,11 +14,13 @@ import shutil
 import ssl
 import subprocess
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
+from dockerfile_parts import DOCKERFILE, written
 from few_probes import leave
 
 from fp4patch import cli
@@ -68,9 +70,9 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
         data: Path,
         target: str,
         out: Path | None = None,
-        contexts: dict[str, Path] | None = None,
+        contexts: Mapping[str, Path | str] = MappingProxyType({}),
         torch: str = TORCH,
-        tag: str = "",
+        dockerfile: str = "",
         **arguments: str,
     ) -> Built:
         context = tmp_path / "context"
@@ -87,12 +89,12 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
                 "--no-cache-filter=sources,proof",  # what an earlier run left in the engine's cache proves nothing
                 *(f"--build-arg={argument}={value}" for argument, value in arguments.items()),
                 *secrets(tmp_path),
-                *([f"--output={out}"] if out else []),
-                *(f"--build-context={name}={folder}" for name, folder in (contexts or {}).items()),
-                *([f"--tag={tag}"] if tag else []),
-                *("-f", str(ROOT / "dockerfiles" / "Dockerfile"), str(context)),
+                f"--output={out or 'type=cacheonly'}",
+                *(f"--build-context={name}={source}" for name, source in contexts.items()),
+                *("-f", "-", str(context)),
             ],
             env=engine,
+            input=dockerfile or DOCKERFILE.read_text(),
             stderr=subprocess.PIPE,
             text=True,
             check=False,
@@ -226,11 +228,79 @@ def test_vllms_own_cmake_compiles_each_fp4_file_for_gb10_and_its_objects_are_bui
     assert re.search(r"quant-kernels +sm_121a .*\bpass\b", built.log)
 
 
+# --- the wheel, and the look into it ---------------------------------------------------------------------------------
+
+# A stage in the place of `kernels`, with a vLLM of one kernel.
+KERNELS = r"""
+FROM toolkit AS small
+ARG KERNEL_ARCH
+ENV PATH=/opt/vllm/venv/bin:${PATH}
+COPY --from=small-vllm / /src/vllm
+COPY --from=kernels-settings / /opt/fp4patch
+RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt \
+    --mount=type=secret,id=pip,target=/etc/pip.conf <<'EOF'
+#!/bin/bash
+set -euo pipefail
+python3 -m venv /opt/vllm/venv
+python -m pip install -q setuptools
+mkdir /src/deps
+nvcc -arch=$KERNEL_ARCH -shared -Xcompiler -fPIC /src/vllm/kernel.cu -o /src/vllm/vllm/_C.abi3.so
+EOF
+
+"""
+SMALL_VLLM = {
+    "kernel.cu": """
+#include <cuda_fp4.h>
+extern "C" __global__ void scaled_fp4_quant(float2 *in, __nv_fp4x2_e2m1 *out) { out[0] = __nv_fp4x2_e2m1(in[0]); }
+""",
+    "vllm/__init__.py": "",
+    "pyproject.toml": f"""
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "vllm"
+version = "{VLLM}"
+[tool.setuptools.package-data]
+vllm = ["*.so"]
+""",
+}
+
+
+@pytest.mark.parametrize(("arch", "fits"), [("sm_120f", True), ("sm_120a", False)])
+def test_a_wheel_in_which_nothing_runs_on_the_gpu_asked_for_ends_the_build(
+    build: Build, data: Path, tmp_path: Path, arch: str, fits: bool
+) -> None:
+    settings = {"settings": written("/opt/fp4patch/settings")}
+    contexts = {"small-vllm": tmp_path / "vllm", "kernels-settings": tmp_path / "settings"}
+    for folder, files in zip(contexts.values(), (SMALL_VLLM, settings), strict=True):
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+    whole = DOCKERFILE.read_text()
+    assert whole.count("FROM kernels AS wheel\n") == 1
+    dockerfile = whole.replace("FROM kernels AS wheel\n", f"{KERNELS}FROM small AS wheel\n")
+
+    out = tmp_path / "out"
+    for_gb10 = {"FP4_FOR": "sm_121", "TORCH_CUDA_ARCH_LIST": "12.1a", "KERNEL_ARCH": arch}
+    built = build(data, "wheel-export", out, contexts=contexts, dockerfile=dockerfile, **for_gb10)
+    assert (built.status == 0) is fits, built.log[-6000:]
+    if fits:
+        assert json.loads((out / "proof" / "binaries.json").read_text())["verdict"] == "green"
+        assert [path.name for path in out.glob("*.whl")] == [f"vllm-{VLLM}-py3-none-any.whl"]
+    else:
+        assert '"verdict": "red"' in built.log
+        assert not out.exists()
+
+
 # --- the runtime image -----------------------------------------------------------------------------------------------
 
-# What FlashInfer does when a kernel is first used: compile for the GPU at hand, link by the toolkit's folders, load.
+# What FlashInfer does when a kernel is first used: compile for the GPU at hand, link by the toolkit's folders.
 FIRST_USE = r"""
-set -eu
+FROM runtime AS used
+RUN <<'EOF'
+#!/bin/bash
+set -euo pipefail
 cd "$(mktemp -d)"
 cat >kernel.cu <<'CUDA'
 #include <cub/version.cuh>
@@ -243,13 +313,15 @@ CUDA
   -L"$CUDA_HOME/lib64" -L"$CUDA_HOME/lib64/stubs" -lcudart -lcuda
 "$CUDA_HOME/bin/nvcc" --version
 id -u
+touch ~/.cache/kept
 vllm serve
 cat /opt/fp4patch/proof/receipts/vllm.json
+EOF
 """
 
 
 def test_the_runtime_image_compiles_what_is_compiled_at_first_use_and_not_as_root(
-    build: Build, engine: dict[str, str], data: Path, tmp_path: Path
+    build: Build, data: Path, tmp_path: Path
 ) -> None:
     """By wheels that stand in for torch and vLLM, whose own take hours and 10 GB."""
     stage = tmp_path / "wheel"
@@ -262,17 +334,11 @@ def test_the_runtime_image_compiles_what_is_compiled_at_first_use_and_not_as_roo
     main = "import sys\ndef main():\n    print('vllm', *sys.argv[1:])\n"
     stand_in(dist, "vllm", VLLM, {"vllm.py": main}, ["torch==2.14.0"])
 
-    tag = "fp4patch-test-runtime"
-    built = build(data, "runtime", contexts={"wheel": stage}, torch=f"/dist/{torch}", tag=tag)
+    used = DOCKERFILE.read_text() + FIRST_USE
+    built = build(data, "used", contexts={"wheel": stage}, torch=f"/dist/{torch}", dockerfile=used)
     assert built.status == 0, built.log[-6000:]
-    run = ["docker", "run", "--rm", "--network=host", "--entrypoint=bash", tag, "-c", FIRST_USE]
-    used = subprocess.run(run, env=engine, capture_output=True, text=True, check=False)
-    assert used.returncode == 0, used.stderr
-    assert re.search(r"release 13\.0, V13\.0\.88[^$]*\n10001\nvllm serve\n\"the receipt\"$", used.stdout)
-    look = ["docker", "image", "inspect", "--format={{json .Config}}", tag]
-    config = json.loads(subprocess.run(look, env=engine, capture_output=True, text=True, check=True).stdout)
-    assert (config["User"], config["Entrypoint"]) == ("10001", ["vllm", "serve"])
-    assert "8000/health" in " ".join(config["Healthcheck"]["Test"])
+    said = "\n".join(re.findall(r"^#\d+ [\d.]+ (.*)$", built.log[built.log.index("[used 1/1]") :], re.MULTILINE))
+    assert re.search(r'release 13\.0, V13\.0\.88\n.*\n10001\nvllm serve\n"the receipt"$', said), said
 
 
 def test_a_torch_without_cuda_is_no_runtime_image(build: Build, data: Path, tmp_path: Path) -> None:

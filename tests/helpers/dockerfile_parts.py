@@ -1,0 +1,17 @@
+"""The files that the Dockerfile writes, as they stand in it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+DOCKERFILE = Path(__file__).parents[2] / "dockerfiles" / "Dockerfile"
+
+
+def written(path: str) -> str:
+    """What the Dockerfile writes to this path by a here-document."""
+    found = re.search(
+        rf"^COPY (?:--\S+ )?<<'EOF' {re.escape(path)}\n(.*?)^EOF$", DOCKERFILE.read_text(), re.MULTILINE | re.DOTALL
+    )
+    assert found
+    return found[1]
