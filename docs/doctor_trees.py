@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.model.doctor import GPUS, Question
+from fp4patch.model.doctor import GPUS, Question, TreeReport
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.status import TreeStatus
 from fp4patch.patching.transaction import Transaction
@@ -36,7 +37,7 @@ PAGE = ROOT / "docs" / "doctor-trees.md"
 def files_of(tree: Identified) -> dict[str, str]:
     """The hash of each file that tells releases apart."""
     with Transaction([tree.root]) as tx:
-        return hashes_of(tree.target.telling, reader(tx, tree.root))
+        return hashes_of(tree.target, reader(tx, tree.root))
 
 
 def look(path: Path, version: str | None) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
         "target": tree.target.name,
         "version": version or str(tree.version),
         "files": files_of(tree),
-        "builds": {c: {made.asked: list(made.kernels) for made in r.builds} for c, r in reports.items() if build},
+        "builds": {c: _made(r) for c, r in reports.items() if build},
         "verdicts": {
             c: {
                 "gpus": {o.gpu: [o.level.value, o.verdict] for o in r.outlooks},
@@ -62,6 +63,14 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     }
     print(row["target"], row["version"], row["verdicts"], flush=True)  # noqa: T201 - a script
     return row
+
+
+def _made(report: TreeReport) -> dict[str, list[str]]:
+    """For each list the architectures of the FP4 kernels; of a build at run time, what is compiled on each GPU."""
+    return {
+        row.asked: [f"{row.on[g].targets}: {row.worth(g)}" for g in GPUS] if row.on else list(row.kernels)
+        for row in report.builds
+    }
 
 
 def main(trees: list[Path], *, missing_only: bool, only: str | None) -> None:
@@ -102,10 +111,34 @@ def page(rows: list[dict[str, Any]]) -> str:
         "For vLLM the builds are what the tree's own CMake functions make of TORCH_CUDA_ARCH_LIST: the architectures\n"
     )
     text += "of its FP4 kernels. **Bold**: nothing of it loads on GB10 (sm_121), although the list names 12.1.\n"
+    text += "For FlashInfer, which compiles on the GPU's own machine, they are what its Python makes of\n"
+    text += (
+        "FLASHINFER_CUDA_ARCH_LIST there, read and not run: GEMM and fused MoE, and quantization where it differs.\n"
+    )
+    text += "There **bold** is what does not serve that GPU.\n"
     for target in load().targets.values():
         own = [row for row in rows if row["target"] == target.name]
-        if own:
-            text += _builds(own, target.build.lists) if target.build else _plain(own, target.title)
+        if own and target.build:
+            text += (_at_run_time if target.build.kind == "jit" else _builds)(own, target.build.lists)
+        elif own:
+            text += _plain(own, target.title)
+    return text
+
+
+def _at_run_time(rows: list[dict[str, Any]], lists: tuple[str, ...]) -> str:
+    """A section for the releases, one after another, that do the same; in it a line for each list."""
+    text = ""
+    for _, same in groupby(rows, key=lambda row: (row["builds"], row["verdicts"])):
+        own = list(same)
+        for cuda, made in own[0]["builds"].items():
+            said = own[0]["verdicts"][cuda]
+            which = " to ".join(dict.fromkeys([own[0]["version"], own[-1]["version"]]))
+            text += f"\n## FlashInfer {which}, CUDA {cuda}\n\n"
+            text += "| list | on sm_120 | on sm_121 |\n|---|---|---|\n"
+            for asked in lists:
+                cells = [cell if cell.endswith(": native") else f"**{cell}**" for cell in made[asked]]
+                text += f"| {f'`{asked}`' if asked else 'unset'} | {' | '.join(cells)} |\n"
+            text += f"| verdict; take {said['recommended'] or 'nothing'} | {_gpus(said)} |\n"
     return text
 
 

@@ -11,10 +11,12 @@ from fp4patch.cli.common import EXIT_REFUSED, JSON, emit, show, stderr, waiting
 @click.argument("paths", metavar="[PATH...]", nargs=-1)
 @click.option("--for", "gpus", metavar="GPUS", help="Only these GPUs count, for example sm_121 or sm_120,sm_121.")
 @click.option(
+    "--arch-list",
     "--torch-cuda-arch-list",
     "arch_list",
     metavar="LIST",
-    help="Of a source tree: what its build would make of this list. Default: those that people set.",
+    help="Of a source tree: what its build would make of this list, as TORCH_CUDA_ARCH_LIST or"
+    " FLASHINFER_CUDA_ARCH_LIST. Default: those that people set.",
 )
 @click.option(
     "--cuda",

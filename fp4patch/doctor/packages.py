@@ -174,11 +174,24 @@ def examine_flashinfer(s: Surroundings) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
+_FOR_FLASHINFER = re.compile(r"\d+\.\d[a-z]?( \d+\.\d[a-z]?)*")
+"""What its CompilationContext, made when it is imported, takes apart without an exception, and nvcc takes."""
+
+
 def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
     """Architecture lists in the environment: one for SM12x without a suffix compiles no FP4 instruction."""
     findings = []
     for name in ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST"):
-        value = s.environ.get(name, "").strip()
+        given = s.environ.get(name)
+        value = (given or "").strip()
+        if name.startswith("FLASHINFER") and given is not None and not _FOR_FLASHINFER.fullmatch(given):
+            why = (
+                f"{given!r}: FlashInfer takes nothing but architectures with one space between them; with this it does"
+                " not import, or compiles nothing"
+            )
+            remedy = f"for example export {name}='12.0f 12.1a', or unset {name}"
+            findings.append(Finding(Level.RED, name, why, remedy))
+            continue
         if not value:
             continue
         archs, strange = [], []

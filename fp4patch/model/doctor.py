@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from fp4patch.model.arch import Arch
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from fp4patch.model.arch import Arch
     from fp4patch.model.state import State
     from fp4patch.model.target import Advice
 
@@ -70,6 +71,8 @@ class Reach(StrEnum):
     BARE = "no FP4"
     """A cubin loads, but its target has no suffix, and so no FP4 instructions."""
     NOTHING = "nothing loads"
+    PARTLY = "in part"
+    """Of modules that are compiled each for itself, some have them and others do not."""
 
 
 def runs_on(arch: Arch, gpu: Arch) -> bool:
@@ -92,19 +95,49 @@ def reach(archs: Iterable[Arch], gpu: Arch) -> Reach:
 
 
 @dataclass(frozen=True)
+class Compiled:
+    """What a build that happens at run time, on the GPU's own machine, compiles its FP4 modules for."""
+
+    modules: dict[str, tuple[str, ...]]
+    """Each module's architectures, as in TORCH_CUDA_ARCH_LIST."""
+    stops: str = ""
+    """What the build itself raises instead of compiling."""
+
+    @property
+    def targets(self) -> str:
+        """In short, the first module speaking for those that agree with it: ``12.1a; quantization 12.0f``."""
+        usual = next(iter(self.modules.values()), ())
+        others = [f"{name} {', '.join(archs)}" for name, archs in self.modules.items() if archs != usual]
+        return "; ".join([", ".join(usual) or "nothing", *others])
+
+    def served(self, gpu: str) -> tuple[str, ...]:
+        """The modules of which the GPU loads a cubin with FP4 instructions."""
+        here = Arch.parse(gpu)
+        return tuple(n for n, made in self.modules.items() if reach(map(Arch.parse, made), here) is Reach.SUFFIXED)
+
+
+@dataclass(frozen=True)
 class BuildRow:
     """What the tree's own build makes of one list of architectures with one CUDA release."""
 
     cuda: str
     asked: str
     kernels: tuple[str, ...]
-    """The architectures of the FP4 kernels, as in TORCH_CUDA_ARCH_LIST; those that all of these kernels have."""
+    """The architectures of the FP4 kernels, as in TORCH_CUDA_ARCH_LIST; those that all of these kernels have. Of a
+    build at run time: those that any of them has on any of the GPUs."""
+    on: dict[str, Compiled] = field(default_factory=dict)
+    """Of a build at run time, for each GPU (``sm_121``) on whose machine it happens; else empty."""
     reaches: dict[str, Reach] = field(default_factory=dict)
     """For each GPU (``sm_121``)."""
     recorded: bool = False
     """Not evaluated here, but when this release was surveyed, on its pristine tree."""
     error: str = ""
-    """The tree's own fatal error."""
+    """Why it could not be evaluated: the tree's own fatal error, or what of its text is not known."""
+
+    def worth(self, gpu: str) -> str:
+        """What the GPU can make of it, in words."""
+        found = self.reaches[gpu]
+        return f"only {', '.join(self.on[gpu].served(gpu))}" if found is Reach.PARTLY else found.value
 
 
 @dataclass(frozen=True)

@@ -59,19 +59,37 @@ class Advice(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Build(Manifest):
-    """How a tree's own build chooses the architectures of its FP4 kernels; ``fp4patch doctor`` runs it."""
+class JitModule(Manifest):
+    """A function of a tree's Python that has one of its FP4 modules compiled, when it is first used."""
 
-    kind: Literal["cmake"]
-    """The CMakeLists.txt at the top, with PyTorch's way of naming architectures."""
+    name: str
+    """``quantization``."""
+    search: tuple[str, ...]
+    """Its file, relative to the package; the first that is there."""
+    function: str
+    arguments: tuple[str, ...] = ()
+    """What the tree calls it with; ``{gpu}`` is the GPU's number, ``121``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build(Manifest):
+    """How a tree's own build chooses the architectures of its FP4 kernels; ``fp4patch doctor`` evaluates it."""
+
+    kind: Literal["cmake", "jit"]
+    """``cmake``: the CMakeLists.txt at the top, with PyTorch's way of naming architectures. ``jit``: FlashInfer's
+    Python, which compiles on the GPU's own machine."""
     setting: str
     """The environment variable that names the architectures."""
+    separator: str = ";"
+    """What stands between them."""
     lists: tuple[str, ...]
-    """What people set it to, for SM120 and SM121; looked at where no other list is asked for."""
+    """What people set it to, for SM120 and SM121; looked at where no other list is asked for. Empty: it is not set."""
     cuda: tuple[str, ...]
     """CUDA releases to look at where none is known."""
-    kernels: str
-    """A regular expression, searched in a source's path: those that hold the FP4 kernels for SM12x."""
+    kernels: str = ""
+    """For cmake: a regular expression, searched in a source's path: those that hold the FP4 kernels for SM12x."""
+    modules: tuple[JitModule, ...] = ()
+    """For jit: those that hold the FP4 kernels for SM12x, the one that speaks for the others first."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,6 +155,8 @@ class Target(Manifest):
     advice: tuple[Advice, ...] = ()
     telling: tuple[str, ...] = ()
     """Files by whose content releases are told apart, whatever a tree states. Not every release has all of them."""
+    telling_in: tuple[str, ...] = ("",)
+    """Where these lie in each layout of a tree: folders, relative to it, with a slash at the end."""
     build: Build | None = None
     gates: tuple[Gate, ...] = ()
     contains: tuple[Contained, ...] = ()

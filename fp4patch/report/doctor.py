@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model.doctor import Level, Reach, worst
+from fp4patch.model.doctor import GPUS, Level, Reach, worst
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.state import State
 
@@ -29,7 +29,7 @@ STATE_COLOUR = {
     State.DRIFTED: "red",
     State.FOREIGN: "red",
 }
-REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.NOTHING: "red"}
+REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.PARTLY: "yellow", Reach.NOTHING: "red"}
 NONE = "\N{EN DASH}"
 SUBJECT = 22
 """Columns of what a finding is about."""
@@ -89,6 +89,10 @@ def _tree_document(tree: TreeReport) -> dict[str, Any]:
                 "setting": tree.setting,
                 "asked": row.asked,
                 "kernels": list(row.kernels),
+                "on": {
+                    gpu: {"modules": {name: list(archs) for name, archs in made.modules.items()}, "stops": made.stops}
+                    for gpu, made in row.on.items()
+                },
                 "reaches": {gpu: reach.value for gpu, reach in row.reaches.items()},
                 "recorded": row.recorded,
                 "error": row.error,
@@ -190,23 +194,40 @@ def _patches(tree: TreeReport) -> Table:
 
 
 def _builds_heading(tree: TreeReport) -> Text:
-    how = "as recorded of this release" if tree.builds[0].recorded else "by its own CMake functions"
-    return Text.assemble(("build", "bold"), (f"  what it makes of {tree.setting}, {how}", "dim"))
+    known = next((row for row in tree.builds if not row.error), None)
+    if known is None:
+        how = ""
+    elif known.on:
+        how = " on each GPU, read from its own Python, which was not run"
+    else:
+        how = ", as recorded of this release" if known.recorded else ", by its own CMake functions"
+    return Text.assemble(("build", "bold"), (f"  what it makes of {tree.setting}{how}", "dim"))
 
 
 def _builds(rows: Sequence[BuildRow]) -> Table:
-    gpus = list(rows[0].reaches)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("  CUDA", "list", "FP4 kernels", *gpus):
+    for heading in ("  CUDA", "list", "FP4 kernels", *GPUS):
         table.add_column(heading, no_wrap=True)
     previous = ""
     for row in rows:
-        reaches = [Text(row.reaches[gpu].value, style=REACH_COLOUR[row.reaches[gpu]]) for gpu in gpus]
-        made = Text("not evaluated", style="dim") if row.error else Text(", ".join(row.kernels) or NONE)
-        cuda = row.cuda if row.cuda != previous else ""
-        table.add_row(f"  {cuda}", row.asked, made, *([Text(NONE)] * len(gpus) if row.error else reaches))
-        previous = row.cuda
+        for asked, made, reaches in _cells(row):
+            cuda = row.cuda if row.cuda != previous else ""
+            table.add_row(f"  {cuda}", asked, made, *(reaches.get(gpu, Text(NONE)) for gpu in GPUS))
+            previous = row.cuda
     return table
+
+
+def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
+    """List, what is made of it, and what each GPU can make of that. A line for each GPU where they differ."""
+    asked = row.asked or "unset"
+    if row.error:
+        return [(asked, Text("not evaluated", style="dim"), {})]
+    reaches = {gpu: Text(row.worth(gpu), style=REACH_COLOUR[reach]) for gpu, reach in row.reaches.items()}
+    if not row.on:
+        return [(asked, Text(", ".join(row.kernels) or NONE), reaches)]
+    if len({there.targets for there in row.on.values()}) == 1:
+        return [(asked, Text(row.on[GPUS[0]].targets), reaches)]
+    return [(f"{asked}, on {gpu}", Text(there.targets), {gpu: reaches[gpu]}) for gpu, there in row.on.items()]
 
 
 def _outlooks(outlooks: Sequence[Outlook]) -> Table:

@@ -11,9 +11,11 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
-from fp4patch.doctor import build_lists
+from fp4patch.doctor import build_lists, jit
+from fp4patch.doctor.python_text import Package
+from fp4patch.doctor.python_values import NotKnown
 from fp4patch.model.arch import Arch
-from fp4patch.model.doctor import GPUS, BuildRow, Content, Finding, Level, Question, Reach, reach
+from fp4patch.model.doctor import GPUS, BuildRow, Compiled, Content, Finding, Level, Question, Reach, reach
 from fp4patch.model.target import Build
 from fp4patch.verbs.surveyed import Release, recorded_build
 
@@ -32,7 +34,9 @@ def rows_of(
     if build is None:
         return (), []
     cudas = (str(cuda),) if cuda else build.cuda
-    lists = (question.asked,) if question.asked else build.lists
+    lists = (question.asked.replace(";", build.separator),) if question.asked else build.lists
+    if build.kind == "jit":
+        return _read(tree.root, build, cudas, lists)
     if build_lists.cmake():
         return _evaluated(tree.root, build, cudas, lists)
     if patched:
@@ -60,6 +64,41 @@ def evaluate(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     # A GPU is served if every one of the kernels has code for it.
     common = set.intersection(*kernels) if kernels else set[str]()
     return _reached(BuildRow(cuda, asked, tuple(sorted(common)), error=_last_line(made.error)))
+
+
+def _read(
+    root: Path, build: Build, cudas: Sequence[str], lists: Sequence[str]
+) -> tuple[tuple[BuildRow, ...], list[Finding]]:
+    """What a build at run time makes of each list on each GPU, by its own Python, of which nothing is run."""
+    package = jit.package(root)
+    rows = tuple(_read_one(package, build, cuda, asked) for cuda in cudas for asked in lists)
+    lost = next((row for row in rows if row.error), None)
+    if lost is None:
+        return rows, []
+    return rows, [
+        Finding(
+            Level.YELLOW,
+            "Python",
+            f"what it makes of {build.setting} is not to be read from its text: {lost.error}",
+            "this is a release that fp4patch has not seen, or not the whole tree; `fp4patch verify` still judges code",
+        )
+    ]
+
+
+def _read_one(package: Package, build: Build, cuda: str, asked: str) -> BuildRow:
+    try:
+        on = {gpu: jit.compiled(package, build.modules, cuda, asked, Arch.parse(gpu)) for gpu in GPUS}
+    except NotKnown as lost:
+        return BuildRow(cuda, asked, (), error=str(lost))
+    kernels = {arch for there in on.values() for archs in there.modules.values() for arch in archs}
+    return BuildRow(cuda, asked, tuple(sorted(kernels)), on, {gpu: _together(on[gpu], gpu) for gpu in GPUS})
+
+
+def _together(there: Compiled, gpu: str) -> Reach:
+    """What the GPU can make of all modules."""
+    if served := there.served(gpu):
+        return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
+    return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], Arch.parse(gpu))
 
 
 def _evaluated(
@@ -99,7 +138,7 @@ def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[Bui
     def rank(asked: str) -> tuple[bool, bool, bool, int]:
         served = [reach is not Reach.SUFFIXED for row in lists[asked] for reach in (row.reaches[g] for g in gpus)]
         unserved = [row for row in lists[asked] if row.reaches[gpu] is not Reach.SUFFIXED]
-        return bool(unserved), any(served), not names(asked, gpu), asked.count(";")
+        return bool(unserved), any(served), not names(asked, gpu), len(re.findall(r"[;\s]", asked))
 
     serving = {asked for asked, made in lists.items() if any(row.reaches[gpu] is Reach.SUFFIXED for row in made)}
     if not serving:
@@ -109,7 +148,9 @@ def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[Bui
 
 
 def names(asked: str, gpu: str) -> bool:
-    """Whether a list of architectures names a GPU."""
+    """Whether a list of architectures names a GPU; where none is set, the build takes the one that is there."""
+    if not asked:
+        return True
     archs = [Arch.parse(part.removesuffix("+PTX")) for part in re.split(r"[;\s]+", asked)]
     wanted = Arch.parse(gpu)
     return any((arch.major, arch.minor) == (wanted.major, wanted.minor) for arch in archs)

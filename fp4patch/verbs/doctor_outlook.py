@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.version import Version
+
 from fp4patch.catalog.identify import Identified
+from fp4patch.doctor.jit import KNOWS_SM121
 from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import BuildRow, Level, Outlook, Question, Reach, reach
 from fp4patch.model.edit import DropOperand
@@ -38,35 +42,38 @@ def outlooks(
 
 def _of_builds(gpu: str, build: Build, question: Question, builds: Sequence[BuildRow], todo: str) -> Outlook | None:
     """From what the build makes of the list that was asked about, or of those that people set."""
+    if question.asked and not question.named and not names(question.asked, gpu):
+        return None
     rows = [row for row in builds if not row.error]
     if not rows:
         return Outlook(gpu, Level.YELLOW, "not known", f"what the build makes of {build.setting} was not evaluated")
     good = [row for row in rows if row.reaches[gpu] is Reach.SUFFIXED]
     if question.asked:
-        if not question.named and not names(question.asked, gpu):
-            return None
         return _of_one_list(gpu, build, rows, good, todo)
     best = best_of(gpu, question.gpus, rows)
     if not best:
-        why = f"no usual {build.setting} gives it FP4 kernels: they are compiled for {_made(rows)}{_with_cuda(rows)}"
-        return Outlook(gpu, Level.RED, _word(rows, gpu), why, todo)
-    why = f"{_setting(build, best[0])} compiles its FP4 kernels for {_made(best)}{_with_cuda(best)}"
-    bad = [row for row in rows if names(row.asked, gpu) and row not in good]
+        if reasons := _stopped(rows, gpu):
+            why = f"whatever {build.setting} says{_with_cuda(rows)}: {reasons[0]}"
+        else:
+            made = f"{_made(rows, gpu)}{_with_cuda(rows)}"
+            why = f"no usual {build.setting} gives it FP4 kernels: they are compiled for {made}"
+        return Outlook(gpu, Level.RED, _word(rows, gpu), why, _newer(rows, gpu) or todo)
+    why = _clause(build, best, gpu)
+    bad = [row for row in builds if names(row.asked, gpu) and row not in good]
     if not bad:
         return Outlook(gpu, Level.GREEN, "NVFP4 native", why)
-    avoid = "; ".join(dict.fromkeys(f"{_quoted(row.asked)} makes {_listed(row.kernels)}" for row in bad))
-    return Outlook(
-        gpu, Level.YELLOW, "NVFP4 native", f"{why}. Not so every list: {avoid}", f"export {_setting(build, best[0])}"
-    )
+    makes: dict[str, dict[str, None]] = {}
+    for row in bad:
+        makes.setdefault(_of_row(row, gpu), {})[_quoted(row.asked) or "unset"] = None
+    avoid = "; ".join(f"{' or '.join(lists)} makes {made}" for made, lists in makes.items())
+    return Outlook(gpu, Level.YELLOW, "NVFP4 native", f"{why}. Not so every list: {avoid}", _set(build, best[0]))
 
 
 def _of_one_list(gpu: str, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
     bad = [row for row in rows if row not in good]
     if not bad:
-        why = f"{_setting(build, rows[0])} compiles its FP4 kernels for {_made(rows)}{_with_cuda(rows)}"
-        return Outlook(gpu, Level.GREEN, "NVFP4 native", why)
-    why = f"{_setting(build, bad[0])} compiles the FP4 kernels for {_made(bad)}{_with_cuda(bad)}"
-    return Outlook(gpu, Level.RED, _word(bad, gpu), why, todo)
+        return Outlook(gpu, Level.GREEN, "NVFP4 native", _clause(build, rows, gpu))
+    return Outlook(gpu, Level.RED, _word(bad, gpu), _clause(build, bad, gpu, "the"), _newer(bad, gpu) or todo)
 
 
 def instead(tree: Identified, outlook: Outlook, question: Question, usual: Sequence[BuildRow]) -> Outlook:
@@ -74,12 +81,16 @@ def instead(tree: Identified, outlook: Outlook, question: Question, usual: Seque
     best = best_of(outlook.gpu, question.gpus, [row for row in usual if not row.error])
     if outlook.level is not Level.RED or not best or tree.target.build is None:
         return outlook
-    return replace(
-        outlook, todo=f"export {_setting(tree.target.build, best[0])}, which makes {_made(best)}{_with_cuda(best)}"
-    )
+    made = f"{_made(best, outlook.gpu)}{_with_cuda(best)}"
+    return replace(outlook, todo=f"{_set(tree.target.build, best[0])}, which makes {made}")
 
 
 def _word(rows: Sequence[BuildRow], gpu: str) -> str:
+    if _stopped(rows, gpu):
+        return "nothing is compiled"
+    for row in rows:
+        if row.reaches[gpu] is Reach.PARTLY:
+            return f"NVFP4 native for {', '.join(row.on[gpu].served(gpu))} only"
     reaches = {row.reaches[gpu] for row in rows}
     return "nothing loads" if Reach.NOTHING in reaches else "emulated or missing"
 
@@ -129,14 +140,17 @@ def _converting(
     usable = [row for row in builds if not row.error]
     rows = usable if question.asked else best_of(gpu, question.gpus, usable)
     made = [
-        arch for row in rows for arch in row.kernels if reach([Arch.parse(arch)], Arch.parse(gpu)) is Reach.SUFFIXED
+        arch
+        for row in rows
+        for arch in _archs(row, gpu)
+        if reach([Arch.parse(arch)], Arch.parse(gpu)) is Reach.SUFFIXED
     ]
     loaded = set(made) or {f"{Arch.parse(gpu).torch}a"}
-    wants = {_wants(variant, tree.target.name, Arch.parse(arch)) for arch in loaded}
-    if "software" in wants:
-        said = f"{outlook.because}; {variant.name} converts in software there: {variant.cost}"
+    wants = {arch: _wants(variant, tree.target.name, Arch.parse(arch)) for arch in sorted(loaded)}
+    if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
+        said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
         return replace(outlook, verdict=f"software conversion ({variant.name})", because=said)
-    if wants == {"hardware"} and not tree.target.build:
+    if set(wants.values()) == {"hardware"} and not tree.target.build:
         said = f"{variant.name} makes it use the instruction wherever the target has it"
         return Outlook(gpu, Level.GREEN, "NVFP4 native", said)
     return outlook
@@ -150,8 +164,47 @@ def _wants(variant: Variant, target: str, arch: Arch) -> str:
     return "software" if any("E2M1" in pattern for rule in about for pattern in rule.forbids) else ""
 
 
-def _made(rows: Sequence[BuildRow]) -> str:
-    return " or ".join(dict.fromkeys(_listed(row.kernels) for row in rows))
+def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its") -> str:
+    """What one list comes to, with the CUDA releases that were looked at."""
+    setting = f"{build.setting}={_quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
+    if reasons := _stopped(rows, gpu):
+        return f"{setting} compiles nothing{_with_cuda(rows)}: {'; '.join(reasons)}"
+    return f"{setting} compiles {whose} FP4 kernels for {_made(rows, gpu)}{_with_cuda(rows)}"
+
+
+def _stopped(rows: Sequence[BuildRow], gpu: str) -> list[str]:
+    """Why nothing is compiled where the GPU is, if that is so for all of these."""
+    reasons = [row.on[gpu].stops if row.on else "" for row in rows]
+    return list(dict.fromkeys(reasons)) if all(reasons) else []
+
+
+def _newer(rows: Sequence[BuildRow], gpu: str) -> str:
+    """What to do where the CUDA release is what stops them all."""
+    old = any(Version(row.cuda) < KNOWS_SM121 for row in rows)
+    return f"compile with CUDA {KNOWS_SM121} or later" if old and _stopped(rows, gpu) else ""
+
+
+def _made(rows: Sequence[BuildRow], gpu: str) -> str:
+    return " or ".join(dict.fromkeys(_of_row(row, gpu) for row in rows))
+
+
+def _of_row(row: BuildRow, gpu: str) -> str:
+    """The architectures; of a build at run time those that it makes where the GPU is, and of which module."""
+    if row.error:
+        return "what is not known"
+    if not row.on:
+        return _listed(row.kernels)
+    there = row.on[gpu]
+    if there.stops:
+        return f"nothing ({there.stops})"
+    usual, *_ = there.modules.values()
+    others = [f"{name} for {_listed(archs)}" for name, archs in there.modules.items() if archs != usual]
+    return " and ".join([_listed(usual), *others])
+
+
+def _archs(row: BuildRow, gpu: str) -> tuple[str, ...]:
+    """Every architecture that some FP4 kernel has where the GPU is."""
+    return tuple(arch for archs in row.on[gpu].modules.values() for arch in archs) if row.on else row.kernels
 
 
 def _listed(archs: Sequence[str]) -> str:
@@ -162,9 +215,10 @@ def _with_cuda(rows: Sequence[BuildRow]) -> str:
     return f" (CUDA {' and '.join(dict.fromkeys(row.cuda for row in rows))})"
 
 
-def _setting(build: Build, row: BuildRow) -> str:
-    return f"{build.setting}={_quoted(row.asked)}"
+def _set(build: Build, row: BuildRow) -> str:
+    """The command for a shell."""
+    return f"export {build.setting}={_quoted(row.asked)}" if row.asked else f"unset {build.setting}"
 
 
 def _quoted(asked: str) -> str:
-    return f'"{asked}"' if ";" in asked else asked
+    return f'"{asked}"' if re.search(r"[;\s]", asked) else asked

@@ -14,12 +14,13 @@ from fp4patch.catalog.plan import Read
 from fp4patch.model.doctor import Content, Finding, Level, PatchRow, Question, TreeReport
 from fp4patch.model.state import State
 from fp4patch.model.status import PatchStatus, TreeStatus
-from fp4patch.model.target import Advice
+from fp4patch.model.target import Advice, Target
 from fp4patch.patching.journal import sha256
 from fp4patch.patching.transaction import OnWait, Transaction
 from fp4patch.verbs.doctor_builds import rows_of
 from fp4patch.verbs.doctor_outlook import instead, outlooks
 from fp4patch.verbs.folding import reader
+from fp4patch.verbs.installed import bypasses
 from fp4patch.verbs.recommend import recommend, toolkit
 from fp4patch.verbs.status import each_patch
 from fp4patch.verbs.surveyed import HASH, content, surveyed
@@ -32,7 +33,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     with Transaction([tree.root], on_wait) as tx:
         # Without a receipt, status has tried them all.
         tried = each_patch(tx, tree, catalog, {}) if found.variant else found.patches
-        hashes = hashes_of(tree.target.telling, reader(tx, tree.root))
+        hashes = hashes_of(tree.target, reader(tx, tree.root))
     what = content(releases, hashes)
     cuda = Version(question.cuda) if question.cuda else toolkit()
     builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))
@@ -56,7 +57,12 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         builds=builds,
         advice=advice,
         next_command=command,
-        findings=(*_content_findings(tree, what), *_state_findings(tree, found), *findings),
+        findings=(
+            *_content_findings(tree, what),
+            *_state_findings(tree, found),
+            *(() if found.variant else _bypass_findings(tree)),  # of a patched tree, the status speaks of them
+            *findings,
+        ),
         outlooks=lines,
     )
 
@@ -68,9 +74,12 @@ def _by_content(tree: Identified, what: Content) -> Identified:
     return replace(tree, version=Version(what.releases[-1]))
 
 
-def hashes_of(paths: Iterable[str], read: Read) -> dict[str, str]:
-    """The start of the SHA-256 of each file that there is."""
-    return {path: sha256(data)[:HASH] for path in paths if (data := read(path))}
+def hashes_of(target: Target, read: Read) -> dict[str, str]:
+    """The start of the SHA-256 of each file that there is of those that tell releases apart."""
+    for folder in target.telling_in:
+        if found := {path: sha256(data)[:HASH] for path in target.telling if (data := read(folder + path))}:
+            return found
+    return {}
 
 
 def _patches(
@@ -116,7 +125,21 @@ def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
                 f"fp4patch status {shlex.quote(str(tree.root))} says where",
             )
         )
-    return findings + [Finding(Level.YELLOW, "interrupted", note) for note in found.notes]
+    return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
+
+
+def _bypass_findings(tree: Identified) -> list[Finding]:
+    """Compiled code in the place of the tree's sources, beside them or in them: the verdict is not about it."""
+    here = replace(tree.target, bypasses=tuple(b for b in tree.target.bypasses if not b.instead))
+    return [
+        Finding(
+            Level.YELLOW,
+            "loaded instead",
+            note,
+            "the verdict is of what would be compiled; `fp4patch doctor` on that folder says what is in it",
+        )
+        for note in bypasses(tree.root, here, tree.version)
+    ]
 
 
 def _content_findings(tree: Identified, what: Content) -> list[Finding]:

@@ -30,7 +30,8 @@ class Release:
     files: Mapping[str, str]
     """Path → the start of its SHA-256, of the target's telling files."""
     builds: Mapping[str, Mapping[str, tuple[str, ...]]]
-    """CUDA release → list of architectures → those of the FP4 kernels."""
+    """CUDA release → list of architectures → those of the FP4 kernels; of a build at run time, in words, what is
+    compiled on each GPU and what that is worth to it."""
 
 
 @cache

@@ -113,17 +113,27 @@ def test_a_flashinfer_that_compiles_everything_itself_is_green(tmp_path: Path) -
     assert [f.level for f in packages.examine_flashinfer(machine(tmp_path))] == [Level.GREEN]
 
 
-@pytest.mark.parametrize("name", ["TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST"])
 @pytest.mark.parametrize(
-    ("value", "level", "remedy"),
+    ("name", "value", "level", "remedy"),
     [
-        ("12.1a", Level.GREEN, ""),
-        ("9.0a;12.0f", Level.GREEN, ""),
-        ("9.0 10.0", Level.GREEN, ""),
-        ("12.1", Level.YELLOW, "write 12.1a"),
-        ("8.9 12.0+PTX", Level.YELLOW, "write 12.0a"),
-        ("12.0;12.1", Level.YELLOW, "write 12.0f, 12.1f"),
-        ("Blackwell", Level.YELLOW, "12.1a"),
+        *(
+            (f"{whose}_CUDA_ARCH_LIST", *row)
+            for whose in ("TORCH", "FLASHINFER")
+            for row in [
+                ("12.1a", Level.GREEN, ""),
+                ("9.0 10.0", Level.GREEN, ""),
+                ("12.1", Level.YELLOW, "write 12.1a"),
+                ("12.0 12.1", Level.YELLOW, "write 12.0f, 12.1f"),
+            ]
+        ),
+        ("TORCH_CUDA_ARCH_LIST", "9.0a;12.0f", Level.GREEN, ""),
+        ("TORCH_CUDA_ARCH_LIST", "8.9 12.0+PTX", Level.YELLOW, "write 12.0a"),
+        ("TORCH_CUDA_ARCH_LIST", "Blackwell", Level.YELLOW, "12.1a"),
+        # FlashInfer splits at each space, and takes the parts apart when it is imported.
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0a;12.1a", Level.RED, "export FLASHINFER_CUDA_ARCH_LIST='12.0f 12.1a'"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0a  12.1a", Level.RED, "unset FLASHINFER_CUDA_ARCH_LIST"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "", Level.RED, "unset FLASHINFER_CUDA_ARCH_LIST"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0+PTX", Level.RED, ""),
     ],
 )
 def test_a_list_without_a_suffix_is_noticed(tmp_path: Path, name: str, value: str, level: Level, remedy: str) -> None:

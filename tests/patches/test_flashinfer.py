@@ -11,12 +11,12 @@ import re
 import sys
 import time
 import types
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command import snapshot
+from flashinfer_wheel import unpack
 
 from fp4patch import cli
 from fp4patch.catalog.identify import identify_all
@@ -32,9 +32,6 @@ from fp4patch.patching.placement import enclosing
 from fp4patch.proof.gpu import Gpu, find_gpu
 from fp4patch.proof.numerics import device_sweep
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.report import progress
-from fp4patch.sources.fetch import archive_of
-from fp4patch.sources.index import download
 from fp4patch.verbs.callables import FORCE_SOFTWARE, callables, include_folders, subjects
 
 OLDEST, NEWEST = "0.5.0", "0.7.2"
@@ -86,12 +83,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., 
     monkeypatch.setenv("FLASHINFER_WORKSPACE_BASE", str(tmp_path / "home"))
 
     def get(version: str, kept: tuple[str, ...] = KEPT) -> Path:
-        archive = archive_of(load().target("flashinfer"), version)
-        assert archive
-        site = tmp_path / "site-packages"
-        with zipfile.ZipFile(download(archive, progress.silent)) as wheel:
-            wheel.extractall(site, [name for name in wheel.namelist() if name.startswith(kept)])
-        return site / "flashinfer"
+        return unpack(version, tmp_path / "site-packages", lambda name: name.startswith(kept))
 
     return get
 

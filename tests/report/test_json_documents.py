@@ -240,10 +240,11 @@ def test_objects_and_errors(holds: Holds, fp4patch: Command, tree_copy: GetTree,
 def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolchain: Toolchain, tmp_path: Path) -> None:
     machine = fp4patch("doctor", "--json").document
     tree = fp4patch("doctor", "--json", "--cuda", "13.0", pristine_tree("vllm", "0.33.0")).document
+    jit = fp4patch("doctor", "--json", "--cuda", "13.0", pristine_tree("flashinfer", "0.5.0")).document
     built = compile_cuda(toolchain, CONVERTS, tmp_path / "one.o", "-c", *targets("120a"))
     binary = fp4patch("doctor", "--json", built).document
     assert binary["verdict"] == "red"
-    holds("doctor", machine, tree, binary)
+    holds("doctor", machine, tree, jit, binary)
 
 
 def test_probe(holds: Holds, fp4patch: Command) -> None:

@@ -1,0 +1,26 @@
+"""Parts of a released FlashInfer, as pip installs it: all of the newest is a third of a gigabyte."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from fp4patch.catalog.manifest import load
+from fp4patch.report import progress
+from fp4patch.sources.fetch import archive_of
+from fp4patch.sources.index import download
+
+
+def unpack(version: str, site: Path, wanted: Callable[[str], bool]) -> Path:
+    """The package's folder in ``site``, with the files of the pinned wheel whose names are wanted."""
+    archive = archive_of(load().target("flashinfer"), version)
+    assert archive
+    with zipfile.ZipFile(download(archive, progress.silent)) as wheel:
+        wheel.extractall(site, [name for name in wheel.namelist() if wanted(name)])
+    return site / "flashinfer"
+
+
+def is_python(name: str) -> bool:
+    """Whether a file of the wheel is the package's own Python, which decides what is compiled for what."""
+    return name.startswith("flashinfer/") and name.endswith(".py") and not name.startswith("flashinfer/data/")
