@@ -6,6 +6,7 @@ Verbs and their libraries are imported when they are called, so that ``fp4patch 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from typing import NoReturn
@@ -14,7 +15,7 @@ import click
 
 from fp4patch import __version__
 from fp4patch.cli import doctor, image, objects, probe, proof, trees
-from fp4patch.cli.common import emit, show
+from fp4patch.cli.common import EXIT_REFUSED, emit, show
 from fp4patch.errors import Fp4PatchError
 
 EXIT_BUG, EXIT_INTERRUPTED = 3, 130
@@ -39,12 +40,40 @@ for _command in COMMANDS:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with its status; see :mod:`fp4patch.errors` for what each means."""
+    """Run the command line and exit with its status; see :mod:`fp4patch.errors` for what each means.
+
+    A kill and a hang-up do what Ctrl-C does: compilers are ended, and temporary folders go.
+    """
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:  # nohup has a hang-up ignored
+            signal.signal(number, signal.default_int_handler)
+    _make_streams_safe()
     sys.exit(run(sys.argv[1:]))
+
+
+def _make_streams_safe() -> None:
+    """A result can be said whatever we are started with: a closed stream swallows it, a narrow encoding escapes it."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123 - for as long as we run
+        elif stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
 
 
 def run(arguments: list[str]) -> int:
     """The exit status for these arguments; every error becomes one message here."""
+    try:
+        return _run(arguments)
+    except FileNotFoundError:  # of getcwd
+        click.echo("error: the current folder does not exist any more: change to another", err=True)
+    except OSError as error:
+        click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
+    return EXIT_REFUSED
+
+
+def _run(arguments: list[str]) -> int:
+    """As ``run``, but for an OSError that names no file: it is about an output, or the current folder."""
     try:
         return int(cli.main(arguments, prog_name="fp4patch", standalone_mode=False) or 0)
     except click.exceptions.Exit as leaving:
@@ -65,10 +94,9 @@ def run(arguments: list[str]) -> int:
             emit(document.error_document(error))
         show(terminal.error(error), err=True)
         return error.exit_code
-    except BrokenPipeError:  # the reader of our output has left; nothing is wrong
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115, PTH123 - closed by the exit, which would else fail on flush
-        return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None:
+            raise
         if "--debug" in arguments:
             traceback.print_exc()
         else:

@@ -95,11 +95,11 @@ def verify(
     with progress.probes(stderr()) as tick:
         reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
     to_stdout = json_file is not None and str(json_file) == "-"
+    for report in () if to_stdout else reports:  # before any file: one that cannot be written must not hide it
+        show(terminal.verify_table(report))
     if json_file:
         text = json.dumps(document.verify_document(reports), indent=2) + "\n"
         click.echo(text, nl=False) if to_stdout else write(json_file, text)
-    for report in () if to_stdout else reports:
-        show(terminal.verify_table(report))
     if report_file:
         write(report_file, html.page(reports))
         click.echo(f"report: {report_file}", err=True)

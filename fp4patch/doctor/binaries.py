@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from fp4patch.doctor.window import Readable
 
 
+_MOST_DOCUMENTS = 1 << 26
+"""Bytes that the manifests of an image's tar may have together."""
+
+
 @dataclass(frozen=True)
 class Step:
     """How far an examination is."""
@@ -190,8 +194,12 @@ def _tar(stream: Readable, name: str, gpus: Sequence[Arch], tally: _Tally) -> ke
             searched += 1
             file = _file(containers.Member(member.name, member.size, peeked), gpus, tally)
             loose += [file] if file else []
-        elif member.size < 1 << 22 and peeked.head[:1] in b"[{" and peeked.head:
+        elif member.size < 1 << 22 and containers.may_describe(member.name) and peeked.head[:1] in (b"[", b"{"):
             documents[member.name] = _all(peeked)
+            if sum(map(len, documents.values())) > _MOST_DOCUMENTS:
+                raise BinaryError(
+                    f"{name} has more manifests than any image", help="it is made to do harm: do not use it"
+                )
     order = containers.layer_order(documents)
     if order is None:
         inner = [known for _, known in layers.values()]

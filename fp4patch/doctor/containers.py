@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Self, cast
 
 from fp4patch.errors import BinaryError
 
@@ -37,6 +38,22 @@ _BOMB = 300
 _HEAD = 512
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _HARMLESS = 1 << 28  # bytes; below this, a file of zeros is no burden
+_LONGEST_HEADER = 1 << 20
+"""Bytes of a tar's extended header, which tarfile takes into memory: names and times of one file."""
+
+_EXTENDED = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+
+_DAMAGES = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, MemoryError),
+    *(ValueError, IndexError, NotImplementedError, RuntimeError),
+)
+"""What the readers of archives raise on damage: a name that is no UTF-8 or is empty, a length that nothing has."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,7 @@ def wheel(path: Path) -> Iterator[Member]:
                     )
                 with archive.open(entry) as stream:
                     yield Member(entry.filename, entry.file_size, _Guarded(stream, path.name))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except _DAMAGES as error:
         raise BinaryError(f"{path.name} is damaged, or no wheel: {error}", help="download it again") from error
 
 
@@ -96,13 +113,25 @@ def folder(path: Path) -> Iterator[tuple[Path, int]]:
 def tar(stream: Readable, name: str) -> Iterator[Member]:
     """The regular files of a tar, compressed or not, as they come; BinaryError for a damaged one."""
     try:
-        with tarfile.open(fileobj=_decompressed(Peeked(stream)), mode="r|") as archive:
+        with tarfile.open(fileobj=_decompressed(Peeked(stream)), mode="r|", tarinfo=_Header) as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.isfile() else None
                 if content is not None:
                     yield Member(member.name.removeprefix("./"), member.size, _Guarded(content, name))
-    except (tarfile.TarError, zlib.error, EOFError, OSError) as error:
+    except _DAMAGES as error:
         raise BinaryError(f"{name} is damaged, or no tar: {error}", help="make it, or get it, again") from error
+
+
+class _Header(tarfile.TarInfo):
+    """A header of a tar; one that would have tarfile read without bounds is refused."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """As tarfile's."""
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in _EXTENDED and header.size > _LONGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {header.size} bytes")
+        return header
 
 
 class _Guarded:
@@ -115,7 +144,7 @@ class _Guarded:
         """As a file's; BinaryError where the archive is damaged."""
         try:
             return self._stream.read(size)
-        except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError) as error:
+        except _DAMAGES as error:
             raise BinaryError(f"{self._archive} is damaged: {error}", help="get it again") from error
 
 
@@ -144,10 +173,30 @@ def _decompressed(stream: Peeked) -> IO[bytes]:
     if stream.head[:2] == b"\x1f\x8b":
         return cast("IO[bytes]", gzip.GzipFile(fileobj=plain))
     if stream.head[:4] == b"\x28\xb5\x2f\xfd":
+        return cast("IO[bytes]", _Zstandard(plain))
+    return plain
+
+
+class _Zstandard:
+    """A stream that is compressed by zstd."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
         import zstandard  # noqa: PLC0415 - few images have such layers
 
-        return cast("IO[bytes]", zstandard.ZstdDecompressor().stream_reader(plain))
-    return plain
+        self._damage = zstandard.ZstdError
+        self._stream = zstandard.ZstdDecompressor().stream_reader(stream)
+
+    def read(self, size: int = -1, /) -> bytes:
+        """As a file's; OSError where it is damaged."""
+        try:
+            return self._stream.read(size)
+        except self._damage as error:
+            raise OSError(str(error)) from error
+
+
+def may_describe(name: str) -> bool:
+    """Whether a member of an image's tar is one that ``layer_order`` may ask for."""
+    return name in ("manifest.json", "index.json") or name.startswith("blobs/")
 
 
 def layer_order(documents: dict[str, bytes]) -> list[str] | None:

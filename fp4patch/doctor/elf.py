@@ -126,11 +126,11 @@ def _parse(data: bytes) -> Cubin:
     if not 0 < shoff + shnum * _SECTION.size <= len(data) or shstrndx >= shnum:
         raise ValueError("section table")
     sections = [_SECTION.unpack_from(data, shoff + _SECTION.size * i) for i in range(shnum)]
-    for section in sections:
-        # Others may have no bytes in the file, whatever their type: what is reserved in shared memory, for one.
-        read = section[2] & _EXECUTABLE or section[1] in (_SYMTAB, _NOTE, _COMPAT)
-        if read and section[4] + section[5] > len(data):
-            raise ValueError("section")
+    # Others may have no bytes in the file, whatever their type: what is reserved in shared memory, for one.
+    read = [section for section in sections if section[2] & _EXECUTABLE or section[1] in (_SYMTAB, _NOTE, _COMPAT)]
+    # Together no more than the file: one place read as thousands of sections would take hours.
+    if any(section[4] + section[5] > len(data) for section in read) or sum(section[5] for section in read) > len(data):
+        raise ValueError("section")
     names = sections[shstrndx][4]
     kernels = _kernels(data, sections)
     functions, note, compat = [], b"", b""

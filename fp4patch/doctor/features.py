@@ -195,7 +195,9 @@ def _judge(taken: Sequence[Feature], target: Arch, assembler: Assembler, work: P
     if assembler.nvdisasm is None:
         yield from (Cell(feature.instruction, target, Outcome.ACCEPTED) for feature in taken)
         return
-    listing = sass.parse_unit(assembler.disassemble(work), arch=target, registers=0, code_sha256="")
+    text = assembler.disassemble(work)
+    sass.check_whole(text, work.with_suffix(".cubin").read_bytes())
+    listing = sass.parse_unit(text, arch=target, registers=0, code_sha256="")
     kernel = ""
     code: dict[str, list[Instruction]] = {}
     for instruction in listing.instructions:

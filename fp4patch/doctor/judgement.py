@@ -35,8 +35,12 @@ def _software(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
     return f"{which}, in {_targets(rows)}{beside}"
 
 
-def _native(rows: Sequence[Loading], _: Sequence[Loading]) -> str:
-    return f"{_hardware(rows)}, in {_targets(rows)}"
+def _native(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
+    native = f"{_hardware(rows)}, in {_targets(rows)}"
+    unwritten = [row for row in loading if row.outcome is Outcome.UNWRITTEN]
+    if unwritten and not total(row.code for row in loading).hardware:
+        return f"{native}; nothing converts to E2M1, and {_unwritten(unwritten, loading)}"
+    return native
 
 
 def _unwritten(rows: Sequence[Loading], _: Sequence[Loading]) -> str:

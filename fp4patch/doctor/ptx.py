@@ -9,8 +9,9 @@ from fp4patch.model.doctor_binaries import Fp4Code
 
 _ENCODE = re.compile(rb"\bcvt\.(?:rn|rs)(?:\.relu)?\.satfinite(?:\.relu)?\.e2m1x[24]\.(f32|f16x2|bf16x2)")
 _DECODE = re.compile(rb"\bcvt\.rn(?:\.relu)?\.(?:f16x2|bf16x2)\.e2m1x2")
-_MMA = re.compile(rb"\bmma\.[\w.:]*kind::(mxf4nvf4|mxf4|mxf8f6f4|f8f6f4)[\w.:]*")
-_TCGEN05 = re.compile(rb"\btcgen05\.mma\.[\w.:]*kind::(mxf4nvf4|mxf4)\b")
+# Modifiers are bounded: a text that begins the same instruction again and again would else take its square in time.
+_MMA = re.compile(rb"\bmma\.[\w.:]{0,120}kind::(mxf4nvf4|mxf4|mxf8f6f4|f8f6f4)[\w.:]*")
+_TCGEN05 = re.compile(rb"\btcgen05\.mma\.[\w.:]{0,120}kind::(mxf4nvf4|mxf4)\b")
 _ENTRY = re.compile(rb"\.entry\s+([\w$]*(?:fp4|FP4|e2m1)[\w$]*)")
 _BORDERS = (b"0f3E800000", b"0f3F400000", b"0f3FA00000", b"0f3FE00000", b"0f40200000", b"0f40600000", b"0f40A00000")
 _TOOL = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")

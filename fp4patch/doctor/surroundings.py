@@ -27,7 +27,7 @@ class Surroundings:
     def here(cls) -> Surroundings:
         """This machine and this Python."""
         folders = tuple(Path(entry) for entry in sys.path if entry and Path(entry).is_dir())
-        return cls(os.environ, folders, Path("/"), Path.home())
+        return cls(os.environ, folders, Path("/"), Path(os.path.expanduser("~")))  # noqa: PTH111 - not every user has one
 
     @property
     def path(self) -> str:

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 CHUNK = 1 << 20
+_STRETCH = 1 << 12
+"""Bytes searched at a time: where one beginning stands often, the others are not sought far beyond it."""
 
 
 class Readable(Protocol):
@@ -63,16 +65,16 @@ class Window:
         """Go on to the next place where one of these bytes stand; False, at the end, if they do not."""
         longest = max(map(len, beginnings))
         while True:
-            self._fill(longest)
-            found = [at for at in (self._held.find(each, self._at) for each in beginnings) if at >= 0]
+            self._fill(_STRETCH)
+            end = self._at + _STRETCH
+            found = [at for at in (self._held.find(each, self._at, end) for each in beginnings) if at >= 0]
             if found:
                 self._at = min(found)
                 return True
-            if self._ended:
+            if self._ended and end >= len(self._held):
                 self._at = len(self._held)
                 return False
-            self._at = max(self._at, len(self._held) - longest + 1)
-            self._fill(CHUNK)
+            self._at = end - longest + 1
 
     def step(self, length: int) -> None:
         """Pass over bytes that were peeked at."""

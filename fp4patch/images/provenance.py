@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import fp4patch
@@ -13,7 +14,7 @@ from fp4patch.model.image import Finding
 from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from fp4patch.model.image import BuildRequest
@@ -92,14 +93,16 @@ def receipt_digest(receipts: Mapping[str, bytes]) -> str:
 def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> list[Finding]:
     """Every statement of a proof against the others, and against the labels where there are any.
 
-    ``proof`` has the files of the proof's folder by their relative names. A file that does not parse is an ImageError.
+    ``proof`` has the files of the proof's folder by their relative names. A file that does not parse, or is not what
+    fp4patch writes, is an ImageError.
     """
     receipts = receipts_of(proof)
     pins = pins_of(proof)
     documents = {name: _document(data, name) for name, data in receipts.items()}
-    found = [_receipts(documents), *_verify(proof, documents, pins), *_binaries(proof)]
-    if labels is not None:
-        found += _labels(labels, receipts, documents, pins)
+    with _as_we_write_them():
+        found = [_receipts(documents), *_verify(proof, documents, pins), *_binaries(proof)]
+        if labels is not None:
+            found += _labels(labels, receipts, documents, pins)
     return found
 
 
@@ -132,8 +135,9 @@ def _verify(
     trees = document.get("trees", [document])
     results = [result for tree in trees for result in tree["results"]]
     checks = [check for result in results for check in result["checks"]]
-    failed = [r["probe"] for r in results if r["verdict"] != "pass" or any(c["verdict"] != "pass" for c in r["checks"])]
+    failed = [r["probe"] for r in results if not r["checks"] or any(_fails(one) for one in (r, *r["checks"]))]
     failed += [p["expected"] for tree in trees for p in tree["problems"]]
+    failed += [name for tree in trees for name in _failed_inputs(tree)]
     passed = bool(trees) and all(tree["results"] for tree in trees) and not failed
     said = f"{len(results)} results, {len(checks)} checks, " + (
         f"failed: {', '.join(failed)}" if failed else "none failed"
@@ -153,10 +157,22 @@ def _verify(
         detail = "verified as patched" if same else "what was verified is not what the receipt says"
         found.append(Finding(f"receipt of {receipt['target']}", _verdict(same), detail))
     if judged := set(pins.get("judged", ())):
-        looked = {arch for tree in trees for arch in tree["arch"]}
+        of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
+        looked = set[str].intersection(*of_each) if of_each else set()
         detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged))}"
         found.append(Finding("architectures", _verdict(judged <= looked), detail))
     return found
+
+
+def _fails(judged: Mapping[str, Any]) -> bool:
+    return bool(judged["verdict"] != "pass")
+
+
+def _failed_inputs(tree: Mapping[str, Any]) -> list[str]:
+    """What inputs were run through, of a tree's verdict, and did not come out as promised."""
+    executed = tree["executed"] or {"executions": (), "equivalences": ()}
+    ran = [one for key in ("executions", "equivalences") for one in executed[key]]
+    return [one["probe"] for one in ran if _fails(one)] + [one["subject"] for one in tree["numerics"] if _fails(one)]
 
 
 def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:
@@ -200,11 +216,23 @@ def _labels(
 def files_of(receipts: Mapping[str, bytes]) -> dict[str, str]:
     """SHA-256 of each file that was patched, by its path below ``/src``: ``cutlass/include/…``."""
     documents = [_document(data, name) for name, data in receipts.items()]
-    return {
-        f"{document['target']}/{path}": str(file["written_sha256"])
-        for document in documents
-        for path, file in document["files"].items()
-    }
+    with _as_we_write_them():
+        return {
+            f"{document['target']}/{path}": str(file["written_sha256"])
+            for document in documents
+            for path, file in document["files"].items()
+        }
+
+
+@contextmanager
+def _as_we_write_them() -> Iterator[None]:
+    """ImageError where a document lacks what every one of ours has."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ImageError(
+            f"a document of the proof is not one that fp4patch writes: {error!r}", help="build the image again"
+        ) from error
 
 
 def _document(data: bytes, name: str) -> dict[str, Any]:

@@ -156,7 +156,7 @@ def read(text: str) -> BenchReport:
             rows=rows,
             notes=tuple(line[1] for line in lines if line[0] == "note"),
         )
-    except (ValueError, IndexError, KeyError) as error:
+    except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:
         raise ProofError(f"the bench program's output is damaged: {error}", help="run the program again") from error
 
 

@@ -1,7 +1,8 @@
 """Remember what a compiler made of unchanged input, so that a second verify need not compile.
 
-As ccache's direct mode: an entry is found by the command, and holds the files that were read and their hashes. What
-it does not see is a file that did not exist then and would be found first now. A damaged entry is a miss.
+As ccache's direct mode: an entry is found by the command, and holds the files that were read and their hashes. A file
+that did not exist then and would be found first now is not seen here: whoever makes the name of a command puts into it
+which files there are. A damaged entry is a miss.
 """
 
 from __future__ import annotations

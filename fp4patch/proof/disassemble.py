@@ -18,7 +18,7 @@ def disassemble(
     cubin: bytes, form: Literal["-c", "-json"], *, toolchain: Toolchain, runner: Runner, cache: Cache | None
 ) -> str:
     """What ``nvdisasm -c`` or ``nvdisasm -json`` writes of a cubin; ProofError if it does not know the code."""
-    name = key(f"nvdisasm {form}", toolchain.info.nvdisasm, cubin)
+    name = key(f"nvdisasm {form}", toolchain.info.nvdisasm, toolchain.fingerprint, cubin)
     if cache and (found := cache.find(name, lambda _: None)):
         return found.log
     with tempfile.TemporaryDirectory(prefix="fp4patch-sass-") as scratch:

@@ -16,6 +16,7 @@ from fp4patch.model.problem import Problem
 from fp4patch.model.sass import InstructionClass
 from fp4patch.model.verdict import Verdict
 from fp4patch.model.verify import Check
+from fp4patch.proof.sass import CLASS_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +30,16 @@ _CLASS_OF_METRIC = {
     "local": InstructionClass.LOCAL,
     "f64": InstructionClass.F64,
 }
+
+# What a kernel does for others: it writes where they see it, or calls what may. STL and STS are for itself.
+_ACTS = frozenset(
+    (
+        *("ATOM", "ATOMG", "CALL", "RED", "REDAS", "REDG", "ST", "STAS", "STG", "SUATOM", "SURED", "SUST"),
+        *("UBLKCP", "UBLKRED", "UREDGR", "USTGR", "UTMAREDG", "UTMASTG"),
+    )
+)
+_BEGINS = re.compile(r"\^(?P<name>\w+?)(?=\w[*?{]|\W|$)")
+"""The letters that a rule's pattern says an opcode begins with."""
 
 
 def metric(listing: SassListing, name: Metric) -> int:
@@ -50,8 +61,24 @@ def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
 
 
 def judge(rules: Iterable[Rule], after: SassListing, diff: SassDiff | None) -> tuple[Check, ...]:
-    """Each condition of these rules on one listing; ``diff`` is None where the pristine probe did not compile."""
-    return tuple(check for rule in rules for check in _checks(rule, after, diff))
+    """Each condition of these rules on one listing; ``diff`` is None where the pristine probe did not compile.
+
+    Code without effect fails: whatever is forbidden or bounded, it has not.
+    """
+    checks = tuple(check for rule in rules for check in _checks(rule, after, diff))
+    return checks if _acts(after) else (*checks, _IDLE)
+
+
+_IDLE = Check(
+    "stores something",
+    "code that does nothing breaks no rule",
+    Verdict.FAIL,
+    "the compiler left nothing of the probe that has an effect",
+)
+
+
+def _acts(listing: SassListing) -> bool:
+    return any(instruction.opcode.split(".")[0] in _ACTS for instruction in listing.instructions)
 
 
 def verdict_of(checks: Sequence[Check]) -> Verdict:
@@ -62,7 +89,7 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
 def unjudged(
     rules: Sequence[Rule], ran: Sequence[tuple[Probe, Arch]], archs: Sequence[Arch], aside: Sequence[Probe] = ()
 ) -> tuple[Problem, ...]:
-    """What no check stands for: nothing ran, a rule without condition or without probe, a probe without rule.
+    """What no check stands for: nothing ran, a rule without condition or without probe, a probe without rule or name.
 
     ``ran`` are the pairs that were compiled, whether or not they passed. A rule for architectures none of which was
     asked for is set aside: whoever asks for less gets less. So is one that speaks of probes ``aside``: on another tree
@@ -73,12 +100,21 @@ def unjudged(
         problems.append(
             Problem(expected="at least one probe", found="none ran", help="the variant's patches have no probes")
         )
+    elif aside and all(probe.kind is ProbeKind.HOST for probe, _ in ran):
+        problems.append(
+            Problem(
+                expected="at least one probe whose machine code is judged",
+                found="all were set aside",
+                help="only host code was compiled; the reasons stand beside what did not run",
+            )
+        )
     for rule in rules:
         name = f"rule for {', '.join(rule.probes)} on {', '.join(rule.arch)}"
         if not rule.judges:
             problems.append(
                 Problem(expected=f"a condition in the {name}", found="none", help="give it identical, requires, …")
             )
+        problems += [_unknown(pattern, name) for pattern in (*rule.requires, *rule.forbids) if not _is_known(pattern)]
         if not any(Arch.parse(arch) in archs for arch in rule.arch):
             continue
         if any(concerns(rule, probe, arch) for probe in aside for arch in archs):
@@ -92,6 +128,15 @@ def unjudged(
                     help=f"the probes are {known or 'none'}; correct the rule in the variant's file",
                 )
             )
+    for name, number in Counter(f"{probe.id} on {arch}" for probe, arch in ran).items():
+        if number > 1:
+            problems.append(
+                Problem(
+                    expected=f"one probe {name}",
+                    found=f"{number} of that name",
+                    help="one would hide what another came to: give each a name of its own",
+                )
+            )
     for probe, arch in ran:
         if probe.kind is not ProbeKind.HOST and not any(concerns(rule, probe, arch) for rule in rules):
             problems.append(
@@ -103,6 +148,20 @@ def unjudged(
                 )
             )
     return tuple(problems)
+
+
+def _is_known(pattern: str) -> bool:
+    """Whether an opcode begins as the pattern says; one that does not say is taken as it is."""
+    said = _BEGINS.match(pattern)
+    return said is None or any(opcode.startswith(said["name"]) for opcode in CLASS_OF)
+
+
+def _unknown(pattern: str, name: str) -> Problem:
+    return Problem(
+        expected=f"an instruction that {pattern} of the {name} speaks of",
+        found="none has such a name",
+        help="what does not exist is never found; correct the rule in the variant's file",
+    )
 
 
 def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[Check]:

@@ -64,12 +64,13 @@ class Compiler:
         self._cache = cache
         self._headers = headers or {}
         self._outside: dict[tuple[str, str, Path | None], str | None] = {}
+        self._begun = time.time()
 
     def compile(self, probe: Probe, source: Path, arch: Arch, side: Side) -> Compiled:
         """A cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal."""
         source = source.resolve()
         flags = self._flags(probe, arch)
-        name = self._key(source, probe, flags)
+        name = self._key(source, probe, flags, side)
 
         def digest(file: Dependency) -> str | None:
             return self._digest(file, side, source)
@@ -81,7 +82,6 @@ class Compiler:
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch_name:
             scratch = Path(scratch_name)
             product, listing = scratch / "probe.out", scratch / "probe.d"
-            start = time.time()
             status, out, err = self._runner.run(
                 [
                     self._toolchain.nvcc,
@@ -103,8 +103,9 @@ class Compiler:
             compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused)
             if self._cache:
                 files = [self._dependency(path, folder, source) for path in _listed(listing, scratch)]
-                # A file that changed meanwhile: nobody knows which of its states was compiled.
-                if not any(self._changed_since(file, side, source, start) for file in files):
+                # A file that changed since we began, and copied and hashed files: nobody knows which of its states was
+                # compiled, and which hashed.
+                if not any(self._changed_since(file, side, source) for file in files):
                     hashes = [(file, sha256) for file in files if (sha256 := digest(file)) is not None]
                     if len(hashes) == len(files):
                         self._cache.store(name, hashes, Stored(compiled.content, compiled.log))
@@ -123,11 +124,11 @@ class Compiler:
             *(f"-D{name}={value}" for name, value in probe.defines.items()),
         ]
 
-    def _key(self, source: Path, probe: Probe, flags: Sequence[str]) -> str:
+    def _key(self, source: Path, probe: Probe, flags: Sequence[str], side: Side) -> str:
         info = self._toolchain.info
         return key(
-            *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, probe.kind),
-            *("flags", *flags, "include", *self._target.include, "behind", *probe.include),
+            *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, probe.kind),
+            *("flags", *flags, "include", *self._target.include, side.names(), "behind", *probe.include),
             *("uses", *(str(place) for name in probe.uses for place in self._headers[name])),
             *("source", source.name, source.read_bytes()),
         )
@@ -151,10 +152,10 @@ class Compiler:
             self._outside[name] = file_digest(self._place(file, source))
         return self._outside[name]
 
-    def _changed_since(self, file: Dependency, side: Side, source: Path, moment: float) -> bool:
+    def _changed_since(self, file: Dependency, side: Side, source: Path) -> bool:
         if file.anchor == "tree":
-            return side.changed_since(file.path, moment)
-        return changed_since(self._place(file, source), moment)
+            return side.changed_since(file.path, self._begun)
+        return changed_since(self._place(file, source), self._begun)
 
 
 def _listed(listing: Path, base: Path) -> list[Path]:

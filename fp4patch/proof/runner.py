@@ -30,7 +30,10 @@ class Runner:
         self._stopped = False
 
     def run(self, command: Sequence[str | Path], *, scratch: Path) -> tuple[int, str, str]:
-        """Exit status, stdout and stderr. Intermediate files go to ``scratch``, which is the working directory."""
+        """Exit status, stdout and stderr. Intermediate files go to ``scratch``, which is the working directory.
+
+        An interrupt that comes meanwhile ends the program.
+        """
         with self._lock:
             if self._stopped:
                 raise Cancelled
@@ -52,7 +55,13 @@ class Runner:
                 ) from error
             self._running.add(process)
         try:
-            out, err = process.communicate()
+            with process:
+                try:
+                    out, err = process.communicate()
+                except BaseException:
+                    _end(process)
+                    process.wait()
+                    raise
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -65,8 +74,12 @@ class Runner:
         with self._lock:
             self._stopped = True
             for process in self._running:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+                _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def processors() -> int:

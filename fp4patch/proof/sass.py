@@ -110,6 +110,7 @@ _INSTRUCTION = re.compile(
 )
 _ENCODING = re.compile(r"\s*/\*\s*0x[0-9a-f]{16}\s*\*/")  # the second half of an instruction's bits, with -hex
 _TARGET = re.compile(r"`\((?P<label>[.$\w]+)\)")  # BRA `(.L_x_0)
+_ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/", re.MULTILINE)
 _STEP = 16  # bytes of an instruction, from sm_70 on
 
 
@@ -262,6 +263,17 @@ def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
     for name, content in sorted(sections):
         digest.update(f"{name}:{len(content)}:".encode() + content)
     return digest.hexdigest()
+
+
+def check_whole(text: str, cubin: bytes) -> None:
+    """ProofError unless a cubin's listing has every instruction: one that was cut off reads like a short one."""
+    written = len(_ADDRESS.findall(text))
+    held = sum(len(content) for name, content in _sections(cubin) if name.startswith(".text.")) // _STEP
+    if written != held:
+        raise ProofError(
+            f"the listing has {written} instructions, and the object file {held}",
+            help="the disassembler was cut off, or is damaged: run it again with an empty cache",
+        )
 
 
 def _sections(elf: bytes) -> list[tuple[str, bytes]]:

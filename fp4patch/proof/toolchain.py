@@ -7,6 +7,8 @@ PATH because their versions are pinned, and numbers can be compared.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import mmap
 import os
 import re
@@ -31,16 +33,13 @@ _RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+
 # host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read where it stands.
 _NEWEST_GCC = re.compile(r"^\s*#\s*if\s+__GNUC__\s*>\s*(\d+)", re.MULTILINE)
 
-# These change what is compiled behind our back: flags, and include folders in front of the tree's.
-_UNWANTED = (
-    "NVCC_PREPEND_FLAGS",
-    "NVCC_APPEND_FLAGS",
-    "NVCC_CCBIN",
-    "CPATH",
-    "C_INCLUDE_PATH",
-    "CPLUS_INCLUDE_PATH",
-    "GCC_EXEC_PREFIX",
-)
+# All that a compiler gets of the environment. What else stands there may change what is compiled behind our back:
+# NVCC_APPEND_FLAGS, CPATH, and every variable of nvcc.profile, which nvcc takes from the environment: INCLUDES,
+# PTXAS_FLAGS and others.
+_PASSED_ON = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
+
+_WHAT_COMPILES = ("bin/nvcc", "bin/nvcc.profile", "bin/cudafe++", "bin/ptxas", "nvvm/bin/cicc")
+_BEGINNING = 1 << 16  # bytes: all of a script, and of a program enough to be told by, with its size
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,8 @@ class Toolchain:
     """What every nvcc command line needs: the host compiler, and ``-L`` where the toolkit's profile is wrong."""
     environ: Mapping[str, str]
     """The environment to compile in."""
+    fingerprint: str
+    """What the programs are beyond their versions: a script in a program's place, or its profile, may add flags."""
     info: ToolchainInfo
 
 
@@ -120,7 +121,8 @@ def find_toolchain(
         host_compiler=host,
         nvdisasm=nvdisasm,
         flags=("-ccbin", str(host), *_library_flags(root)),
-        environ={name: value for name, value in environ.items() if name not in _UNWANTED},
+        environ={name: environ[name] for name in _PASSED_ON if name in environ},
+        fingerprint=_fingerprint([*(root / name for name in _WHAT_COMPILES), nvdisasm, host]),
         info=ToolchainInfo(
             nvcc=versions["nvcc"],
             ptxas=versions["ptxas"],
@@ -168,6 +170,17 @@ def root_of(nvcc: Path) -> Path:
     if top is None or not (root := Path(top[1].strip()).resolve()).joinpath("bin/nvcc").is_file():
         raise ToolchainError(f"{nvcc} does not say where its toolkit is", help=_WHEELS)
     return root
+
+
+def _fingerprint(programs: Sequence[Path]) -> str:
+    """SHA-256 over each program's size and beginning; one that is not there counts as such."""
+    digest = hashlib.sha256()
+    for program in programs:
+        beginning, size = b"", -1
+        with contextlib.suppress(OSError), program.open("rb") as file:
+            beginning, size = file.read(_BEGINNING), os.fstat(file.fileno()).st_size
+        digest.update(b"%d:%d:" % (size, len(beginning)) + beginning)
+    return digest.hexdigest()
 
 
 def _library_flags(root: Path) -> tuple[str, ...]:

@@ -192,8 +192,12 @@ class _Builder:
         try:
             whole_unit = probe.kind is ProbeKind.UNIT
             read = sass.parse_unit if whole_unit else sass.parse
+            text = disassemble(
+                compiled.content, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache
+            )
+            sass.check_whole(text, compiled.content)
             listing = read(
-                disassemble(compiled.content, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache),
+                text,
                 arch=arch,
                 registers=sass.registers(compiled.log, whole_unit=whole_unit),
                 code_sha256=sass.code_digest(compiled.content, whole_unit=whole_unit),

@@ -8,11 +8,14 @@ which would still be the patched ones.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
+
+from fp4patch.errors import ProofError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +42,7 @@ class Side:
         self._folder: Path | None = None if view.overlay else self._root
         self._lock = threading.Lock()
         self._digests: dict[str, str | None] = {}
+        self._names = ""
 
     @property
     def root(self) -> Path:
@@ -46,10 +50,19 @@ class Side:
         return self._root
 
     def folder(self) -> Path:
-        """The view as a folder; where files are replaced, a copy of the include folders with them in place."""
+        """The view as a folder; where files are replaced, a copy of the include folders with them in place.
+
+        ProofError where there is no room for it.
+        """
         with self._lock:
             if self._folder is None:
-                self._folder = self._materialise()
+                try:
+                    self._folder = self._materialise()
+                except OSError as error:
+                    raise ProofError(
+                        f"{self._root} cannot be copied to {self._scratch}: {_reason(error)}",
+                        help="its include folders are needed as they were; TMPDIR names another place for the copy",
+                    ) from error
             return self._folder
 
     def digest(self, path: str) -> str | None:
@@ -62,6 +75,26 @@ class Side:
                 self._digests[path] = file_digest(self._root / path)
         return self._digests[path]
 
+    def names(self) -> str:
+        """SHA-256 over which files there are in the include folders: a new one may be found before another."""
+        with self._lock:
+            if not self._names:
+                names = "\0".join(sorted(self._included()))
+                self._names = hashlib.sha256(names.encode(errors="surrogateescape")).hexdigest()
+            return self._names
+
+    def _included(self) -> set[str]:
+        files = set()
+        for include in self._include:
+            for place, _, names in os.walk(self._root / include):
+                folder = Path(place).relative_to(self._root)
+                files |= {(folder / name).as_posix() for name in names}
+        inside = {path for path in self._overlay if self._is_included(path)}
+        return files - inside | {path for path in inside if self._overlay[path] is not None}
+
+    def _is_included(self, path: str) -> bool:
+        return any(PurePosixPath(path).is_relative_to(include) for include in self._include)
+
     def changed_since(self, path: str, moment: float) -> bool:
         """Whether somebody wrote the tree's own file after ``moment`` (seconds of the epoch)."""
         return path not in self._overlay and changed_since(self._root / path, moment)
@@ -71,9 +104,9 @@ class Side:
         for include in self._include:
             if (source := self._root / include).is_dir():
                 # Links are followed: a copy must not lead back into the tree.
-                shutil.copytree(source, copy / include, ignore_dangling_symlinks=True, dirs_exist_ok=True)
+                shutil.copytree(source, copy / include, ignore=_left_out, dirs_exist_ok=True)
         for path, content in self._overlay.items():
-            if not any(PurePosixPath(path).is_relative_to(include) for include in self._include):
+            if not self._is_included(path):
                 continue
             place = copy / path
             place.unlink(missing_ok=True)
@@ -81,6 +114,23 @@ class Side:
                 place.parent.mkdir(parents=True, exist_ok=True)
                 place.write_bytes(content)
         return copy
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, shutil.Error):  # copytree's: a list of what it could not copy, and why
+        return str(error.args[0][0][2])
+    return error.strerror or str(error)
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    """What a copy cannot hold: a link to nowhere or to a folder above, and what is neither file nor folder."""
+    places = {name: Path(folder, name) for name in names}
+    above = {os.path.realpath(place) for place in (Path(folder), *Path(folder).parents)}
+    return {
+        name
+        for name, place in places.items()
+        if (place.is_symlink() and os.path.realpath(place) in above) or not (place.is_file() or place.is_dir())
+    }
 
 
 def file_digest(path: Path) -> str | None:
@@ -93,8 +143,9 @@ def file_digest(path: Path) -> str | None:
 
 
 def changed_since(path: Path, moment: float) -> bool:
-    """Whether a file was written after ``moment``, as far as can be known."""
+    """Whether a file was written after ``moment``, as far as can be known; ``cp -p`` and rsync bring older dates."""
     try:
-        return path.stat().st_mtime >= moment
+        stat = path.stat()
+        return max(stat.st_mtime, stat.st_ctime) >= moment
     except OSError:
         return True

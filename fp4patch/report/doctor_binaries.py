@@ -14,6 +14,7 @@ from rich.text import Text
 
 from fp4patch.model.doctor_binaries import Fp4State, Outcome, total
 from fp4patch.model.schema import SCHEMA
+from fp4patch.report.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +65,7 @@ def _verdict(verdict: GpuVerdict) -> RenderableType:
 
 def _file(file: BinaryFile) -> RenderableType:
     parts: list[RenderableType] = [
-        Text.assemble((file.name, "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'unit')}")
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'unit')}")
     ]
     parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
     interesting = [group for group in file.images if _speaks(group.code)]
@@ -126,7 +127,7 @@ def _loading(file: BinaryFile, gpu: str) -> Text:
 
 def names(mangled: Sequence[str]) -> str:
     """Some kernels' names, as far as a reader needs them: ``vllm::cvt_fp16_to_fp4, …``."""
-    short = list(dict.fromkeys(_readable(name) for name in mangled))
+    short = list(dict.fromkeys(printable(_readable(name)) for name in mangled))
     return ", ".join(short[:SHOWN]) + (", …" if len(short) > SHOWN else "")
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.verdict import Verdict
+from fp4patch.report.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +88,7 @@ def inspection_text(found: Inspection) -> RenderableType:
     if found.labels:
         parts.append(_rows([(name, value, "") for name, value in sorted(found.labels.items())]))
     parts += [Text(), _rows([(f.subject, f.verdict.value, f.detail) for f in found.findings])]
-    parts += [Text(f"note: {note}") for note in found.notes]
+    parts += [Text(f"note: {printable(note)}") for note in found.notes]
     failed = sum(finding.verdict.failed for finding in found.findings)
     said = f"{failed} of {len(found.findings)} statements do not hold" if failed else "all statements agree"
     parts += [Text(), Text.assemble((found.verdict.value.upper(), STYLES[found.verdict]), f"  {said}")]
@@ -101,5 +102,5 @@ def _rows(rows: Sequence[tuple[str, str, str]]) -> Table:
     table.add_column(overflow="fold")
     for name, value, detail in rows:
         style = {verdict.value: style for verdict, style in STYLES.items()}.get(value, "")
-        table.add_row(f" {name}", Text(value, style=style), Text(detail))
+        table.add_row(Text(f" {printable(name)}"), Text(printable(value), style=style), Text(printable(detail)))
     return table

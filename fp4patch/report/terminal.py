@@ -105,7 +105,7 @@ def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: b
     for result in results:
         verdict = Text(result.verdict.value, style=STYLES[result.verdict])
         if wide and result.verdict is Verdict.FAIL:
-            verdict.append(f": {_printable(words.reason(result))}", style="default not bold")
+            verdict.append(f": {words.printable(words.reason(result), kept=LINES)}", style="default not bold")
         name = names[result.probe] if result.probe != previous else ""
         wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
         table.add_row(name, str(result.arch), *_numbers(result), *wrong, verdict)
@@ -167,6 +167,10 @@ def _label(word: str, text: str, style: str, indent: str = "") -> RenderableType
     return _Hanging(f"{indent}{word}: ", text, style)
 
 
+LINES = "\t\n\xa0"
+"""What may stand in a text of several lines beside printable characters."""
+
+
 class _Hanging:
     """A prefix, then text that wraps below itself on a terminal and stays one line in a pipe, where grep reads it."""
 
@@ -174,7 +178,7 @@ class _Hanging:
         self.prefix, self.text, self.style = prefix, text, style
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        text = Text(_printable(self.text))
+        text = Text(words.printable(self.text, kept=LINES))
         room = max(20, options.max_width - len(self.prefix))
         lines = text.split() if options.no_wrap else text.wrap(console, room, overflow="fold")
         prefix = Text(self.prefix, style=self.style)
@@ -185,8 +189,3 @@ class _Hanging:
                 continue
             yield Text.assemble(prefix, line, overflow="ignore", no_wrap=True)
             prefix = Text(" " * len(self.prefix))
-
-
-def _printable(text: str) -> str:
-    """Control characters and lone surrogates as escapes: a path or a compiler's message must not steer the terminal."""
-    return "".join(c if c.isprintable() or c in "\t\n\xa0" else c.encode("unicode_escape").decode() for c in text)

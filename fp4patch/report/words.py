@@ -170,3 +170,11 @@ def short_names(results: Sequence[ProbeResult]) -> dict[str, str]:
     if len(targets) > 1:
         return {result.probe: result.probe for result in results}
     return {result.probe: result.probe.partition("/")[2] or result.probe for result in results}
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Control characters and lone surrogates as escapes, but for those ``kept``.
+
+    A path, a name in somebody's wheel or a compiler's message must not steer the terminal, nor add lines of its own.
+    """
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)

@@ -10,14 +10,12 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
 
 import fp4patch
 from fp4patch.catalog.manifest import Catalog, data_root, load
@@ -194,7 +192,7 @@ def build(options: Options, *, progress: str, on_note: OnNote) -> Built:
     for note in notes:
         on_note(note)
     clock.lap("preflight")
-    with _folder(options.context) as folder, tempfile.TemporaryDirectory(prefix="fp4patch-") as work, _terminable():
+    with _folder(options.context) as folder, tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
         files = context.files(request, planned.torch, planned.cuda, planned.root, _machines(request, there))
         context.write(folder, files)
         clock.lap("context")
@@ -293,23 +291,6 @@ def _run(words: Sequence[str], request: BuildRequest) -> None:
         raise
     if status:
         raise BuildFailedError(request.target, status)
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM does what an interrupt does: the engine's build must not go on without us."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

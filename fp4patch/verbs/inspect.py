@@ -22,6 +22,10 @@ SOURCES = "/src"
 """Where the stages before the runtime image hold the patched trees."""
 
 
+_LARGEST = 1 << 28
+"""Bytes that are read of one folder of an image: a proof with its page has some megabytes."""
+
+
 def inspect(subject: str) -> Inspection:
     """Re-check an image of the engine, or the folder of a proof that was exported.
 
@@ -33,7 +37,8 @@ def inspect(subject: str) -> Inspection:
 def _inspect_folder(folder: Path) -> Inspection:
     if not (folder / "receipts").is_dir() and (folder / "proof").is_dir():
         folder = folder / "proof"  # beside an exported wheel
-    proof = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    documents = (path for pattern in ("*.json", "receipts/*.json") for path in folder.glob(pattern) if path.is_file())
+    proof = {path.relative_to(folder).as_posix(): path.read_bytes() for path in documents}
     _must_have_receipts(proof, str(folder))
     return _inspection(str(folder), "", "", None, proof, [], ["a folder has no labels"])
 
@@ -122,8 +127,15 @@ def _files(container: Container, folder: str) -> dict[str, bytes]:
         stream, _ = container.get_archive(folder)
     except NotFound:
         return {}
-    found = {}
-    with tarfile.open(fileobj=io.BytesIO(b"".join(stream))) as tar:
+    packed, found = io.BytesIO(), {}
+    for piece in stream:
+        packed.write(piece)
+        if packed.tell() > _LARGEST:
+            raise ImageError(
+                f"{folder} of the image has more than {_LARGEST >> 20} MB", help="no proof has; do not use it"
+            )
+    packed.seek(0)
+    with tarfile.open(fileobj=packed) as tar:
         for member in tar:
             content: Any = tar.extractfile(member) if member.isfile() else None
             if content:

@@ -11,6 +11,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -49,28 +50,29 @@ def objects(build: Path, trees: Sequence[Path], *, on_wait: OnWait) -> tuple[Obj
     roots = [tree.root for tree in identified]
     converting = {path for root in roots for path in _sources(root) if _converts(path)}
     marked = {path for path in patched if path.suffix in _SOURCES} | converting
-    ours = [entry for entry in commands if any(_file(entry).is_relative_to(root) for root in roots)]
+    includes: dict[Path, tuple[str, ...]] = {}
+    found = []
+    with _understood(build / COMMANDS):
+        ours = [entry for entry in commands if any(_file(entry).is_relative_to(root) for root in roots)]
+        for entry in ours:
+            source, command = _file(entry), _command(entry)
+            seen = sorted(_reached(source, _folders(command, Path(entry["directory"])), roots, includes) & marked)
+            if seen and source.suffix == ".cu":
+                root = next(root for root in roots if source.is_relative_to(root))
+                found.append(
+                    ObjectFile(
+                        name=_output(entry, command, build),
+                        source=source.relative_to(root).as_posix(),
+                        architectures=architectures(command),
+                        converts=any(path in converting for path in seen),
+                        sees=tuple(_short(path, roots) for path in seen),
+                    )
+                )
     if not ours:
         raise Refused(
             f"no command in {build / COMMANDS} compiles a file of {', '.join(map(str, roots))}",
             help="name the tree that this build was configured from",
         )
-    includes: dict[Path, tuple[str, ...]] = {}
-    found = []
-    for entry in ours:
-        source, command = _file(entry), _command(entry)
-        seen = sorted(_reached(source, _folders(command, Path(entry["directory"])), roots, includes) & marked)
-        if seen and source.suffix == ".cu":
-            root = next(root for root in roots if source.is_relative_to(root))
-            found.append(
-                ObjectFile(
-                    name=_output(entry, command, build),
-                    source=source.relative_to(root).as_posix(),
-                    architectures=architectures(command),
-                    converts=any(path in converting for path in seen),
-                    sees=tuple(_short(path, roots) for path in seen),
-                )
-            )
     return tuple(sorted(found, key=lambda one: one.name))
 
 
@@ -121,6 +123,19 @@ def _commands(build: Path) -> list[dict[str, Any]]:
         ) from None
     except (OSError, ValueError) as error:
         raise Refused(f"{path} cannot be read: {error}", help="configure the build again") from error
+
+
+@contextmanager
+def _understood(path: Path) -> Iterator[None]:
+    """Refused where a command is not one of CMake's, or compiles what is not there."""
+    try:
+        yield
+    except OSError as error:
+        raise Refused(f"a source of {path} cannot be read: {error}", help="configure the build again") from error
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise Refused(
+            f"{path} holds a command that is not understood: {error!r}", help="configure the build again"
+        ) from error
 
 
 def _file(entry: Mapping[str, Any]) -> Path:

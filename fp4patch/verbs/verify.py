@@ -23,6 +23,7 @@ from fp4patch.model.execution import Executed
 from fp4patch.model.outcome import Rewritten
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Probe
+from fp4patch.model.problem import Problem
 from fp4patch.model.progress import OnProgress
 from fp4patch.model.state import State
 from fp4patch.model.variant import Variant
@@ -99,7 +100,7 @@ def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
 
 def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     began = time.monotonic()
-    pristine, applied = _pristine(tree, run)
+    pristine, written, applied = _pristine(tree, run)
     probes = run.catalog.probes_of(run.variant, tree.target.name)
     aside = {
         probe.id: SetAside(probe.id, probe.title, because)
@@ -122,6 +123,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     )
     executed = _execute(found, [probe for probe, _ in probes], run)
     numbers = _numerics(tree, pristine, run)
+    _must_be_unchanged(tree, written, run)
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,
@@ -131,7 +133,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         arch=run.archs,
         toolchain=run.toolchain.info,
         results=found.results,
-        problems=found.problems + numbers.problems,
+        problems=found.problems + _unexecuted(executed, run) + numbers.problems,
         seconds=time.monotonic() - began,
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -147,6 +149,19 @@ def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Execute
     if not (find_gpu() is None if asked is None else asked):
         return None
     return execute.run(found, probes, run.variant, run.toolchain, threads=run.options.jobs, on_progress=run.on_progress)
+
+
+def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
+    """A problem where somebody asked for an execution, and there was nothing to execute."""
+    if not run.options.execute or (executed and executed.executions):
+        return ()
+    return (
+        Problem(
+            expected="a probe whose machine code can be executed",
+            found="none of those that ran says what it computes",
+            help="leave --execute out: on this tree it has nothing to show",
+        ),
+    )
 
 
 def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> numerics.Numbers:
@@ -165,8 +180,11 @@ def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> numerics.Num
     )
 
 
-def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, tuple[str, ...]]:
-    """The tree with its pristine bytes, and the patches that changed it. Refused if not in the variant's state."""
+def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, bytes | None], tuple[str, ...]]:
+    """The tree with its pristine bytes, what the variant makes of these, and the patches that changed something.
+
+    Refused if the tree is not in the variant's state.
+    """
     variant = run.variant
     with Transaction([tree.root], run.on_wait) as tx:
         folds = fold_tree(tx, plan_for(tx, variant, tree, run.catalog))
@@ -181,7 +199,19 @@ def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, tuple[str, ...]]
             )
         overlay = {path: tx.pristine(tree.root, path) for path in folds.files}
     changed = (_applied(patch, folds) for patch in run.catalog.patches_of(variant, tree.target.name))
-    return SourceView(tree.root, overlay), tuple(name for name in changed if name)
+    written = {path: done.desired for path, done in folds.files.items()}
+    return SourceView(tree.root, overlay), written, tuple(name for name in changed if name)
+
+
+def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:
+    """Refused if somebody, perhaps another fp4patch, wrote these files since: what was compiled is not known then."""
+    with Transaction([tree.root], run.on_wait) as tx:
+        changed = [path for path, content in written.items() if tx.current(tree.root, path) != content]
+    if changed:
+        raise Refused(
+            f"{tree.root} was changed while it was being verified: {', '.join(changed)}",
+            help="verify it again when nobody else works on it",
+        )
 
 
 def _off(tx: Transaction, root: Path, path: str, done: FoldedFile) -> State | None:

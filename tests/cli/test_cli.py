@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from command import Said, snapshot
+from processes import ends
 
-from fp4patch import __version__
+from fp4patch import __version__, cli
 
 GetTree = Callable[[str, str], Path]
+Ended = subprocess.CompletedProcess[str]
 
 
 @pytest.mark.parametrize(
@@ -128,3 +131,89 @@ def test_an_interrupt_is_status_130_and_leaves_the_tree_alone(tree_copy: GetTree
         assert process.wait(10) == 130
     os.close(held)
     assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_verify_that_is_ended_leaves_no_compiler_and_no_folder(
+    whole_tree: GetTree, tmp_path: Path, stop: signal.Signals
+) -> None:
+    """CI jobs are ended by SIGTERM, and a terminal that is closed by SIGHUP."""
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environ = os.environ | {"TMPDIR": str(scratch), "FP4PATCH_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "fp4patch", "verify", "--variant", "next2", "--no-execute", str(tree)]
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not compilers(scratch):
+            time.sleep(0.05)
+        process.send_signal(stop)
+        assert process.stderr
+        assert process.stderr.read().rstrip().endswith("interrupted")
+    assert process.returncode == 130
+    assert not any(scratch.iterdir())
+    assert all(ends(pid) for pid in compilers(scratch))
+
+
+def compilers(scratch: Path) -> list[int]:
+    """Processes that work for a verify whose temporary files lie there."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.fsencode(scratch) + b"/fp4patch-" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def fp4patch_process(*arguments: str, environ: dict[str, str] | None = None, out: int = subprocess.PIPE) -> Ended:
+    command = [sys.executable, "-m", "fp4patch", *arguments]
+    whole = os.environ | (environ or {})
+    return subprocess.run(command, env=whole, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_leaves_changes_no_exit_status(pristine_tree: GetTree, tmp_path: Path, form: list[str]) -> None:
+    """In ``fp4patch apply --check TREE | head -1`` with pipefail, what would change must not be said to be done."""
+    tree, statuses = pristine_tree("cutlass", "4.2.1"), []
+    for command in (f"status {tree}", f"apply --check --variant next2 {tree}", f"status {tmp_path}"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        ended = fp4patch_process(*command.split(), *form, out=writer)
+        os.close(writer)
+        assert "Traceback" not in ended.stderr
+        statuses.append(ended.returncode)
+    assert statuses == [0, 1, 1]
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_full_disk_behind_the_output_is_no_bug_of_ours(form: list[str]) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    ended = fp4patch_process("list", *form, out=full)
+    os.close(full)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("form", ["", "--json"])
+def test_a_closed_output_swallows_what_is_said(form: str) -> None:
+    command = f"exec {sys.executable} -m fp4patch list {form} >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+
+
+def test_an_encoding_without_our_signs_gets_them_escaped() -> None:
+    ended = fp4patch_process("show", "e2m1-guard", environ={"PYTHONIOENCODING": "ascii"})
+    assert ended.returncode == 0
+    assert r"float \u2192 E2M1" in ended.stdout
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-3", "wide"])
+def test_a_width_that_is_none_is_not_taken(columns: str) -> None:
+    ended = fp4patch_process("list", "targets", environ={"COLUMNS": columns})
+    assert "NVIDIA CUTLASS" in ended.stdout, ended.stderr
+
+
+def test_a_current_folder_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None:
+    command = f"cd {tmp_path} && rmdir {tmp_path} && exec {sys.executable} -m fp4patch status ."
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: the current folder does not exist any more: change to another\n"

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import random
+import struct
 import tarfile
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import zstandard
 from cubins import CONVERTS, compile_cuda, targets
+from rich.console import Console
 
-from fp4patch.doctor import binaries
+from fp4patch.doctor import binaries, ptx
 from fp4patch.errors import BinaryError
 from fp4patch.model.doctor_binaries import BinaryReport, Fp4State
 from fp4patch.proof.toolchain import Toolchain
@@ -73,6 +79,26 @@ def test_judges_by_what_each_gpu_loads(
     assert found.red == (Fp4State.MISSING in (on_120, on_121))
 
 
+DECODES = """
+extern "C" __global__ void gemm(const unsigned short* in, unsigned* out) {
+  unsigned half2;
+  asm("{.reg .b8 b, c; mov.b16 {b, c}, %1; cvt.rn.f16x2.e2m1x2 %0, b;}" : "=r"(half2) : "h"(in[threadIdx.x]));
+  out[threadIdx.x] = half2;
+}
+"""
+
+
+def test_a_quantizer_that_lost_its_instruction_is_named_beside_what_is_native(
+    compiled: Compiled, tmp_path: Path
+) -> None:
+    (tmp_path / "gemm.so").write_bytes(compiled(DECODES, "120f").read_bytes())
+    (tmp_path / "quantize.so").write_bytes(compiled(CONVERTS, "120").read_bytes())
+    said = binaries.examine(tmp_path).verdicts[0].because
+    assert "nothing converts to E2M1, and 1 kernel named for FP4 in sm_120, with neither" in said
+    (tmp_path / "other.so").write_bytes(compiled(CONVERTS, "120f").read_bytes())
+    assert "neither" not in binaries.examine(tmp_path).verdicts[0].because
+
+
 def test_judges_only_for_the_gpus_that_were_asked_for(compiled: Compiled) -> None:
     assert states(binaries.examine(compiled(CONVERTS, "120a"), gpus=("sm_120",))) == {"sm_120": Fp4State.NATIVE}
 
@@ -98,6 +124,18 @@ def test_reads_libraries_inside_a_wheel_and_in_a_folder_alike(compiled: Compiled
     assert packed.verdicts == installed.verdicts
     assert states(packed)["sm_121"] is Fp4State.SOFTWARE
     assert "beside it by hardware: 1 conversion to E2M1" in packed.verdicts[1].because
+
+
+def test_a_name_in_a_wheel_cannot_add_a_line_or_steer_the_terminal(compiled: Compiled, tmp_path: Path) -> None:
+    name = "p/x\nsm_121  NVFP4 native\x1b[2J\x1b]0;title\x07.so"
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {name: compiled(CONVERTS, "120a").read_bytes()})
+    console = Console(file=io.StringIO(), width=200)
+    console.print(report.table(binaries.examine(wheel)))
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "p/x\\nsm_121" in said
+    assert "\x1b" not in said
+    assert "\x07" not in said
+    assert not [line for line in said.splitlines() if line.startswith("sm_121  NVFP4 native")]
 
 
 def test_remembers_a_file_by_its_content(compiled: Compiled, tmp_path: Path) -> None:
@@ -191,3 +229,78 @@ def test_refuses_a_wheel_made_to_exhaust_the_machine(tmp_path: Path) -> None:
             member.write(bytes(1 << 20))
     with pytest.raises(BinaryError, match="claims 314572804 bytes"):
         binaries.examine(bomb)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_damage_anywhere_in_a_wheel_is_one_sentence(compiled: Compiled, tmp_path: Path, method: int) -> None:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", method) as archive:
+        archive.writestr("p/\u00e4.so", compiled(CONVERTS, "120f").read_bytes())
+    assert damaged(whole.getvalue(), tmp_path / "p-1-py3-none-any.whl")
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zstandard.compress])
+def test_damage_anywhere_in_a_tar_is_one_sentence(
+    compiled: Compiled, tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    library = compiled(CONVERTS, "120f").read_bytes()
+    layer = compress(tar_of({"a.so": library}))
+    assert damaged(compress(tar_of({"layer.tar": layer})), tmp_path / "image.tar")
+
+
+def damaged(whole: bytes, path: Path) -> int:
+    """How many of some hundred damages were noticed; anything but an error of ours fails the test."""
+    chance, errors = random.Random(7), 0
+    for number in range(250):
+        content = bytearray(whole)
+        at = chance.randrange(min(len(content), 600) if number % 2 else len(content))
+        content[at] = chance.choice((0, 0x80, 0xFF, content[at] ^ 1 << chance.randrange(8)))
+        path.write_bytes(content)
+        try:
+            binaries.examine(path)
+        except BinaryError:
+            errors += 1
+    return errors
+
+
+def test_a_tar_made_to_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    """By a header that tarfile takes in whole, or by what could be an image's manifests."""
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 1 << 32
+    tar = tmp_path / "x.tar"
+    tar.write_bytes(header.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 20))
+    with pytest.raises(BinaryError, match="a header of 4294967296 bytes"):
+        binaries.examine(tar)
+    document = b"{" + b" " * ((1 << 22) - 2)
+    tar.write_bytes(gzip.compress(tar_of({f"blobs/sha256/{n}": document for n in range(20)}), 1))
+    with pytest.raises(BinaryError, match="more manifests than any image"):
+        binaries.examine(tar)
+
+
+def test_a_cubin_made_to_take_hours_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
+    """Hundreds of its sections are one and the same place."""
+    cubin = compile_cuda(toolchain, CONVERTS, tmp_path / "x.cubin", "-cubin", "-arch=sm_121a")
+    data = bytearray(cubin.read_bytes())
+    table, count = struct.unpack_from("<Q", data, 0x28)[0], struct.unpack_from("<H", data, 0x3C)[0]
+    rows = [data[table + 64 * n : table + 64 * (n + 1)] for n in range(count)]
+    code = next(row for row in rows if struct.unpack_from("<Q", row, 8)[0] & 4)
+    struct.pack_into("<Q", data, 0x28, len(data))
+    struct.pack_into("<H", data, 0x3C, count + 500)
+    cubin.write_bytes(data + b"".join(rows) + code * 500)
+    with pytest.raises(BinaryError, match="tables do not fit"):
+        binaries.examine(cubin)
+
+
+def test_ptx_that_begins_the_same_again_and_again_takes_no_longer_than_other() -> None:
+    began = time.process_time()
+    assert not ptx.scan(b"mma." * 100_000 + b"tcgen05.mma." * 40_000).mma
+    assert time.process_time() - began < 10  # some minutes, when each beginning was followed to the end
+    assert ptx.scan(b"mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1").mma
+
+
+def test_beginnings_that_stand_everywhere_take_no_longer_than_others(tmp_path: Path) -> None:
+    data = tmp_path / "x.so"
+    data.write_bytes(b"\x7fELF" + b"\x50\xed\x55\xba\x01\x00\x10\x00" * 100_000 + bytes(100))
+    began = time.process_time()
+    assert binaries.examine(data).files == ()
+    assert time.process_time() - began < 10  # a minute, when each sought the other to the end

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from fp4patch import cli
 from fp4patch.errors import ImageError
 from fp4patch.images import provenance
-from fp4patch.model.image import BuildRequest
+from fp4patch.model.image import BuildRequest, Inspection
+from fp4patch.report.image import inspection_text
 from fp4patch.verbs.build import Options, plan
 
 Proof = dict[str, bytes]
@@ -77,8 +81,48 @@ def test_a_verdict_is_made_again_from_its_checks(proof: Proof) -> None:
     def say(document: dict[str, Any]) -> None:
         document["verdict"] = "fail"
 
-    for change in (fail_one, empty, say):
+    def check_nothing(document: dict[str, Any]) -> None:
+        document["results"][0]["checks"] = []
+
+    def miss_an_input(document: dict[str, Any]) -> None:
+        wrong = {"executions": [{"probe": "cutlass/x8", "verdict": "fail"}], "equivalences": []}
+        document["executed"] = wrong
+
+    def sweep_badly(document: dict[str, Any]) -> None:
+        document["numerics"] = [{"subject": "half_pair", "verdict": "fail"}]
+
+    for change in (fail_one, empty, say, check_nothing, miss_an_input, sweep_badly):
         assert "verify" in failed(edited(proof, "verify.json", change), None)
+
+
+def test_an_architecture_that_has_no_result_was_not_looked_at(proof: Proof) -> None:
+    def only_say_so(document: dict[str, Any]) -> None:
+        document["arch"].append("sm_90")
+
+    claimed = edited(proof, "verify.json", only_say_so)
+    assert failed(edited(claimed, "pins.json", lambda d: d["judged"].append("sm_90")), None) == ["architectures"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("verify.json", b"{}"),
+        ("verify.json", b'{"trees": 7}'),
+        ("verify.json", b'{"verdict": "pass", "trees": [[]]}'),
+        ("receipts/cutlass.json", b"{}"),
+        ("receipts/cutlass.json", b'{"target": "cutlass", "version": "1", "variant": [], "files": {"x": 1}}'),
+        ("pins.json", b'{"judged": 7}'),
+        ("pins.json", b'{"torch": "2"}'),
+    ],
+)
+def test_a_document_of_another_shape_is_one_sentence(proof: Proof, name: str, content: bytes) -> None:
+    with pytest.raises(ImageError, match="not one that fp4patch writes"):
+        provenance.recheck(proof | {name: content}, labels(proof))
+
+
+def test_a_receipt_of_another_shape_is_one_sentence() -> None:
+    with pytest.raises(ImageError, match="not one that fp4patch writes"):
+        provenance.files_of({"cutlass.json": b"{}"})
 
 
 def test_a_verdict_about_something_else_is_found(proof: Proof) -> None:
@@ -113,6 +157,24 @@ def test_an_exported_proof_is_inspected_as_a_folder(real_proof: Path, capsys: py
     assert capsys.readouterr().out.strip() == document["receipt"]
 
 
+def test_of_a_folder_only_the_documents_are_read(real_proof: Path, tmp_path: Path) -> None:
+    shutil.copytree(real_proof / "proof", tmp_path / "proof")
+    with (tmp_path / "proof/else.bin").open("wb") as file:
+        file.truncate(1 << 40)
+    assert cli.run(["inspect", str(tmp_path / "proof")]) == 0
+
+
 def test_a_folder_without_a_proof_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["inspect", str(tmp_path)]) == 1
     assert "holds no proof" in capsys.readouterr().err
+
+
+def test_a_label_cannot_add_a_line_or_steer_the_terminal(proof: Proof) -> None:
+    said = labels(proof) | {"io.fp4patch.variant": "next2\nPASS  all statements agree\x1b[2J"}
+    findings = tuple(provenance.recheck(proof, said))
+    found = Inspection("image", "sha256:1", "amd64", said, {}, "", findings)
+    console = Console(file=io.StringIO(), width=120)
+    console.print(inspection_text(found))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "\x1b" not in text
+    assert not [line for line in text.splitlines() if line.startswith("PASS")]

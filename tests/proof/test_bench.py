@@ -82,7 +82,10 @@ def test_output_that_is_cut_off_is_refused(kept: int) -> None:
         read("".join(WRITTEN.splitlines(keepends=True)[:kept]))
 
 
-@pytest.mark.parametrize("change", [("100\t", "x\t"), ("\tsm_90\t132", ""), ("predicate_sum\t100\t110", "other\t1\t1")])
+@pytest.mark.parametrize(
+    "change",
+    [("100\t", "x\t"), ("100\t", "0\t"), ("\tsm_90\t132", ""), ("predicate_sum\t100\t110", "other\t1\t1")],
+)
 def test_output_that_is_damaged_is_refused(change: tuple[str, str]) -> None:
     assert change[0] in WRITTEN
     with pytest.raises(ProofError):

@@ -25,10 +25,18 @@ OPCODES = {
     "LDL": InstructionClass.LOCAL,
     "DADD": InstructionClass.F64,
     "FADD": InstructionClass.FLOAT,
+    "STG.E": InstructionClass.MEMORY,
+    "STL": InstructionClass.LOCAL,
+    "EXIT": InstructionClass.CONTROL,
 }
 
 
 def listing(*opcodes: str, registers: int = 10) -> SassListing:
+    """Code that stores what it computes."""
+    return exactly("STG.E", *opcodes, registers=registers)
+
+
+def exactly(*opcodes: str, registers: int = 10) -> SassListing:
     return SassListing(
         function="probe",
         arch=A121,
@@ -79,7 +87,7 @@ def test_requires_and_forbids_search_in_opcode_and_modifiers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("instructions", 6), ("branches", 2), ("local", 1), ("f64", 1), ("registers", 10)]
+    ("name", "value"), [("instructions", 7), ("branches", 2), ("local", 1), ("f64", 1), ("registers", 10)]
 )
 def test_each_metric_is_bounded(name: Metric, value: int) -> None:
     after = listing("FADD", "FADD", "BRA", "BRA", "LDL", "DADD")
@@ -101,6 +109,23 @@ def test_nothing_checked_is_a_failure() -> None:
     assert verdict_of([passed, replace(passed, verdict=Verdict.FAIL)]) is Verdict.FAIL
 
 
+@pytest.mark.parametrize("opcodes", [("EXIT",), ("FADD", "STL", "EXIT")])
+def test_code_that_the_compiler_left_nothing_of_fails_whatever_it_satisfies(opcodes: tuple[str, ...]) -> None:
+    rules = [rule(forbids=("^F2FP",)), rule(max={"branches": 0}), rule(identical=True)]
+    checks = judge(rules, exactly(*opcodes), same(True))
+    assert [check.verdict for check in checks] == [Verdict.PASS] * 3 + [Verdict.FAIL]
+    assert verdict_of(checks) is Verdict.FAIL
+
+
+@pytest.mark.parametrize("pattern", [r"^F2PF\..*\bE2M1\b", "^OMMAS", "^f2fp"])
+def test_a_pattern_for_an_instruction_that_does_not_exist_is_a_problem(pattern: str) -> None:
+    for mistaken in (rule(forbids=(pattern,)), rule(requires=(pattern,))):
+        (problem,) = unjudged([mistaken], [(PROBE, A120)], [A120])
+        assert pattern in problem.expected
+    for right in (r"^F2FP\.", "^F2", "^HFMAX*", "^(BRA|CALL)", "E2M1"):
+        assert unjudged([rule(forbids=(right,))], [(PROBE, A120)], [A120]) == ()
+
+
 def test_a_rule_speaks_of_probes_by_glob_and_architectures_by_name() -> None:
     assert concerns(RULE, PROBE, A120)
     assert not concerns(RULE, PROBE, Arch(9, 0))
@@ -116,6 +141,11 @@ def test_every_pair_judged_is_no_problem() -> None:
 
 def test_no_probe_at_all_is_a_problem() -> None:
     assert [problem.found for problem in unjudged([], [], [A120])] == ["none ran"]
+
+
+def test_two_probes_of_one_name_are_a_problem() -> None:
+    (problem,) = unjudged([RULE], [(PROBE, A120), (replace(PROBE, patch="lib/other"), A120)], [A120])
+    assert (problem.expected, problem.found) == ("one probe lib/x8 on sm_120a", "2 of that name")
 
 
 def test_a_rule_that_meets_no_probe_is_a_problem() -> None:
@@ -149,6 +179,12 @@ def test_a_rule_for_probes_that_have_nothing_to_show_here_is_no_problem() -> Non
     assert unjudged(rules, [(PROBE, A120)], [A120], [x16]) == ()
     assert len(unjudged(rules, [(PROBE, A120)], [A120], [replace(PROBE, name="x2")])) == 1
     assert [problem.found for problem in unjudged(rules, [], [A120], [PROBE, x16])] == ["none ran"]
+
+
+def test_host_code_alone_is_no_proof_where_all_else_was_set_aside() -> None:
+    (problem,) = unjudged([RULE], [(HOST, A120)], [A120], [PROBE])
+    assert problem.found == "all were set aside"
+    assert unjudged([], [(HOST, A120)], [A120]) == ()
 
 
 def test_a_whole_source_file_is_judged_as_a_probe_is() -> None:

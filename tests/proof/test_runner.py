@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from threading import Thread
 
@@ -31,3 +32,14 @@ def test_stopping_ends_programs_and_their_children(tmp_path: Path) -> None:
     assert ends(child)
     with pytest.raises(Cancelled):
         runner.run(["true"], scratch=tmp_path)
+
+
+def test_an_interrupt_while_it_waits_ends_the_program_and_its_children(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        wait_for(tmp_path / "pid")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        Runner(os.environ).run(["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"], scratch=tmp_path)
+    assert ends(wait_for(tmp_path / "pid"))

@@ -194,6 +194,16 @@ def test_a_cubin_with_other_kernels_or_none_is_refused() -> None:
             sass.code_digest(broken)
 
 
+def test_a_listing_that_was_cut_off_anywhere_is_not_whole() -> None:
+    lines = golden("e2m1.sm_121a").splitlines()
+    last = max(n for n, line in enumerate(lines) if "NOP" in line)
+    held = cubin((".text.probe", CODE, bytes(16 * sum("/*" in line for line in lines))))
+    sass.check_whole("\n".join(lines), held)
+    for end in range(last + 1):
+        with pytest.raises(ProofError, match="instructions, and the object file"):
+            sass.check_whole("\n".join(lines[:end]), held)
+
+
 # --- whole source files ----------------------------------------------------------------------------------------------
 
 

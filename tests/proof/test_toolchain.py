@@ -201,7 +201,30 @@ def test_libraries_are_named_where_the_profile_would_miss_them(fake: Fake, no_to
     assert find_toolchain(root, environ=no_toolkit, site_packages=[]).flags[2:] == ()
 
 
-def test_flags_from_the_environment_reach_no_compilation(fake: Fake, no_toolkit: dict[str, str]) -> None:
-    unwanted = {"NVCC_PREPEND_FLAGS": "-O0", "NVCC_APPEND_FLAGS": "-G", "CPATH": "/elsewhere"}
-    found = find_toolchain(fake(), environ=no_toolkit | unwanted | {"HOME": "/here"}, site_packages=[])
-    assert dict(found.environ) == no_toolkit | {"HOME": "/here"}
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "CPLUS_INCLUDE_PATH", "COMPILER_PATH"),
+        *("INCLUDES", "SYSTEM_INCLUDES", "PTXAS_FLAGS", "CUDAFE_FLAGS", "NVVM_FLAGS", "OCG_FLAGS"),
+    ],
+)
+def test_flags_from_the_environment_reach_no_compilation(fake: Fake, no_toolkit: dict[str, str], name: str) -> None:
+    wanted = no_toolkit | {"HOME": "/here", "TMPDIR": "/there"}
+    found = find_toolchain(fake(), environ=wanted | ({name: "g++"}), site_packages=[])
+    assert dict(found.environ) == wanted
+
+
+@pytest.mark.parametrize("part", ["bin/nvcc", "bin/nvcc.profile", "bin/ptxas", "nvvm/bin/cicc", "bin/nvdisasm"])
+def test_another_program_of_the_same_version_is_told_apart(fake: Fake, no_toolkit: dict[str, str], part: str) -> None:
+    root = fake()
+    before = find_toolchain(root, environ=no_toolkit, site_packages=[]).fingerprint
+    assert find_toolchain(root, environ=no_toolkit, site_packages=[]).fingerprint == before
+    with (root / part).open("a") as file:
+        file.write("# -DFROB\n")
+    assert find_toolchain(root, environ=no_toolkit, site_packages=[]).fingerprint != before
+
+
+def test_a_toolkit_in_another_place_is_the_same(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
+    one, other = (fake(tmp_path / name) for name in ("one", "other"))
+    fingerprints = {find_toolchain(root, environ=no_toolkit, site_packages=[]).fingerprint for root in (one, other)}
+    assert len(fingerprints) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -172,6 +173,103 @@ def test_a_changed_header_is_compiled_again(bench: Bench, tree: Path, tmp_path: 
     ]
     write(tree, {SCALE: PATCHED})
     assert bench.one(A121, cache).cached
+
+
+def test_a_header_that_is_replaced_meanwhile_with_its_old_date_is_compiled(
+    bench: Bench, tree: Path, tmp_path: Path
+) -> None:
+    cache, good, other = tmp_path / "cache", bench.toolchain, tmp_path / "other.h"
+    other.write_text(PATCHED.replace("sqrtf(x)", "x + 1.0f"))
+    os.utime(other, (1_000_000_000, 1_000_000_000))
+    copying = tmp_path / "copying-nvcc"
+    copying.write_text(f'#!/bin/sh\n{good.nvcc} "$@" && cp -p {other} {tree / SCALE}\n')
+    copying.chmod(0o755)
+    bench.toolchain = replace(good, nvcc=copying)
+    assert bench.one(A121, cache).verdict is Verdict.PASS
+    bench.toolchain = good
+    assert bench.one(A121, cache).verdict is Verdict.FAIL
+
+
+def test_a_header_that_changed_between_two_compilations_is_remembered_for_neither(
+    bench: Bench, tree: Path, tmp_path: Path
+) -> None:
+    """It was hashed before the first one, to look up what is remembered of another architecture."""
+    cache, good, lib = tmp_path / "cache", bench.toolchain, tree / "include/lib.h"
+    bench.run(A120, cache=cache)
+    changing = tmp_path / "changing-nvcc"
+    once = f'grep -q "scale(x);" {lib} && sed -i "s/scale(x);/scale(x + 1.0f);/" {lib}'
+    changing.write_text(f'#!/bin/sh\n{good.nvcc} "$@"; ended=$?; {once}; exit $ended\n')
+    changing.chmod(0o755)
+    bench.toolchain = replace(good, nvcc=changing)
+    bench.run(A120, A121, Arch(9, 0), cache=cache)
+    write(tree, {"include/lib.h": LIB})
+    bench.toolchain = good
+    remembered, fresh = (bench.run(A121, Arch(9, 0), cache=kept) for kept in (cache, None))
+    for one, other in zip(remembered.results, fresh.results, strict=True):
+        assert (one.before, one.after) == (other.before, other.after)
+
+
+def test_a_new_header_that_is_found_before_another_is_compiled(bench: Bench, tree: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    write(tree, {"tools/include/other.h": "#define OTHER 1.0f\n"})
+    bench.source = "#include <other.h>\n" + KERNEL.replace("; }", " + OTHER; }")
+    before = bench.one(A121, cache).after
+    assert before
+    write(tree, {"include/other.h": "#define OTHER 2.0f\n"})
+    again = bench.one(A121, cache)
+    assert not again.cached
+    assert again.after != before
+
+
+def test_a_script_in_a_programs_place_does_not_get_what_the_program_made(bench: Bench, tmp_path: Path) -> None:
+    cache, nothing = tmp_path / "cache", tmp_path / "nothing"
+    assert bench.one(A121, cache).verdict is Verdict.PASS
+    good = bench.toolchain
+    bench.toolchain = replace(good, nvdisasm=nothing, fingerprint="another")
+    assert "does not run" in bench.one(A121, cache).error
+    bench.toolchain = replace(good, nvcc=nothing, fingerprint="a third")
+    with pytest.raises(ProofError, match="does not run"):
+        bench.one(A121, cache)
+
+
+def test_a_listing_that_is_cut_off_is_not_judged(bench: Bench, tmp_path: Path) -> None:
+    """What is forbidden, and comes after the cut, would not be found."""
+    cut = tmp_path / "cut-nvdisasm"
+    cut.write_text(f'#!/bin/sh\n{bench.toolchain.nvdisasm} "$@" | sed "/MUFU/,\\$d"\n')
+    cut.chmod(0o755)
+    bench.toolchain = replace(bench.toolchain, nvdisasm=cut)
+    bench.rules = [replace(SOFTWARE, requires=(), forbids=("^MUFU",))]
+    result = bench.one(A121)
+    assert result.verdict is Verdict.FAIL
+    assert "instructions, and the object file" in result.error
+
+
+def test_a_kernel_of_which_the_compiler_left_nothing_fails(bench: Bench) -> None:
+    bench.source = 'extern "C" __global__ void probe(float* x) { float y = scaled(x[threadIdx.x]); (void)y; }\n'
+    bench.rules = [IDENTICAL, replace(SOFTWARE, requires=(), forbids=("^F2FP",), max={"branches": 0})]
+    results = bench.run(A120, A121).results
+    assert [result.verdict for result in results] == [Verdict.FAIL, Verdict.FAIL]
+    assert all(result.checks[-1].rule == "stores something" for result in results)
+
+
+def test_links_that_lead_nowhere_or_back_and_pipes_are_no_hindrance(bench: Bench, tree: Path) -> None:
+    (tree / "include/back").symlink_to("..")
+    (tree / "include/detail/other").symlink_to("../other", target_is_directory=True)
+    (tree / "include/other").mkdir()
+    (tree / "include/other/detail").symlink_to("../detail", target_is_directory=True)
+    (tree / "include/nowhere.h").symlink_to("/nowhere/at/all")
+    os.mkfifo(tree / "include/pipe")
+    assert bench.one(A121).verdict is Verdict.PASS
+
+
+def test_a_full_disk_is_said_with_the_place(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(ProofError, match=r"cannot be copied to .*: .*No space left on device") as caught:
+        bench.run(A121)
+    assert "TMPDIR" in caught.value.help
 
 
 def test_another_tree_with_the_same_text_is_a_hit(bench: Bench, tree: Path, tmp_path: Path) -> None:

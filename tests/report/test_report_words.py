@@ -33,3 +33,8 @@ def test_names_keep_their_target_where_there_are_several() -> None:
     other = dataclasses.replace(on_120(), probe="vllm/e2m1-x2")
     assert words.short_names([on_120()]) == {"cutlass/e2m1-x2": "e2m1-x2"}
     assert set(words.short_names([on_120(), other]).values()) == {"cutlass/e2m1-x2", "vllm/e2m1-x2"}
+
+
+def test_control_characters_become_escapes_and_letters_stay() -> None:
+    assert words.printable("a\x1b[2J\n\udcffß\u202e/[b]") == "a\\x1b[2J\\n\\udcffß\\u202e/[b]"
+    assert words.printable("a\n\tb\x07", kept="\n\t") == "a\n\tb\\x07"

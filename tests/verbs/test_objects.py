@@ -96,6 +96,26 @@ def test_a_folder_that_is_no_build_of_the_tree_is_refused(
     assert cli.run(["objects", "--build", str(tmp_path), str(tree)]) == 1
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "not a command",
+        {},
+        {"directory": "/", "file": "csrc/cache_kernels.cu"},
+        {"directory": "/", "file": "csrc/cache_kernels.cu", "command": 'nvcc "'},
+        {"directory": "/", "file": "csrc/no_such_kernels.cu", "command": "nvcc -c x.cu -o x.o"},
+    ],
+)
+def test_a_command_that_is_none_is_refused(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], entry: str | dict[str, str]
+) -> None:
+    if isinstance(entry, dict) and "directory" in entry:
+        entry["directory"] = str(tree)
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+    assert cli.run(["objects", "--build", str(tmp_path), str(tree)]) == 1
+    assert "configure the build again" in " ".join(capsys.readouterr().err.split())
+
+
 def test_gpus_that_do_not_exist_are_a_matter_of_usage(tree: Path, tmp_path: Path) -> None:
     assert cli.run(["objects", "--build", str(tmp_path), "--for", "sm_x", str(tree)]) == 2
 

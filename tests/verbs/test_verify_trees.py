@@ -9,9 +9,13 @@ from pathlib import Path
 
 import pytest
 from command import verify
+from few_probes import few_probes
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import data_root, forget
+from fp4patch.errors import Refused
+from fp4patch.model.progress import Step
+from fp4patch.verbs import verify as verb
 
 GetTree = Callable[[str, str], Path]
 
@@ -65,6 +69,35 @@ def test_a_tree_that_is_not_in_the_variants_state_is_refused(
     assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
     assert cli.run(["verify", "--variant", "next2", str(tree)]) == 1
     assert "fp4patch apply --variant next2" in capsys.readouterr().err
+
+
+def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody reverts it after the first compilation: one of the two sides was then not what the report says."""
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x2": "cutlass"})))
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
+
+    def revert(step: Step) -> None:
+        if step.done == 1:
+            assert cli.run(["revert", str(tree)]) == 0
+
+    options = verb.Options(variant="next2", archs="sm_120a", execute=False)
+    with pytest.raises(Refused, match="changed while it was being verified"):
+        verb.verify([tree], options, on_wait=lambda _: None, on_progress=revert)
+
+
+def test_an_execution_that_was_asked_for_and_had_nothing_to_execute_is_no_pass(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"e2m1-to-float-x8": "cutlass"})))
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert verify(tree, "next2", "--arch", "sm_120a")[0] == 0
+    status, document = verify(tree, "next2", "--arch", "sm_120a", "--execute")
+    assert status == 1
+    assert [problem["expected"] for problem in document["problems"]] == ["a probe whose machine code can be executed"]
 
 
 def test_a_patch_that_does_not_do_what_it_says_fails(

@@ -131,6 +131,13 @@ def read(text: str, *, kernel: str = "probe") -> Listing:
     or an operand, is not understood.
     """
     head, functions = _document(text)
+    try:
+        return _kernel(head, functions, kernel)
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ProofError(f"nvdisasm's JSON is not of the form that is known: {error!r}", help=_REPORT) from error
+
+
+def _kernel(head: dict[str, Any], functions: list[dict[str, Any]], kernel: str) -> Listing:
     version = head.get("SM", {}).get("version", {})
     major, minor = version.get("major"), version.get("minor")
     if not (isinstance(major, int) and isinstance(minor, int)):
@@ -171,6 +178,8 @@ def _known(row: Any, keys: set[str], where: str) -> None:
 
 
 def _instruction(row: dict[str, Any], address: int) -> Instruction:
+    if not all(isinstance(row.get(key, ""), str) for key in ("predicate", "opcode", "operands")):
+        raise TypeError(f"{address:#06x} is no text")
     said = " ".join(str(row[key]) for key in ("predicate", "opcode", "operands") if key in row)
     where = f"{address:#06x} {said}"
     _known(row, _INSTRUCTION_KEYS, where)
@@ -260,7 +269,9 @@ def _register(text: str) -> Register | None:
     predicate = file in ("P", "UP")
     if (found["index"] == "T") > predicate or (found["index"] == "Z") > (file in ("R", "UR")):
         return None
-    if predicate and (found["sign"] not in ("", "!") or found["bar"] or found["part"]):
+    if found["sign"] in ("-", "~") if predicate else found["sign"] == "!":
+        return None
+    if predicate and (found["bar"] or found["part"]):
         return None
     return Register(
         file=file,

@@ -99,6 +99,7 @@ def test_leaves_out_the_padding_after_the_end() -> None:
         "MOV RT,R2",
         "MOV R4,PZ",
         "SEL R4,R2,RZ,-P0",
+        "IADD3.X R4,R2,!R3,RZ,P0,!PT",
         "LDG.E R4,[R2.U32]",
         "FADD R4,|R2,R2",
         "FADD R4,R2,1.5f",
@@ -122,6 +123,10 @@ def test_refuses_an_operand_of_no_known_form(text: str) -> None:
         (document({"opcode": "EXIT", "predicate": "@R2"}), "predicate of .* is not understood"),
         (document("EXIT", length=32), "32 bytes and 1 instructions"),
         (document("EXIT").replace('"major"', '"grand"'), "which architecture"),
+        (document({"operands": "R1"}), "not of the form that is known"),
+        (document({"opcode": ["EXIT"]}), "not of the form that is known"),
+        (document("EXIT").replace('"SM": {', '"SM": 7, "XM": {'), "not of the form that is known"),
+        ("[{}, [7]]", "which architecture|not of the form"),
     ],
 )
 def test_refuses_a_document_that_says_something_else(text: str, why: str) -> None:

@@ -7,13 +7,15 @@ import json
 import re
 import struct
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from test_listing import document
 
+from fp4patch.errors import ProofError
 from fp4patch.proof.lift.listing import Instruction, read
-from fp4patch.proof.lift.operands import LAYOUTS, Operands
+from fp4patch.proof.lift.operands import LAYOUTS, Lacks, Operands
 from fp4patch.proof.lift.semantics import TABLE
 from fp4patch.proof.lift.translate import RUNTIME, runtime
 
@@ -132,15 +134,47 @@ def test_every_entry_says_where_its_meaning_is_written() -> None:
 
 def test_of_every_family_one_is_worked_out_or_ran_on_a_gpu() -> None:
     """A family shares its emitter's code: relations of a comparison, widths of a load."""
-    run = {
-        row["opcode"]
-        for path in (GOLDEN / "listings").iterdir()
-        for row in json.loads(gzip.decompress(path.read_bytes()))[1][0]["sass-instructions"]
-    }
+    run = {row["opcode"] for row in golden_rows()}
     known = {entry.emit.__code__ for opcode, entry in TABLE.items() if opcode in run} | {
         TABLE[instruction(text).opcode].emit.__code__ for text, _, _ in CASES
     }
     assert [opcode for opcode, entry in TABLE.items() if entry.emit.__code__ not in known] == []
+
+
+def golden_rows() -> Iterator[dict[str, str]]:
+    for path in sorted((GOLDEN / "listings").iterdir()):
+        yield from json.loads(gzip.decompress(path.read_bytes()))[1][0]["sass-instructions"]
+
+
+def test_no_modifier_of_an_operand_is_passed_over() -> None:
+    """One that is put to a register of any known instruction changes what is computed, or is refused."""
+    texts = {text for text, _, _ in CASES}
+    texts |= {f"{row['opcode']} {row['operands']}" for row in golden_rows() if row.get("operands")}
+    tried, ignored = 0, []
+    for text in sorted({re.sub(r"\d+", "#", text): text for text in texts if text.split()[0] in TABLE}.values()):
+        meant = computes(text)
+        opcode, _, operands = text.partition(" ")
+        for place in re.finditer(r"(?<![\w\[.+|!~-])U?[RP](?:\d+|[ZT])(?![\w\].|])", operands) if meant else ():
+            for before, after in (*(("-", ""), ("~", ""), ("!", ""), ("|", "|")), *(("", part) for part in PARTS)):
+                changed = f"{operands[: place.start()]}{before}{place[0]}{after}{operands[place.end() :]}"
+                tried += 1
+                half_of_zero = place[0].endswith("Z") and after.startswith(".H")
+                if not half_of_zero and computes(f"{opcode} {changed}") == meant:
+                    ignored.append(f"{opcode} {changed}")
+    assert tried > 5000
+    assert ignored == []
+
+
+PARTS = (".H0_H0", ".H1_H1", ".B0", ".B3", ".64", ".U16")
+
+
+def computes(text: str) -> list[str]:
+    """C of an instruction; empty where it is refused."""
+    try:
+        one = instruction(text)
+        return TABLE[one.opcode].emit(Operands(one, LAYOUTS[12]))
+    except (ProofError, Lacks):
+        return []
 
 
 @pytest.mark.parametrize("major", LAYOUTS)
