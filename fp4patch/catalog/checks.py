@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Sequence
-from pathlib import Path
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from fp4patch.model.arch import Arch
+from fp4patch.model.edit import DropOperand, Edit, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Numerics, Probe
 from fp4patch.model.problem import Problem
-from fp4patch.model.target import Target
-from fp4patch.model.variant import Variant
+from fp4patch.model.target import Target, VersionPattern
+from fp4patch.model.variant import Variant, VariantTarget
+
+_WRAP_OPTIONS = {"encoder", "guard"}
+"""What a variant must set for a patch that wraps inline assembly, and all that it can set."""
 
 
 def misnamed(path: Path, root: Path, names: dict[str, str]) -> list[Problem]:
@@ -27,38 +33,113 @@ def misnamed(path: Path, root: Path, names: dict[str, str]) -> list[Problem]:
     ]
 
 
+class _File:
+    """What is wrong with one file."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self.problems: list[Problem] = []
+
+    def wrong(self, key: str, expected: str, found: str) -> None:
+        self.problems.append(Problem(expected, found, file=self.where, nearest=key))
+
+    def expect(self, sound: object, key: str, expected: str, found: str) -> None:
+        if not sound:
+            self.wrong(key, expected, found)
+
+    def text(self, thing: object, keys: Iterable[str], prefix: str = "") -> None:
+        """Texts that must say something."""
+        for key in keys:
+            self.expect(getattr(thing, key).strip(), f"{prefix}{key}", "some text", "none")
+
+    def inside(self, path: str, key: str) -> None:
+        """A file or folder of a source tree, by the one name that it has."""
+        parts = PurePosixPath(path)
+        plain = path == parts.as_posix() and path != "." and not parts.is_absolute() and ".." not in parts.parts
+        self.expect(plain and not set(path) & set("\0\\"), key, "a path inside the tree, with slashes", repr(path))
+
+    def globs(self, patterns: Sequence[str], key: str) -> None:
+        """Where in a source tree to look for files."""
+        self.expect(patterns, key, "a glob at least", "none")
+        for pattern in patterns:
+            self.inside(pattern, key)
+            stars = all("**" not in part or part == "**" for part in PurePosixPath(pattern).parts)
+            self.expect(stars, key, "`**` as the whole name of a folder", repr(pattern))
+
+    def pattern(self, text: str, key: str, groups: int = 0) -> None:
+        """A regular expression with so many groups at least."""
+        try:
+            there = re.compile(text).groups
+        except re.error as error:
+            self.wrong(key, "a regular expression", f"{text!r}: {error}")
+        else:
+            self.expect(there >= groups, key, f"a regular expression with {groups} group", repr(text))
+
+
 def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
     """What types cannot say: versions that parse, files that exist, regular expressions that compile."""
-    where = str(path.relative_to(root))
-    problems = []
-    if not _is(SpecifierSet, patch.applies):
-        problems.append(
-            Problem("a version specifier such as '>=4.2,<4.8'", repr(patch.applies), file=where, nearest="applies")
-        )
+    file = _File(str(path.relative_to(root)))
+    file.text(patch, ("version", "title", "reason", "link", "applies", "retire"))
+    there = (root / "patches" / patch.target / "target.toml").is_file()
+    file.expect(there, "target", f"a target, with patches/{patch.target}/target.toml", repr(patch.target))
+    specifier = "a version specifier such as '>=4.2,<4.8'"
+    file.expect(_is(SpecifierSet, patch.applies), "applies", specifier, repr(patch.applies))
+    file.expect(patch.edits, "edits", "an edit at least", "none")
     for number, edit in enumerate(patch.edits):
-        for retired in getattr(edit, "retired", ()):
-            if retired.since and not _is(Version, retired.since):
-                problems.append(
-                    Problem("a version", repr(retired.since), file=where, nearest=f"edits[{number}].retired.since")
-                )
-        template = getattr(edit, "template", None)
-        if template and not (path.parent / template).is_file():
-            problems.append(
-                Problem("a file beside patch.toml", repr(template), file=where, nearest=f"edits[{number}].template")
-            )
+        _check_edit(file, edit, f"edits[{number}].", path.parent)
     tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
     for kind, named in tables.items():
         seen = set()
         for number, thing in enumerate(named):
             key = f"{kind}[{number}]"
-            if not (path.parent / thing.source).is_file():
-                problems.append(
-                    Problem("a file beside patch.toml", repr(thing.source), file=where, nearest=f"{key}.source")
-                )
-            if thing.name in seen:
-                problems.append(Problem("a name of its own", repr(thing.name), file=where, nearest=f"{key}.name"))
+            source = (path.parent / thing.source).is_file()
+            file.expect(source, f"{key}.source", "a file beside patch.toml", repr(thing.source))
+            for folder in thing.include:
+                is_there = (path.parent / folder).is_dir()
+                file.expect(is_there, f"{key}.include", "a folder beside patch.toml", repr(folder))
+            if thing.needs:
+                file.globs(thing.needs.search, f"{key}.needs.search")
+            file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
             seen.add(thing.name)
-    return problems
+    return file.problems
+
+
+def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:
+    """Nothing that an edit must say is empty, and what it names beside ``patch.toml`` is there."""
+    for field in dataclasses.fields(edit):
+        value, key = getattr(edit, field.name), f"{prefix}{field.name}"
+        if field.name == "file":
+            file.inside(value, key)
+            file.expect(not set(value) & set("*?["), key, "one path (`search` takes globs)", repr(value))
+        elif field.name == "search":
+            file.globs(value, key)
+        elif isinstance(value, int):
+            file.expect(value > 0, key, "a number from 1 on", str(value))
+        elif field.name == "template":
+            _check_template(file, folder / value, key, value)
+        elif isinstance(value, str) and field.default is dataclasses.MISSING and field.name != "replace":
+            file.text(edit, (field.name,), prefix)
+        elif isinstance(value, tuple) and field.default is dataclasses.MISSING:
+            file.expect(value and all(map(str.strip, value)), key, "something in each place", repr(list(value)))
+    for number, retired in enumerate(getattr(edit, "retired", ())):
+        file.text(retired, ("tokens",), f"{prefix}retired[{number}].")
+        sound = not retired.since or _is(Version, retired.since)
+        file.expect(sound, f"{prefix}retired[{number}].since", "a version", repr(retired.since))
+    if isinstance(edit, DropOperand):
+        for key, name in (("defines", edit.defines), *(("operands", name) for name in edit.operands)):
+            file.expect(name.isidentifier(), f"{prefix}{key}", "the name of a macro, and nothing else", repr(name))
+    if isinstance(edit, WrapAsm):
+        there = (folder / edit.encoders).is_dir()
+        file.expect(there, f"{prefix}encoders", "a folder, relative to patch.toml's", repr(edit.encoders))
+
+
+def _check_template(file: _File, path: Path, key: str, said: str) -> None:
+    try:
+        file.expect(path.read_text(encoding="utf-8").strip(), key, "a file with something in it", repr(said))
+    except UnicodeDecodeError as error:
+        file.wrong(key, "a file of UTF-8 text", f"{said!r}: {error}")
+    except OSError:
+        file.wrong(key, "a file beside patch.toml", repr(said))
 
 
 def _is(kind: type[Version] | type[SpecifierSet], text: str) -> bool:
@@ -71,71 +152,131 @@ def _is(kind: type[Version] | type[SpecifierSet], text: str) -> bool:
 
 
 def check_target(target: Target, targets: dict[str, Target], variants: dict[str, Variant]) -> list[Problem]:
-    """Specifiers that parse, variants that exist and are for this target, targets that exist inside it."""
-    where = f"patches/{target.name}/target.toml"
-    problems = []
+    """Paths inside the tree, patterns and versions that parse, pins that can hold, variants and targets that exist."""
+    file = _File(f"patches/{target.name}/target.toml")
+    for key, marks in (("marks", target.marks), *(("other_marks", marks) for marks in target.other_marks)):
+        file.expect(marks, key, "a file at least, or every folder would be such a tree", "none")
+        for mark in marks:
+            file.inside(mark, key)
+    stated = target.version
+    for path in stated.files if isinstance(stated, VersionPattern) else (stated.file,):
+        file.inside(path, "version")
+    if isinstance(stated, VersionPattern):
+        file.pattern(stated.pattern, "version.pattern", groups=1)
+    file.expect(_names_version(target.tag), "tag", "a tag with {version} in it", repr(target.tag))
+    _check_sources(file, target)
     for number, advice in enumerate(target.advice):
         key = f"advice[{number}]"
         for text in (advice.versions, advice.cuda):
-            if not _is(SpecifierSet, text):
-                problems.append(Problem("a version specifier", repr(text), file=where, nearest=key))
+            file.expect(_is(SpecifierSet, text), key, "a version specifier", repr(text))
         variant = variants.get(advice.variant)
-        if advice.variant and (variant is None or target.name not in variant.targets):
-            problems.append(Problem(f"a variant for {target.name}", repr(advice.variant), file=where, nearest=key))
-    problems += [
-        Problem(f"one of {', '.join(targets)}", repr(part.target), file=where, nearest=f"contains[{number}].target")
-        for number, part in enumerate(target.contains)
-        if part.target not in targets
-    ]
-    return problems
+        fits = not advice.variant or (variant and target.name in variant.targets)
+        file.expect(fits, key, f"a variant for {target.name}", repr(advice.variant))
+    if target.build:
+        file.pattern(target.build.kernels, "build.kernels")
+        for cuda in target.build.cuda:
+            file.expect(_is(Version, cuda), "build.cuda", "a CUDA release such as '13.0'", repr(cuda))
+    for number, gate in enumerate(target.gates):
+        file.inside(gate.file, f"gates[{number}].file")
+        file.expect(_is_arch(gate.gpu), f"gates[{number}].gpu", "a GPU such as sm_121", repr(gate.gpu))
+    for number, part in enumerate(target.contains):
+        known = f"one of {', '.join(targets)}"
+        file.expect(part.target in targets, f"contains[{number}].target", known, repr(part.target))
+        for place in part.at:
+            file.inside(place, f"contains[{number}].at")
+    return file.problems
+
+
+def _check_sources(file: _File, target: Target) -> None:
+    """Each release comes from one place, and that is pinned by a hash."""
+    count = Counter(version for archive in target.archives for version in archive.versions)
+    for number, archive in enumerate(target.archives):
+        key = f"archives[{number}]"
+        file.expect(archive.versions, f"{key}.versions", "a release at least", "none")
+        for version in archive.versions:
+            file.expect(_is(Version, version), f"{key}.versions", "a version", repr(version))
+            file.expect(count[version] == 1, f"{key}.versions", "one archive for each release", f"another {version}")
+        hexadecimal = re.fullmatch("[0-9a-f]{64}", archive.sha256)
+        file.expect(hexadecimal, f"{key}.sha256", "a SHA-256, 64 hex digits in lower case", repr(archive.sha256))
+        file.expect("/" not in archive.filename, f"{key}.filename", "the name of a file", repr(archive.filename))
+    for version, commit in target.commits.items():
+        file.expect(_is(Version, version), "commits", "a version", repr(version))
+        file.expect(re.fullmatch("[0-9a-f]{40}", commit), f"commits.{version}", "40 hex digits", repr(commit))
+
+
+def _names_version(tag: str) -> bool:
+    try:
+        return tag.format(version="1") != tag.format(version="2")
+    except (ValueError, LookupError):
+        return False
+
+
+def _is_arch(text: str) -> bool:
+    try:
+        Arch.parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[str, Patch]) -> list[Problem]:
     """Names that must exist, architectures and regular expressions that must parse."""
-    where = f"variants/{variant.name}.toml"
-    problems = []
+    file = _File(f"variants/{variant.name}.toml")
+    file.expect(variant.targets, "targets", "a target at least", "none")
+    file.expect(variant.arch, "arch", "an architecture at least", "none")
     for target, chosen in variant.targets.items():
-        if target not in targets:
-            problems.append(Problem(f"one of {', '.join(targets)}", repr(target), file=where, nearest="targets"))
-        for name in (*chosen.patches, *chosen.options, *chosen.watches):
-            if f"{target}/{name}" not in patches:
-                problems.append(
-                    Problem("a patch that exists", f"{target}/{name}", file=where, nearest=f"targets.{target}")
-                )
-    problems += _check_pins(variant, targets, where)
-    for key, archs in [("arch", variant.arch), *((f"rules[{n}].arch", r.arch) for n, r in enumerate(variant.rules))]:
-        for arch in archs:
+        key = f"targets.{target}"
+        file.expect(target in targets, "targets", f"one of {', '.join(targets)}", repr(target))
+        for name in (*chosen.patches, *chosen.watches):
+            file.expect(f"{target}/{name}" in patches, key, "a patch that exists", f"{target}/{name}")
+        for name, times in Counter((*chosen.patches, *chosen.watches)).items():
+            file.expect(times == 1, key, "each patch once", f"{times} of {name}")
+        _check_options(file, target, chosen, patches)
+    _check_pins(file, variant, targets)
+    archs = [("arch", variant.arch), *((f"rules[{n}].arch", rule.arch) for n, rule in enumerate(variant.rules))]
+    for key, named in archs:
+        for arch in named:
             try:
                 Arch.parse(arch)
             except ValueError as error:
-                problems.append(Problem("an architecture such as sm_121a", str(error), file=where, nearest=key))
+                file.wrong(key, "an architecture such as sm_121a", str(error))
     for number, rule in enumerate(variant.rules):
+        key = f"rules[{number}]"
         for pattern in (*rule.requires, *rule.forbids):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                problems.append(
-                    Problem("a regular expression", f"{pattern!r}: {error}", file=where, nearest=f"rules[{number}]")
-                )
-        if not rule.judges:
-            problems.append(
-                Problem(
-                    "a condition", "none: identical, requires, forbids or max", file=where, nearest=f"rules[{number}]"
-                )
-            )
-    return problems
+            file.pattern(pattern, key)
+        file.expect(rule.judges, key, "a condition", "none: identical, requires, forbids or max")
+        file.expect(rule.probes, f"{key}.probes", "a probe at least", "none")
+        file.expect(rule.arch, f"{key}.arch", "an architecture at least", "none")
+        for arch in rule.arch if variant.arch else ():
+            file.expect(arch in variant.arch, f"{key}.arch", f"one of {', '.join(variant.arch)}", repr(arch))
+    return file.problems
 
 
-def _check_pins(variant: Variant, targets: dict[str, Target], where: str) -> list[Problem]:
+def _check_options(file: _File, target: str, chosen: VariantTarget, patches: dict[str, Patch]) -> None:
+    """Options are for patches that the variant applies, and only the edits that wrap inline assembly have any."""
+    for name in chosen.options:
+        file.expect(name in chosen.patches, f"targets.{target}.options", "one of its patches", repr(name))
+    for name in chosen.patches:
+        key, options = f"targets.{target}.options.{name}", chosen.options.get(name, {})
+        patch = patches.get(f"{target}/{name}")
+        if patch is None:
+            continue
+        edits = [edit for edit in patch.edits if isinstance(edit, WrapAsm)]
+        known = _WRAP_OPTIONS if edits else set[str]()
+        for option in sorted(known ^ options.keys()):
+            wrong = "none" if option in known else f"{option} = {options[option]!r}"
+            file.wrong(f"{key}.{option}", "a value for this key" if option in known else "no key of this name", wrong)
+        for edit in edits if "encoder" in options else ():
+            path = Path(patch.directory) / edit.encoders / f"{options['encoder']}.cuh"
+            known_encoders = ", ".join(sorted(there.stem for there in path.parent.glob("*.cuh")))
+            file.expect(path.is_file(), f"{key}.encoder", f"one of {known_encoders}", repr(options["encoder"]))
+
+
+def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> None:
     """What an image is built from is pinned by a hash: an archive's, or a commit's."""
     if variant.image is None:
-        return []
-    problems = []
+        return
     for name, version in (("vllm", variant.image.vllm), ("cutlass", variant.image.cutlass)):
         target = targets.get(name)
         pinned = {*target.commits, *(v for a in target.archives for v in a.versions)} if target else set()
-        if version not in pinned:
-            problems.append(
-                Problem(f"a release that patches/{name}/target.toml pins", repr(version), file=where, nearest="image")
-            )
-    return problems
+        file.expect(version in pinned, "image", f"a release that patches/{name}/target.toml pins", repr(version))

@@ -5,8 +5,10 @@ The version only advises: bundled copies lie (xformers 0.0.35 says 4.3.0 over 4.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,10 +33,10 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
 
     Refused, with a hint where one is near, if it is no tree of a known kind or of more than one.
     """
-    if not path.is_dir():
+    root = Path(os.path.realpath(path))  # not resolve(): a loop of links is no folder, and no bug either
+    matches = [target for target in catalog.targets.values() if is_at(root, target)]
+    if not matches and not os.path.isdir(root):  # noqa: PTH112 - nor is a name that is too long
         raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")
-    root = path.resolve()
-    matches = [target for target in catalog.targets.values() if _is_at(root, target)]
     if len(matches) > 1:
         raise Refused(
             f"{path} looks like {' and '.join(t.title for t in matches)}", help="name the folder of one of them"
@@ -46,10 +48,15 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
 
 
 def identify_all(paths: Iterable[Path], catalog: Catalog, said: str | None = None) -> list[Identified]:
-    """Each tree once, in the order in which they were named, and behind each tree those that it contains."""
+    """Each tree once, in the order in which they were named, and behind each tree those that it contains.
+
+    UsageError: one version is said for trees of several kinds.
+    """
     trees: dict[Path, Identified] = {}
-    for path in paths:
-        tree = identify(path, catalog, said)
+    named = [identify(path, catalog, said) for path in paths]
+    if said and len(kinds := {tree.target.name: None for tree in named}) > 1:
+        raise UsageError(f"{said} cannot be the version of {' and '.join(kinds)}", help="run the command once for each")
+    for tree in named:
         trees.setdefault(tree.root, tree)
         for inside in contained(tree.root, tree.target, catalog):
             trees.setdefault(inside.root, inside)
@@ -61,7 +68,7 @@ def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identifi
     for part in target.contains:
         inner = catalog.targets[part.target]
         for folder in (root / place for place in part.at):
-            if _is_at(folder, inner):
+            if is_at(folder, inner):
                 found = folder.resolve()
                 if not found.is_relative_to(root):
                     raise Refused(
@@ -71,8 +78,16 @@ def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identifi
                 yield Identified(found, inner, claimed_version(found, inner))
 
 
-def _is_at(folder: Path, target: Target) -> bool:
-    return not target.missing(lambda mark: (folder / mark).is_file())
+def is_at(folder: Path, target: Target) -> bool:
+    """Whether a tree of that kind is there. Refused: that cannot be told, since a folder in it may not be read."""
+    try:
+        return not target.missing(lambda mark: (folder / mark).is_file())
+    except PermissionError as error:
+        raise Refused(
+            f"{error.filename}: {error.strerror}", help="run fp4patch as a user who may read the tree"
+        ) from error
+    except OSError:  # a name that is too long, for one
+        return False
 
 
 def claimed_version(root: Path, target: Target) -> Version | None:
@@ -114,10 +129,15 @@ def _parse(said: str) -> Version:
 
 
 def _hint(root: Path, catalog: Catalog) -> str:
-    """Names a tree just below or above, else what each target is recognised by."""
+    """Says what a tree lacks, or names one just below or above, else what each target is recognised by."""
+    for target in catalog.targets.values():
+        gone = target.missing(lambda mark: (root / mark).is_file())
+        if len(gone) < len(target.marks):
+            return f"it would be {target.title}, if it had {' and '.join(gone)}: is the tree whole?"
     for target in catalog.targets.values():
         below = [root / place for place in target.found_in]
         for near in (*below, *list(root.parents)[:3]):
-            if _is_at(near, target):
-                return f"there is {target.title} at {near}: name that"
+            with suppress(Refused):  # what may not be looked into gives no hint
+                if is_at(near, target):
+                    return f"there is {target.title} at {near}: name that"
     return "; ".join(f"{t.title} has {t.marks[0]}" for t in catalog.targets.values())

@@ -102,7 +102,9 @@ def _load(root: Path) -> Catalog:
         for target in targets.values():
             problems += check_target(target, targets, variants)
     if not (targets and patches and variants):
-        problems.append(Problem("targets, patches and variants", f"not all of them below {root}"))
+        help_ = "FP4PATCH_DATA names a folder with patches/ and variants/; unset, fp4patch takes its own"
+        problems.append(Problem("targets, patches and variants", f"not all of them below {root}", help_))
     if problems:
-        raise ManifestError("the catalog is not valid", problems=problems, help="the keys are those of fp4patch/model/")
+        help_ = "docs/extending.md says what goes where; the keys are those of fp4patch/model/"
+        raise ManifestError("the catalog is not valid", problems=problems, help=help_)
     return Catalog(root, targets, patches, variants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.errors import UsageError
+from fp4patch.errors import Refused, UsageError
 from fp4patch.model.edit import DropOperand, Edit, Insert, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.model.variant import Variant
@@ -40,8 +41,8 @@ class Plan:
     """All of them, also one that no file is found for."""
 
 
-Read = Callable[[str], bytes]
-"""The pristine bytes of a file of the tree; none if it cannot be read."""
+Read = Callable[[str], bytes | None]
+"""The pristine bytes of a file of the tree; None if it cannot be read."""
 
 
 def plan(variant: Variant, tree: Identified, catalog: Catalog, read: Read) -> Plan:
@@ -58,13 +59,23 @@ def plan(variant: Variant, tree: Identified, catalog: Catalog, read: Read) -> Pl
 def plan_patches(
     name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]], tree: Identified, read: Read
 ) -> Plan:
-    """The edits of these patches, in this order."""
+    """The edits of these patches, in this order. Refused: a folder to search may not be read."""
     edits = tuple(Planned(patch, edit, options.get(patch.name, {})) for patch in patches for edit in patch.edits)
     files: dict[str, list[Planned]] = {}
+    for folder in {pattern.partition("/")[0] for planned in edits for pattern in getattr(planned.edit, "search", ())}:
+        for _ in os.walk(tree.root / folder, onerror=_not_a_secret):  # glob passes over what it may not read
+            pass
     for planned in edits:
         for file in _files_of(planned.edit, tree.root, read):
             files.setdefault(file, []).append(planned)
     return Plan(tree, name, tuple(patches), {file: tuple(found) for file, found in files.items()}, edits)
+
+
+def _not_a_secret(error: OSError) -> None:
+    if isinstance(error, PermissionError):
+        raise Refused(
+            f"{error.filename}: {error.strerror}", help="run fp4patch as a user who may read the tree"
+        ) from error
 
 
 def _files_of(edit: Edit, root: Path, read: Read) -> Iterator[str]:
@@ -75,7 +86,8 @@ def _files_of(edit: Edit, root: Path, read: Read) -> Iterator[str]:
     found = {path for pattern in edit.search for path in root.glob(pattern) if path.is_file()}
     for path in sorted(found):
         file = path.relative_to(root).as_posix()
-        if may_be_about(edit, read(file)):
+        content = read(file)
+        if content is None or may_be_about(edit, content):  # the fold says why it cannot be read
             yield file
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,9 +16,12 @@ from fp4patch.model.problem import Problem
 from fp4patch.model.target import Target
 from fp4patch.model.variant import Variant
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 T = TypeVar("T", Patch, Target, Variant, FeatureGroup, ToolkitWheels)
 
-OPS = {kind.__name__: str(kind.op) for kind in get_args(Edit)}
+OPS: dict[str, str] = {kind.__name__: str(kind.op) for kind in get_args(Edit)}
 """Each kind of edit, and what names it in TOML."""
 
 SET_BY_LOADER: dict[type, set[str]] = {Patch: {"directory"}}
@@ -27,30 +31,46 @@ def read(kind: type[T], path: Path, root: Path, problems: list[Problem]) -> T | 
     """One file as a value, or its problems added to the list."""
     where = str(path.relative_to(root))
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         problems.append(Problem("TOML", str(error), file=where))
         return None
     for key in SET_BY_LOADER.get(kind, set()) & data.keys():
         problems.append(Problem("no such key: the loader sets it", f"{key} = {data[key]!r}", file=where))
+    problems += [
+        Problem(f"an op: {', '.join(OPS.values())}", "none" if op is None else repr(op), file=where, nearest=key)
+        for key, op in _unknown_ops(data)
+    ]
     try:
-        return TypeAdapter(kind).validate_python(data)
+        value: T = _adapter(kind).validate_python(data)
+        return value
     except ValidationError as error:
-        unknown = _unknown_ops(data)
         problems += [
-            Problem(f"an op: {', '.join(OPS.values())}", repr(op), file=where, nearest=key) for key, op in unknown
-        ]
-        problems += [
-            Problem(found["msg"], _found(found["input"]), file=where, nearest=_key(found["loc"]))
+            Problem(*_words(found), file=where, nearest=_key(found["loc"]))
             for found in error.errors(include_url=False)
             if _is_of_its_op(found["loc"], data)
         ]
         return None
 
 
-def _unknown_ops(data: dict[str, Any]) -> list[tuple[str, object]]:
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    """What validates such a file, made once: that takes longer than to read all files."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def _tables(data: dict[str, Any]) -> dict[int, dict[str, Any]]:
+    """What the list of edits holds, but for what is no table."""
     edits = data.get("edits")
-    ops = [(f"edits[{at}].op", edit.get("op")) for at, edit in enumerate(edits if isinstance(edits, list) else ())]
+    return {at: edit for at, edit in enumerate(edits if isinstance(edits, list) else ()) if isinstance(edit, dict)}
+
+
+def _unknown_ops(data: dict[str, Any]) -> list[tuple[str, object]]:
+    ops = [(f"edits[{at}].op", edit.get("op")) for at, edit in _tables(data).items()]
     return [(key, op) for key, op in ops if op not in OPS.values()]
 
 
@@ -58,7 +78,10 @@ def _is_of_its_op(location: tuple[int | str, ...], data: dict[str, Any]) -> bool
     """Whether an error is about the kind of edit that the data names: pydantic tries and reports every kind."""
     if location[0] != "edits" or len(location) < 3:
         return True
-    return bool(OPS.get(str(location[2])) == data["edits"][location[1]].get("op"))
+    edit = _tables(data).get(int(location[1]))
+    if edit is None:  # not even a table: said once, by the first kind
+        return str(location[2]) == next(iter(OPS))
+    return OPS.get(str(location[2])) == str(edit.get("op"))
 
 
 def _key(location: tuple[int | str, ...]) -> str:
@@ -67,11 +90,29 @@ def _key(location: tuple[int | str, ...]) -> str:
     for at, part in enumerate(location):
         if isinstance(part, int):
             text += f"[{part}]"
-        elif at and isinstance(location[at - 1], int) and location[0] == "edits" and at == 2:
+        elif part == "[key]" or (at == 2 and location[0] == "edits"):
             continue
         else:
             text += f".{part}" if text else part
     return text
+
+
+_EXPECTED = {
+    "unexpected_keyword_argument": "no key of this name",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "dataclass_type": "a table",
+    "string_type": "a string",
+}
+"""What each kind of error of pydantic's means to whoever wrote the file."""
+
+
+def _words(error: ErrorDetails) -> tuple[str, str]:
+    """Expected and found."""
+    if error["type"] == "missing":
+        return "a value for this key", "none"
+    expected = _EXPECTED.get(error["type"], error["msg"].removeprefix("Input should be "))
+    return re.sub(r"<\w+\.\w+: ('[^']*')>", r"\1", expected), _found(error["input"])
 
 
 def _found(value: Any) -> str:

@@ -54,9 +54,20 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
 # --- printing --------------------------------------------------------------------------------------------------------
 
 
+def _swallow(output: Any) -> None:
+    """Who reads our output has left, having seen enough: the rest goes nowhere, and the exit status stays what it is.
+
+    Click and rich would end the command here, with status 1.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+
+
 def emit(document: dict[str, Any]) -> None:
     """A JSON document on stdout."""
-    click.echo(json.dumps(document, indent=2))
+    try:
+        click.echo(json.dumps(document, indent=2))
+    except BrokenPipeError:
+        _swallow(sys.stdout)
 
 
 def show(renderable: RenderableType, *, err: bool = False) -> None:
@@ -72,9 +83,14 @@ def stderr() -> Console:
 def _console(file: Any) -> Console:
     from rich.console import Console
 
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            _swallow(self.file)
+
     # A pipe has no width: text in it must not be cut.
-    width = None if file.isatty() else int(os.environ.get("COLUMNS") or 120)
-    return Console(file=file, width=width, highlight=False, soft_wrap=not file.isatty())
+    columns = os.environ.get("COLUMNS", "")
+    width = None if file.isatty() else (columns.isdecimal() and int(columns)) or 120
+    return Output(file=file, width=width, highlight=False, soft_wrap=not file.isatty())
 
 
 def waiting(root: Path) -> None:

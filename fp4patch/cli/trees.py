@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from fp4patch.cli.common import EXIT_REFUSED, JSON, TREES, emit, show, stderr, variant_option, waiting
+from fp4patch.errors import ManifestError
 
 
 @click.command("list")
@@ -24,7 +25,10 @@ def list_(what: str | None, matrix: bool, as_json: bool) -> None:
     if matrix:
         if what != "patches":
             raise click.UsageError("--matrix goes with `list patches`")
-        recorded = json.loads((catalog.root / report.MATRIX).read_text(encoding="utf-8"))
+        try:
+            recorded = json.loads((catalog.root / report.MATRIX).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ManifestError(f"{report.MATRIX}: {error}", help="`python tools/watch.py` writes it") from error
         emit(recorded) if as_json else show(report.matrix_table(recorded))
         return
     document = report.list_document(catalog, what)

@@ -21,7 +21,8 @@ from fp4patch.patching.refusal import Refusal
 from fp4patch.patching.sites import ADDED, settle
 
 
-def _command(text: str) -> Command:
+def read_command(text: str) -> Command:
+    """The one command that a text is. ValueError or LexError: it is none, or several."""
     commands = parse(text).commands
     if len(commands) != 1:
         raise ValueError(f"one CMake command was expected: {text!r}")
@@ -134,7 +135,7 @@ def _replace_command(edit: ReplaceCommand, script: Script) -> Outcome | None:
         for command in script.commands
     ):
         return None
-    old, new = _command(edit.find), _command(edit.replace)
+    old, new = read_command(edit.find), read_command(edit.replace)
     if old.name != new.name or len(old.arguments) != len(new.arguments):
         raise ValueError(f"{edit.find!r} and {edit.replace!r} must be the same command with as many arguments")
 
@@ -149,7 +150,7 @@ def _replace_command(edit: ReplaceCommand, script: Script) -> Outcome | None:
         return (near.line, f"`{script.text[near.start : near.end]}`") if near else (None, "")
 
     sites = same(old)
-    if retired := settle(edit, lines(sites), lambda sign: lines(same(_command(sign))), nearest):
+    if retired := settle(edit, lines(sites), lambda sign: lines(same(read_command(sign))), nearest):
         return retired
     text, meaning = script.text, list(script.meaning)
     for at in reversed(sites):
@@ -185,9 +186,9 @@ def _insert_commands(template: Callable[[str], str], edit: InsertCommands, scrip
         raise Refusal(f"one definition of {edit.function}", f"{len(bodies)}")
     there = {command.meaning for command in bodies[0]}
     for rule in edit.retired:
-        if _command(rule.tokens).meaning in there:
+        if read_command(rule.tokens).meaning in there:
             return NothingToDo(rule.state, rule.because, rule.since)
-    wanted = _command(edit.after)
+    wanted = read_command(edit.after)
     sites = [command for command in bodies[0] if command.meaning == wanted.meaning]
     if len(sites) != 1:
         line = sites[-1].line if sites else None

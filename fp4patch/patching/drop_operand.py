@@ -44,7 +44,7 @@ def _drop(edit: DropOperand, source: Source) -> Outcome:
     for branch, found in operands:
         _no_lookalike(branch, found, edit.operands)
     if not any(operand.name in edit.operands for _, found in operands for operand in found):
-        return NothingToDo(State.NOT_NEEDED, f"the conditions that define {edit.defines} never had {names}")
+        return NothingToDo(State.NOT_NEEDED, f"the conditions that define {edit.defines} do not name {names}")
     if len(branches) != edit.conditions:
         raise Refusal(count, f"{len(branches)}", branches[-1].opening.line)
     cuts: list[tuple[int, int]] = []
@@ -112,7 +112,7 @@ def _disjunction(branch: Branch, macro: str) -> list[_Operand]:
 
 
 def _no_lookalike(branch: Branch, found: Sequence[_Operand], wanted: Sequence[str]) -> None:
-    """A name that begins as all the wanted ones do, and is none of them, is not "never had": it is not understood."""
+    """A name that begins as all the wanted ones do, and is none of them, is not "not named": it is not understood."""
     beginning = os.path.commonprefix(list(wanted))  # noqa: RUF071 - of names, letter by letter: no paths here
     for operand in found:
         if operand.name.startswith(beginning) and operand.name not in wanted:

@@ -11,6 +11,7 @@ from fp4patch.model.state import State
 from fp4patch.patching.cxx import BOM, Source, lex, words
 from fp4patch.patching.cxx_edit import edit_cxx, newline_of, proven, shapes_of
 from fp4patch.patching.refusal import Refusal
+from fp4patch.patching.sites import ADDED
 
 
 def insert(edit: Insert, text: str, template: Callable[[str], str]) -> Outcome:
@@ -28,8 +29,7 @@ def _insert(edit: Insert, template: Callable[[str], str], source: Source) -> Out
     for sign in edit.absent:
         if there := source.find(words(sign)):
             found = "a specialization of that shape, there already"
-            advice = "somebody added what this patch adds: remove that, or leave the patch out"
-            raise Refusal(f"no `{sign}`", found, source.tokens[there[0]].line, advice=advice)
+            raise Refusal(f"no `{sign}`", found, source.tokens[there[0]].line, advice=ADDED)
     pattern = words(edit.before)
     sites = [at for at in source.find(pattern) if all(t.directive < 0 for t in source.tokens[at : at + len(pattern)])]
     if len(sites) != 1:

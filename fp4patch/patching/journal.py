@@ -101,10 +101,9 @@ class Store:
         """Pristine bytes, checked. Refused if they are missing or damaged."""
         data = _read(self._blobs / sha)
         if data is None or sha256(data) != sha:
-            raise Refused(
-                f"{self._blobs / sha}, a pristine copy, is {'gone' if data is None else 'damaged'}",
-                help=f"put back a pristine tree (git checkout, or fetch it again), and delete {self.folder}",
-            )
+            path, found = self._blobs / sha, "gone" if data is None else "damaged"
+            help_ = f"put back a pristine tree (git checkout, or fetch it again), and delete {self.folder}"
+            raise _refuse(f"{path}, a pristine copy, is {found}", path, "a pristine copy, as it was kept", found, help_)
         return data
 
     def journal(self) -> tuple[Phase, Journal] | None:
@@ -298,5 +297,13 @@ def _read(path: Path) -> bytes | None:
             return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except PermissionError as error:
+        help_ = "run fp4patch as the user who patched the tree"
+        raise _refuse(f"{path}: {error.strerror}", path, "a file to read", str(error.strerror), help_) from error
     except OSError as error:
-        raise Refused(f"{path} cannot be read: {error.strerror}", help="look at it, and move it away") from error
+        help_ = "look at it, and move it away"
+        raise _refuse(f"{path}: {error.strerror}", path, "a file", str(error.strerror), help_) from error
+
+
+def _refuse(message: str, path: Path, expected: str, found: str, help: str) -> Refused:  # noqa: A002
+    return Refused(message, help=help, problems=[Problem(expected=expected, found=found, help=help, file=str(path))])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import asdict, dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from fp4patch.errors import Refused
@@ -59,7 +61,7 @@ def loads(data: bytes, where: str) -> Receipt:
         receipt = _receipt(document)
         if json.loads(dumps(receipt)) != document:
             raise ValueError("unknown or missing keys")
-    except (ValueError, KeyError, TypeError, AttributeError) as error:  # json's own error is a ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # json's own is a ValueError
         raise Refused(
             f"{where} is damaged ({error or type(error).__name__})",
             help=f"put back a pristine tree (git checkout, or fetch it again), and delete its {STATE_DIR} folder",
@@ -69,11 +71,13 @@ def loads(data: bytes, where: str) -> Receipt:
 
 def _receipt(document: dict[str, Any]) -> Receipt:
     files = {
-        path: ReceiptFile(
+        _inside(path): ReceiptFile(
             _sha256(f["pristine_sha256"]), _sha256(f["written_sha256"]), _mode(f["mode"]), _words(f["patches"])
         )
         for path, f in document["files"].items()
     }
+    if not files:
+        raise ValueError("no files")  # and then there would be no receipt
     return Receipt(
         fp4patch=_word(document["fp4patch"]),
         target=_word(document["target"]),
@@ -95,6 +99,15 @@ def _words(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise ValueError(f"{value!r} is not a list")
     return tuple(_word(item) for item in value)
+
+
+def _inside(path: str) -> str:
+    """A file of the tree, by the one name that it has."""
+    parts = PurePosixPath(path)
+    if path != parts.as_posix() or parts.is_absolute() or {"..", "."} & {*parts.parts, path} or "\0" in path:
+        raise ValueError(f"{path!r} is not a path inside the tree")
+    os.fsencode(path)  # UnicodeEncodeError, a ValueError: no file has such a name
+    return path
 
 
 def _sha256(value: object) -> str:

@@ -119,7 +119,7 @@ class _Reading(cst.CSTVisitor):
 
 def _holds(outer: str, inner: str) -> bool:
     """Whether one expression is a part of the other: then a site may be one that was replaced before."""
-    return any(ast.dump(part) == _meaning(inner) for part in ast.walk(ast.parse(f"({outer})", mode="eval").body))
+    return any(ast.dump(part) == _meaning(inner) for part in ast.walk(ast.parse(f"({outer}\n)", mode="eval").body))
 
 
 def _meaning(expression: str) -> str:
@@ -135,7 +135,7 @@ def _tree(code: str) -> str:
 
 def _replaced(code: str, edit: ReplaceExpression) -> str:
     """Python's own tree of the text, with the expressions replaced in it."""
-    find, new = _meaning(edit.find), ast.parse(f"({edit.replace})", mode="eval").body
+    find, new = _meaning(edit.find), ast.parse(f"({edit.replace}\n)", mode="eval").body
 
     class Replace(ast.NodeTransformer):
         inside = 0

@@ -8,7 +8,8 @@ from fp4patch.model.edit import ReplaceCommand, ReplaceExpression, ReplaceTokens
 from fp4patch.model.outcome import NothingToDo
 from fp4patch.patching.refusal import Refusal
 
-ADDED = "somebody made the change of this patch: take the tree as upstream released it, or leave the patch out"
+ADDED = """the source has the change of this patch: take it as upstream released it, or leave the patch out (if \
+fp4patch made it, its .fp4patch folder is gone: `git clean -x` takes that away)"""
 
 
 def settle(
@@ -26,6 +27,8 @@ def settle(
             if sites:
                 raise Refusal(f"either `{edit.find}` or `{rule.tokens}`", "both", there[0])
             return NothingToDo(rule.state, rule.because, rule.since)
+    if not sites and edit.replace and (made := signs(edit.replace)):
+        raise Refusal(f"{edit.count} of `{edit.find}`", f"`{edit.replace}` in its place", made[0], advice=ADDED)
     if len(sites) != edit.count:
         line, near = (sites[-1], "") if sites else nearest()
         where = getattr(edit, "within", "")

@@ -7,6 +7,7 @@ dies after it is finished, by the next transaction on any of the trees. See ``jo
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
@@ -281,7 +282,7 @@ def _undo(changes: Sequence[_Change], error: BaseException) -> NoReturn:
         ) from error
     if isinstance(error, OSError):
         raise Refused(
-            f"{_reason(error)}; nothing was changed", help="remove the cause and run the command again"
+            f"{_reason(error)}; nothing was changed", help=f"{_remedy(error)}, and run the command again"
         ) from error
     raise error
 
@@ -386,6 +387,12 @@ def _deferred_signals() -> Iterator[list[int]]:
 
 def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
+
+
+def _remedy(error: OSError) -> str:
+    if isinstance(error, PermissionError):
+        return "become the user who may write there"
+    return "make room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "remove the cause"
 
 
 def _reason(error: BaseException) -> str:

@@ -36,7 +36,7 @@ class Tree:
     def at(cls, path: Path) -> Tree:
         """The tree at ``path``, symlinks resolved. Refused if that is no folder."""
         root = Path(os.path.realpath(path))
-        if not root.is_dir():
+        if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a name is too long
             raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")
         return cls(root)
 
@@ -76,23 +76,37 @@ class Tree:
 
         A file without any write bit was made read-only by somebody: that holds for root too.
         """
-        path, expected = self.locate(rel), "a file that can be replaced"
-        try:
-            read_only = os.statvfs(path.parent).f_flag & os.ST_RDONLY
-            mode = path.lstat().st_mode if os.path.lexists(path) else stat.S_IWUSR
-        except OSError as error:
-            return _problem(rel, expected, error.strerror or str(error))
-        if read_only:
-            return _problem(rel, expected, "a read-only file system", "mount it writable, or copy the tree")
-        anybody = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
-        if not mode & anybody or (os.path.lexists(path) and not os.access(path, os.W_OK)):
-            found = f"a read-only file (mode {stat.S_IMODE(mode):04o})"
-            return _problem(rel, expected, found, "chmod u+w it, if it may change")
-        for folder in (path.parent, self.root):
-            if not os.access(folder, os.W_OK | os.X_OK):
-                advice = "make the folder writable, or copy the tree"
-                return _problem(rel, expected, f"a read-only folder, {folder}", advice)
-        return None
+        found, advice = _hindrance(self.locate(rel), self.root)
+        return _problem(rel, "a file that can be replaced", found, advice) if found else None
+
+
+def _hindrance(path: Path, root: Path) -> tuple[str, str]:
+    """What keeps us from replacing a file, and what to do; empty if nothing does."""
+    try:
+        read_only = os.statvfs(path.parent).f_flag & os.ST_RDONLY
+        mode = stat.S_IMODE(path.lstat().st_mode) if os.path.lexists(path) else None
+    except OSError as error:
+        advice = f"put the folder back; if {STATE_DIR} was copied here from another tree, delete that"
+        gone = f"no folder {path.parent.relative_to(root)}", advice
+        return gone if error.errno in _ABSENT else (error.strerror or str(error), "")
+    if read_only:
+        return "a read-only file system", "mount it writable, or copy the tree"
+    if mode is not None and not mode & 0o222:
+        return f"a read-only file (mode {mode:04o})", "chmod u+w it, if it may change"
+    if mode is not None and not os.access(path, os.W_OK):
+        found = f"a file that you may not write (mode {mode:04o}, owner {_owner(path)})"
+        return found, "run fp4patch as its owner, or copy the tree"
+    for folder in (path.parent, root):
+        if not os.access(folder, os.W_OK | os.X_OK):
+            return f"a read-only folder, {folder}", "make the folder writable, or copy the tree"
+    return "", ""
+
+
+def _owner(path: Path) -> str:
+    try:
+        return path.owner()
+    except KeyError:  # a user of another machine or container
+        return str(path.stat().st_uid)
 
 
 def decode(data: bytes, path: str) -> str:

@@ -54,21 +54,13 @@ def text(trees: Sequence[TreeStatus]) -> RenderableType:
             Text.assemble((str(tree.root), "bold"), f": {what}{variant}: ", (tree.state.value, COLOUR[tree.state]))
         )
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-        table.add_column(style="dim")
+        table.add_column(style="dim", no_wrap=True)
         table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")
-        for patch in tree.patches:
-            table.add_row(
-                " patch", Text(patch.patch), Text(patch.state.value, style=COLOUR[patch.state]), Text(patch.because)
-            )
-        for file in tree.files:
-            table.add_row(
-                " file",
-                Text(file.path),
-                Text(file.state.value, style=COLOUR[file.state]),
-                Text(", ".join(file.patches)),
-            )
+        table.add_column(overflow="fold")  # what may be long stands last: at 80 columns nothing else gives way
+        rows = [(" patch", patch.state, patch.patch, patch.because) for patch in tree.patches]
+        rows += [(" file", file.state, file.path, ", ".join(file.patches)) for file in tree.files]
+        for kind, state, name, more in rows:
+            table.add_row(kind, Text(state.value, style=COLOUR[state]), Text("  ".join(filter(None, (name, more)))))
         parts.append(table)
         parts += [Text(f"  {note}") for note in tree.notes]
     return Group(*parts)

@@ -8,10 +8,21 @@ from pathlib import Path
 
 import platformdirs
 
+from fp4patch.errors import SourceError
+
 
 def cache_dir() -> Path:
-    """Where downloads and compilations are kept: ``FP4PATCH_CACHE``, else the user's cache folder."""
-    return Path(os.environ.get("FP4PATCH_CACHE") or platformdirs.user_cache_path("fp4patch"))
+    """Where downloads and compilations are kept: ``FP4PATCH_CACHE``, else the user's cache folder.
+
+    SourceError: this user has none, as in a container that runs under another user's number.
+    """
+    try:
+        return Path(os.environ.get("FP4PATCH_CACHE") or platformdirs.user_cache_path("fp4patch"))
+    except RuntimeError as error:
+        raise SourceError(
+            "this user has no home folder to keep downloads and compilations in",
+            help="set FP4PATCH_CACHE to a folder for them, or HOME",
+        ) from error
 
 
 def sha256(path: Path) -> str:

@@ -39,8 +39,11 @@ def fetch(
         raise UsageError(
             f"{version!r} is not a version", help=f"for example {target.name}=={_versions(target)[-1]}"
         ) from None
-    if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
-        raise UsageError(f"{to} exists and is not an empty folder", help="name a folder that does not exist yet")
+    try:
+        if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
+            raise UsageError(f"{to} exists and is not an empty folder", help="name a folder that does not exist yet")
+    except OSError as error:
+        raise SourceError(f"cannot look at {to}: {error.strerror}", help="choose another folder") from error
     archive = None if git_url else archive_of(target, version)
     try:
         to.parent.mkdir(parents=True, exist_ok=True)
@@ -63,12 +66,11 @@ def fetch(
             raise SourceError(
                 f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
             )
-        if to.exists():
-            to.rmdir()
-        tree.rename(to)
+        tree.rename(to)  # also over an empty folder
     except OSError as error:
         raise SourceError(
-            f"cannot write {to}: {error.strerror or error}", help="free space, or choose another folder"
+            f"cannot put the tree into {to}: {error.filename or to}: {error.strerror or error}",
+            help="free space, or choose another folder",
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -14,7 +14,12 @@ def clone(url: str, tag: str, to: Path, *, show_progress: bool) -> None:
     command = [_git(), "clone", "--depth", "1", "--branch", tag, "--config", "advice.detachedHead=false"]
     command += ["--progress" if show_progress else "--quiet", "--", url, str(to)]
     run = subprocess.run(
-        command, stderr=None if show_progress else subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False
+        command,
+        stderr=None if show_progress else subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        check=False,
+        errors="replace",
     )
     if run.returncode:
         raise SourceError(

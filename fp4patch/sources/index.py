@@ -22,6 +22,7 @@ from pypi_simple import (
     ProgressTracker,
     PyPISimple,
     UnsupportedContentTypeError,
+    UnsupportedRepoVersionError,
 )
 
 from fp4patch.errors import SourceError
@@ -32,8 +33,14 @@ Progress = Callable[[int | None], ProgressTracker]
 """Given the size in bytes, if known: a progress bar, which is told of each piece that comes."""
 
 
-_UNAVAILABLE = (requests.RequestException, NoSuchProjectError, UnsupportedContentTypeError)
-"""What it means that an index does not answer, or not with the project."""
+_UNAVAILABLE = (
+    requests.RequestException,
+    NoSuchProjectError,
+    UnsupportedContentTypeError,
+    UnsupportedRepoVersionError,
+    ValueError,
+)
+"""What it means that an index does not answer, or not with the project, or with what is no list of its files."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,16 @@ def download(archive: Archive, progress: Progress) -> Path:
     Raises SourceError if no configured index has the file, or if what came is not what was pinned.
     """
     path = cache_dir() / "archives" / archive.sha256[:16] / archive.filename
+    try:
+        return _cached(path, archive, progress)
+    except OSError as error:
+        raise SourceError(
+            f"the download cannot be kept: {error.filename or path}: {error.strerror or error}",
+            help="make room or put that right, or set FP4PATCH_CACHE to another folder",
+        ) from error
+
+
+def _cached(path: Path, archive: Archive, progress: Progress) -> Path:
     if path.is_file() and sha256(path) == archive.sha256:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +106,12 @@ def download(archive: Archive, progress: Progress) -> Path:
             try:
                 _download_from(url, session, archive, part, progress)
             except (*_UNAVAILABLE, LookupError) as error:
-                reasons.append(str(error))
+                reasons.append(_first_line(error))
+                continue
+            except OSError as error:
+                if error.errno is not None:  # the disk; what requests says of a certificate has no number
+                    raise
+                reasons.append(_first_line(error))
                 continue
             if (got := sha256(part)) != archive.sha256:
                 raise SourceError(
@@ -116,7 +138,7 @@ def listing(project: str) -> tuple[IndexFile, ...]:
             with _session(config) as session:
                 packages = PyPISimple(url, session=session).get_project_page(project, timeout=60).packages
         except _UNAVAILABLE as error:
-            reasons.append(str(error))
+            reasons.append(_first_line(error))
             continue
         return tuple(
             IndexFile(p.filename, p.version, p.digests.get("sha256", ""), p.is_yanked)
@@ -127,6 +149,10 @@ def listing(project: str) -> tuple[IndexFile, ...]:
         f"no package index lists {project}: {'; '.join(reasons)}",
         help="check the network and `pip config list`: fp4patch uses pip's index, proxy and certificate",
     )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _session(config: IndexConfig) -> requests.Session:

@@ -6,13 +6,15 @@ variant is another fold, and reverting is the empty one.
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from fp4patch import __version__
-from fp4patch.catalog.identify import Identified, claimed_version, contained, identify, identify_all
+from fp4patch.catalog.identify import Identified, claimed_version, contained, identify, identify_all, is_at
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Plan
 from fp4patch.errors import Refused, UsageError
@@ -32,7 +34,7 @@ from fp4patch.verbs.recommend import recommend, toolkit
 def apply(
     trees: Sequence[Path], variant: str | None, *, write: bool, said_version: str | None, on_wait: OnWait
 ) -> Applied:
-    """Bring each tree to the variant's state. ``variant`` None: the one that its receipt names, brought up to date.
+    """Bring each tree to the variant's state. ``variant`` None: the one that is applied already, brought up to date.
 
     Problems are values in what is returned, and then nothing was written. UsageError: no such variant, or none for
     that kind of tree. Refused: not a tree.
@@ -43,7 +45,7 @@ def apply(
     with Transaction([tree.root for tree in identified], on_wait) as tx:
         results, receipts = [], {}
         for tree in identified:
-            wanted = plan_for(tx, chosen or _applied_variant(tx.receipt(tree.root), tree, catalog), tree, catalog)
+            wanted = plan_for(tx, chosen or _applied_variant(tx, tree, identified, catalog), tree, catalog)
             result, receipts[tree.root] = _apply_tree(tx, wanted)
             results.append(result)
         cost = catalog.variants[results[0].variant].cost
@@ -56,7 +58,8 @@ def apply(
 def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
     catalog = load()
-    roots = list(dict.fromkeys(root for path in trees for root in _with_contained(path.resolve(), catalog)))
+    named = (Path(os.path.realpath(path)) for path in trees)
+    roots = list(dict.fromkeys(root for path in named for root in _with_contained(path, catalog)))
     with Transaction(roots, on_wait) as tx:
         results = []
         for root in roots:
@@ -116,7 +119,7 @@ def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
     """A folder and the trees in it that an apply changes with it; of a folder that is no tree any more, itself."""
     yield root
     for target in catalog.targets.values():
-        if not target.missing(lambda mark: (root / mark).is_file()):
+        if is_at(root, target):
             yield from (inside.root for inside in contained(root, target, catalog))
 
 
@@ -137,7 +140,7 @@ def _stage(
                 if current is not None and file_state(tx, root, path, done.desired) is State.FOREIGN:
                     problems.append(_foreign(path))
                     continue
-                if current is not None and (problem := tx.writable_problem(root, path)):
+                if problem := tx.writable_problem(root, path):
                     problems.append(problem)
                     continue
                 tx.stage(root, path, done.desired)
@@ -159,8 +162,8 @@ def _foreign(path: str) -> Problem:
     return Problem(
         expected="the pristine bytes, or what fp4patch wrote",
         found="a file that somebody edited since",
-        help="take the edit away (in a checkout: `git checkout -- FILE`) and run this again; if the whole tree was "
-        "replaced by another release, delete its .fp4patch folder",
+        help=f"take the edit away (in a checkout: `git checkout -- {shlex.quote(path)}`) and run this again; if the "
+        "whole tree was replaced by another release, delete its .fp4patch folder",
         file=path,
         state=State.FOREIGN,
     )
@@ -206,6 +209,12 @@ def _retired(folds: FoldedTree) -> Iterator[Retired]:
             yield Retired(patch.id, outcome.state, outcome.since, outcome.because)
 
 
+def _holds(outer: Identified, inner: Identified) -> bool:
+    """Whether a tree contains another that is patched with it."""
+    named = any(part.target == inner.target.name for part in outer.target.contains)
+    return named and inner.root != outer.root and inner.root.is_relative_to(outer.root)
+
+
 def _notes(folds: FoldedTree) -> Iterator[str]:
     """What edits met on the way."""
     for path, patch, outcome in folds.outcomes():
@@ -220,8 +229,12 @@ def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
     return tuple(replace(result, state=ApplyState.REFUSED) for result in results)
 
 
-def _applied_variant(receipt: Receipt | None, tree: Identified, catalog: Catalog) -> Variant:
-    if receipt is None:
+def _applied_variant(tx: Transaction, tree: Identified, identified: Sequence[Identified], catalog: Catalog) -> Variant:
+    """The one that its receipt names, else that of the tree around it or inside: nothing to do leaves no receipt."""
+    kin = [other for other in identified if _holds(tree, other) or _holds(other, tree)]
+    own, others = ({r.variant for one in trees if (r := tx.receipt(one.root))} for trees in ([tree], kin))
+    names_one = own or (others if len(others) == 1 else set[str]())
+    if not names_one:
         names = ", ".join(v.name for v in catalog.variants.values() if tree.target.name in v.targets)
         advice = recommend(tree, toolkit())
         named = f"--variant {advice.variant}" if advice and advice.variant else "none at all"
@@ -229,4 +242,10 @@ def _applied_variant(receipt: Receipt | None, tree: Identified, catalog: Catalog
         raise UsageError(
             f"no variant is applied to {tree.root} yet, and none was named", help=f"{why}variants: {names}"
         )
-    return catalog.variant(receipt.variant)
+    (name,) = names_one
+    if name not in catalog.variants:
+        raise UsageError(
+            f"{name} is applied to {tree.root}, a variant that this fp4patch ({__version__}) does not have",
+            help=f"name one with --variant ({', '.join(catalog.variants)}), or `fp4patch revert` the tree",
+        )
+    return catalog.variants[name]

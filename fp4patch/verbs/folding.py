@@ -15,7 +15,7 @@ from packaging.version import Version
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.plan import Plan, plan
-from fp4patch.errors import Refused
+from fp4patch.errors import ManifestError, Refused
 from fp4patch.model.edit import Edit
 from fp4patch.model.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.model.patch import Patch
@@ -24,6 +24,7 @@ from fp4patch.model.state import State
 from fp4patch.model.variant import Variant
 from fp4patch.patching.edit import fold
 from fp4patch.patching.journal import sha256
+from fp4patch.patching.patterns import mistakes
 from fp4patch.patching.transaction import Transaction
 from fp4patch.patching.tree import decode, encode
 
@@ -63,24 +64,26 @@ def plan_for(tx: Transaction, variant: Variant, tree: Identified, catalog: Catal
     return plan(variant, tree, catalog, reader(tx, tree.root))
 
 
-def reader(tx: Transaction, root: Path) -> Callable[[str], bytes]:
+def reader(tx: Transaction, root: Path) -> Callable[[str], bytes | None]:
     """Reads what the planner looks at: pristine bytes where they are known, else the file as it is."""
     receipt = tx.receipt(root)
     known = receipt.files if receipt else {}
 
-    def read(path: str) -> bytes:
-        if path in known:
-            return tx.pristine(root, path) or b""
+    def read(path: str) -> bytes | None:
         try:
-            return (root / path).read_bytes()
-        except OSError:
-            return b""
+            return tx.pristine(root, path) if path in known else (root / path).read_bytes()
+        except (OSError, Refused):
+            return None
 
     return read
 
 
 def fold_tree(tx: Transaction, wanted: Plan) -> FoldedTree:
-    """Each file of the plan and of the receipt: its desired bytes, and what each edit came to."""
+    """Each file of the plan and of the receipt: its desired bytes, and what each edit came to.
+
+    ManifestError: what an edit looks for cannot be read.
+    """
+    _check(wanted.patches)
     receipt = tx.receipt(wanted.tree.root)
     on_record = receipt.files if receipt else {}
     files, placed = {}, set()
@@ -92,6 +95,20 @@ def fold_tree(tx: Transaction, wanted: Plan) -> FoldedTree:
     unplaced = tuple((p.patch, _unplaced(p.edit)) for p in wanted.edits if id(p) not in placed)
     problems = tuple(problem for done in files.values() for problem in done.problems)
     return FoldedTree(files, unplaced, problems + _problems(wanted, "", unplaced))
+
+
+def _check(patches: Sequence[Patch]) -> None:
+    """The texts that edits hold, in their languages; what else can be wrong with a patch, its reader has seen."""
+    problems = [
+        Problem(expected, found, file=f"patches/{patch.id}/patch.toml", nearest=f"edits[{number}].{key}")
+        for patch in patches
+        for number, edit in enumerate(patch.edits)
+        for key, expected, found in mistakes(edit)
+    ]
+    if problems:
+        raise ManifestError(
+            "the catalog is not valid", problems=problems, help="docs/extending.md says what goes there"
+        )
 
 
 def _unplaced(edit: Edit) -> Outcome:

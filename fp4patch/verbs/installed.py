@@ -19,7 +19,7 @@ from fp4patch.model.target import Target
 def bypasses(root: Path, target: Target, version: Version | None) -> Iterator[str]:
     """One note for each kind of compiled code that is there and is used in the place of the tree's sources."""
     for bypass in target.bypasses:
-        home = (bypass.instead and os.environ.get(bypass.instead)) or str(Path.home())
+        home = (bypass.instead and os.environ.get(bypass.instead)) or os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises for a user without one, as in containers
         found: set[str] = set()
         for pattern in bypass.paths:
             place = pattern.replace("{version}", glob.escape(str(version or "")))

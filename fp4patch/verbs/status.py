@@ -113,4 +113,6 @@ def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus])
             if isinstance(outcome, NothingToDo) and outcome.state is state:
                 since = f"since {outcome.since}: " if outcome.since else ""
                 return PatchStatus(patch.id, state, since + outcome.because)
-    return PatchStatus(patch.id, State.DRIFTED, "its files cannot be read")
+    # None of its files could be read; of a file that several patches change, the first of them says so.
+    unread = min(folds.problems, key=lambda problem: problem.patch != patch.id)
+    return PatchStatus(patch.id, State.DRIFTED, f"{unread.file}: expected {unread.expected}, found {unread.found}")

@@ -6,8 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from permissions import without_privileges
 
-from fp4patch.catalog.identify import identify_all
+from fp4patch.catalog.identify import identify, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import Refused
 
@@ -76,3 +77,30 @@ def test_a_link_to_a_folder_whose_name_begins_alike_is_outside(catalog: Catalog,
     (package / "data/cutlass").symlink_to(beside)
     with pytest.raises(Refused, match="outside the tree"):
         found(catalog, package)
+
+
+def test_a_name_that_cannot_be_a_folder_is_refused_as_any_other(catalog: Catalog, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for path in (tmp_path / "loop", tmp_path / ("x" * 300), tmp_path / "none"):
+        with pytest.raises(Refused, match="is not a folder"):
+            identify(path, catalog)
+
+
+def test_a_folder_that_may_not_be_read_is_said_and_not_taken_for_something_else(package: Path) -> None:
+    (package / "include").mkdir(exist_ok=True)
+    (package / "include").chmod(0)
+    try:
+        for command in ("status", "revert"):
+            ended = without_privileges(command, package)
+            assert ended.returncode == 1
+            assert "Permission denied" in ended.stderr
+            assert "may read the tree" in ended.stderr
+    finally:
+        (package / "include").chmod(0o755)
+
+
+def test_a_tree_that_is_not_whole_is_told_what_it_lacks(catalog: Catalog, package: Path) -> None:
+    (package / "data/cutlass/include/cutlass/numeric_conversion.h").unlink()
+    with pytest.raises(Refused) as error:
+        identify(package / "data/cutlass", catalog)
+    assert "NVIDIA CUTLASS, if it had include/cutlass/numeric_conversion.h: is the tree whole?" in error.value.help

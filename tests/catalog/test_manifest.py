@@ -43,13 +43,94 @@ def test_every_mistake_is_reported_at_once_with_file_and_key(data: Path) -> None
     edit(data / "variants/turbo.toml", 'name = "turbo"', "nam = 1")
     found = problems(data)
     for expected in (
-        "patches/cutlass/e2m1-guard/patch.toml: edits[0].conditions: Input should be a valid integer",
-        "patches/cutlass/e2m1-guard/patch.toml: edits[0].surprise: Unexpected keyword argument",
+        "patches/cutlass/e2m1-guard/patch.toml: edits[0].conditions: a valid integer",
+        "patches/cutlass/e2m1-guard/patch.toml: edits[0].surprise: no key of this name: 1",
         "patches/cutlass/e2m1-converter/patch.toml: applies: a version specifier",
-        "variants/turbo.toml: nam: Unexpected keyword argument",
-        "variants/turbo.toml: name: Field required",
+        "variants/turbo.toml: nam: no key of this name: 1",
+        "variants/turbo.toml: name: a value for this key: none",
     ):
         assert any(line.startswith(expected) for line in found), (expected, found)
+
+
+GUARD, FAMILY = "patches/cutlass/e2m1-guard/patch.toml", "patches/vllm/sm120-family/patch.toml"
+CUTLASS, VLLM = "patches/cutlass/target.toml", "patches/vllm/target.toml"
+COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "key"),
+    [
+        (GUARD, "[[edits]]", 'edits = ["drop-operand"]\n[[edit]]', "edits[0]: a table"),
+        (GUARD, "[[edits]]", "[edits]", "edits: a list"),
+        (GUARD, 'op = "drop-operand"\n', "", "edits[0].op: an op: "),
+        (GUARD, 'version = "1"', 'version = ""', "version: some text: none"),
+        (GUARD, 'link = "http', 'link = " " # "http', "link: some text: none"),
+        (GUARD, 'file = "include/', 'file = "/include/', "edits[0].file: a path inside the tree"),
+        (GUARD, 'file = "include/', 'file = "../include/', "edits[0].file: a path inside the tree"),
+        (GUARD, 'file = "include/', 'file = "./include/', "edits[0].file: a path inside the tree"),
+        (GUARD, 'file = "include/', 'file = "*/', "edits[0].file: one path (`search` takes globs)"),
+        (GUARD, "conditions = 2", "conditions = 0", "edits[0].conditions: a number from 1 on: 0"),
+        (GUARD, '"CUTLASS_ARCH_MMA_SM121A_ENABLED"', '"defined(SM121A)"', "edits[0].operands: the name of a macro"),
+        (GUARD, "VALUES = 2 }", "VALUES = 2 }\ninclude = ['stubs']", "probes[0].include: a folder beside patch.toml"),
+        (GUARD, 'search = ["inc', 'search = ["/inc', "probes[9].needs.search: a path inside the tree"),
+        (FAMILY, f"search = {COMMON}", f'search = "{COMMON[2:-2]}"', "edits[0].search: a list"),
+        (FAMILY, f"search = {COMMON}", "search = []", "edits[0].search: a glob at least"),
+        (FAMILY, f"search = {COMMON}", 'search = [""]', "edits[0].search: a path inside the tree"),
+        (FAMILY, f"search = {COMMON}", 'search = ["csrc/**.hpp"]', "edits[0].search: `**` as the whole name"),
+        (FAMILY, 'find = "defined', 'find = "" # "defined', "edits[0].find: some text: none"),
+        (FAMILY, 'state = "upstreamed"', 'state = "done"', "edits[0].retired[0].state: 'upstreamed' or 'not-needed'"),
+        (FAMILY, 'since = "0.16"', 'since = "long ago"', "edits[0].retired[0].since: a version"),
+        (CUTLASS, "marks = [", "marks = [] # [", "marks: a file at least, or every folder would be such a tree"),
+        (CUTLASS, 'tag = "v{version}"', 'tag = "v{release}"', "tag: a tag with {version} in it"),
+        (CUTLASS, 'versions = ["4.0.0"]', 'versions = ["four"]', "archives[0].versions: a version"),
+        (CUTLASS, 'versions = ["4.0.0"]', 'versions = ["4.2.1"]', "archives[0].versions: one archive for each release"),
+        (CUTLASS, 'sha256 = "1e71', 'sha256 = "1E71', "archives[0].sha256: a SHA-256"),
+        (CUTLASS, 'gpu = "sm_120"', 'gpu = "sm120"', "gates[0].gpu: a GPU such as sm_121"),
+        (VLLM, "pattern = '", "pattern = '(", "version.pattern: a regular expression"),
+        (VLLM, "pattern = '", "pattern = '^Version' # '", "version.pattern: a regular expression with 1 group"),
+        (VLLM, "kernels = '", "kernels = '(", "build.kernels: a regular expression"),
+        (
+            "variants/next3.toml",
+            '"half_pair"',
+            '"half_pear"',
+            "targets.vllm.options.e2m1-asm.encoder: one of half_pair,",
+        ),
+        ("variants/next3.toml", "encoder =", "encodr =", "targets.vllm.options.e2m1-asm.encoder: a value for this key"),
+        ("variants/next3.toml", '"e2m1-asm", "cmake', '"cmake', "targets.vllm.options: one of its patches: 'e2m1-asm'"),
+        (
+            "variants/next2.toml",
+            '"e2m1-converter"',
+            '"e2m1-guard"',
+            "targets.cutlass: each patch once: 2 of e2m1-guard",
+        ),
+        ("variants/next2.toml", 'probes = ["cutlass/*"]', "probes = []", "rules[0].probes: a probe at least"),
+        ("variants/next2.toml", 'arch = ["sm_120a"]', 'arch = ["sm_90"]', "rules[0].arch: one of sm_120a, sm_121a"),
+    ],
+)
+def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, old: str, new: str, key: str) -> None:
+    edit(data / file, old, new)
+    assert any(problem.startswith(f"{file}: {key}") for problem in problems(data)), problems(data)
+
+
+def test_a_patch_for_a_target_that_is_not_there_is_refused(data: Path) -> None:
+    shutil.copytree(data / "patches/cutlass/e2m1-guard", data / "patches/tensorrt/e2m1-guard")
+    edit(data / "patches/tensorrt/e2m1-guard/patch.toml", 'target = "cutlass"', 'target = "tensorrt"')
+    (found,) = problems(data)
+    assert found.startswith(
+        "patches/tensorrt/e2m1-guard/patch.toml: target: a target, with patches/tensorrt/target.toml"
+    )
+
+
+def test_a_byte_order_mark_is_no_mistake(data: Path) -> None:
+    path = data / "variants/turbo.toml"
+    path.write_text("\ufeff" + path.read_text())
+    assert "turbo" in load(data).variants
+
+
+def test_a_template_that_is_no_text_is_refused(data: Path) -> None:
+    (data / "patches/cutlass/e2m1-converter/converter.cuh").write_bytes(b"// caf\xe9")
+    (found,) = problems(data)
+    assert found.startswith("patches/cutlass/e2m1-converter/patch.toml: edits[0].template: a file of UTF-8 text")
 
 
 def test_an_unknown_op_names_the_ops_there_are(data: Path) -> None:

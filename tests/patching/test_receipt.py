@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -39,9 +40,9 @@ def broken(**change: Any) -> bytes:
     return json.dumps({**json.loads(dumps(RECEIPT)), **change}).encode()
 
 
-def broken_file(**change: Any) -> bytes:
+def broken_file(path: str = "a.h", **change: Any) -> bytes:
     file = {"pristine_sha256": "0" * 64, "written_sha256": "f" * 64, "mode": 420, "patches": [], **change}
-    return broken(files={"a.h": file})
+    return broken(files={path: file})
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def broken_file(**change: Any) -> bytes:
         broken(variant=None),
         broken(patches="cutlass/e2m1-guard 1"),
         broken(files=[]),
+        broken(files={}),
         broken(files={"a.h": "x"}),
         broken_file(pristine_sha256="../../etc/passwd"),
         broken_file(written_sha256="F" * 64),
@@ -66,6 +68,8 @@ def broken_file(**change: Any) -> bytes:
         broken_file(mode=0o100644),
         broken_file(patches=[1]),
         broken_file(more=1),
+        *(broken_file(path=path) for path in ("", ".", "/etc/passwd", "../a.h", "./a.h", "b//a.h", "a\0.h", "\ud800")),
+        b"[" * 100_000,
     ],
 )
 def test_refuses_a_damaged_receipt_and_says_what_to_do(data: bytes) -> None:
@@ -77,3 +81,9 @@ def test_refuses_a_damaged_receipt_and_says_what_to_do(data: bytes) -> None:
 def test_the_unbroken_documents_of_these_tests_are_read() -> None:
     assert loads(broken(), "") == RECEIPT
     assert loads(broken_file(), "").files["a.h"].mode == 0o644
+
+
+def test_a_name_that_is_not_utf8_is_one_that_a_file_can_have() -> None:
+    (file,) = RECEIPT.files.values()
+    odd = replace(RECEIPT, files={"csrc/\udcff.cu": file})
+    assert loads(dumps(odd), "receipt.json") == odd

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from fp4patch.model.edit import ReplaceTokens, Retired
 from fp4patch.model.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.model.state import State
 from fp4patch.patching.replace_tokens import replace_tokens
+from fp4patch.patching.sites import ADDED
 
 EDIT = ReplaceTokens(
     search=("*.cu",),
@@ -77,6 +80,13 @@ def test_a_replacement_that_runs_into_its_neighbours_is_refused() -> None:
 def test_what_was_replaced_before_is_not_replaced_again() -> None:
     edit = ReplaceTokens(search=("*",), about="A", find="A", replace="A || B")
     assert isinstance(replace_tokens(edit, replaced("if (A) {}\n", edit)), Drift)
+
+
+def test_the_change_itself_is_told_from_an_unknown_shape() -> None:
+    """Somebody took it from upstream by hand, or the receipt of a patched tree was lost."""
+    outcome = replace_tokens(replace(EDIT, retired=()), replaced(SOURCE))
+    assert isinstance(outcome, Drift)
+    assert (outcome.found, outcome.line, outcome.help) == ("`family<Kernel<` in its place", 4, ADDED)
 
 
 def test_a_sign_in_the_declaration_retires_the_edit_and_one_elsewhere_does_not() -> None:

@@ -18,7 +18,7 @@ from fp4patch.model.fetch import Fetched
 from fp4patch.model.target import Archive, Target
 from fp4patch.report import progress
 from fp4patch.sources import index
-from fp4patch.sources.cache import sha256
+from fp4patch.sources.cache import cache_dir, sha256
 from fp4patch.sources.fetch import fetch
 
 CUTLASS = load().target("cutlass")
@@ -87,6 +87,46 @@ def test_an_index_without_the_file_is_one_clear_error(mirror: tuple[Target, Path
     with pytest.raises(SourceError, match=r"has no file tiny-2\.0"):
         get("1.0", tmp_path / "tree", replace(mirror[0], archives=(archive,)))
     assert not (tmp_path / "tree").exists()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        '<meta name="pypi:repository-version" content="9.0">',
+        '<a href="http://[x/tiny-1.0-py3-none-any.whl">tiny-1.0-py3-none-any.whl</a>',
+        "<p>Please log in</p>",
+    ],
+)
+def test_an_index_that_answers_with_something_else_is_one_clear_error(
+    mirror: tuple[Target, Path], tmp_path: Path, page: str
+) -> None:
+    mirror[1].with_name("index.html").write_text(f"<html><body>{page}</body></html>")
+    with pytest.raises(SourceError, match=r"cannot download tiny-1\.0-py3-none-any\.whl: \S"):
+        get("1.0", tmp_path / "tree", mirror[0])
+
+
+def test_a_cache_that_cannot_be_written_is_not_blamed_on_the_tree(
+    mirror: tuple[Target, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cache").touch()
+    with pytest.raises(SourceError, match=rf"download cannot be kept: {tmp_path / 'cache'}/archives") as error:
+        get("1.0", tmp_path / "tree", mirror[0])
+    assert "FP4PATCH_CACHE" in error.value.help
+
+
+def test_a_user_without_a_home_is_told_where_downloads_can_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FP4PATCH_CACHE", raising=False)
+    for variable in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
+    with pytest.raises(SourceError, match="no home folder") as error:
+        cache_dir()
+    assert "FP4PATCH_CACHE" in error.value.help
+
+
+def test_a_folder_that_cannot_be_looked_at_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"cannot look at \S+: File name too long"):
+        get("4.2.1", tmp_path / ("x" * 300))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from command import Said, sha256, snapshot
+from permissions import without_privileges
 
 GetTree = Callable[[str, str], Path]
 GUARD = "include/cutlass/float_subbyte.h"
@@ -233,3 +235,105 @@ def test_what_is_no_tree_is_refused_with_a_hint_where_one_is_near(
         fp4patch("status", tree / "include").err.split("\n")
     ).replace("  ", " ")
     assert fp4patch("status", "--json", tmp_path / "not-there").status == 1
+
+
+def test_a_lost_pristine_copy_is_said_by_every_command_and_nothing_changes(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fp4patch("apply", "--variant", "next2", tree)
+    for blob in (tree / ".fp4patch/blobs").iterdir():
+        blob.unlink()
+    before = snapshot(tree)
+    for command in (["status"], ["apply"], ["apply", "--variant", "turbo"], ["revert"]):
+        said = fp4patch(*command, tree)
+        assert "a pristine copy, as it was kept, found gone" in " ".join((said.out + said.err).split())
+        assert said.status == (0 if command == ["status"] else 1)
+    assert len(fp4patch("apply", "--json", tree).document["problems"]) == 2
+    assert snapshot(tree) == before
+
+
+def test_a_variant_of_another_fp4patch_is_said_to_be_one(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fp4patch("apply", "--variant", "next2", tree)
+    receipt = tree / ".fp4patch/receipt.json"
+    receipt.write_text(receipt.read_text().replace('"next2"', '"next9"'))
+    said = fp4patch("apply", tree)
+    assert said.status == 2
+    assert f"next9 is applied to {tree}, a variant that this fp4patch" in said.err
+    assert "fp4patch revert" in said.err
+    assert fp4patch("apply", "--variant", "turbo", tree).status == 0
+
+
+def test_a_file_of_another_user_is_not_called_read_only(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    tree = tree_copy("cutlass", "4.2.1")
+    os.chown(tree / GUARD, 65534, 65534)
+    refused = without_privileges("apply", "--variant", "next2", tree)
+    assert refused.returncode == 1
+    assert "found a file that you may not write (mode 0644, owner " in refused.stderr
+    assert "run fp4patch as its owner" in refused.stderr
+    assert not (tree / ".fp4patch").exists()
+
+
+def test_a_user_without_a_home_patches_a_tree_all_the_same(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``docker run --user 12345``: nobody of that number is in /etc/passwd."""
+    tree = pristine_tree("flashinfer", "0.6.8")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
+    assert fp4patch("apply", "--variant", "next3", "--dry-run", tree).status == 0
+
+
+def test_a_tree_and_the_one_inside_it_share_the_variant_that_is_applied(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, tmp_path: Path
+) -> None:
+    """``native`` has nothing to do in FlashInfer's CUTLASS, and so no receipt is there that names it."""
+    tree = tmp_path / "flashinfer"
+    shutil.copytree(pristine_tree("flashinfer", "0.6.0"), tree)
+    assert fp4patch("apply", "--variant", "native", tree).status == 0
+    again = fp4patch("apply", "--json", tree)
+    assert again.status == 0, again.err
+    assert [(t["variant"], t["state"]) for t in again.document["trees"]] == [("native", "unchanged")] * 2
+    fp4patch("apply", "--variant", "next2", tree / "data/cutlass")
+    fp4patch("revert", tree / "data/cutlass")
+    assert fp4patch("apply", "--check", tree).status == 0
+
+
+def test_patched_files_without_their_receipt_say_where_it_went(
+    fp4patch: Callable[..., Said], tree_copy: GetTree
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fp4patch("apply", "--variant", "next2", tree)
+    shutil.rmtree(tree / ".fp4patch")
+    refused = fp4patch("apply", "--variant", "next2", tree)
+    assert refused.status == 1
+    assert "git clean -x" in refused.err
+
+
+def test_one_version_is_not_said_of_trees_of_several_kinds(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree
+) -> None:
+    trees = pristine_tree("cutlass", "4.2.1"), pristine_tree("vllm", "0.10.2")
+    said = fp4patch("apply", "--dry-run", "--variant", "next3", "--target-version", "4.3.5", *trees)
+    assert said.status == 2
+    assert "4.3.5 cannot be the version of cutlass and vllm" in said.err
+
+
+def test_a_folder_that_is_gone_is_refused_by_a_dry_run_too(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
+    """As where somebody copied another tree's ``.fp4patch`` here."""
+    tree = tree_copy("vllm", "0.10.2")
+    fp4patch("apply", "--variant", "next3", tree)
+    shutil.rmtree(tree / "csrc/quantization/fp4")
+    before = snapshot(tree)
+    for command in (["apply", "--variant", "next2", "--dry-run"], ["apply", "--variant", "next2"], ["revert"]):
+        refused = fp4patch(*command, "--json", tree)
+        assert refused.status == 1
+        (problem,) = refused.document["problems"]
+        assert (problem["file"], problem["found"]) == (
+            "csrc/quantization/fp4/nvfp4_utils.cuh",
+            "no folder csrc/quantization/fp4",
+        )
+    assert snapshot(tree) == before

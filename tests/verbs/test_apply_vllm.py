@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from command import snapshot
+from permissions import without_privileges
 
 from fp4patch import cli
 
@@ -43,3 +44,17 @@ def test_variants_apply_and_revert(
         assert twins == (0 if not software else CALLS.get(version, 4))
     assert cli.run(["revert", str(tree)]) == 0
     assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("place", ["csrc/quantization/fp4/nvfp4_utils.cuh", "csrc/quantization/fp4"])
+def test_what_may_not_be_read_is_never_passed_over(vllm: Callable[[str], Path], place: str) -> None:
+    """0.33.0 converts in another file too, so that the patch would find something to do without this one."""
+    tree = vllm("0.33.0")
+    (tree / place).chmod(0)
+    try:
+        refused = without_privileges("apply", "--variant", "next3", tree)
+    finally:
+        (tree / place).chmod(0o755)
+    assert refused.returncode == 1
+    assert "Permission denied" in refused.stderr
+    assert not (tree / ".fp4patch").exists()
