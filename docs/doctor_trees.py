@@ -20,7 +20,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.model.doctor import GPUS, Question, TreeReport
+from fp4patch.model.doctor import GPUS, BuildRow, Question, Reach, TreeReport
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.status import TreeStatus
 from fp4patch.patching.transaction import Transaction
@@ -68,9 +68,14 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
 def _made(report: TreeReport) -> dict[str, list[str]]:
     """For each list the architectures of the FP4 kernels; of a build at run time, what is compiled on each GPU."""
     return {
-        row.asked: [f"{row.on[g].targets}: {row.worth(g)}" for g in GPUS] if row.on else list(row.kernels)
+        row.asked: [f"{row.on[g].targets}: {_worth(row, g)}" for g in GPUS] if row.on else list(row.kernels)
         for row in report.builds
     }
+
+
+def _worth(row: BuildRow, gpu: str) -> str:
+    found = row.reaches[gpu]
+    return f"only {', '.join(row.on[gpu].served(gpu))}" if found is Reach.PARTLY else found.value
 
 
 def main(trees: list[Path], *, missing_only: bool, only: str | None) -> None:

@@ -15,7 +15,7 @@ import click
 
 from fp4patch import __version__
 from fp4patch.cli import doctor, image, objects, probe, proof, trees
-from fp4patch.cli.common import EXIT_REFUSED, emit, show
+from fp4patch.cli.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.errors import Fp4PatchError
 
 EXIT_BUG, EXIT_INTERRUPTED = 3, 130
@@ -48,7 +48,12 @@ def main() -> NoReturn:
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup has a hang-up ignored
             signal.signal(number, signal.default_int_handler)
     _make_streams_safe()
-    sys.exit(run(sys.argv[1:]))
+    status = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError:  # said already; the exit would fail on what is left
+        swallow(sys.stdout)
+    sys.exit(status)
 
 
 def _make_streams_safe() -> None:

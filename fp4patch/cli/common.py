@@ -54,7 +54,7 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
 # --- printing --------------------------------------------------------------------------------------------------------
 
 
-def _swallow(output: Any) -> None:
+def swallow(output: Any) -> None:
     """Who reads our output has left, having seen enough: the rest goes nowhere, and the exit status stays what it is.
 
     Click and rich would end the command here, with status 1.
@@ -67,7 +67,7 @@ def emit(document: dict[str, Any]) -> None:
     try:
         click.echo(json.dumps(document, indent=2))
     except BrokenPipeError:
-        _swallow(sys.stdout)
+        swallow(sys.stdout)
 
 
 def show(renderable: RenderableType, *, err: bool = False) -> None:
@@ -85,7 +85,7 @@ def _console(file: Any) -> Console:
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            _swallow(self.file)
+            swallow(self.file)
 
     # A pipe has no width: text in it must not be cut.
     columns = os.environ.get("COLUMNS", "")

@@ -134,11 +134,6 @@ class BuildRow:
     error: str = ""
     """Why it could not be evaluated: the tree's own fatal error, or what of its text is not known."""
 
-    def worth(self, gpu: str) -> str:
-        """What the GPU can make of it, in words."""
-        found = self.reaches[gpu]
-        return f"only {', '.join(self.on[gpu].served(gpu))}" if found is Reach.PARTLY else found.value
-
 
 @dataclass(frozen=True)
 class Content:

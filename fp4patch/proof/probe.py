@@ -30,6 +30,7 @@ _STANDARD = ("-std=c++17", "-O3")
 _NO_SUCH_ARCH = re.compile(r"nvcc fatal\s*: (?:Unsupported gpu architecture|Value '\S+' is not defined for option)")
 _NOT_ON_TARGET = re.compile(r"^ptxas .*not supported on \.target", re.MULTILINE)
 """What ptxas says of an instruction that the target has not: the end of a whole compilation, and always so."""
+_ERROR = re.compile(r"^.*\b(?:error|fatal)\b[^:\n]*:", re.MULTILINE)
 _LONGEST_ERROR = 4000  # characters; a template error can be megabytes, and its beginning tells
 
 
@@ -96,6 +97,8 @@ class Compiler:
             refused = status != 0 or not product.is_file()
             if refused:
                 said = said or f"nvcc ended with status {status} and said nothing"
+                if first := _ERROR.search(said):
+                    said = said[first.start() :]  # warnings stand before it, and can be megabytes too
                 if len(said) > _LONGEST_ERROR:
                     said = said[:_LONGEST_ERROR] + "\n…"
                 if not (_NOT_ON_TARGET.search(said) and listing.is_file()):  # it may be another time

@@ -222,7 +222,7 @@ def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
     asked = row.asked or "unset"
     if row.error:
         return [(asked, Text("not evaluated", style="dim"), {})]
-    reaches = {gpu: Text(row.worth(gpu), style=REACH_COLOUR[reach]) for gpu, reach in row.reaches.items()}
+    reaches = {gpu: Text(reach.value, style=REACH_COLOUR[reach]) for gpu, reach in row.reaches.items()}
     if not row.on:
         return [(asked, Text(", ".join(row.kernels) or NONE), reaches)]
     if len({there.targets for there in row.on.values()}) == 1:

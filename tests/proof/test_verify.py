@@ -291,10 +291,11 @@ def test_a_probe_that_no_longer_compiles_fails_with_the_compilers_words(bench: B
 
 
 def test_a_probe_that_never_compiled_fails_too(bench: Bench) -> None:
-    bench.source = "#error not this way\n"
+    warned = "".join(f"__device__ void f{n}() {{ int unused; }}\n" for n in range(100))  # longer than what is kept
+    bench.source = f"{warned}int never = not_this_way;\n"
     result = bench.one(A121)
     assert result.verdict is Verdict.FAIL
-    assert "not this way" in result.error
+    assert "not_this_way" in result.error
     assert result.checks[0].detail == "no, and the pristine source neither"
 
 

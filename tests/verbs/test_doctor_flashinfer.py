@@ -185,7 +185,10 @@ def test_surveyed_releases_are_told_apart_but_for_rebuilds_of_the_same_sources()
     assert {names for names in alike if len(names) > 1} == {("0.6.16", "0.6.16.post1", "0.6.16.post2")}
 
 
-def test_the_text_says_that_nothing_was_run(installed: Install, fp4patch: Callable[..., Said]) -> None:
+def test_the_text_says_that_nothing_was_run_and_fits_eighty_columns(
+    installed: Install, fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     text = " ".join(fp4patch("doctor", "--cuda", "13.0", installed("0.6.8")).out.split())
     assert "on each GPU, read from its own Python, which was not run" in text
     assert "unset, on sm_121 12.1a; quantization 12.0f" in text
