@@ -169,12 +169,18 @@ def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a
 
 @pytest.mark.skipif("FP4PATCH_TEST_GEMM" not in os.environ, reason="minutes: FP4PATCH_TEST_GEMM=1")
 @pytest.mark.parametrize(
-    ("variant", "instructions", "fp4"), [("next2", 7073, 0), ("next3", 3937, 64), ("turbo", 17063, 0)]
+    ("version", "variant", "instructions", "fp4"),
+    [
+        ("4.2.1", "next2", 7073, 0),
+        ("4.2.1", "next3", 3937, 64),
+        ("4.2.1", "turbo", 17063, 0),
+        ("4.8.0", "next3", 3921, 64),
+    ],
 )
 def test_the_gemm_keeps_its_tensor_cores_and_its_epilogue_is_what_the_variant_says(
-    whole_tree: GetTree, variant: str, instructions: int, fp4: int
+    whole_tree: GetTree, version: str, variant: str, instructions: int, fp4: int
 ) -> None:
-    tree = whole_tree("cutlass", "4.2.1")
+    tree = whole_tree("cutlass", version)
     assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
     status, document = verify(tree, variant, "--arch", "sm_120a,sm_121a", "--all")
     assert status == 0
