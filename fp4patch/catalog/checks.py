@@ -17,6 +17,7 @@ from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Numerics, Probe
 from fp4patch.model.problem import Problem
 from fp4patch.model.target import Target, VersionPattern
+from fp4patch.model.tree_path import is_inside
 from fp4patch.model.variant import Variant, VariantTarget
 
 _WRAP_OPTIONS = {"encoder", "guard"}
@@ -54,9 +55,7 @@ class _File:
 
     def inside(self, path: str, key: str) -> None:
         """A file or folder of a source tree, by the one name that it has."""
-        parts = PurePosixPath(path)
-        plain = path == parts.as_posix() and path != "." and not parts.is_absolute() and ".." not in parts.parts
-        self.expect(plain and not set(path) & set("\0\\"), key, "a path inside the tree, with slashes", repr(path))
+        self.expect(is_inside(path) and "\\" not in path, key, "a path inside the tree, with slashes", repr(path))
 
     def globs(self, patterns: Sequence[str], key: str) -> None:
         """Where in a source tree to look for files."""

@@ -83,11 +83,14 @@ def is_at(folder: Path, target: Target) -> bool:
     try:
         return not target.missing(lambda mark: (folder / mark).is_file())
     except PermissionError as error:
-        raise Refused(
-            f"{error.filename}: {error.strerror}", help="run fp4patch as a user who may read the tree"
-        ) from error
+        raise unreadable(error) from error
     except OSError:  # a name that is too long, for one
         return False
+
+
+def unreadable(error: PermissionError) -> Refused:
+    """What it means that something of a tree may not be read."""
+    return Refused(f"{error.filename}: {error.strerror}", help="run fp4patch as a user who may read the tree")
 
 
 def claimed_version(root: Path, target: Target) -> Version | None:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.identify import Identified, unreadable
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.errors import Refused, UsageError
+from fp4patch.errors import UsageError
 from fp4patch.model.edit import DropOperand, Edit, Insert, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.model.variant import Variant
@@ -73,9 +73,7 @@ def plan_patches(
 
 def _not_a_secret(error: OSError) -> None:
     if isinstance(error, PermissionError):
-        raise Refused(
-            f"{error.filename}: {error.strerror}", help="run fp4patch as a user who may read the tree"
-        ) from error
+        raise unreadable(error) from error
 
 
 def _files_of(edit: Edit, root: Path, read: Read) -> Iterator[str]:

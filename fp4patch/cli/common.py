@@ -55,9 +55,9 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
 
 
 def swallow(output: Any) -> None:
-    """Who reads our output has left, having seen enough: the rest goes nowhere, and the exit status stays what it is.
+    """What is still to be written goes nowhere: who reads it has left, having seen enough, or there is no room for it.
 
-    Click and rich would end the command here, with status 1.
+    The exit status stays what it is; click and rich, and Python as it exits, would set their own.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
 

@@ -21,6 +21,11 @@ from fp4patch.patching.refusal import Refusal
 from fp4patch.patching.sites import ADDED, settle
 
 
+def alike(old: Command, new: Command) -> bool:
+    """Whether one can stand in the place of the other: the same command, with as many arguments."""
+    return old.name == new.name and len(old.arguments) == len(new.arguments)
+
+
 def read_command(text: str) -> Command:
     """The one command that a text is. ValueError or LexError: it is none, or several."""
     commands = parse(text).commands
@@ -136,7 +141,7 @@ def _replace_command(edit: ReplaceCommand, script: Script) -> Outcome | None:
     ):
         return None
     old, new = read_command(edit.find), read_command(edit.replace)
-    if old.name != new.name or len(old.arguments) != len(new.arguments):
+    if not alike(old, new):
         raise ValueError(f"{edit.find!r} and {edit.replace!r} must be the same command with as many arguments")
 
     def same(command: Command) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterator, Mapping
 
 from fp4patch.model.edit import (
@@ -16,9 +15,10 @@ from fp4patch.model.edit import (
     ReplaceTokens,
     WrapAsm,
 )
-from fp4patch.patching.cmakelists import read_command
+from fp4patch.patching.cmakelists import alike, read_command
 from fp4patch.patching.cxx import words
 from fp4patch.patching.lex_error import LexError
+from fp4patch.patching.python_expression import read_expression
 
 
 def mistakes(edit: Edit) -> Iterator[tuple[str, str, str]]:
@@ -43,12 +43,8 @@ def _unlike(edit: ReplaceCommand) -> Iterator[tuple[str, str, str]]:
         old, new = read_command(edit.find), read_command(edit.replace)
     except (LexError, ValueError):
         return
-    if old.name != new.name or len(old.arguments) != len(new.arguments):
+    if not alike(old, new):
         yield "replace", f"the command of `{edit.find}`, with as many arguments", repr(edit.replace)
-
-
-def _expression(text: str) -> ast.Expression:
-    return ast.parse(f"({text}\n)", mode="eval")
 
 
 _CXX = "C++ tokens"
@@ -60,7 +56,7 @@ _LANGUAGES: Mapping[type, tuple[str, Callable[[str], object], tuple[str, ...]]] 
     Insert: (_CXX, words, ("before", "absent", "about")),
     WrapAsm: (_CXX, words, ("floor", "lowered", "callers")),
     ReplaceTokens: (_CXX, words, ("about", "within", "find", "replace")),
-    ReplaceExpression: (_PYTHON, _expression, ("find", "replace")),
+    ReplaceExpression: (_PYTHON, read_expression, ("find", "replace")),
     AddElement: (_CMAKE, read_command, ()),
     ReplaceCommand: (_CMAKE, read_command, ("find", "replace")),
     InsertCommands: (_CMAKE, read_command, ("after",)),

@@ -6,11 +6,11 @@ import json
 import os
 import re
 from dataclasses import asdict, dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
 from fp4patch.errors import Refused
 from fp4patch.model.schema import SCHEMA
+from fp4patch.model.tree_path import is_inside
 from fp4patch.patching.tree import STATE_DIR
 
 __all__ = ["STATE_DIR", "Receipt", "ReceiptFile", "dumps", "loads"]
@@ -103,8 +103,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 def _inside(path: str) -> str:
     """A file of the tree, by the one name that it has."""
-    parts = PurePosixPath(path)
-    if path != parts.as_posix() or parts.is_absolute() or {"..", "."} & {*parts.parts, path} or "\0" in path:
+    if not is_inside(path):
         raise ValueError(f"{path!r} is not a path inside the tree")
     os.fsencode(path)  # UnicodeEncodeError, a ValueError: no file has such a name
     return path

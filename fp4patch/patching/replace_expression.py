@@ -16,6 +16,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from fp4patch.model.edit import ReplaceExpression
 from fp4patch.model.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.model.state import State
+from fp4patch.patching.python_expression import read_expression
 from fp4patch.patching.refusal import Refusal
 from fp4patch.patching.sites import ADDED, settle
 
@@ -119,11 +120,11 @@ class _Reading(cst.CSTVisitor):
 
 def _holds(outer: str, inner: str) -> bool:
     """Whether one expression is a part of the other: then a site may be one that was replaced before."""
-    return any(ast.dump(part) == _meaning(inner) for part in ast.walk(ast.parse(f"({outer}\n)", mode="eval").body))
+    return any(ast.dump(part) == _meaning(inner) for part in ast.walk(read_expression(outer)))
 
 
 def _meaning(expression: str) -> str:
-    return ast.dump(ast.parse(f"({expression}\n)", mode="eval").body)
+    return ast.dump(read_expression(expression))
 
 
 def _tree(code: str) -> str:
@@ -135,7 +136,7 @@ def _tree(code: str) -> str:
 
 def _replaced(code: str, edit: ReplaceExpression) -> str:
     """Python's own tree of the text, with the expressions replaced in it."""
-    find, new = _meaning(edit.find), ast.parse(f"({edit.replace}\n)", mode="eval").body
+    find, new = _meaning(edit.find), read_expression(edit.replace)
 
     class Replace(ast.NodeTransformer):
         inside = 0
