@@ -6,6 +6,7 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -86,6 +87,23 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
     file.expect(patch.edits, "edits", "an edit at least", "none")
     for number, edit in enumerate(patch.edits):
         _check_edit(file, edit, f"edits[{number}].", path.parent)
+    for number, absence in enumerate(patch.absent):
+        key = f"absent[{number}]"
+        file.globs(absence.files, f"{key}.files")
+        file.expect(_is(SpecifierSet, absence.versions), f"{key}.versions", specifier, repr(absence.versions))
+        for pattern in (absence.pattern, *absence.mention):
+            file.expect(pattern, key, "a regular expression", "none")
+            file.pattern(pattern, key)
+    for number, allowed in enumerate(patch.allowed):
+        file.globs(allowed.files, f"allowed[{number}].files")
+        file.text(allowed, ("because",), f"allowed[{number}].")
+    for number, macro in enumerate(patch.macros):
+        key = f"macros[{number}]"
+        file.inside(macro.header, f"{key}.header")
+        file.expect(macro.name.isidentifier(), f"{key}.name", "the name of a macro", repr(macro.name))
+        file.expect(_is(Version, macro.cuda), f"{key}.cuda", "a CUDA release such as '13.0'", repr(macro.cuda))
+        for arch in (*macro.off, *macro.same):
+            file.expect(_is_arch(arch), key, "an architecture such as sm_121a", repr(arch))
     tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
     for kind, named in tables.items():
         seen = set()
@@ -124,6 +142,8 @@ def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:
         file.text(retired, ("tokens",), f"{prefix}retired[{number}].")
         sound = not retired.since or _is(Version, retired.since)
         file.expect(sound, f"{prefix}retired[{number}].since", "a version", repr(retired.since))
+    present = getattr(edit, "present", "")
+    file.expect(_is(SpecifierSet, present), f"{prefix}present", "a version specifier such as '>=4.2'", repr(present))
     if isinstance(edit, DropOperand):
         for key, name in (("defines", edit.defines), *(("operands", name) for name in edit.operands)):
             file.expect(name.isidentifier(), f"{prefix}{key}", "the name of a macro, and nothing else", repr(name))
@@ -232,13 +252,11 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
             file.expect(times == 1, key, "each patch once", f"{times} of {name}")
         _check_options(file, target, chosen, patches)
     _check_pins(file, variant, targets)
-    archs = [("arch", variant.arch), *((f"rules[{n}].arch", rule.arch) for n, rule in enumerate(variant.rules))]
-    for key, named in archs:
-        for arch in named:
-            try:
-                Arch.parse(arch)
-            except ValueError as error:
-                file.wrong(key, "an architecture such as sm_121a", str(error))
+    for arch in variant.arch:
+        try:
+            Arch.parse(arch)
+        except ValueError as error:
+            file.wrong("arch", "an architecture such as sm_121a", str(error))
     for number, rule in enumerate(variant.rules):
         key = f"rules[{number}]"
         for pattern in (*rule.requires, *rule.forbids):
@@ -246,8 +264,10 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
         file.expect(rule.judges, key, "a condition", "none: identical, requires, forbids or max")
         file.expect(rule.probes, f"{key}.probes", "a probe at least", "none")
         file.expect(rule.arch, f"{key}.arch", "an architecture at least", "none")
-        for arch in rule.arch if variant.arch else ():
-            file.expect(arch in variant.arch, f"{key}.arch", f"one of {', '.join(variant.arch)}", repr(arch))
+        known = [Arch.parse(arch) for arch in variant.arch if _is_arch(arch)]
+        for arch in rule.arch if known else ():
+            applies = any(replace(rule, arch=(arch,)).is_for(one) for one in known)
+            file.expect(applies, f"{key}.arch", f"one of {', '.join(variant.arch)}, or a glob over them", repr(arch))
     return file.problems
 
 

@@ -52,15 +52,23 @@ def identify_all(paths: Iterable[Path], catalog: Catalog, said: str | None = Non
 
     UsageError: one version is said for trees of several kinds.
     """
-    trees: dict[Path, Identified] = {}
+    trees: dict[object, Identified] = {}
     named = [identify(path, catalog, said) for path in paths]
     if said and len(kinds := {tree.target.name: None for tree in named}) > 1:
         raise UsageError(f"{said} cannot be the version of {' and '.join(kinds)}", help="run the command once for each")
     for tree in named:
-        trees.setdefault(tree.root, tree)
+        trees.setdefault(place(tree.root), tree)
         for inside in contained(tree.root, tree.target, catalog):
-            trees.setdefault(inside.root, inside)
+            trees.setdefault(place(inside.root), inside)
     return list(trees.values())
+
+
+def place(root: Path) -> object:
+    """Return what a directory is, however many names and mounts it has; of what is not there, its path."""
+    with suppress(OSError, ValueError):
+        found = root.stat()
+        return found.st_dev, found.st_ino
+    return root
 
 
 def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identified]:

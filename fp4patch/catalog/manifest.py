@@ -9,15 +9,18 @@ import os
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
-from fp4patch.catalog.checks import check_patch, check_target, check_variant, misnamed
-from fp4patch.catalog.reading import T, read
+from fp4patch.catalog.values import CLASSES
 from fp4patch.errors import ManifestError, UsageError
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Probe
 from fp4patch.model.problem import Problem
 from fp4patch.model.target import Target
 from fp4patch.model.variant import Variant
+from fp4patch.sources.kept import digest, keep, recall
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,22 @@ class Catalog:
     def target(self, name: str) -> Target:
         """The target of that name; UsageError names the ones there are."""
         return _named(self.targets, name, "target")
+
+    def named(self, name: str) -> tuple[str, Variant | Patch | Target]:
+        """Return the variant, patch or target of that name, and which of these it is.
+
+        A patch may be named without its target. UsageError if nothing or more than one thing has that name.
+        """
+        found: list[tuple[str, Variant | Patch | Target]] = []
+        found += [("variant", v) for v in self.variants.values() if v.name == name]
+        found += [("target", t) for t in self.targets.values() if t.name == name]
+        found += [("patch", p) for p in self.patches.values() if name in (p.id, p.name)]
+        if not found:
+            raise UsageError(f"there is nothing named {name!r}", help="`fp4patch list` shows what there is")
+        if len(found) > 1:
+            names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for _, thing in found)
+            raise UsageError(f"{name!r} names more than one thing", help=f"say which: {names}")
+        return found[0]
 
     def patches_of(self, variant: Variant, target: str) -> tuple[Patch, ...]:
         """The variant's patches for a target, in the order in which they apply."""
@@ -76,10 +95,28 @@ def load(root: Path | None = None) -> Catalog:
 def forget() -> None:
     """Read files anew at the next :func:`load`, since somebody changed them."""
     _load.cache_clear()
+    digest.cache_clear()
 
 
 @cache
 def _load(root: Path) -> Catalog:
+    """Validate the files, unless the very same ones were found valid before."""
+    try:
+        name = f"{root} {digest(root)}"
+    except OSError:  # the validation says what cannot be read
+        return _validated(root)
+    known = recall("catalogs", name, CLASSES)
+    if isinstance(known, tuple) and len(known) == 3:
+        return Catalog(root, *known)
+    catalog = _validated(root)
+    keep("catalogs", name, (catalog.targets, catalog.patches, catalog.variants))
+    return catalog
+
+
+def _validated(root: Path) -> Catalog:
+    from fp4patch.catalog.checks import check_patch, check_target, check_variant, misnamed  # noqa: PLC0415 - needed once
+    from fp4patch.catalog.reading import read  # noqa: PLC0415 - pydantic takes a while to load
+
     problems: list[Problem] = []
     targets, patches, variants = {}, {}, {}
     for path in sorted(root.glob("patches/*/target.toml")):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.catalog.identify import Identified, unreadable
+from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
+from fp4patch.catalog.whole import Whole
 from fp4patch.errors import UsageError
 from fp4patch.model.edit import DropOperand, Edit, Insert, WrapAsm
 from fp4patch.model.patch import Patch
@@ -39,6 +39,8 @@ class Plan:
     files: dict[str, tuple[Planned, ...]]
     edits: tuple[Planned, ...]
     """All of them, also one that no file is found for."""
+    whole: Whole
+    """All source files of the tree, but for the trees of other targets in it."""
 
 
 Read = Callable[[str], bytes | None]
@@ -61,29 +63,20 @@ def plan_patches(
 ) -> Plan:
     """The edits of these patches, in this order. Refused: a folder to search may not be read."""
     edits = tuple(Planned(patch, edit, options.get(patch.name, {})) for patch in patches for edit in patch.edits)
+    whole = Whole(tree.root, (tree.root / place for part in tree.target.contains for place in part.at))
     files: dict[str, list[Planned]] = {}
-    for folder in {pattern.partition("/")[0] for planned in edits for pattern in getattr(planned.edit, "search", ())}:
-        for _ in os.walk(tree.root / folder, onerror=_not_a_secret):  # glob passes over what it may not read
-            pass
     for planned in edits:
-        for file in _files_of(planned.edit, tree.root, read):
+        for file in _files_of(planned.edit, whole, read):
             files.setdefault(file, []).append(planned)
-    return Plan(tree, name, tuple(patches), {file: tuple(found) for file, found in files.items()}, edits)
+    return Plan(tree, name, tuple(patches), {file: tuple(found) for file, found in files.items()}, edits, whole)
 
 
-def _not_a_secret(error: OSError) -> None:
-    if isinstance(error, PermissionError):
-        raise unreadable(error) from error
-
-
-def _files_of(edit: Edit, root: Path, read: Read) -> Iterator[str]:
+def _files_of(edit: Edit, whole: Whole, read: Read) -> Iterator[str]:
     """The files, relative to the tree, that an edit may be about: the one that it names, or those that it finds."""
     if isinstance(edit, DropOperand | Insert):
         yield edit.file
         return
-    found = {path for pattern in edit.search for path in root.glob(pattern) if path.is_file()}
-    for path in sorted(found):
-        file = path.relative_to(root).as_posix()
+    for file in whole.matching(edit.search):
         content = read(file)
         if content is None or may_be_about(edit, content):  # the fold says why it cannot be read
             yield file
@@ -92,9 +85,13 @@ def _files_of(edit: Edit, root: Path, read: Read) -> Iterator[str]:
 def may_be_about(edit: Edit, content: bytes) -> bool:
     """A quick look that passes every file the edit is about, and few others: most files need no reading as tokens."""
     if isinstance(edit, WrapAsm):
-        # A string literal may be cut anywhere, even within the instruction's name.
-        return _MENTION.search(content) is not None or any(name.encode() in content for name in edit.callers)
+        return mentions(content) or any(name.encode() in content for name in edit.callers)
     return True
+
+
+def mentions(content: bytes) -> bool:
+    """Tell quickly whether a file may hold an instruction of E2M1. A literal may be cut anywhere, even in the name."""
+    return _MENTION.search(content) is not None
 
 
 _CUT = rb"(?:[\"\s\\]|//[^\n]*+|/\*.*?\*/)*+"

@@ -115,6 +115,8 @@ def scan(source: Source) -> Scan:
     for at, token in enumerate(source.tokens):
         if token.text not in KEYWORDS or token.kind is not Kind.NAME or token.directive >= 0:
             continue
+        if not source.is_live(token.start):
+            continue
         try:
             statement = parse(source, at)
         except Malformed as malformed:  # its literals remain unexplained: they are looked at below
@@ -130,12 +132,14 @@ def scan(source: Source) -> Scan:
         elif statement.decodes:
             decodes.append(statement)
     for token in source.tokens:
-        if token.kind is Kind.NAME and _MENTION.fullmatch(token.text):  # a macro could make a literal of it
+        # A macro could make a literal of it.
+        if token.kind is Kind.NAME and _MENTION.fullmatch(token.text) and source.is_live(token.start):
             strange.append(Malformed(f"{token.text} outside a string", token.line))
     for run in _literal_runs(source.tokens, explained):
         text = "".join(literal(token) for token in run)
         opcodes = [opcode for opcode in conversions(text) if _MENTION.search(opcode)]
-        if _MENTION.search(text) and not (opcodes and all(is_decode(opcode) for opcode in opcodes)):
+        decoded = opcodes and all(is_decode(opcode) for opcode in opcodes)
+        if _MENTION.search(text) and not decoded and source.is_live(run[0].start):
             mention, begin = _MENTION.findall(text)[0], run[0].start
             reason = next((f"in {m.message}" for start, end, m in broken if start < begin < end), "")
             where = "in a preprocessor directive" if run[0].directive >= 0 else reason or "outside any asm statement"

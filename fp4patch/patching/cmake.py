@@ -7,10 +7,10 @@ belongs to a command, a comment or the blanks between; what does not is a LexErr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from fp4patch.patching.lex_error import LexError
@@ -74,12 +74,58 @@ class Command(NamedTuple):
         return self.name, tuple(argument.meaning for argument in self.arguments)
 
 
+Branch = tuple[tuple[int, int], ...]
+"""The ``if`` commands around a command, by index, each with the number of the branch."""
+
+_TRUE = frozenset({"1", "ON", "YES", "TRUE", "Y"})
+_FALSE = frozenset({"0", "OFF", "NO", "FALSE", "N", "IGNORE", "NOTFOUND"})
+
+
+def _constant(arguments: Sequence[Argument]) -> bool | None:
+    """Tell whether the condition of an ``if`` holds whatever is set; None where that depends on a variable."""
+    words = [argument.text.upper() for argument in arguments]
+    if words[:1] == ["NOT"]:
+        inner = _constant(arguments[1:])
+        return None if inner is None else not inner
+    if len(words) != 1:
+        if "AND" in words and "(" not in words and "OR" not in words:
+            at = words.index("AND")
+            sides = (_constant(arguments[:at]), _constant(arguments[at + 1 :]))
+            return False if False in sides else None if None in sides else True
+        return None
+    return True if words[0] in _TRUE else False if words[0] in _FALSE else None
+
+
+def _blocks(commands: Sequence[Command]) -> Iterator[tuple[bool, Branch]]:
+    open_: list[tuple[int, int, bool, bool]] = []  # index of the if, branch, whether it can run, whether one surely did
+    for at, command in enumerate(commands):
+        if command.name in ("elseif", "else", "endif") and open_:
+            index, branch, _, decided = open_.pop()
+            if command.name != "endif":
+                holds = True if command.name == "else" else _constant(command.arguments)
+                open_.append((index, branch + 1, not decided and holds is not False, decided or holds is True))
+        yield all(can for *_, can, _ in open_), tuple((index, branch) for index, branch, *_ in open_)
+        if command.name == "if":
+            holds = _constant(command.arguments)
+            open_.append((at, 0, holds is not False, holds is True))
+
+
 @dataclass(frozen=True)
 class Script:
     """A CMake file: its commands in order. Blocks are commands too: ``if``, ``endif``."""
 
     text: str
     commands: tuple[Command, ...]
+
+    @cached_property
+    def blocks(self) -> tuple[tuple[bool, Branch], ...]:
+        """Of each command: whether it can run at all, and the branch of ``if`` that it stands in, from outside in."""
+        return tuple(_blocks(self.commands))
+
+    @cached_property
+    def live(self) -> tuple[int, ...]:
+        """The indices of the commands that can run: not those in ``if(FALSE)``."""
+        return tuple(at for at, (live, _) in enumerate(self.blocks) if live)
 
     @cached_property
     def meaning(self) -> list[tuple[str, tuple[tuple[bool, str], ...]]]:
@@ -94,7 +140,8 @@ class Script:
         """The commands inside each ``function(name …)`` or ``macro(name …)``. LexError if one never ends."""
         bodies = []
         for at, command in enumerate(self.commands):
-            if command.name in _OPENS and command.arguments and command.arguments[0].text == name:
+            named = command.name in _OPENS and command.arguments and command.arguments[0].text == name
+            if named and self.blocks[at][0]:
                 for end in range(at + 1, len(self.commands)):
                     if self.commands[end].name == _OPENS[command.name]:
                         bodies.append(self.commands[at + 1 : end])
@@ -104,13 +151,18 @@ class Script:
         return bodies
 
 
+@lru_cache(maxsize=64)  # edits of one file follow each other, and each reads its result to prove it
 def parse(text: str) -> Script:
     """The text as commands. LexError: it is not CMake."""
     commands: list[Command] = []
     at = len(BOM) * text.startswith(BOM)
+    counted = (0, 1)
 
     def line() -> int:
-        return text.count("\n", 0, at) + 1
+        nonlocal counted
+        before, lines = counted
+        counted = at, lines + text.count("\n", before, at)
+        return counted[1]
 
     def skip(at: int) -> int:
         """Behind the blanks and comments that begin here."""

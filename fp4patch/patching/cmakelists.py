@@ -6,9 +6,11 @@ commands added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import partial, reduce
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -72,17 +74,13 @@ def add_element(edit: AddElement, text: str) -> Outcome:
 
 
 def _add_element(edit: AddElement, script: Script) -> Outcome | None:
-    changes: list[_Change] = []
+    changes: dict[_Change, None] = {}
     lists = 0
-    for index, command in enumerate(script.commands):
-        first = 1 if command.name == "list" else 0  # list(APPEND NAME …)
-        names = command.arguments[first : first + 1]
-        if command.name not in edit.commands or not any(_is_meant(edit, name.text) for name in names):
-            continue
-        found = _list_changes(edit, index, command, first + 1)
-        if found is not None:
+    for index in script.live:
+        for part in _wanting(edit, script, index):
             lists += 1
-            changes += found
+            if not part.has(edit.element):
+                changes |= dict.fromkeys(_list_changes(edit, part))
     if not lists:
         return None
     if not changes:
@@ -99,32 +97,148 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
     return _proven(text, meaning, [script.line(change.start) for change in changes])
 
 
+def lacking(edit: AddElement, text: str) -> Iterator[tuple[int, str]]:
+    """Line and text of each live command, whatever it is, that has ``beside`` in a list without ``element``."""
+    script = parse(text)
+    for index in script.live:
+        command = script.commands[index]
+        if command.name in _NO_LISTS or (command.name == "list" and command.arguments[:1] != () and not _adds(command)):
+            continue
+        part = _Part.of(script, index, 1)
+        versions = [element for element in part.elements if re.fullmatch(r"[0-9]+\.[0-9]+[af]?(?:\+PTX)?", element)]
+        if edit.beside not in versions or (len(versions) < 2 and not edit.beside[-1:].isalpha()):
+            continue  # a lone bare number is a release of something
+        others = _definitions(script, command.arguments[1 if command.name == "list" else 0].text)
+        family = (edit.element, *edit.drop)
+        if not any(part.beside(other).has(element) for element in family for other in (part, *others)):
+            yield command.line, script.text[command.start : command.end]
+
+
+_NO_LISTS = frozenset(
+    {"if", "elseif", "while", "message", "find_package", "cmake_minimum_required", "project", "string"}
+)
+"""Commands in which a version is that of something else, or text."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one command puts into a list: the elements of its arguments from a certain one on."""
+
+    script: Script
+    index: int
+    places: tuple[tuple[str, int, int], ...]
+    """Each element, the number of its argument, and its offset."""
+    more: frozenset[str] = frozenset()
+    """Elements that are in the list whenever this command runs, by other commands."""
+
+    @classmethod
+    def of(cls, script: Script, index: int, first: int, last: int | None = None) -> _Part:
+        arguments = list(enumerate(script.commands[index].arguments))[first:last]
+        places = tuple((e, number, offset) for number, argument in arguments for e, offset in argument.elements())
+        return cls(script, index, places)
+
+    @property
+    def elements(self) -> list[str]:
+        return [element for element, _, _ in self.places]
+
+    def beside(self, other: _Part) -> _Part:
+        """With what another command adds, if it runs whenever this one does."""
+        here, there = (self.script.blocks[part.index][1] for part in (self, other))
+        always = here[: len(there)] == there
+        return replace(self, more=self.more | set(other.elements)) if always else self
+
+    def has(self, element: str) -> bool:
+        return element in self.more or element in self.elements
+
+
+def _adds(command: Command) -> bool:
+    return command.arguments[0].text in ("APPEND", "PREPEND", "INSERT")
+
+
+def _definitions(script: Script, variable: str) -> list[_Part]:
+    """What ``set`` and ``list(APPEND …)`` put into a variable, in this file."""
+    parts = []
+    for index in script.live:
+        command = script.commands[index]
+        named = [argument.text for argument in command.arguments[:2]]
+        if command.name == "set" and named[:1] == [variable]:
+            parts.append(_Part.of(script, index, 1))
+        elif command.name == "list" and named[1:] == [variable] and _adds(command):
+            parts.append(_Part.of(script, index, 2))
+    return parts
+
+
+def _wanting(edit: AddElement, script: Script, index: int) -> list[_Part]:
+    """The parts with ``beside`` of the list of a command; none if it is no list that is meant."""
+    command = script.commands[index]
+    if command.name not in edit.commands:
+        return []
+    own = 1 if command.name == "list" else 0  # list(APPEND NAME …)
+    names = [argument.text for argument in command.arguments[own : own + 1]]
+    if not names or not _is_meant(edit, names[0]) or (own and not _adds(command)):
+        return []
+    parts = _definitions(script, names[0]) if command.name in ("list", "set") else _followed(edit, script, index)
+    whole = [reduce(_Part.beside, parts, part) for part in parts]
+    return [part for part in whole if edit.beside in part.elements]
+
+
+def _followed(edit: AddElement, script: Script, index: int) -> list[_Part]:
+    """The list that a command gets as its second argument: written out, or in variables that it names."""
+    parts, todo, seen = [], [_Part.of(script, index, 1, 2)], set[str]()
+    while todo:
+        part = todo.pop()
+        parts.append(part)
+        for element in part.elements:
+            name = _REFERENCE.fullmatch(element)
+            if "${" not in element or (name and name[1] in seen):
+                continue
+            found = _definitions(script, name[1]) if name else []
+            line = script.commands[part.index].line
+            if not found:
+                raise Refusal("a list that is written out, or set in the same file", f"`{element}`", line)
+            seen.add(str(name and name[1]))
+            removed = _removal(edit, script, str(name and name[1]))
+            if removed:
+                raise Refusal(f"a list that only grows, with {edit.element}", "one that loses it", removed.line)
+            todo += found
+    return parts
+
+
+def _removal(edit: AddElement, script: Script, variable: str) -> Command | None:
+    """The command that would take the element out of a variable again."""
+    for index in script.live:
+        command = script.commands[index]
+        texts = [argument.text for argument in command.arguments]
+        takes = command.name == "list" and texts[:1] != [] and texts[0] in ("REMOVE_ITEM", "FILTER", "TRANSFORM")
+        if takes and texts[1:2] == [variable] and any(edit.element.rstrip("af") in text for text in texts[2:]):
+            return command
+    return None
+
+
+_REFERENCE = re.compile(r"\$\{([A-Za-z_][\w]*)\}")
+
+
 def _is_meant(edit: AddElement, variable: str) -> bool:
     return fnmatchcase(variable, edit.variable) and not any(fnmatchcase(variable, glob) for glob in edit.but)
 
 
-def _list_changes(edit: AddElement, index: int, command: Command, first: int) -> list[_Change] | None:
-    """What to change in the list of a command, whose arguments from ``first`` on it is; None if it is none of ours."""
-    elements = [
-        (element, number, offset)
-        for number, argument in enumerate(command.arguments)
-        if number >= first
-        for element, offset in argument.elements()
-    ]
-    there = [element for element, _, _ in elements]
-    if edit.beside not in there:
-        return None
-    if edit.element in there:
-        return []
+def _list_changes(edit: AddElement, part: _Part) -> list[_Change]:
+    """What to change in a part of a list that has ``beside`` and lacks the element."""
     changes = []
-    for element, number, offset in elements:
+    command = part.script.commands[part.index]
+    for element, number, offset in part.places:
         if element == edit.beside:
-            changes.append(_Change(index, number, offset, offset, f"{edit.element};"))
+            changes.append(_Change(part.index, number, offset, offset, f"{edit.element};"))
         elif element in edit.drop:
             leads = offset == command.arguments[number].start
             if leads:  # then there is no `;` before it to go with it
                 raise Refusal(f"{edit.element} behind another element", f"{element} first", command.line)
-            changes.append(_Change(index, number, offset - 1, offset + len(element), ""))
+            changes.append(_Change(part.index, number, offset - 1, offset + len(element), ""))
+    elsewhere = sorted(part.more & set(edit.drop) - set(part.elements))
+    if elsewhere:
+        raise Refusal(
+            f"{edit.element} in the place of {elsewhere[0]}", f"{elsewhere[0]} by a command of its own", command.line
+        )
     return changes
 
 
@@ -137,7 +251,7 @@ def _replace_command(edit: ReplaceCommand, script: Script) -> Outcome | None:
     name, _, first = edit.about.partition("(")
     if not any(
         command.name == name.lower() and (not first or [a.text for a in command.arguments[:1]] == [first])
-        for command in script.commands
+        for command in map(script.commands.__getitem__, script.live)
     ):
         return None
     old, new = read_command(edit.find), read_command(edit.replace)
@@ -145,7 +259,7 @@ def _replace_command(edit: ReplaceCommand, script: Script) -> Outcome | None:
         raise ValueError(f"{edit.find!r} and {edit.replace!r} must be the same command with as many arguments")
 
     def same(command: Command) -> list[int]:
-        return [at for at, one in enumerate(script.commands) if one.meaning == command.meaning]
+        return [at for at in script.live if script.commands[at].meaning == command.meaning]
 
     def lines(indices: Sequence[int]) -> list[int]:
         return [script.commands[at].line for at in indices]
@@ -189,12 +303,14 @@ def _insert_commands(template: Callable[[str], str], edit: InsertCommands, scrip
         return None
     if len(bodies) != 1:
         raise Refusal(f"one definition of {edit.function}", f"{len(bodies)}")
-    there = {command.meaning for command in bodies[0]}
+    live = {id(script.commands[at]) for at in script.live}
+    body = [command for command in bodies[0] if id(command) in live]
+    there = {command.meaning for command in body}
     for rule in edit.retired:
         if read_command(rule.tokens).meaning in there:
             return NothingToDo(rule.state, rule.because, rule.since)
     wanted = read_command(edit.after)
-    sites = [command for command in bodies[0] if command.meaning == wanted.meaning]
+    sites = [command for command in body if command.meaning == wanted.meaning]
     if len(sites) != 1:
         line = sites[-1].line if sites else None
         raise Refusal(f"1 `{edit.after}` in {edit.function}", f"{len(sites)}", line)

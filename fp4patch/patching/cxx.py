@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
+from fp4patch.patching.condition import constant
 from fp4patch.patching.lex_error import LexError
 
 BOM = "\ufeff"
@@ -122,6 +123,16 @@ class Conditional:
         return self.branches[0].opening.start
 
     @property
+    def dead(self) -> Iterator[tuple[int, int]]:
+        """The spans of its branches that are never compiled, whatever is defined."""
+        decided = False
+        for branch in self.branches:
+            taken = constant(branch.opening.name, [token.text for token in branch.condition])
+            if decided or taken is False:
+                yield branch.opening.end, branch.end
+            decided = decided or taken is True
+
+    @property
     def is_include_guard(self) -> bool:
         """``#ifndef X``, ``#define X`` as the first directive in it, and no ``#else``."""
         first = self.branches[0]
@@ -146,14 +157,28 @@ class Near(NamedTuple):
     line: int
 
 
+class Cut(NamedTuple):
+    """A piece of a text and what is put in its place. It begins and ends between tokens."""
+
+    start: int
+    end: int
+    text: str
+
+
 @dataclass(frozen=True)
 class Source:
-    """A text and its tokens, comments and directives; what lies between them is white space and continuations."""
+    """A text with its tokens and comments; white space and continuations are located between them."""
 
     text: str
     tokens: tuple[Token, ...]
     comments: tuple[Comment, ...]
-    directives: tuple[Directive, ...]
+
+    @cached_property
+    def directives(self) -> tuple[Directive, ...]:
+        """The preprocessor directives, in their order."""
+        inside = (token for token in self.tokens if token.directive >= 0)
+        spans = groupby(inside, key=lambda token: token.directive)
+        return tuple(_directive(index, tuple(span)) for index, span in spans)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -165,13 +190,32 @@ class Source:
         """Every conditional, nested ones too, in the order of their ``#if``. LexError if they do not pair."""
         return _conditionals(self.directives)
 
+    @cached_property
+    def dead(self) -> tuple[tuple[int, int], ...]:
+        """Spans that no compiler reads, whatever is defined: below ``#if 0``, or the ``#else`` of ``#if 1``."""
+        # Where they do not pair nothing is certain; edits of conditions refuse it.
+        return tuple(span for conditional in self.conditionals for span in conditional.dead) if self.pairs else ()
+
+    def is_live(self, offset: int) -> bool:
+        """Tell whether a compiler may read what is at this offset."""
+        return not any(start <= offset < end for start, end in self.dead)
+
+    @cached_property
+    def pairs(self) -> bool:
+        """Whether each ``#if`` has its ``#endif``."""
+        try:
+            return self.conditionals is not None
+        except LexError:
+            return False
+
     def line(self, offset: int) -> int:
         """The 1-based line of an offset."""
         return self.text.count("\n", 0, offset) + 1
 
     def find(self, pattern: Sequence[str]) -> list[int]:
-        """The indices of the tokens at which the token sequence ``pattern`` begins."""
-        return list(_occurrences(self.words, tuple(pattern))) if pattern else []
+        """The indices of the live tokens at which the token sequence ``pattern`` begins."""
+        found = _occurrences(self.words, tuple(pattern)) if pattern else ()
+        return [at for at in found if self.is_live(self.tokens[at].start)]
 
     def nearest(self, pattern: Sequence[str]) -> Near | None:
         """Where the longest beginning of ``pattern`` stands; None if not even its first token occurs."""
@@ -196,91 +240,237 @@ def words(text: str) -> tuple[str, ...]:
     return lex(text).words
 
 
-@lru_cache(maxsize=8)  # an edit reads its result to prove it, and the next edit of the fold reads the same text again
+_KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING}
+_READ: dict[str, Source] = {}
+"""The texts read last, by their content: the edits of a fold read the same text one after the other."""
+
+
 def lex(text: str) -> Source:
     """The text as tokens. LexError: a ``/*`` or a raw string that never ends."""
-    logical, origin = _splice(text)
-    newlines = [at for at, character in enumerate(text) if character == "\n"]
+    return _READ.get(text) or _remember(read(text))
 
-    def line_of(offset: int) -> int:
-        return bisect_left(newlines, offset) + 1
 
+def _remember(source: Source) -> Source:
+    while len(_READ) >= 8:
+        del _READ[next(iter(_READ))]
+    _READ[source.text] = source
+    return source
+
+
+def is_proven(text: str) -> bool:
+    """Whether the text, read as a whole, has the tokens that the edits say; true of a text that none of them made."""
+    known = _READ.get(text)
+    try:
+        return known is None or known == read(text)
+    except LexError:
+        return False
+
+
+def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as long as all the rest
+    """As :func:`lex`, of the whole text and without a look at what was read before."""
+    logical, pieces = _splice(text)
+    originals = [start for start, _ in pieces]
+    logicals = [0, *accumulate(end - start for start, end in pieces)]
+    logicals[-1] = len(text) + 1  # nothing reaches behind the last piece
+    piece, border, shift = 0, logicals[1], originals[0]
     tokens: list[Token] = []
     comments: list[Comment] = []
-    directives: list[tuple[int, int]] = []  # indices of the first token and behind the last
-    fresh, directive = True, -1  # no token on this logical line yet; the directive that the line is
+    make, kinds = tuple.__new__, _KINDS
+    fresh, directive, directives = True, -1, 0  # no token on this logical line yet; the directive that the line is
+    line = 1  # newlines passed in the spliced text, and continuations before them
     at = 1 if logical.startswith(BOM) else 0
-    while at < len(logical):
-        found = _LEXEME.match(logical, at)
-        assert found, "the last form takes any character"
-        kind, start = found.lastgroup, origin.at(at)
-        at = found.end()
-        if kind == "newline":
-            if directive >= 0:
-                directives[directive] = (directives[directive][0], len(tokens))
+    step = _LEXEME.scanner(logical, at).match  # type: ignore[attr-defined]  # typeshed lacks it
+    while found := step():
+        form = found.lastgroup
+        if form == "blank":
+            continue
+        if form == "newline":
             fresh, directive = True, -1
+            line += 1
             continue
-        if kind == "blank":
-            continue
-        if kind == "comment":
-            body = found.group()
+        at, stop = found.span()
+        while at >= border:
+            piece += 1
+            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
+            line += 1
+        start, began, body = at + shift, line, found[0]
+        while stop > border:  # a continuation after the last character is not part of it
+            piece += 1
+            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
+            line += 1
+        end = stop + shift
+        if form == "comment":
+            line += body.count("\n")
             if body.startswith("/*") and not (len(body) >= 4 and body.endswith("*/")):
-                raise LexError("a /* comment that never ends", line_of(start))
-            end = origin.behind(at)
+                raise LexError("a /* comment that never ends", began)
             if body.startswith("//") and body.endswith("\r"):
                 end -= 1  # the \r belongs to the line's end
-            comments.append(Comment(text[start:end], start, end, line_of(start)))
+            comments.append(Comment(text[start:end], start, end, began))
             continue
-        body, end = found.group(), origin.behind(at)
-        if found["raw"] is not None:  # continuations inside count as they are: look in the text itself
+        if form == "raw":  # continuations inside count as they are: look in the text itself
             close = text.find(f'){found["delimiter"]}"', end)
             if close < 0:
-                raise LexError("a raw string that never ends", line_of(start))
+                raise LexError("a raw string that never ends", began)
             end = close + len(found["delimiter"]) + 2
-            body, kind, at = text[start:end], "string", origin.logical(end)
-        if fresh and body == "#":
-            directive = len(directives)
-            directives.append((len(tokens), -1))
-        fresh = False
-        tokens.append(Token(Kind[str(kind).upper()], body, start, end, line_of(start), directive))
-    if directive >= 0:
-        directives[directive] = (directives[directive][0], len(tokens))
-    spans = (tokens[first:last] for first, last in directives)
-    return Source(text, tuple(tokens), tuple(comments), tuple(_directive(n, span) for n, span in enumerate(spans)))
+            body = text[start:end]
+            piece = bisect_left(originals, end) - 1
+            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
+            line = began + text.count("\n", start, end)
+            step = _LEXEME.scanner(logical, end - shift).match  # type: ignore[attr-defined]
+        if fresh:
+            if body == "#":
+                directive = directives
+                directives += 1
+            fresh = False
+        tokens.append(make(Token, (kinds[form], body, start, end, began, directive)))
+    return Source(text, tuple(tokens), tuple(comments))
 
 
-class _Origin:
-    """From offsets in the spliced text to offsets in the text as it is, and back."""
-
-    def __init__(self, pieces: Sequence[tuple[int, int]]) -> None:
-        self.originals = [start for start, _ in pieces]
-        self.logicals = [0, *accumulate(end - start for start, end in pieces[:-1])]
-
-    def at(self, offset: int) -> int:
-        """Where the character at this spliced offset stands."""
-        piece = bisect_right(self.logicals, offset) - 1
-        return self.originals[piece] + offset - self.logicals[piece]
-
-    def behind(self, offset: int) -> int:
-        """The offset behind the character before this spliced offset: a continuation after it is not part of it."""
-        return self.at(offset - 1) + 1
-
-    def logical(self, offset: int) -> int:
-        """The spliced offset of an original one."""
-        piece = bisect_right(self.originals, offset) - 1
-        inside = offset - self.originals[piece]
-        limit = self.logicals[piece + 1] if piece + 1 < len(self.logicals) else None
-        moved = self.logicals[piece] + inside
-        return moved if limit is None else min(moved, limit)
-
-
-def _splice(text: str) -> tuple[str, _Origin]:
+def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """The text without its continuations, and the pieces of the text that it consists of."""
     pieces, at = [], 0
     for splice in _SPLICE.finditer(text):
         pieces.append((at, splice.start()))
         at = splice.end()
     pieces.append((at, len(text)))
-    return "".join(text[start:end] for start, end in pieces), _Origin(pieces)
+    return "".join(text[start:end] for start, end in pieces), pieces
+
+
+class Shape(NamedTuple):
+    """A token as the preprocessor and the compiler see it: not its place, but the kind of line that it is in."""
+
+    text: str
+    in_directive: bool
+    starts_directive: bool
+
+
+def _shapes(tokens: Iterable[Token]) -> list[Shape]:
+    before = -1
+    shapes = []
+    for token in tokens:
+        inside = token.directive >= 0
+        shapes.append(Shape(token.text, inside, inside and token.directive != before))
+        before = token.directive
+    return shapes
+
+
+def spliced(source: Source, cuts: Sequence[Cut]) -> Source | None:
+    """The source with pieces replaced; None if its tokens are not the old ones with exactly the intended ones replaced.
+
+    Only the lines around each cut are read again, together with a token before and one behind them. :func:`lex` gives
+    what this returns for the new text; :func:`read` is the proof that they are equal.
+    """
+    old = source.tokens
+    texts: list[str] = []
+    tokens: list[Token] = []
+    comments: list[Comment] = []
+    at = done = remarked = 0  # up to where the old is taken over: the text, the tokens, the comments
+    moved = lines = directives = 0  # by how much what follows is shifted
+    for first, last, inside in _windows(source, cuts):
+        start, end = old[first].start if first else 0, old[last].start if last < len(old) else len(source.text)
+        body = _replaced(source.text, start, end, inside)
+        try:
+            new = read(body)
+            if _shapes(new.tokens) != _shapes(_intended(old, first, last, inside)):
+                return None
+        except LexError:
+            return None
+        before, behind = (bisect_left(source.comments, edge, key=lambda c: c.start) for edge in (start, end))
+        tokens += _shifted(old[done:first], moved, lines, directives)
+        comments += _moved(source.comments[remarked:before], moved, lines)
+        begun, there = (bisect_left(source.directives, edge, key=lambda d: d.start) for edge in (start, end))
+        line = source.line(start) - 1 + lines
+        tokens += _shifted(new.tokens, start + moved, line, begun + directives)
+        comments += _moved(new.comments, start + moved, line)
+        texts += [source.text[at:start], body]
+        at, done, remarked = end, last, behind
+        moved += len(body) - (end - start)
+        lines += body.count("\n") - source.text.count("\n", start, end)
+        directives += len(new.directives) - (there - begun)
+    tokens += _shifted(old[done:], moved, lines, directives)
+    comments += _moved(source.comments[remarked:], moved, lines)
+    return _remember(Source("".join([*texts, source.text[at:]]), tuple(tokens), tuple(comments)))
+
+
+def _windows(source: Source, cuts: Sequence[Cut]) -> Iterator[tuple[int, int, list[Cut]]]:
+    """The tokens, first and behind the last, that are to be read again, and the cuts among them.
+
+    A window begins and ends at a token on another line than the cut, at which a directive begins or that is in none.
+    """
+    tokens = source.tokens
+
+    def stands_alone(index: int) -> bool:
+        token = tokens[index]
+        if token.directive < 0:
+            return token.text != "#"
+        return not index or tokens[index - 1].directive != token.directive
+
+    first = last = -1
+    inside: list[Cut] = []
+    for cut in sorted(cuts, key=lambda cut: cut.start):
+        begin = bisect_right(tokens, cut.start, key=lambda t: t.end) - 1
+        line = source.line(cut.start)
+        while begin > 0 and not (tokens[begin].line < line and stands_alone(begin)):
+            begin -= 1
+        behind = bisect_left(tokens, cut.end, key=lambda t: t.start) + 1
+        line = source.line(cut.end)
+        while behind < len(tokens) and not (tokens[behind].line > line + 1 and stands_alone(behind)):
+            behind += 1
+        if inside and begin < last:
+            inside.append(cut)
+            last = max(last, behind)
+            continue
+        if inside:
+            yield first, last, inside
+        first, last, inside = max(begin, 0), behind, [cut]
+    if inside:
+        yield first, last, inside
+
+
+def _replaced(text: str, start: int, end: int, cuts: Sequence[Cut]) -> str:
+    pieces = []
+    for cut in cuts:
+        pieces += [text[start : cut.start], cut.text]
+        start = cut.end
+    return "".join([*pieces, text[start:end]])
+
+
+def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) -> Iterator[Token]:
+    """The tokens of a window with those of the cuts replaced. New ones are in the directive that the cut is in."""
+    for number, cut in enumerate(cuts, 1):
+        begin, end = (bisect_left(old, edge, key=lambda t: t.start) for edge in (cut.start, cut.end))
+        yield from old[first:begin]
+        first = end
+        before = old[begin - 1] if begin else None
+        if begin < end:
+            directive = old[begin].directive
+        elif before and ((begin < len(old) and old[begin].directive == before.directive) or _follows(before, cut)):
+            directive = before.directive
+        else:
+            directive = -1
+        for token in read(cut.text).tokens:
+            own = -1 if token.directive < 0 else len(old) * number + token.directive
+            yield token._replace(directive=directive if directive >= 0 else own)
+    yield from old[first:last]
+
+
+def _follows(token: Token, cut: Cut) -> bool:
+    """Whether an insertion continues the line of the token in front of it."""
+    return token.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n")
+
+
+def _moved(comments: Sequence[Comment], moved: int, lines: int) -> Iterator[Comment]:
+    return (Comment(c.text, c.start + moved, c.end + moved, c.line + lines) for c in comments)
+
+
+def _shifted(tokens: Sequence[Token], moved: int, lines: int, directives: int) -> Sequence[Token]:
+    if not (moved or lines or directives):
+        return tokens
+    make = tuple.__new__
+    return [
+        make(Token, (kind, text, start + moved, end + moved, line + lines, at + directives if at >= 0 else -1))
+        for kind, text, start, end, line, at in tokens
+    ]
 
 
 def _directive(index: int, span: Sequence[Token]) -> Directive:

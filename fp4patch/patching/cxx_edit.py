@@ -6,11 +6,10 @@ The tokens and directives of the result must be the old ones with exactly the in
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from fp4patch.model.edit import Retired
 from fp4patch.model.outcome import Drift, NothingToDo, Outcome, Rewritten
-from fp4patch.patching.cxx import Source, Token, lex, words
+from fp4patch.patching.cxx import Cut, Source, lex, spliced, words
 from fp4patch.patching.lex_error import LexError
 from fp4patch.patching.refusal import Refusal
 
@@ -36,34 +35,12 @@ def unreadable(error: LexError) -> Drift:
     return Drift("C++ that can be read to its end", error.message, error.line, help=whole)
 
 
-class Shape(NamedTuple):
-    """What the preprocessor and the compiler would see of a token: not where it stands, but in which kind of line."""
-
-    text: str
-    in_directive: bool
-    starts_directive: bool
-
-
-def shapes_of(tokens: Sequence[Token]) -> list[Shape]:
-    """The shape of each token."""
-    before = -1
-    shapes = []
-    for token in tokens:
-        shapes.append(Shape(token.text, token.directive >= 0, token.directive >= 0 and token.directive != before))
-        before = token.directive
-    return shapes
-
-
-def proven(text: str, expected: Sequence[Shape], lines: tuple[int, ...]) -> Rewritten:
-    """The edit's result, after reading it again: tokens and directives as intended, conditionals paired."""
-    try:
-        result = lex(text)
-        sound = shapes_of(result.tokens) == list(expected) and result.conditionals is not None
-    except LexError:
-        sound = False
-    if not sound:
+def rewritten(source: Source, cuts: Sequence[Cut], lines: tuple[int, ...], notes: tuple[str, ...] = ()) -> Rewritten:
+    """Return the edit's result. Refusal: its tokens are not the old ones with exactly the intended ones replaced."""
+    result = spliced(source, cuts)
+    if result is None or (source.pairs and not result.pairs):
         raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
-    return Rewritten(text, lines)
+    return Rewritten(result.text, lines, notes)
 
 
 def newline_of(text: str) -> str:

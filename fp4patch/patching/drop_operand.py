@@ -10,8 +10,8 @@ from typing import NamedTuple
 from fp4patch.model.edit import DropOperand
 from fp4patch.model.outcome import NothingToDo, Outcome
 from fp4patch.model.state import State
-from fp4patch.patching.cxx import Branch, Source, Token
-from fp4patch.patching.cxx_edit import edit_cxx, proven, shapes_of
+from fp4patch.patching.cxx import Branch, Cut, Source
+from fp4patch.patching.cxx_edit import edit_cxx, rewritten
 from fp4patch.patching.refusal import Refusal
 
 
@@ -34,7 +34,8 @@ def _drop(edit: DropOperand, source: Source) -> Outcome:
 
     A comment between the operand and that ``||`` goes with it.
     """
-    branches = [b for c in source.conditionals for b in c.branches if edit.defines in b.defines]
+    every = [branch for conditional in source.conditionals for branch in conditional.branches]
+    branches = [b for b in every if edit.defines in b.defines and source.is_live(b.body[0].start)]
     names = " or ".join(edit.operands)
     count = f"{edit.conditions} #if that define {edit.defines}"
     if not branches:
@@ -47,8 +48,7 @@ def _drop(edit: DropOperand, source: Source) -> Outcome:
         return NothingToDo(State.NOT_NEEDED, f"the conditions that define {edit.defines} do not name {names}")
     if len(branches) != edit.conditions:
         raise Refusal(count, f"{len(branches)}", branches[-1].opening.line)
-    cuts: list[tuple[int, int]] = []
-    gone: set[int] = set()
+    cuts: list[Cut] = []
     for branch, found in operands:
         chosen = [operand for operand in found if operand.name in edit.operands]
         if len(chosen) != 1:
@@ -57,16 +57,9 @@ def _drop(edit: DropOperand, source: Source) -> Outcome:
             raise Refusal(one, listed, branch.opening.line, found[-1].name)
         if len(found) == 1:
             raise Refusal("another operand beside it", f"{chosen[0].name} alone", branch.opening.line)
-        cut, tokens = _cut(source, branch, found, chosen[0])
-        cuts.append(cut)
-        gone |= {token.start for token in tokens}
-    text = source.text
-    for start, end in sorted(cuts, reverse=True):
-        text = text[:start] + text[end:]
-    shapes = zip(source.tokens, shapes_of(source.tokens), strict=True)
-    kept = [shape for token, shape in shapes if token.start not in gone]
-    lines = sorted({line for start, end in cuts for line in range(source.line(start), source.line(end) + 1)})
-    return proven(text, kept, tuple(lines))
+        cuts.append(_cut(source, branch, found, chosen[0]))
+    lines = {line for cut in cuts for line in range(source.line(cut.start), source.line(cut.end) + 1)}
+    return rewritten(source, cuts, tuple(sorted(lines)))
 
 
 def _disjunction(branch: Branch, macro: str) -> list[_Operand]:
@@ -120,10 +113,8 @@ def _no_lookalike(branch: Branch, found: Sequence[_Operand], wanted: Sequence[st
             raise Refusal(f"no {beginning}… but {' or '.join(wanted)}", operand.name, line, operand.name)
 
 
-def _cut(
-    source: Source, branch: Branch, found: Sequence[_Operand], chosen: _Operand
-) -> tuple[tuple[int, int], tuple[Token, ...]]:
-    """Which characters to remove, and the tokens among them, so that the rest reads as if written without the operand.
+def _cut(source: Source, branch: Branch, found: Sequence[_Operand], chosen: _Operand) -> Cut:
+    """Which characters to remove, so that the rest reads as if written without the operand.
 
     With the ``||`` before it where it ends a line or the list, else with the one behind it.
     """
@@ -135,8 +126,8 @@ def _cut(
         next_start = _next_start(source, condition[chosen.last + 2].end, condition[following.first].start)
         alone_or_first = not source.text[source.text.rfind("\n", 0, start) + 1 : start].strip()
         if leads or alone_or_first or "\n" not in source.text[end:next_start]:
-            return (start, next_start), condition[chosen.first : chosen.last + 3]
-    return (condition[chosen.first - 3].end, end), condition[chosen.first - 2 : chosen.last + 1]
+            return Cut(start, next_start, "")
+    return Cut(condition[chosen.first - 3].end, end, "")
 
 
 def _next_start(source: Source, after: int, before: int) -> int:

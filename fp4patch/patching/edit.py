@@ -22,10 +22,11 @@ from fp4patch.model.edit import (
     ReplaceTokens,
     WrapAsm,
 )
-from fp4patch.model.outcome import Outcome, Rewritten
-from fp4patch.patching import cmakelists
+from fp4patch.model.outcome import Drift, Outcome, Rewritten
+from fp4patch.patching import cmakelists, cxx
 from fp4patch.patching.drop_operand import drop_operand
 from fp4patch.patching.insert import insert
+from fp4patch.patching.refusal import UNKNOWN_SHAPE
 from fp4patch.patching.replace_tokens import replace_tokens
 from fp4patch.patching.wrap_asm import wrap
 
@@ -59,14 +60,21 @@ class Fold:
 
 
 def fold(text: str, steps: Iterable[Step]) -> Fold:
-    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known."""
+    """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known.
+
+    An edit of C++ reads only its surroundings again. The last text is read as a whole, once.
+    """
     outcomes: list[Outcome] = []
+    folded, last = text, -1
     for step in steps:
-        outcome = rewrite(step.edit, text, step.template, step.options)
-        outcomes.append(outcome)
+        outcome = rewrite(step.edit, folded, step.template, step.options)
         if isinstance(outcome, Rewritten):
-            text = outcome.text
-    return Fold(text, tuple(outcomes))
+            folded, last = outcome.text, len(outcomes)
+        outcomes.append(outcome)
+    if last >= 0 and not cxx.is_proven(folded):
+        outcomes[last] = Drift("a result that reads as intended", "one that reads otherwise", help=UNKNOWN_SHAPE)
+        folded = text
+    return Fold(folded, tuple(outcomes))
 
 
 def rewrite(edit: Edit, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS) -> Outcome:

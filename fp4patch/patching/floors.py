@@ -61,7 +61,8 @@ def floors(source: Source, floor: str, allows: Sequence[str], found: Scan) -> It
     forms = (bare, ["defined", "__CUDA_ARCH__", "&", "&", *bare])
     for conditional in source.conditionals:
         condition = conditional.branches[0].condition
-        if [token.text for token in condition if token.text not in "()"] in forms:
+        stated = [token.text for token in condition if token.text not in "()"]
+        if stated in forms and source.is_live(conditional.start):
             yield Floor(conditional, _why_closed(source, conditional, allows, found))
 
 

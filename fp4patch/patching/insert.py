@@ -8,8 +8,8 @@ from functools import partial
 from fp4patch.model.edit import Insert
 from fp4patch.model.outcome import NothingToDo, Outcome
 from fp4patch.model.state import State
-from fp4patch.patching.cxx import BOM, Source, lex, words
-from fp4patch.patching.cxx_edit import edit_cxx, newline_of, proven, shapes_of
+from fp4patch.patching.cxx import BOM, Cut, Source, words
+from fp4patch.patching.cxx_edit import edit_cxx, newline_of, rewritten
 from fp4patch.patching.refusal import Refusal
 from fp4patch.patching.sites import ADDED
 
@@ -46,9 +46,8 @@ def _insert(edit: Insert, template: Callable[[str], str], source: Source) -> Out
     at = _before_comments(source, sites[0])
     newline = newline_of(source.text)
     added = template(edit.template).replace("\r\n", "\n").strip("\n").replace("\n", newline)
-    text = source.text[:at] + _gap(source.text[:at], newline) + added + 2 * newline + source.text[at:]
-    shapes = shapes_of(source.tokens)
-    return proven(text, shapes[: sites[0]] + shapes_of(lex(added).tokens) + shapes[sites[0] :], (source.line(at),))
+    put = Cut(at, at, _gap(source.text[:at], newline) + added + 2 * newline)
+    return rewritten(source, [put], (source.line(at),))
 
 
 def _before_comments(source: Source, index: int) -> int:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from fp4patch.errors import Refused
+from fp4patch.model.remainder import Remainder
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.tree_path import is_inside
 from fp4patch.patching.tree import STATE_DIR
@@ -40,11 +41,16 @@ class Receipt:
     patches: tuple[str, ...]
     """All of the variant's, with their versions, also those that had nothing to do: ``cutlass/e2m1-guard 1``."""
     files: dict[str, ReceiptFile]
+    remainders: tuple[Remainder, ...] = ()
+    """Places that the patches left as they are, each with the reason. No key in the document if there is none."""
 
 
 def dumps(receipt: Receipt) -> bytes:
     """The document: stable order, so equal receipts are equal bytes."""
-    return (json.dumps({"schema": SCHEMA, **asdict(receipt)}, indent=2, sort_keys=True) + "\n").encode()
+    document = {"schema": SCHEMA, **asdict(receipt)}
+    if not receipt.remainders:
+        del document["remainders"]
+    return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
 
 
 def loads(data: bytes, where: str) -> Receipt:
@@ -86,7 +92,17 @@ def _receipt(document: dict[str, Any]) -> Receipt:
         applied_at=_word(document["applied_at"]),
         patches=_words(document["patches"]),
         files=files,
+        remainders=tuple(map(_remainder, document.get("remainders", ()))),
     )
+
+
+def _remainder(document: dict[str, Any]) -> Remainder:
+    line = document["line"]
+    if type(line) is not int or line < 1:
+        raise ValueError(f"{line!r} is not a line")
+    texts = (_word(document[key]) for key in ("patch", "file", "found", "because"))
+    patch, file, found, because = texts
+    return Remainder(patch, _inside(file), line, found, because)
 
 
 def _word(value: object) -> str:
@@ -116,6 +132,6 @@ def _sha256(value: object) -> str:
 
 
 def _mode(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= 0o7777:
+    if type(value) is not int or not 0 <= value <= 0o777:
         raise ValueError(f"{value!r} is not a mode")
     return value

@@ -1,22 +1,20 @@
 """The edit ``replace-expression``: another Python expression in the place of one, and not a byte beside it changes.
 
-LibCST keeps every blank and comment; expressions are compared as syntax trees, so that layout does not matter. The
-result is read again: Python must see the old tree with exactly these expressions replaced.
+Expressions are compared as syntax trees, so that layout does not matter. The result is read again: Python must see the
+old tree with exactly these expressions replaced.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import cast
-
-import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
+import re
+import warnings
+from collections.abc import Iterator, Sequence
 
 from fp4patch.model.edit import ReplaceExpression
 from fp4patch.model.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.model.state import State
-from fp4patch.patching.python_expression import read_expression
+from fp4patch.patching.python_expression import falsy, read_expression
 from fp4patch.patching.refusal import Refusal
 from fp4patch.patching.sites import ADDED, settle
 
@@ -32,8 +30,8 @@ def replace_expression(edit: ReplaceExpression, text: str) -> Outcome:
             if edit.about in read.names and (not edit.within or edit.within in read.functions):
                 outcome = _replace(edit, read)
                 return Rewritten(mark + outcome.text, outcome.lines) if isinstance(outcome, Rewritten) else outcome
-        except cst.ParserSyntaxError as error:
-            return Drift("Python that can be read", error.message, error.raw_line, help="is this file whole?")
+        except SyntaxError as error:
+            return Drift("Python that can be read", error.msg, error.lineno, help="is this file whole?")
         except Refusal as refusal:
             return refusal.drift
     return NothingToDo(State.NOT_NEEDED, edit.otherwise, elsewhere=True)
@@ -41,81 +39,86 @@ def replace_expression(edit: ReplaceExpression, text: str) -> Outcome:
 
 def _replace(edit: ReplaceExpression, read: _Reading) -> Outcome:
     sites = read.sites(edit.find)
-    lines = [read.line(node) for node in sites]
+    lines = [node.lineno for node in sites]
     if _holds(edit.replace, edit.find) and (there := read.sites(edit.replace)):
-        raise Refusal(f"`{edit.find}` alone", f"`{edit.replace}`", read.line(there[0]), advice=ADDED)
-    if retired := settle(edit, lines, lambda sign: [read.line(node) for node in read.sites(sign)]):
+        raise Refusal(f"`{edit.find}` alone", f"`{edit.replace}`", there[0].lineno, advice=ADDED)
+    if retired := settle(edit, lines, lambda sign: [node.lineno for node in read.sites(sign)]):
         return retired
-    put = _Put(edit.replace, sites)
-    module = cst.ensure_type(read.module.visit(put), cst.Module)
-    if _tree(module.code) != _replaced(read.module.code, edit):
+    text = read.put(edit.replace, sites, _meaning(edit.find))
+    if text is None:  # Python 3.11 does not know where an expression in an f-string is; LibCST does
+        from fp4patch.patching.python_concrete import replaced  # noqa: PLC0415 - LibCST takes a while to load
+
+        text = replaced(read.text, edit)
+    if _tree(text) != _replaced(read.text, edit):
         raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
-    return Rewritten(module.code, tuple(sorted(set(lines))))
+    return Rewritten(text, tuple(sorted(set(lines))))
 
 
-class _Put(cst.CSTTransformer):
-    """Puts an expression in the place of each of these, in one pass: a visit makes every node of the module anew."""
-
-    def __init__(self, expression: str, sites: Sequence[cst.BaseExpression]) -> None:
-        super().__init__()
-        self.expression = expression
-        self.sites = {id(site) for site in sites}
-
-    def on_leave(
-        self, original_node: cst.CSTNodeT, updated_node: cst.CSTNodeT
-    ) -> cst.CSTNodeT | cst.RemovalSentinel | cst.FlattenSentinel[cst.CSTNodeT]:
-        if id(original_node) not in self.sites or not isinstance(updated_node, cst.BaseExpression):
-            return super().on_leave(original_node, updated_node)
-        new = cst.parse_expression(self.expression)
-        # Parentheses of the old one may hold lines together: they stay, around those of the new one.
-        new = new.with_changes(lpar=(*updated_node.lpar, *new.lpar), rpar=(*new.rpar, *updated_node.rpar))
-        return cast("cst.CSTNodeT", new)
-
-
-class _Reading(cst.CSTVisitor):
+class _Reading(ast.NodeVisitor):
     """A module, its names, its functions, and the expressions that an edit asks for, where it asks for them."""
 
-    METADATA_DEPENDENCIES = (PositionProvider,)
-
     def __init__(self, text: str, edit: ReplaceExpression) -> None:
-        super().__init__()
+        self.text = text
         self.within = edit.within
         asked = [edit.find, edit.replace, *(rule.tokens for rule in edit.retired)]
-        self.found: dict[str, list[cst.BaseExpression]] = {_meaning(code): [] for code in asked}
-        self.kinds = tuple({type(cst.parse_expression(code)) for code in asked})
+        self.found: dict[str, list[ast.expr]] = {_meaning(code): [] for code in asked}
+        self.kinds = tuple({type(read_expression(code)) for code in asked})
         self.names: set[str] = set()
         self.functions: set[str] = set()
-        self.open: list[str] = []
-        # LibCST overlooks the last newline behind a comment that ends with a backslash.
-        module = cst.parse_module(text).with_changes(has_trailing_newline=text.endswith(("\n", "\r")))
-        if module.code != text:
-            raise Refusal("Python that LibCST gives back to the byte", "something that it changes", 1)
-        wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
-        self.module = wrapper.module
-        wrapper.visit(self)
-        self.positions = wrapper.resolve(PositionProvider)
+        self.inside = 0
+        self.visit(_parsed(text))
 
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, cst.Name):
-            self.names.add(node.value)
-        if isinstance(node, cst.FunctionDef):
-            self.open.append(node.name.value)
-            self.functions.add(node.name.value)
-        if isinstance(node, self.kinds) and (not self.within or self.within in self.open):
-            self.found.get(_meaning(self.module.code_for_node(node)), []).append(node)
-        return True
+    def visit(self, node: ast.AST) -> None:
+        """Look at a node and at what is in it, but for the body of ``if False:``."""
+        if isinstance(node, ast.If) and falsy(node.test):
+            for part in node.orelse:
+                self.visit(part)
+            return
+        self.names.update(_identifiers(node))
+        named = False
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            self.functions.add(node.name)
+            named = node.name == self.within
+        self.inside += named
+        if isinstance(node, self.kinds) and (self.inside or not self.within):
+            self.found.get(ast.dump(node), []).append(node)
+        self.generic_visit(node)
+        self.inside -= named
 
-    def on_leave(self, original_node: cst.CSTNode) -> None:
-        if isinstance(original_node, cst.FunctionDef):
-            self.open.pop()
-
-    def sites(self, expression: str) -> list[cst.BaseExpression]:
+    def sites(self, expression: str) -> list[ast.expr]:
         """The expressions that mean the same as this one."""
         return self.found[_meaning(expression)]
 
-    def line(self, node: cst.CSTNode) -> int:
-        """The 1-based line on which it begins."""
-        return int(self.positions[node].start.line)
+    def put(self, expression: str, sites: Sequence[ast.expr], meaning: str) -> str | None:
+        """The text with this expression in the place of each of these; None where Python does not know their places."""
+        data = self.text.encode()
+        begins = [0, *(end.end() for end in re.finditer(rb"\r\n?|\n", data))]
+        for node in sorted(sites, key=lambda node: (node.lineno, node.col_offset), reverse=True):
+            assert node.end_lineno is not None
+            assert node.end_col_offset is not None
+            start, end = begins[node.lineno - 1] + node.col_offset, begins[node.end_lineno - 1] + node.end_col_offset
+            try:
+                if _meaning(data[start:end].decode()) != meaning:
+                    return None
+            except (SyntaxError, UnicodeDecodeError):
+                return None
+            data = data[:start] + expression.encode() + data[end:]
+        return data.decode()
+
+
+def _identifiers(node: ast.AST) -> Iterator[str]:
+    """The names that a node itself has; dotted ones part by part."""
+    if not isinstance(node, ast.Constant):
+        for _, value in ast.iter_fields(node):
+            for name in value if isinstance(value, list) else (value,):
+                if isinstance(name, str):
+                    yield from name.split(".")
+
+
+def _parsed(code: str) -> ast.Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # upstream's strings are upstream's business
+        return ast.parse(code)
 
 
 def _holds(outer: str, inner: str) -> bool:
@@ -129,7 +132,7 @@ def _meaning(expression: str) -> str:
 
 def _tree(code: str) -> str:
     try:
-        return ast.dump(ast.parse(code))
+        return ast.dump(_parsed(code))
     except SyntaxError:
         return ""
 
@@ -143,6 +146,9 @@ def _replaced(code: str, edit: ReplaceExpression) -> str:
 
         def visit(self, node: ast.AST) -> ast.AST:
             named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == edit.within
+            if isinstance(node, ast.If) and falsy(node.test):
+                node.orelse = [part for old in node.orelse if isinstance(part := self.visit(old), ast.stmt)]
+                return node
             self.inside += named
             if isinstance(node, ast.expr) and (self.inside or not edit.within) and ast.dump(node) == find:
                 return new
@@ -150,4 +156,4 @@ def _replaced(code: str, edit: ReplaceExpression) -> str:
             self.inside -= named
             return node
 
-    return ast.dump(Replace().visit(ast.parse(code)))
+    return ast.dump(Replace().visit(_parsed(code)))

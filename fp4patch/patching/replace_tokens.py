@@ -6,13 +6,11 @@ is read again: its tokens must be the old ones with exactly these replaced, in t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from fp4patch.model.edit import ReplaceTokens
-from fp4patch.model.outcome import NothingToDo, Outcome, Rewritten
+from fp4patch.model.outcome import NothingToDo, Outcome
 from fp4patch.model.state import State
-from fp4patch.patching.cxx import Kind, Source, lex, words
-from fp4patch.patching.cxx_edit import unreadable
+from fp4patch.patching.cxx import Cut, Directive, Kind, Source, lex, words
+from fp4patch.patching.cxx_edit import rewritten, unreadable
 from fp4patch.patching.lex_error import LexError
 from fp4patch.patching.refusal import Refusal
 from fp4patch.patching.sites import ADDED, settle
@@ -51,17 +49,27 @@ def _replace(edit: ReplaceTokens, source: Source) -> Outcome:
     retired = settle(edit, lines, lambda sign: [source.tokens[at].line for at in indices(sign)], nearest)
     if retired:
         return retired
-    text, length, new = source.text, len(words(edit.find)), words(edit.replace)
-    expected = [(token.text, token.directive >= 0) for token in source.tokens]
-    for at in reversed(sites):
+    length, cuts = len(words(edit.find)), []
+    for at in sites:
         old = source.tokens[at : at + length]
         if len({token.directive for token in old}) != 1:
             raise Refusal(f"`{edit.find}` in one directive or in code", "both", old[0].line)
-        text = text[: old[0].start] + edit.replace + text[old[-1].end :]
-        expected[at : at + length] = [(word, old[0].directive >= 0) for word in new]
-    if not _reads_as(text, expected):
-        raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
-    return Rewritten(text, tuple(sorted({source.tokens[i].line for at in sites for i in range(at, at + length)})))
+        if old[0].directive >= 0 and words(edit.find)[:1] == ("defined",) and len(words(edit.find)) == 4:
+            _alone(edit, source.directives[old[0].directive], length)
+        cuts.append(Cut(old[0].start, old[-1].end, edit.replace))
+    return rewritten(
+        source, cuts, tuple(sorted({source.tokens[i].line for at in sites for i in range(at, at + length)}))
+    )
+
+
+def _alone(edit: ReplaceTokens, directive: Directive, length: int) -> None:
+    """Refuse a condition that says more than ``defined(X)``: the rest is about X, not about its successor."""
+    condition = directive.tokens
+    while len(condition) > length and condition[0].text == "(" and condition[-1].text == ")":
+        condition = condition[1:-1]
+    if directive.name in ("if", "elif") and len(condition) != length:
+        found = " ".join(token.text for token in directive.tokens)
+        raise Refusal(f"`{edit.find}` as the whole condition", f"`#{directive.name} {found}`", directive.line)
 
 
 def _region(source: Source, within: str) -> range:
@@ -84,10 +92,3 @@ def _region(source: Source, within: str) -> range:
             break  # a declaration without a body
     line = source.tokens[found[-1]].line if found else None
     raise Refusal(f"one `{within}` with a body", f"{len(found)} that begin so", line)
-
-
-def _reads_as(text: str, expected: Sequence[tuple[str, bool]]) -> bool:
-    try:
-        return [(token.text, token.directive >= 0) for token in lex(text).tokens] == list(expected)
-    except LexError:
-        return False

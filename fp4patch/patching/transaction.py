@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shlex
 import signal
 import threading
 import uuid
@@ -22,9 +23,11 @@ from typing import Literal, NoReturn, Self
 
 from fp4patch.errors import Fp4PatchError, Refused
 from fp4patch.model.problem import Problem
-from fp4patch.patching.journal import RECEIPT, Entry, Journal, Phase, Store, sha256
+from fp4patch.patching import disk
+from fp4patch.patching.journal import RECEIPT, AnySource, Entry, Journal, Phase, Scope, Store, sha256
 from fp4patch.patching.receipt import Receipt, dumps
-from fp4patch.patching.tree import SourceFile, Tree
+from fp4patch.patching.stamp import TAIL, Stamp, find_stamp
+from fp4patch.patching.tree import STATE_DIR, SourceFile, Tree
 
 OnWait = Callable[[Path], None]
 """Told, once, of each tree that another command holds."""
@@ -63,26 +66,44 @@ class Transaction:
     """Locks trees, puts interrupted commands in order, shows each file as it is, and changes all or nothing.
 
     Leaving without ``commit`` leaves every tree as it is. ``on_wait`` is told of each tree that another command holds.
+    Without ``writes`` nothing is ever written: a tree in which a command was interrupted is refused. ``scope`` tells
+    which files of a tree a receipt may name.
     """
 
-    def __init__(self, roots: Sequence[Path], on_wait: OnWait | None = None) -> None:
-        self._roots = sorted({Tree.at(root).root for root in roots})
+    def __init__(
+        self,
+        roots: Sequence[Path],
+        on_wait: OnWait | None = None,
+        *,
+        writes: bool = True,
+        scope: Scope | None = None,
+    ) -> None:
+        self._canonical: dict[tuple[int, int], Path] = {}
+        self.roots = tuple(dict.fromkeys(self._real(Tree.at(root).root) for root in sorted(set(roots))))
         self._on_wait = on_wait or (lambda _: None)
+        self._writes = writes
+        self._scope = scope or AnySource()
+        self._unrecorded: dict[Path, dict[str, Stamp]] = {}
         self._locks = ExitStack()
         self._stores: dict[Path, Store] = {}
-        self._receipts: dict[Path, Receipt | None] = {}
+        self._receipts: dict[Path, tuple[Receipt, bytes] | None] = {}
         self._files: dict[tuple[Path, str], SourceFile | None] = {}
         self._staged: dict[Path, dict[str, bytes]] = {}
+        self.looked_at: dict[tuple[Path, str], str] = {}
+        """SHA-256 of what a plan or a fold read, by tree and path; empty for what is not there."""
         self.recovered: tuple[Recovery, ...] = ()
 
     def __enter__(self) -> Self:
         try:
             stores = self._lock_closure()
-            with _deferred_signals():
-                self.recovered = _recover(stores)
-            self._stores = {root: stores[root] for root in self._roots}
-            self._receipts = {root: store.receipt() for root, store in self._stores.items()}
-            for store in self._stores.values():
+            if self._writes:
+                with _deferred_signals():
+                    self.recovered = _recover(stores)
+            else:
+                _refuse_interrupted(stores)
+            self._stores = {root: stores[root] for root in self.roots}
+            self._read_receipts()
+            for store in self._stores.values() if self._writes else ():
                 with suppress(OSError):  # garbage in a tree that is read-only now hurts nobody
                     store.tidy()
         except BaseException:
@@ -94,34 +115,63 @@ class Transaction:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._locks.close()
+        if isinstance(error, Fp4PatchError) and self.recovered:  # nobody else tells the user
+            done = ", ".join(f"{found.root} ({found.outcome})" for found in self.recovered)
+            error.help = f"{error.help} (before that, an interrupted command was put in order: {done})".strip()
 
     # --- reading ---
 
     def receipt(self, root: Path) -> Receipt | None:
         """What was done to the tree; None if nothing."""
-        return self._receipts[_real(root)]
+        found = self._receipts[self._real(root)]
+        return found[0] if found else None
+
+    def _read_receipts(self) -> None:
+        self._receipts = {root: store.receipt() for root, store in self._stores.items()}
+
+    def _real(self, root: Path) -> Path:
+        """The one path by which this transaction knows a tree, which may be mounted in several places."""
+        real = Path(os.path.realpath(root))
+        return self._canonical.setdefault(_identity(real), real)
 
     def current(self, root: Path, rel: str) -> bytes | None:
         """The file's bytes, read once; None if there is none. Refused: see ``Tree.read``."""
-        file = self._file(_real(root), rel)
+        file = self._file(self._real(root), rel)
         return file.data if file else None
 
     def pristine(self, root: Path, rel: str) -> bytes | None:
         """The bytes before we ever touched the file: the receipt's if it knows the file, else the current ones."""
         known = self._known(root, rel)
-        return self._stores[_real(root)].blob(known) if known else self.current(root, rel)
+        return self._stores[self._real(root)].blob(known) if known else self.current(root, rel)
 
     def mode(self, root: Path, rel: str) -> int:
         """The permission bits that belong to the file: the receipt's if it knows the file, else the current ones."""
         receipt = self.receipt(root)
         if receipt and rel in receipt.files:
-            return receipt.files[rel].mode
-        file = self._file(_real(root), rel)
+            return self._stores[self._real(root)].tree.mode_to_write(rel, receipt.files[rel].mode)
+        file = self._file(self._real(root), rel)
         return file.mode if file else 0o644
+
+    def mode_now(self, root: Path, rel: str) -> int | None:
+        """The permission bits that the file has; None if there is none."""
+        file = self._file(self._real(root), rel)
+        return file.mode if file else None
+
+    def unrecorded(self, root: Path) -> dict[str, Stamp]:
+        """The files of a tree without a receipt that fp4patch wrote, whatever became of the receipt."""
+        real = self._real(root)
+        if self.receipt(real):
+            return {}
+        if real not in self._unrecorded:
+            files = sorted(path for path in self._scope.files(real) if find_stamp(_tail(real / path)))
+            self._unrecorded[real] = {
+                path: stamp for path in files if (data := self.current(real, path)) and (stamp := find_stamp(data))
+            }
+        return self._unrecorded[real]
 
     def writable_problem(self, root: Path, rel: str) -> Problem | None:
         """Why the file cannot be replaced; None if it can."""
-        return self._stores[_real(root)].tree.writable_problem(rel)
+        return self._stores[self._real(root)].tree.writable_problem(rel)
 
     def _known(self, root: Path, rel: str) -> str | None:
         receipt = self.receipt(root)
@@ -138,7 +188,7 @@ class Transaction:
         """What the file shall be. Refused if there is none that the receipt does not know: patches make no files."""
         if self.current(root, rel) is None and not self._known(root, rel):
             raise _absent(rel)
-        self._staged.setdefault(_real(root), {})[rel] = data
+        self._staged.setdefault(self._real(root), {})[rel] = data
 
     def commit(self, receipts: Mapping[Path, Receipt | None]) -> None:
         """Replace every staged file and write the receipts; None: no receipt, and no trace of us in that tree.
@@ -146,7 +196,7 @@ class Transaction:
         Refused, with every tree as it was, if a file cannot be replaced or changed since it was read, or if there is
         no room. ValueError, a bug of the caller's: a receipt that does not say what the files will be.
         """
-        changes = self._changes({_real(root): receipt for root, receipt in receipts.items()})
+        changes = self._changes({self._real(root): receipt for root, receipt in receipts.items()})
         if not changes:
             return
         with _deferred_signals() as arrived:
@@ -162,16 +212,13 @@ class Transaction:
             _finish_all([(change.store, change.journal) for change in changes], Phase.COMMITTED)
             self._staged.clear()
             self._files.clear()
-            self._receipts = {root: store.receipt() for root, store in self._stores.items()}
+            self._read_receipts()
 
     def _changes(self, receipts: Mapping[Path, Receipt | None]) -> list[_Change]:
         if missing := self._staged.keys() - receipts.keys():
             raise ValueError(f"files staged in {missing}, but no receipt said for it")
         moves = {root: self._moves(root, receipts[root]) for root in sorted(receipts)}
         moves = {root: found for root, found in moves.items() if found}
-        places = [os.path.realpath(root / move.entry.path) for root, found in moves.items() for move in found]
-        if len(places) != len(set(places)):
-            raise Refused("two of these trees hold the same file", help="name each tree once")
         found_problems = [
             problem
             for root, found in moves.items()
@@ -183,6 +230,14 @@ class Transaction:
             raise Refused(
                 f"{first.file}: found {first.found}; nothing was changed", help=first.help, problems=found_problems
             )
+        places = [
+            self._stores[root].tree.identity(move.entry.path)
+            for root, found in moves.items()
+            for move in found
+            if move.entry.path != RECEIPT
+        ]
+        if len(places) != len(set(places)):
+            raise Refused("two of these trees hold the same file", help="name each tree once")
         txid, roots, changes = uuid.uuid4().hex, tuple(str(root) for root in moves), []
         for root, found in moves.items():
             primary = "" if str(root) == roots[0] else roots[0]
@@ -194,7 +249,7 @@ class Transaction:
 
     def _moves(self, root: Path, receipt: Receipt | None) -> list[_Move]:
         """What changes in a tree; the receipt, last, is one of its files."""
-        old = self._receipts[root]
+        old = self.receipt(root)
         files = receipt.files if receipt else {}
         moves = []
         for path in sorted({*self._staged.get(root, {}), *files, *(old.files if old else ())}):
@@ -211,7 +266,8 @@ class Transaction:
                 moves.append(_Move(Entry(path, sha256(before), sha256(after)), before, after, self.mode(root, path)))
         if not moves and receipt and old and replace(receipt, applied_at=old.applied_at) == old:
             return []
-        was, will = (dumps(r) if r else None for r in (old, receipt))
+        kept = self._receipts[root]
+        was, will = kept[1] if kept else None, dumps(receipt) if receipt else None
         if was != will:
             moves.append(_Move(Entry(RECEIPT, sha256(was), sha256(will)), was, will, None))
         return moves
@@ -226,18 +282,35 @@ class Transaction:
 
     def _lock_closure(self) -> dict[Path, Store]:
         """Lock the trees, and those that an interrupted command changed together with them; always in one order."""
-        wanted = set(self._roots)
+        wanted = set(self.roots)
         while True:
-            for root in sorted(wanted):
-                self._locks.callback(os.close, _lock(root, self._on_wait))
-            stores = {root: Store(Tree(root)) for root in sorted(wanted)}
-            journals = [found[1] for store in stores.values() if (found := store.journal())]
-            related = {Path(root) for journal in journals for root in journal.roots}
-            related = {root for root in related if root.is_dir() and _real(root) == root} - wanted
+            stores = {}
+            for root in sorted(wanted, key=_identity):  # the same for everybody, wherever the trees are mounted
+                descriptor = _lock(root, self._on_wait)
+                self._locks.callback(os.close, descriptor)
+                stores[root] = Store(Tree(root, descriptor), self._scope)
+            related = {root for store in stores.values() for root in self._related(store)} - wanted
             if not related:
                 return stores
             self._locks.close()
             wanted |= related
+
+    def _related(self, store: Store) -> Iterator[Path]:
+        """The trees that an interrupted command changed together with this one, and that say the same of it.
+
+        A journal is input: what it names is looked at, and left alone unless it has a journal of the same command.
+        """
+        if found := store.journal():
+            journal = found[1]
+            for root in (Path(name) for name in journal.roots):
+                if os.path.isdir(root) and Path(os.path.realpath(root)) == root:  # noqa: PTH112 - see Tree.at
+                    try:
+                        theirs = Store(Tree(root), self._scope).journal()
+                    except OSError as error:
+                        help_ = "run fp4patch as the user whose command was interrupted"
+                        raise Refused(f"{root}: {error.strerror}", help=help_) from error
+                    if theirs and (theirs[1].txid, theirs[1].roots) == (journal.txid, journal.roots):
+                        yield self._real(root)
 
 
 # --- the protocol over several trees ---------------------------------------------------------------------------------
@@ -277,7 +350,7 @@ def _undo(changes: Sequence[_Change], error: BaseException) -> NoReturn:
     except (OSError, Fp4PatchError) as second:
         raise Refused(
             f"interrupted ({_reason(error)}), and what was begun could not be undone ({_reason(second)})",
-            help="remove the cause and run any fp4patch command on the tree: it finishes or undoes this one",
+            help="remove the cause and run `fp4patch apply` or `fp4patch revert`: it finishes or undoes this one",
             problems=getattr(second, "problems", ()),
         ) from error
     if isinstance(error, OSError):
@@ -295,14 +368,43 @@ def _finish_all(changes: Sequence[tuple[Store, Journal]], phase: Phase) -> None:
     except OSError as error:
         raise Fp4PatchError(
             f"every file is as it shall be, but cleaning up failed: {_reason(error)}",
-            help="remove the cause and run `fp4patch status` on the tree: it cleans up",
+            help="remove the cause and run the command again: it cleans up",
         ) from error
+
+
+def _decided(found: Mapping[Path, tuple[Phase, Journal]]) -> set[str]:
+    """The commands that are to be completed. Refused: the tree that decides about one is not at hand.
+
+    The primary's journal is the first to come and the last to go; without it, nobody knows what the other trees did.
+    """
+    primaries = {journal.txid for _, journal in found.values() if not journal.primary}
+    for root, (_, journal) in found.items():
+        if journal.txid not in primaries:
+            raise Refused(
+                f"a command was interrupted here, in {root}, and whether it was decided is on record in "
+                f"{journal.primary}, where there is no journal of it now",
+                help=f"if that tree was moved, name both: `fp4patch revert {shlex.quote(str(root))} PLACE`; if it is "
+                f"gone, put back a pristine tree (git checkout, or fetch it again), and delete {root / STATE_DIR}",
+            )
+    return {journal.txid for phase, journal in found.values() if phase is Phase.COMMITTED}
+
+
+def _refuse_interrupted(stores: Mapping[Path, Store]) -> None:
+    """Say what an interrupted command left, where nothing may be written."""
+    found = {root: begun for root, store in stores.items() if (begun := store.journal())}
+    decided = _decided(found)
+    for root, (_, journal) in found.items():
+        outcome = "complete it" if journal.txid in decided else "roll it back"
+        raise Refused(
+            f"a command was interrupted in {root}, so what the tree is to be is not settled",
+            help=f"`fp4patch apply` and `fp4patch revert` first {outcome}, then do their own work",
+        )
 
 
 def _recover(stores: Mapping[Path, Store]) -> tuple[Recovery, ...]:
     """Finish or undo what interrupted commands left in these trees, which are all that they changed and still exist."""
     found = {root: begun for root, store in stores.items() if (begun := store.journal())}
-    decided = {journal.txid for phase, journal in found.values() if phase is Phase.COMMITTED}
+    decided = _decided(found)
     problems = [
         replace(problem, file=str(root / problem.file))
         for root, (_, journal) in found.items()
@@ -385,8 +487,20 @@ def _deferred_signals() -> Iterator[list[int]]:
             signal.raise_signal(late)
 
 
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
+def _tail(path: Path) -> bytes:
+    """The last bytes of a file; none where it cannot be read, or is none."""
+    with suppress(OSError), disk.Directory.at(path.parent) as directory:
+        return directory.tail(path.name, TAIL)
+    return b""
+
+
+def _identity(root: Path) -> tuple[int, int]:
+    """What a directory is, by whichever path. Refused: it cannot be told."""
+    try:
+        found = root.stat()
+    except OSError as error:
+        raise Refused(f"{root}: {error.strerror}", help="name a folder that you may read") from error
+    return found.st_dev, found.st_ino
 
 
 def _remedy(error: OSError) -> str:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from fp4patch.errors import Refused
 from fp4patch.model.problem import Problem
+from fp4patch.patching import disk
 
 STATE_DIR = ".fp4patch"
 """The folder in a tree's root that holds all that fp4patch keeps there."""
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
+_OTHERS = {STATE_DIR: "fp4patch's", ".git": "git's"}
+_MAY_READ = "run fp4patch as a user who may read the tree"
 
 
 @dataclass(frozen=True)
@@ -26,50 +30,93 @@ class SourceFile:
     mode: int
 
 
+class Unreadable(Refused):
+    """A file of a tree cannot be read: what state it is in is not known."""
+
+
 @dataclass(frozen=True)
 class Tree:
-    """A source tree by its real path. Paths in it are relative, with slashes."""
+    """A source tree by its real path. Paths in it are relative, with slashes.
+
+    ``descriptor`` is the open directory that a lock holds: with it, the tree stays this directory whatever becomes of
+    its path.
+    """
 
     root: Path
+    descriptor: int | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def at(cls, path: Path) -> Tree:
-        """The tree at ``path``, symlinks resolved. Refused if that is no folder."""
+        """Return the tree at ``path``, symlinks resolved. Refused if that is no folder."""
         root = Path(os.path.realpath(path))
         if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a name is too long
             raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")
         return cls(root)
 
+    def open(self, *parts: str) -> disk.Directory:
+        """Open the tree's directory, or one below it to which no component is a link."""
+        if self.descriptor is not None:
+            return disk.Directory(self.root, self.descriptor).below(*parts)
+        with disk.Directory.at(self.root) as root:
+            return root.below(*parts)
+
+    def place(self, rel: str) -> tuple[disk.Directory, str]:
+        """Open the directory that holds ``rel``, and return it with the file's name in it. See ``locate``."""
+        path = self.locate(rel)
+        return self.open(*Path(os.path.realpath(path.parent)).relative_to(self.root).parts), path.name
+
     def locate(self, rel: str) -> Path:
-        """Where ``rel`` lies; the last component is not followed. Refused if that is not inside this tree."""
+        """Return where ``rel`` is located; the last component is not followed. Refused if not inside this tree."""
         parts = PurePosixPath(rel).parts
         if not parts or rel.startswith("/") or ".." in parts or "\0" in rel:
             raise _refuse(rel, "a path inside the tree", "a path that leads out of it")
-        if STATE_DIR in parts:
-            raise _refuse(rel, "a source file", f"a path into {STATE_DIR}, which is fp4patch's own")
         path = self.root.joinpath(*parts)
-        # Links within the tree are upstream's business; what counts is where the file really lies.
-        if not Path(os.path.realpath(path.parent)).is_relative_to(self.root):
+        real = Path(os.path.realpath(path.parent))
+        # Links within the tree are upstream's business; what counts is where the file really is.
+        if not real.is_relative_to(self.root):
             raise _refuse(rel, "a file inside the tree", f"a symlink out of it, to {os.path.realpath(path)}")
+        for part in (*parts, *real.relative_to(self.root).parts):
+            if owner := _OTHERS.get(part.lower()):
+                raise _refuse(rel, "a source file", f"a path into {part}, which is {owner} own")
         return path
 
     def read(self, rel: str) -> SourceFile | None:
-        """The file at ``rel``; None if there is none.
+        """Return the file at ``rel``; None if there is none.
 
-        Refused, with one problem, if it lies outside the tree, is a symlink, is not a regular file, or is unreadable.
+        Refused, with one problem, if it is outside the tree, a symlink or not a regular file. Unreadable: it may not be
+        read.
         """
-        path = self.locate(rel)
         try:
-            # The kinds are told apart before opening: opening a FIFO waits, opening a device may do anything.
-            kind = path.lstat().st_mode
-            if not stat.S_ISREG(kind):
-                raise _refuse(rel, "a regular file", _KINDS.get(stat.S_IFMT(kind), "something else"))
-            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-                return SourceFile(rel, file.read(), stat.S_IMODE(os.fstat(file.fileno()).st_mode))
+            directory, name = self.place(rel)
+            with directory:
+                found = directory.read(name)
+        except disk.NotAFile as error:
+            raise _refuse(rel, "a regular file", str(error.strerror)) from error
         except OSError as error:
             if error.errno in _ABSENT:
                 return None
-            raise _refuse(rel, "a readable file", error.strerror or str(error)) from error
+            refused = _refuse(rel, "a readable file", error.strerror or str(error), help=_MAY_READ)
+            raise Unreadable(refused.message, help=refused.help, problems=refused.problems) from error
+        return SourceFile(rel, found[0], stat.S_IMODE(found[1].st_mode)) if found else None
+
+    def identity(self, rel: str) -> tuple[int, int, str]:
+        """Return what a file is by the directory that holds it, by whichever path that is reached."""
+        directory, name = self.place(rel)
+        with directory:
+            return *directory.identity, name
+
+    def mode_to_write(self, rel: str, recorded: int) -> int:
+        """Return the permission bits that a file may get, of those that are on record for it.
+
+        A receipt is input: it may not let more users write than may write the present file, or its directory.
+        """
+        allowed = 0o755
+        with suppress(OSError):  # where its directory is gone, it cannot be written either
+            directory, name = self.place(rel)
+            with directory:
+                for found in (directory.stat(name), directory.stat()):
+                    allowed |= found.st_mode & 0o022 if found else 0
+        return recorded & allowed
 
     def writable_problem(self, rel: str) -> Problem | None:
         """Why the file at ``rel`` must not, or cannot, be replaced (or made again); None if it can.
@@ -91,8 +138,10 @@ def _hindrance(path: Path, root: Path) -> tuple[str, str]:
         return gone if error.errno in _ABSENT else (error.strerror or str(error), "")
     if read_only:
         return "a read-only file system", "mount it writable, or copy the tree"
-    if mode is not None and not mode & 0o222:
-        return f"a read-only file (mode {mode:04o})", "chmod u+w it, if it may change"
+    if mode is not None and (mode & 0o7000 or not mode & 0o222):
+        special = "a file with a special permission bit", "chmod ug-s,-t it: no source file needs one"
+        kind, advice = special if mode & 0o7000 else ("a read-only file", "chmod u+w it, if it may change")
+        return f"{kind} (mode {mode:04o})", advice
     if mode is not None and not os.access(path, os.W_OK):
         found = f"a file that you may not write (mode {mode:04o}, owner {_owner(path)})"
         return found, "run fp4patch as its owner, or copy the tree"
@@ -125,22 +174,12 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8")
 
 
-_KINDS = {
-    stat.S_IFLNK: "a symlink",
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
-
-
 def _problem(rel: str, expected: str, found: str, help: str = "", line: int | None = None) -> Problem:  # noqa: A002
     return Problem(
         expected=expected, found=found, file=rel, line=line, help=help or "put back the file that upstream released"
     )
 
 
-def _refuse(rel: str, expected: str, found: str, line: int | None = None) -> Refused:
-    problem = _problem(rel, expected, found, line=line)
+def _refuse(rel: str, expected: str, found: str, line: int | None = None, help: str = "") -> Refused:  # noqa: A002
+    problem = _problem(rel, expected, found, help, line)
     return Refused(f"{rel}: expected {expected}, found {found}", help=problem.help, problems=[problem])

@@ -8,7 +8,7 @@ statement like the other, so that it may be the body of an ``if`` without braces
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,12 +16,12 @@ from fp4patch.model.edit import WrapAsm
 from fp4patch.model.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.model.state import State
 from fp4patch.patching.asm import Scan, Statement, scan, split
-from fp4patch.patching.cxx import Source, lex, words
+from fp4patch.patching.cxx import Cut, Source, lex, spliced, words
 from fp4patch.patching.cxx_edit import edit_cxx
 from fp4patch.patching.floors import Floor, floors, leaves_out
 from fp4patch.patching.lex_error import LexError
 from fp4patch.patching.placement import THEIRS, Placement, enclosing
-from fp4patch.patching.ptx import NotUnderstood, Packed, evaluate
+from fp4patch.patching.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode
 from fp4patch.patching.refusal import Refusal
 from fp4patch.patching.twin import Site, encoder_text, inserts_for, text_of
 
@@ -42,7 +42,7 @@ def wrap(edit: WrapAsm, text: str, template: Callable[[str], str], options: Mapp
 
     ``options``: ``encoder`` and ``guard``, see :class:`~fp4patch.model.edit.WrapAsm`. ``template`` reads the encoder.
     """
-    if sign := _needs_suffix(text, edit.unless):
+    if sign := needs_suffix(text, edit.unless):
         because = f"a file with `{sign}` compiles for targets with a suffix alone: its conversions stay as they are"
         return NothingToDo(State.NOT_NEEDED, because)
     return edit_cxx(text, edit.retired, partial(_wrap, edit, template, options))
@@ -98,7 +98,7 @@ def _reached(source: Source, statement: Statement, below: Sequence[Floor]) -> No
             raise Refusal("a conversion that software can take the place of", found, statement.line)
 
 
-def _needs_suffix(text: str, signs: Sequence[str]) -> str:
+def needs_suffix(text: str, signs: Sequence[str]) -> str:
     """The first of the signs that stands in a string of the text; empty if none does."""
     if any(sign in text for sign in signs):
         for literal in _STRING.finditer(text):
@@ -127,14 +127,9 @@ def _wrapped(
     if sites:
         at = placement.file_scope(sites[0].statement.start)
         inserts.append((at, encoder_text(source.text, at, helper(), encoder)))
-    pieces, done = [], 0
-    for offset, added in sorted(inserts, key=lambda insert: insert[0]):
-        pieces += [source.text[done:offset], added]
-        done = offset
-    text = "".join([*pieces, source.text[done:]])
     lines = tuple(sorted({site.statement.line for site in sites} | {floor.line for floor in below.floors}))
-    _prove(text, found.encodes, below, guard, lines[0])
-    return Rewritten(text, lines, (*notes, *_decodes(found)))
+    result = spliced(source, [Cut(offset, offset, added) for offset, added in inserts])
+    return Rewritten(_proven(result, found.encodes, below, guard, lines[0]), lines, (*notes, *_decodes(found)))
 
 
 def _decodes(found: Scan) -> list[str]:
@@ -161,31 +156,38 @@ def _understood(statement: Statement) -> tuple[Packed, ...]:
         raise Refusal("PTX that packs E2M1 codes", refusal.message, line, nearest=refusal.ptx) from None
 
 
-# --- where a statement stands ----------------------------------------------------------------------------------------
-
-
-# --- what is inserted ------------------------------------------------------------------------------------------------
-
-
-def _prove(text: str, statements: Sequence[Statement], below: Opened, guard: str, line: int) -> None:
-    """Read the result again: the same statements, byte for byte, and each alone under the negated guard.
+def _proven(result: Source | None, statements: Sequence[Statement], below: Opened, guard: str, line: int) -> str:
+    """Return the result's text: it has the same statements, byte for byte, and each alone under the negated guard.
 
     As many conditions as there were floors to open must be open now.
     """
-    try:
-        result = lex(text)
+    same, bare = False, list[int]()
+    if result is not None and result.pairs:
         found = scan(result)
         negated = words(f"!({guard})")
-        same = [s.template for s in found.encodes] == [s.template for s in statements] and not found.strange
         bare = [s.line for s in found.encodes if not _guarded(result, s, negated)]
         ending = words(below.ending)
         ends = [tuple(t.text for t in c.branches[0].condition[-len(ending) :]) for c in result.conditionals]
+        same = [s.template for s in found.encodes] == [s.template for s in statements] and not found.strange
         same = same and ends.count(ending) == len(below.floors)
-    except LexError:
-        same, bare = False, []
-    if not same or bare:
+    if result is None or not same or bare:
         what = f"a conversion outside it, line {bare[0]} of the result" if bare else "a result that reads otherwise"
         raise Refusal("every conversion to E2M1 under the guard", what, line)
+    return result.text
+
+
+def unguarded(text: str, guard: str) -> Iterator[tuple[int, str]]:
+    """Line and opcode of each conversion to E2M1 that is not under the negated guard, or that nothing explains."""
+    try:
+        source = lex(text)
+        found = scan(source)
+        for odd in found.strange:
+            yield odd.line, odd.message
+        for statement in found.encodes:
+            if not _guarded(source, statement, words(f"!({guard})")):
+                yield statement.line, next(filter(is_encode, conversions(statement.template)))
+    except LexError as error:
+        yield error.line, error.message
 
 
 def _guarded(result: Source, statement: Statement, negated: tuple[str, ...]) -> bool:

@@ -1,9 +1,15 @@
-"""The user's cache folder, and the hash by which a file in it is known."""
+"""The user's cache folder, the hash by which a file in it is known, and directories for what is not finished."""
 
 from __future__ import annotations
 
+import fcntl
+import glob
 import hashlib
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import platformdirs
@@ -23,6 +29,42 @@ def cache_dir() -> Path:
             "this user has no home folder to keep downloads and compilations in",
             help="set FP4PATCH_CACHE to a folder for them, or HOME",
         ) from error
+
+
+@contextmanager
+def scratch(parent: Path, prefix: str) -> Iterator[Path]:
+    """Make a directory below ``parent``, which is made too, and remove both as far as they were not there before.
+
+    The directory is locked while it is used. What a command that was killed left there is removed by the next one.
+    """
+    made = [directory for directory in (parent, *parent.parents) if not directory.exists()]
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.glob(f"{glob.escape(prefix)}*{_UNFINISHED}"):
+        with suppress(OSError), _locked(left):
+            shutil.rmtree(left)
+    work = Path(tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_UNFINISHED))
+    try:
+        with _locked(work):
+            yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        with suppress(OSError):  # what is in use now stays
+            for directory in made:
+                directory.rmdir()
+
+
+_UNFINISHED = ".fp4patch-unfinished"
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """OSError: another process has it."""
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(opened)
 
 
 def sha256(path: Path) -> str:

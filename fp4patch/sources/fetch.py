@@ -5,8 +5,6 @@ The folder appears whole or not at all: everything is made beside it and renamed
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
@@ -16,6 +14,7 @@ from fp4patch.model.fetch import Fetched
 from fp4patch.model.target import Archive, Target
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
+from fp4patch.sources.cache import scratch
 from fp4patch.sources.index import Progress, download
 
 
@@ -27,10 +26,12 @@ def fetch(
     progress: Progress,
     git_url: str | None = None,
     show_progress: bool = False,
+    whole: bool = False,
 ) -> Fetched:
     """Put the release ``version`` of ``target`` into the folder ``to``, which must not exist or be empty.
 
-    ``git_url`` asks for git even where an archive is pinned. ``progress`` is told of a download; with
+    ``git_url`` asks for git even where an archive is pinned; behind a ``#`` it names a tag, branch or commit.
+    ``whole`` asks for git where the archive holds only a part. ``progress`` is told of a download; with
     ``show_progress`` git says on stderr how far it is. SourceError leaves ``to`` as it was.
     """
     try:
@@ -45,38 +46,36 @@ def fetch(
     except OSError as error:
         raise SourceError(f"cannot look at {to}: {error.strerror}", help="choose another folder") from error
     archive = None if git_url else archive_of(target, version)
+    if archive and archive.partial and whole:
+        archive = None
+    url, _, ref = (git_url or target.git).partition("#")
+    tag = ref or target.tag.format(version=version)
     try:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=to.parent, prefix=f".{to.name}-"))
-    except OSError as error:
-        raise SourceError(f"cannot write below {to.parent}: {error.strerror}", help="choose another folder") from error
-    try:
-        tree = work / "tree"
-        if archive:
-            extract(download(archive, progress), archive.subtree, tree)
-        else:
-            tag = target.tag.format(version=version)
-            git.clone(git_url or target.git, tag, tree, show_progress=show_progress)
-            if git_url is None and (pinned := target.commits.get(version)) and (got := git.head(tree)) != pinned:
+        with scratch(to.parent, f".{to.name}-") as work:
+            tree = work / "tree"
+            if archive:
+                extract(download(archive, progress), archive.subtree, tree)
+            else:
+                inside = [place for part in target.contains for place in part.at]
+                git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
+                if git_url is None and (pinned := target.commits.get(version)) and (got := git.head(tree)) != pinned:
+                    raise SourceError(
+                        f"{tag} of {target.git} is not the commit that was pinned: {got}, expected {pinned}",
+                        help="the tag was moved; report it, or name the repository yourself: --git URL",
+                    )
+            if missing := target.missing(lambda mark: (tree / mark).is_file()):
                 raise SourceError(
-                    f"{tag} of {target.git} is not the commit that was pinned: {got}, expected {pinned}",
-                    help="the tag was moved; report it, or name the repository yourself: --git URL",
+                    f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
                 )
-        if missing := target.missing(lambda mark: (tree / mark).is_file()):
-            raise SourceError(
-                f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
-            )
-        tree.rename(to)  # also over an empty folder
+            tree.rename(to)  # also over an empty folder
     except OSError as error:
         raise SourceError(
             f"cannot put the tree into {to}: {error.filename or to}: {error.strerror or error}",
             help="free space, or choose another folder",
         ) from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     if archive:
         return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds)
-    return Fetched(to, target.name, version, f"{git_url or target.git} {target.tag.format(version=version)}", "")
+    return Fetched(to, target.name, version, f"{url} {tag}", "")
 
 
 def archive_of(target: Target, version: str) -> Archive | None:

@@ -1,59 +1,173 @@
-"""Lists and clones a target's releases by git, for those that no package-index archive holds."""
+"""Git repositories, by GitPython: clone a release, list its tags, describe a checkout.
+
+Whatever a repository brings along is input: a URL runs no program (``ext::``), an option is never taken from a name,
+and a checkout that is only described is compared by GitPython itself: of git it takes the objects alone. So nothing of
+the checkout's configuration (hooks, ``core.fsmonitor``, filters, ``core.sshCommand``) is executed.
+"""
 
 from __future__ import annotations
 
+import configparser
+import hashlib
+import os
+import re
 import shutil
-import subprocess
+import stat
+import struct
+import sys
+import traceback
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin
 
 from fp4patch.errors import SourceError
 
+if TYPE_CHECKING:
+    from git import Repo
 
-def clone(url: str, tag: str, to: Path, *, show_progress: bool) -> None:
-    """A shallow clone of one tag or branch into ``to``, which must not exist. SourceError carries git's own words."""
-    command = [_git(), "clone", "--depth", "1", "--branch", tag, "--config", "advice.detachedHead=false"]
-    command += ["--progress" if show_progress else "--quiet", "--", url, str(to)]
-    run = subprocess.run(
-        command,
-        stderr=None if show_progress else subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        check=False,
-        errors="replace",
-    )
-    if run.returncode:
-        raise SourceError(
-            f"git cannot clone {tag} of {url}{_said(run.stderr)}",
-            help="check the version and the network, or name another repository: --git URL (a local path works too)",
-        )
+T = TypeVar("T")
+
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_REPOSITORY = "check the version and the network, or name another repository: --git URL (a local path works too)"
+_ENVIRONMENT = {
+    "GIT_TERMINAL_PROMPT": "0",  # a repository that wants a password is an error, not a question
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "advice.detachedHead",
+    "GIT_CONFIG_VALUE_0": "false",
+}
+
+
+def clone(url: str, ref: str, to: Path, *, show_progress: bool, submodules: Sequence[str] = ()) -> None:
+    """Make a shallow clone of one tag, branch or commit in ``to``, which must not exist.
+
+    ``submodules``: paths of those that are taken along, if the repository has them. SourceError carries git's reason.
+    """
+    with _said(f"git cannot clone {ref} of {url}", _REPOSITORY) as git:
+        shown = _progress(git) if show_progress else None
+        if _COMMIT.fullmatch(ref):
+            repo = git.Repo.init(to)
+            repo.git.update_environment(**_ENVIRONMENT)
+            repo.create_remote("origin", url).fetch(ref, shown, depth=1, no_tags=True)
+            repo.git.checkout("--quiet", "--detach", ref)
+        else:
+            repo = git.Repo.clone_from(url, to, shown, _ENVIRONMENT, depth=1, branch=ref)
+        for submodule in repo.submodules:
+            if submodule.path in submodules:
+                place = urljoin(f"{url}/", submodule.url) if submodule.url.startswith("../") else submodule.url
+                clone(place, submodule.hexsha, to / submodule.path, show_progress=show_progress)
 
 
 def tags(url: str) -> tuple[str, ...]:
-    """The names of a repository's tags. SourceError carries git's own words."""
-    command = [_git(), "ls-remote", "--tags", "--refs", "--quiet", "--", url]
-    run = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, text=True, check=False)
-    if run.returncode:
-        raise SourceError(f"git cannot list the tags of {url}{_said(run.stderr)}", help="is it there?")
-    return tuple(line.partition("refs/tags/")[2] for line in run.stdout.splitlines())
-
-
-def _git() -> str:
-    git = shutil.which("git")
-    if git is None:
-        raise SourceError(
-            "this release comes by git, and there is no git on PATH", help="install git (for example `apt install git`)"
-        )
-    return git
+    """Return the names of a repository's tags. SourceError carries git's reason."""
+    with _said(f"git cannot list the tags of {url}", "is it there?") as git:
+        git.Git.check_unsafe_protocols(url)
+        asked = git.Git()
+        asked.update_environment(**_ENVIRONMENT)
+        listed = str(asked.ls_remote("--tags", "--refs", "--quiet", "--", url))
+    return tuple(line.partition("refs/tags/")[2] for line in listed.splitlines())
 
 
 def head(tree: Path) -> str:
-    """The commit (40 hex digits) that is checked out."""
-    run = subprocess.run(["git", "-C", str(tree), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S607 - the git that cloned
-    return run.stdout.strip()
+    """Return the commit (40 hex digits) that is checked out; empty if it cannot be read."""
+    return _asked(tree, lambda repo: repo.head.commit.hexsha, "")
 
 
-def _said(stderr: str | None) -> str:
-    """What git names as the reason, behind a colon; else its last line, or nothing."""
-    lines = (stderr or "").strip().splitlines()
+def changed(tree: Path) -> bool:
+    """Tell whether a tracked file differs from the commit that is checked out, or cannot be compared with it.
+
+    The bytes are compared, and line ends do not count. No filter of the repository is run.
+    """
+
+    def differs(repo: Repo) -> bool:
+        found = {(str(path), stage): (entry.hexsha, entry.mode) for (path, stage), entry in repo.index.entries.items()}
+        items: Any = repo.head.commit.tree.traverse()
+        committed = {(str(item.path), 0): (item.hexsha, item.mode) for item in items if item.type != "tree"}
+        return found != committed or not all(
+            _is_file(tree / path, sha, mode) for (path, _), (sha, mode) in found.items()
+        )
+
+    return bool(head(tree)) and _asked(tree, differs, otherwise=True)
+
+
+def untracked(tree: Path) -> bool:
+    """Tell whether a checkout has files that git does not know. It runs git there: only for a trusted checkout."""
+    return _asked(tree, lambda repo: bool(repo.untracked_files), otherwise=False)
+
+
+def _asked(tree: Path, question: Callable[[Repo], T], otherwise: T) -> T:
+    """The answer of the repository whose top is this directory; ``otherwise`` if there is none that can be read."""
+    git = _git()
+    # What GitPython raises of a repository that is damaged, or made to confuse whoever reads it.
+    unreadable = (
+        *(git.exc.GitError, git.exc.ODBError, struct.error, zlib.error, configparser.Error),
+        *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, EOFError),
+    )
+    try:
+        with git.Repo(tree, expand_vars=False) as repo:
+            repo.git.update_environment(
+                GIT_ALLOW_PROTOCOL="none"
+            )  # what is missing is not fetched by its core.sshCommand
+            return question(repo)
+    except unreadable:
+        return otherwise
+
+
+def _is_file(path: Path, sha: str, mode: int) -> bool:
+    """Whether a file is what git calls by this name and mode."""
+    if stat.S_IFMT(mode) == 0o160000:  # a submodule: a commit of another repository
+        return True
+    found = path.lstat().st_mode
+    if stat.S_ISLNK(mode) != stat.S_ISLNK(found) or not stat.S_ISLNK(found) | stat.S_ISREG(found):
+        return False
+    data = os.readlink(os.fsencode(path)) if stat.S_ISLNK(found) else path.read_bytes()  # noqa: PTH115 - as bytes
+    same_mode = stat.S_ISLNK(found) or bool(found & 0o100) == bool(mode & 0o100)
+    return same_mode and sha in (_blob(data), _blob(data.replace(b"\r\n", b"\n")))
+
+
+def _blob(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+def _git() -> Any:
+    """Load GitPython."""
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # to read a repository takes no git
+    import git  # noqa: PLC0415 - it takes a while to load
+
+    return git
+
+
+@contextmanager
+def _said(what: str, advice: str) -> Iterator[Any]:
+    """GitPython, with git's failures as SourceError. A git that is interrupted has ended when this ends."""
+    if shutil.which("git") is None:
+        raise SourceError(
+            "this release comes by git, and there is no git on PATH", help="install git (for example `apt install git`)"
+        )
+    git = _git()
+    try:
+        yield git
+    except git.exc.GitCommandError as error:
+        raise SourceError(f"{what}{_reason(str(error.stderr))}", help=advice) from error
+    except git.exc.GitError as error:
+        raise SourceError(f"{what}: {str(error).partition(', use ')[0]}", help=advice) from error
+    except KeyboardInterrupt as stop:
+        traceback.clear_frames(stop.__traceback__)  # GitPython ends git, and waits for it, as it drops the process
+        raise
+
+
+def _reason(stderr: str) -> str:
+    """What git names as the reason first, behind a colon; else its last line, or nothing."""
+    lines = [line.strip().removeprefix("stderr: '").strip("'") for line in stderr.strip().splitlines()]
     reasons = [line for line in lines if line.startswith(("fatal:", "error:"))]
-    return f": {(reasons or lines)[-1]}" if lines else ""
+    return f": {reasons[0] if reasons else lines[-1]}" if lines else ""
+
+
+def _progress(git: Any) -> Any:
+    class Shown(git.RemoteProgress):  # type: ignore[misc]  # it is imported where it is needed
+        def update(self, op_code: int, *_counts: object) -> None:
+            sys.stderr.write(f"\r{self._cur_line}" + "\n" * bool(op_code & self.END))
+
+    return Shown()

@@ -10,7 +10,6 @@ import ast
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from pypi_simple import (
 
 from fp4patch.errors import SourceError
 from fp4patch.model.target import Archive
-from fp4patch.sources.cache import cache_dir, sha256
+from fp4patch.sources.cache import cache_dir, scratch, sha256
 
 Progress = Callable[[int | None], ProgressTracker]
 """Given the size in bytes, if known: a progress bar, which is told of each piece that comes."""
@@ -101,8 +100,8 @@ def _cached(path: Path, archive: Archive, progress: Progress) -> Path:
     config = index_config()
     reasons = []
     for url in config.urls:
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix="part-") as folder, _session(config) as session:
-            part = Path(folder) / archive.filename
+        with scratch(path.parent, "part-") as folder, _session(config) as session:
+            part = folder / archive.filename
             try:
                 _download_from(url, session, archive, part, progress)
             except (*_UNAVAILABLE, LookupError) as error:

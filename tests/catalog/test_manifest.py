@@ -104,7 +104,7 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
             "targets.cutlass: each patch once: 2 of e2m1-guard",
         ),
         ("variants/next2.toml", 'probes = ["cutlass/*"]', "probes = []", "rules[0].probes: a probe at least"),
-        ("variants/next2.toml", 'arch = ["sm_120a"]', 'arch = ["sm_90"]', "rules[0].arch: one of sm_120a, sm_121a"),
+        ("variants/next2.toml", 'arch = ["sm_120[af]"]', 'arch = ["sm_90"]', "rules[0].arch: one of sm_120a, sm_121a"),
     ],
 )
 def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, old: str, new: str, key: str) -> None:

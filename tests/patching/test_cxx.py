@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fp4patch.patching.cxx import Comment, Kind, Near, Token, lex, words
+from fp4patch.patching import cxx
+from fp4patch.patching.cxx import Comment, Cut, Kind, Near, Token, lex, read, spliced, words
 from fp4patch.patching.lex_error import LexError
 
 WHOLE = [
@@ -220,3 +224,51 @@ def test_white_space_and_comments_do_not_change_the_tokens(texts: list[str], dat
     gap = st.sampled_from([" ", "\n", "\r\n", "/* # */", " // x\n", "\\\n ", "\t\\\r\n\t", "/*\n*/"])
     mutated = "".join(text + data.draw(gap) for text in texts)
     assert tokens(mutated) == texts
+
+
+PUT = st.lists(PIECES, max_size=4).map("".join)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.lists(PIECES, max_size=40).map("".join), st.data())
+def test_a_splice_reads_as_the_whole_text_does(text: str, data: st.DataObject) -> None:
+    """The edits rely on it: what a few lines read again give is what the whole text gives, or the splice refuses."""
+    try:
+        source = read(text)
+    except LexError:
+        return
+    edges = sorted({0, len(text), *(t.start for t in source.tokens), *(t.end for t in source.tokens)})
+    picked = sorted(data.draw(st.lists(st.sampled_from(edges), min_size=2, max_size=6)))
+    cuts = [Cut(start, end, data.draw(PUT)) for start, end in zip(picked[::2], picked[1::2], strict=False)]
+    result = spliced(source, cuts)
+    if result is not None:
+        expected = text
+        for cut in reversed(cuts):
+            expected = expected[: cut.start] + cut.text + expected[cut.end :]
+        assert result.text == expected
+        assert result == read(expected)
+        assert cxx.is_proven(expected)
+
+
+def test_a_result_that_does_not_read_as_the_edits_say_is_not_proven() -> None:
+    source = lex("int a;\n")
+    cxx._remember(replace(source, text="int b;\n"))
+    assert not cxx.is_proven("int b;\n")
+    cxx._remember(replace(source, text="int a; /*"))
+    assert not cxx.is_proven("int a; /*")
+
+
+def test_an_edit_of_a_long_file_reads_only_its_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "int a;\n" * 1000 + "int b;\n" + "int a;\n" * 1000
+    source, characters = lex(text), [0]
+
+    def counting(part: str, whole: Callable[[str], cxx.Source] = read) -> cxx.Source:
+        characters[0] += len(part)
+        return whole(part)
+
+    monkeypatch.setattr(cxx, "read", counting)
+    at = text.index("b")
+    result = spliced(source, [Cut(at, at + 1, "c")])
+    assert result is not None
+    assert lex(result.text) is result
+    assert 0 < characters[0] < 100

@@ -11,6 +11,7 @@ from cxx_edits import BOTH, DROP, INSERT, MANY, block, refusal, template
 from fp4patch.model.edit import DropOperand, Edit, Insert, Retired
 from fp4patch.model.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.model.state import State
+from fp4patch.patching import cxx
 from fp4patch.patching.edit import fold, rewrite
 
 SIGN = Retired(tokens="struct Better<int>", state=State.UPSTREAMED, since="9.1", because="it has a better one")
@@ -47,3 +48,25 @@ def test_every_edit_is_tried_so_that_every_refusal_is_known() -> None:
 
 def test_the_fold_of_nothing_is_the_text() -> None:
     assert fold("any\r\ntext", []).text == "any\r\ntext"
+
+
+def test_a_fold_reads_a_file_as_a_whole_at_its_start_and_for_its_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "int a;\n" * 500 + block("defined(SM_A) || defined(B)") + "int b;\n" * 500 + MANY
+    whole: list[str] = []
+
+    def counting(part: str, read: Callable[[str], cxx.Source] = cxx.read) -> cxx.Source:
+        whole.extend([part] if len(part) >= len(text) // 2 else [])
+        return read(part)
+
+    monkeypatch.setattr(cxx, "read", counting)
+    done = fold(text, [Step(DROP), Step(INSERT), Step(INSERT), Step(DROP)])
+    assert [type(outcome) for outcome in done.outcomes] == [Rewritten, Rewritten, Drift, NothingToDo]
+    assert whole == [text, done.text]
+
+
+def test_a_result_that_is_not_proven_leaves_the_text_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = block("defined(SM_A) || defined(B)")
+    monkeypatch.setattr(cxx, "is_proven", lambda text: False)
+    done = fold(text, [Step(DROP)])
+    assert done.text == text
+    assert isinstance(done.outcomes[0], Drift)

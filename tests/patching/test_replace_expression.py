@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import example, given
@@ -124,3 +126,22 @@ def test_whatever_stands_around_it_stays(before: str, behind: str, comment: str,
         + f"def check( a ,b ) :{behind}{comment}\n  x = [a,{before}capable(120){behind},b]{before}{comment}\n"
     )
     assert replaced(text) == text.replace("capable(120)", EDIT.replace, 1 + comment.count("capable(120)"))
+
+
+@pytest.mark.parametrize(
+    "written", ["f'{capable(120)}'", "f'''\n{ capable( 120 ) !r:>{1}}'''", 'f"é{x}" f"{capable(120)}"']
+)
+def test_an_expression_in_an_f_string_is_one_too(written: str) -> None:
+    text = f"def check():\n    return {written}, 'é', capable(120)\n"
+    expected = re.sub(r"capable\( ?120 ?\)", EDIT.replace, text)
+    assert replaced(text, replace(EDIT, count=2)) == expected
+
+
+def test_a_place_behind_wide_characters_and_old_newlines_is_found() -> None:
+    text = "def check():\r  x = 'äß\U0001f600'; return capable(120)\r\n"
+    assert replaced(text) == text.replace("capable(120)", EDIT.replace)
+
+
+def test_a_name_in_a_string_alone_is_no_name() -> None:
+    assert isinstance(replace_expression(EDIT, "def check():\n    return 'capable'\n"), NothingToDo)
+    assert isinstance(replace_expression(EDIT, "def check():\n    from capable import x\n"), Drift)

@@ -113,3 +113,20 @@ GAP = st.sampled_from(["", " ", "\n", "\t", "/* < */", "// >\n", "\\\n"])
 def test_layout_between_the_tokens_does_not_matter(one: str, two: str, three: str) -> None:
     text = f"struct gemm {{ using T ={three} only{one}<{two}Kernel{three}<1>>; }};\n"
     assert replaced(text) == f"struct gemm {{ using T ={three} family<Kernel<1>>; }};\n"
+
+
+def test_refuses_a_condition_that_says_more_than_what_is_replaced() -> None:
+    edit = ReplaceTokens(search=("a",), about="A", find="defined(A)", replace="defined(B)")
+    for condition in ("defined(A) && C", "!defined(A)", "C || defined(A)"):
+        outcome = replace_tokens(edit, f"#if {condition}\n#endif\n")
+        assert isinstance(outcome, Drift), condition
+        assert "as the whole condition" in outcome.expected
+    assert isinstance(replace_tokens(edit, "#if (defined(A))\n#endif\n"), Rewritten)
+
+
+def test_a_dead_copy_is_no_site_and_a_dead_sign_retires_nothing() -> None:
+    retired = (Retired(tokens="done", state=State.UPSTREAMED),)
+    edit = ReplaceTokens(search=("a",), about="old", find="old", replace="new", retired=retired)
+    outcome = replace_tokens(edit, "#if 0\nold; done;\n#endif\nold;\n")
+    assert isinstance(outcome, Rewritten)
+    assert outcome.text == "#if 0\nold; done;\n#endif\nnew;\n"

@@ -487,16 +487,24 @@ def test_a_related_tree_that_vanished_is_no_obstacle(roots: list[Path], interrup
     assert (roots[0] / A).read_bytes() == b"pristine a\nturbo"
 
 
-def test_without_the_tree_that_decides_the_others_go_back(
-    roots: list[Path], interrupted: Callable[[str], None]
+@pytest.mark.parametrize("words", ["committed.json", HALFWAY], ids=["before-the-decision", "after-the-decision"])
+@pytest.mark.parametrize("how", ["gone", "moved", "made-anew"])
+def test_without_the_tree_that_decides_the_others_are_refused_and_it_is_named(
+    roots: list[Path], interrupted: Callable[[str], None], how: str, words: str
 ) -> None:
-    before = everything(roots[1])
-    interrupted(HALFWAY)
-    assert (roots[1] / A).read_bytes() == b"pristine a\nturbo"
-    shutil.rmtree(roots[0])
-    with Transaction(roots[1:]) as tx:
-        assert [r.outcome for r in tx.recovered] == ["rolled back"]
-    assert everything(roots[1]) == before
+    """One tree must not go back where the other goes forward."""
+    interrupted(words)
+    place = roots[0].rename(roots[0].with_name("moved"))
+    if how != "moved":
+        shutil.rmtree(place)
+    if how == "made-anew":
+        (roots[0] / "include").mkdir(parents=True)
+    refused = refuses_and_leaves_all(roots[1:], f"on record in {roots[0]}, where there is no journal")
+    assert str(roots[1] / ".fp4patch") in refused.help
+    if how == "moved":
+        with Transaction([roots[1], place]) as tx:
+            assert {r.outcome for r in tx.recovered} == {"completed" if words == HALFWAY else "rolled back"}
+            assert tx.current(place, A) == tx.current(roots[1], A)
 
 
 def test_a_tree_that_was_moved_since_recovers_at_its_new_place(

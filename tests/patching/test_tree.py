@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import stat
 from pathlib import Path
@@ -67,6 +68,19 @@ def test_refuses_a_folder_that_is_a_symlink_out(tree: Tree) -> None:
     (tree.root / "sibling").symlink_to(f"{tree.root}-not-really")  # a common prefix is not containment
     Path(f"{tree.root}-not-really").mkdir()
     assert "a symlink out of it" in refusal(tree, "sibling/a.h")
+
+
+@pytest.mark.parametrize("to", ["../outside", "lib"])
+def test_a_link_that_took_the_place_of_a_directory_is_not_opened(tree: Tree, to: str) -> None:
+    """As where it came after the path was looked at."""
+    (tree.root / "lib").mkdir()
+    shutil.rmtree(tree.root / "include")
+    (tree.root / "include").symlink_to(to)
+    with pytest.raises(OSError, match="a symlink on the way"):
+        tree.open("include")
+    (tree.root / "lib/deeper").symlink_to("../lib")
+    with pytest.raises(OSError, match="a symlink on the way"):
+        tree.open("lib", "deeper")
 
 
 def test_follows_a_folder_that_is_a_symlink_within(tree: Tree) -> None:

@@ -1,4 +1,5 @@
 // GemvEpilogueWithScalingFactor: scales sixteen accumulators to E2M1, two to a thread, with a conversion of its own.
+// Each block has accumulators of its own, so that one launch takes many of them.
 
 #include <cstdint>
 
@@ -14,5 +15,6 @@ using Epilogue = cutlass::epilogue::threadblock::GemvEpilogueWithScalingFactor<
 extern "C" __global__ void probe(Epilogue::Params params, float const* accumulators) {
   __shared__ Epilogue::SharedStorage shared;
   Epilogue epilogue(params, shared);
-  epilogue(accumulators[threadIdx.y], cutlass::float_e2m1_t{}, blockIdx.z);
+  unsigned int const block = blockIdx.z * gridDim.x + blockIdx.x;
+  epilogue(accumulators[block * 16 + threadIdx.y], cutlass::float_e2m1_t{}, blockIdx.z);
 }

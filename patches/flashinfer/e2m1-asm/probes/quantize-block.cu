@@ -26,8 +26,21 @@ __device__ __forceinline__ auto quantize(V& values, float scale, uint8_t* out, l
   return k::cvt_warp_fp16_to_fp4<TYPE, kBlock, bool(E8M0)>(values, scale, out);
 }
 
+#ifdef SWIZZLED
+// A matrix, a row for each block of threads: with the place of each scale in the order that mma reads.
+extern "C" __global__ void probe(
+    Vector const* source, float const* scale, uint32_t* packed, uint32_t* scales, int rows, int columns) {
+  int const i = blockIdx.x * (columns / kEach) + threadIdx.x;
+  uint8_t* const there = k::cvt_quant_get_sf_out_offset<uint32_t, kBlock / kEach>(
+      std::nullopt, blockIdx.x, threadIdx.x, rows, columns / kBlock, scales,
+      tensorrt_llm::QuantizationSFLayout::SWIZZLED_128x4);
+  Vector values = source[i];
+  packed[i] = static_cast<uint32_t>(quantize(values, *scale, there, 0));
+}
+#else
 extern "C" __global__ void probe(Vector const* source, float const* scale, uint32_t* packed, uint8_t* scales) {
   int const i = blockIdx.x * blockDim.x + threadIdx.x;
   Vector values = source[i];
   packed[i] = static_cast<uint32_t>(quantize(values, *scale, scales + i / (kBlock / kEach), 0));
 }
+#endif

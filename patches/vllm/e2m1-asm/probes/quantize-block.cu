@@ -35,8 +35,21 @@ __device__ __forceinline__ auto quantize(V& values, float scale, uint8_t* out, l
 
 using Packed = decltype(quantize(std::declval<Vector&>(), 0.f, nullptr, 0));
 
+#ifdef TILES
+// A matrix, a row for each block of threads: with the place of each scale in the order that mma reads. TILES: whether the
+// function takes the number of tiles of 64 columns, as from 0.18 on, or that of columns.
+extern "C" __global__ void probe(
+    Vector const* source, float const* scale, Packed* packed, uint32_t* scales, int rows, int columns) {
+  int const i = blockIdx.x * (columns / CVT_FP4_ELTS_PER_THREAD) + threadIdx.x;
+  uint8_t* const there = vllm::cvt_quant_to_fp4_get_sf_out_offset<uint32_t, kThreads>(
+      blockIdx.x, threadIdx.x, TILES ? (columns + 63) / 64 : columns, scales);
+  Vector values = source[i];
+  packed[i] = quantize(values, *scale, there, 0);
+}
+#else
 extern "C" __global__ void probe(Vector const* source, float const* scale, Packed* packed, uint8_t* scales) {
   int const i = blockIdx.x * blockDim.x + threadIdx.x;
   Vector values = source[i];
   packed[i] = quantize(values, *scale, scales + i / kThreads, 0);
 }
+#endif

@@ -1,0 +1,63 @@
+"""Which files of a tree a patch could be about: the only ones that a receipt or a journal in it may name."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from fp4patch.catalog.identify import is_at
+from fp4patch.catalog.manifest import Catalog
+from fp4patch.model.edit import DropOperand, Insert
+from fp4patch.model.target import Target
+from fp4patch.model.tree_path import is_inside
+
+
+class Scope:
+    """The files that the patches of a tree's target are about, or were.
+
+    What its target is, the tree's marks tell. A directory that has lost them may be of any target.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._globs = cache(self._find_globs)
+
+    def allows(self, root: Path, path: str) -> bool:
+        """Return whether a patch could change the file at ``path`` in the tree at ``root``."""
+        hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
+        return is_inside(path) and not hidden and self._globs(root)[1].fullmatch(path) is not None
+
+    def files(self, root: Path) -> Iterator[str]:
+        """Yield the files of a tree that a patch could change."""
+        globs, matches = self._globs(root)
+        fixed = {re.split(r"[^/]*[*?\[]", glob, maxsplit=1)[0].rstrip("/") for glob in globs}
+        for name in sorted(fixed):
+            if (root / name).is_file():
+                yield name
+            elif not any(name.startswith(f"{outer}/") for outer in fixed if outer):
+                start = len(f"{root}/")
+                for folder, folders, files in os.walk(root / name):
+                    folders[:] = [one for one in folders if not one.startswith(".")]
+                    prefix = f"{folder}/"[start:]
+                    yield from (prefix + file for file in files if matches.fullmatch(prefix + file) and file[0] != ".")
+
+    def _find_globs(self, root: Path) -> tuple[frozenset[str], re.Pattern[str]]:
+        kinds = [target for target in self._catalog.targets.values() if is_at(root, target)]
+        globs = frozenset(glob for target in kinds or self._catalog.targets.values() for glob in self._of(target))
+        return globs, re.compile("|".join(map(_expression, sorted(globs))) or "(?!)", re.DOTALL)
+
+    def _of(self, target: Target) -> Iterator[str]:
+        yield from target.touches
+        for patch in self._catalog.patches.values():
+            for edit in patch.edits if patch.target == target.name else ():
+                yield from (edit.file,) if isinstance(edit, DropOperand | Insert) else edit.search
+
+
+def _expression(glob: str) -> str:
+    """Return the regular expression of a glob, as ``Path.glob`` understands it."""
+    parts = re.split(r"(\*\*/|\*|\?|\[[^]]*\])", glob)
+    stars = {"**/": "(?:[^/]+/)*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(stars.get(part) or (part if part.startswith("[") else re.escape(part)) for part in parts)

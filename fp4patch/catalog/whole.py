@@ -1,0 +1,156 @@
+"""All files of a tree that a compiler or a build can read, links inside the tree followed.
+
+Each file has one name here, the path of the file itself.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from fp4patch.catalog.identify import unreadable
+
+_NO_SOURCE = frozenset(
+    [
+        "md",
+        "rst",
+        "json",
+        "jsonl",
+        "yaml",
+        "yml",
+        "csv",
+        "html",
+        "css",
+        "js",
+        "ts",
+        "map",
+        "svg",
+        "png",
+        "jpg",
+        "jpeg",
+        "gif",
+        "ico",
+        "webp",
+        "pdf",
+        "mp4",
+        "ttf",
+        "woff",
+        "woff2",
+        "so",
+        "a",
+        "o",
+        "pyc",
+        "pyd",
+        "whl",
+        "zip",
+        "gz",
+        "xz",
+        "bz2",
+        "zst",
+        "npz",
+        "npy",
+        "pt",
+        "pth",
+        "bin",
+        "safetensors",
+        "onnx",
+        "parquet",
+        "lock",
+        "ipynb",
+        "po",
+        "log",
+        "diff",
+        "patch",
+        "orig",
+        "rej",
+    ]
+)
+"""Suffixes of documentation, data and binaries. Every other file is searched."""
+_APART = frozenset({"__pycache__", "node_modules"})
+
+
+class Whole:
+    """The source files of the tree at ``root``; what lies below ``apart`` is of other trees.
+
+    Directories whose name begins with a dot, and virtual environments, are not of the tree.
+    """
+
+    def __init__(self, root: Path, apart: Iterable[Path] = ()) -> None:
+        self.root = Path(os.path.realpath(root))
+        self.apart = frozenset(os.path.realpath(path) for path in apart)
+        self.outside: list[str] = []
+        """Links that lead out of the tree."""
+        self._files: set[str] = set()
+        self._walk()
+        self.files = sorted(self._files)
+
+    def _walk(self) -> None:
+        todo, seen = [""], {""}
+        while todo:
+            folder = todo.pop()
+            try:
+                entries = list(os.scandir(self.root / folder))
+            except PermissionError as error:
+                raise unreadable(error) from error
+            if folder and any(entry.name == "pyvenv.cfg" for entry in entries):
+                continue
+            for entry in entries:
+                name = f"{folder}{entry.name}"
+                if entry.is_symlink():
+                    below = self._link(name)
+                elif entry.is_dir():
+                    skipped = entry.name.startswith(".") or entry.name in _APART or entry.path in self.apart
+                    below = "" if skipped else f"{name}/"
+                else:
+                    below = ""
+                    if is_source(entry.name) and entry.is_file():
+                        self._files.add(name)
+                if below and below not in seen:
+                    seen.add(below)
+                    todo.append(below)
+
+    def _link(self, name: str) -> str:
+        """Note a link; the real directory to search, if it is one inside the tree."""
+        target = Path(os.path.realpath(self.root / name))
+        inside, is_dir = target.is_relative_to(self.root), os.path.isdir(target)  # noqa: PTH112 - too long a name is none
+        if not inside:
+            if is_dir or (is_source(name) and os.path.isfile(target)):  # noqa: PTH113
+                self.outside.append(name)
+            return ""
+        real = target.relative_to(self.root).as_posix()
+        if any(target.is_relative_to(path) for path in self.apart) or (not is_dir and not is_source(name)):
+            return ""
+        if is_dir:
+            if target != self.root:
+                return f"{real}/"
+        elif os.path.isfile(target):  # noqa: PTH113
+            self._files.add(real)
+        return ""
+
+    def matching(self, globs: Sequence[str]) -> Iterator[str]:
+        """The files whose real path one of the globs matches, in order. No receipt may name a file elsewhere."""
+        pattern = glob(tuple(globs))
+        return (file for file in self.files if pattern.fullmatch(file))
+
+
+def is_source(name: str) -> bool:
+    """Tell whether a compiler or a build may read a file of this name."""
+    stem, dot, suffix = name.rpartition(".")
+    if suffix.lower() == "txt" and dot:
+        return stem == "CMakeLists"
+    return not (dot and stem and suffix.lower() in _NO_SOURCE)
+
+
+@lru_cache(maxsize=256)
+def glob(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    """The globs as one regular expression: ``**`` is any number of directories, ``*`` no slash."""
+    return re.compile("|".join(_expression(pattern) for pattern in patterns))
+
+
+def _expression(pattern: str) -> str:
+    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    known = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    return "".join(known.get(part, re.escape(part)) for part in parts)

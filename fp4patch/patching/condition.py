@@ -1,0 +1,174 @@
+"""Evaluate the condition of an ``#if``, as far as it is known.
+
+The grammar is that of [cpp.cond]. A value is an integer, or None where it depends on something that is not known: the
+result of ``&&`` and ``||`` can be known all the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+Value = int | None
+Lookup = Callable[[str], Value]
+
+_UNKNOWN: Lookup = lambda _name: None  # noqa: E731
+_LITERALS = {"true": 1, "false": 0}
+_DIGITS = str.maketrans("", "", "'uUlLzZ")
+
+_LEVELS: tuple[Mapping[str, Callable[[int, int], int]], ...] = (
+    {"|": lambda a, b: a | b},
+    {"^": lambda a, b: a ^ b},
+    {"&": lambda a, b: a & b},
+    {"==": lambda a, b: a == b, "!=": lambda a, b: a != b},
+    {"<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, ">": lambda a, b: a > b},
+    {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
+    {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
+    {"*": lambda a, b: a * b, "/": lambda a, b: int(a / b) if b else 0, "%": lambda a, b: a % b if b else 0},
+)
+"""The operators on two integers, the loosest first."""
+
+_PAIRS = frozenset({"||", "&&", "==", "!=", "<=", ">=", "<<", ">>"})
+
+
+def evaluate(words: Sequence[str], defined: Lookup = _UNKNOWN, value: Lookup = _UNKNOWN) -> Value:
+    """Return the value of a condition, given as the texts of its tokens. ValueError if it is not an expression.
+
+    ``defined`` tells whether a macro is defined, ``value`` what an identifier is worth; None: not known.
+    """
+    parser = _Parser(_joined(words), defined, value)
+    result = parser.ternary()
+    if parser.at != len(parser.words):
+        raise ValueError(f"`{parser.words[parser.at]}` is not expected in a condition")
+    return result
+
+
+def constant(name: str, words: Sequence[str]) -> bool | None:
+    """Tell whether a branch of ``#if`` is taken whatever is defined: ``#if 0`` never, ``#else`` as far as it goes."""
+    if name == "else":
+        return True
+    if name not in ("if", "elif"):
+        return None
+    try:
+        result = evaluate(words)
+    except ValueError:
+        return None
+    return None if result is None else bool(result)
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """Return the tokens with two-character operators in one piece: the lexer has them character by character."""
+    joined: list[str] = []
+    for word in words:
+        if joined and joined[-1] + word in _PAIRS:
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
+
+
+class _Parser:
+    def __init__(self, words: Sequence[str], defined: Lookup, value: Lookup) -> None:
+        self.words = words
+        self.defined = defined
+        self.value = value
+        self.at = 0
+
+    def next(self) -> str:
+        return self.words[self.at] if self.at < len(self.words) else ""
+
+    def take(self, word: str) -> bool:
+        found = self.next() == word
+        self.at += found
+        return found
+
+    def expect(self, word: str) -> None:
+        if not self.take(word):
+            raise ValueError(f"`{word}` is expected in a condition, not `{self.next()}`")
+
+    def ternary(self) -> Value:
+        condition = self.either()
+        if not self.take("?"):
+            return condition
+        then = self.ternary()
+        self.expect(":")
+        other = self.ternary()
+        if condition is None:
+            return then if then == other else None
+        return then if condition else other
+
+    def either(self) -> Value:
+        result = self.both()
+        while self.take("||"):
+            right = self.both()
+            result = 1 if result or right else None if None in (result, right) else 0
+        return result
+
+    def both(self) -> Value:
+        result = self.binary(0)
+        while self.take("&&"):
+            right = self.binary(0)
+            result = 0 if 0 in (result, right) else None if None in (result, right) else 1
+        return result
+
+    def binary(self, level: int) -> Value:
+        if level == len(_LEVELS):
+            return self.unary()
+        result = self.binary(level + 1)
+        while self.next() in _LEVELS[level]:
+            operator = _LEVELS[level][self.next()]
+            self.at += 1
+            right = self.binary(level + 1)
+            result = None if result is None or right is None else int(operator(result, right))
+        return result
+
+    def unary(self) -> Value:
+        if self.take("!"):
+            operand = self.unary()
+            return None if operand is None else int(not operand)
+        for sign in ("-", "+", "~"):
+            if self.take(sign):
+                operand = self.unary()
+                return None if operand is None else {"-": -operand, "+": operand, "~": ~operand}[sign]
+        return self.primary()
+
+    def primary(self) -> Value:
+        if self.take("("):
+            result = self.ternary()
+            self.expect(")")
+            return result
+        word = self.next()
+        self.at += 1
+        if word == "defined":
+            bracketed = self.take("(")
+            name = self.next()
+            self.at += 1
+            if bracketed:
+                self.expect(")")
+            if not name.isidentifier():
+                raise ValueError(f"`{name}` is not the name of a macro")
+            return self.defined(name)
+        if word[:1].isdigit():
+            return _number(word)
+        if word[:1] == "'":
+            return None
+        if word.isidentifier():
+            if self.next() == "(":  # of a function-like macro that nobody expanded, such as __has_include
+                self.skip()
+                return None
+            return _LITERALS.get(word, self.value(word))
+        raise ValueError(f"`{word}` is not expected in a condition")
+
+    def skip(self) -> None:
+        depth = 0
+        while self.at < len(self.words):
+            depth += (self.next() == "(") - (self.next() == ")")
+            self.at += 1
+            if not depth:
+                return
+        raise ValueError("a parenthesis is never closed")
+
+
+def _number(word: str) -> int:
+    digits = word.translate(_DIGITS)
+    octal = len(digits) > 1 and digits.startswith("0") and digits.isdigit()
+    return int(digits, 8) if octal else int(digits, 0)

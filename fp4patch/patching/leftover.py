@@ -1,0 +1,341 @@
+"""Find what edits look for in live code, in a text of any language: what they should have left nowhere in the tree.
+
+Comments, strings that are documentation, and code that no compiler reads (``#if 0``, ``if False:``, ``if(FALSE)``) do
+not count. A text that cannot be read in its language is searched as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from fp4patch.model.edit import AddElement, Edit, ReplaceCommand, ReplaceExpression, ReplaceTokens, WrapAsm
+from fp4patch.patching.asm import literal
+from fp4patch.patching.cmake import parse
+from fp4patch.patching.cmakelists import lacking
+from fp4patch.patching.cxx import Kind, lex
+from fp4patch.patching.lex_error import LexError
+from fp4patch.patching.ptx import ENCODE, is_encode
+from fp4patch.patching.python_expression import falsy, read_expression
+from fp4patch.patching.wrap_asm import needs_suffix, unguarded
+
+_HASHES = frozenset(["sh", "bash", "zsh", "toml", "cfg", "ini", "conf", "mk", "ps1", "dockerfile", "makefile"])
+_PYTHON = frozenset({"py", "pyi", "pyx", "pxd"})
+
+
+class Place(NamedTuple):
+    """Something that should not be there."""
+
+    line: int
+    found: str
+    because: str = ""
+    """The edit's own reason to leave it."""
+
+
+@lru_cache(maxsize=1 << 15)
+def language(file: str) -> str:
+    """Return the language of a file by its name: ``c++`` also for templates of sources and whatever is not known."""
+    name = file.rpartition("/")[2].lower()
+    parts = name.removesuffix(".in").removesuffix(".j2").removesuffix(".jinja").removesuffix(".jinja2").split(".")
+    if parts[-1] == "cmake" or name.startswith("cmakelists.txt"):
+        return "cmake"
+    if parts[-1] in _PYTHON:
+        return "python"
+    return "hashes" if parts[-1] in _HASHES or parts[0] in ("dockerfile", "makefile") else "c++"
+
+
+@dataclass(frozen=True)
+class Text:
+    """A file's text, read in its language when it is asked for."""
+
+    file: str
+    language: str
+    content: bytes
+
+    @cached_property
+    def text(self) -> str:
+        """The content, whatever its encoding."""
+        return self.content.decode("utf-8", "surrogateescape")
+
+    @cached_property
+    def words(self) -> Sequence[tuple[str, int]]:
+        """The live words of the code with their lines; a string is ``""``."""
+        try:
+            return list(_WORDS[self.language](self.text))
+        except (LexError, SyntaxError, tokenize.TokenError, ValueError, RecursionError):
+            return list(_raw_words(self.text))
+
+    @cached_property
+    def code(self) -> str:
+        """The words with one blank between two."""
+        return " ".join(word for word, _ in self.words)
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return list(accumulate((len(word) + 1 for word, _ in self.words), initial=0))
+
+    def matches(self, pattern: str) -> Iterator[Place]:
+        """Each match of a regular expression in the code."""
+        for found in re.finditer(pattern, self.code):
+            line = self.words[bisect_right(self._starts, found.start()) - 1][1]
+            yield self.place(line)
+
+    def place(self, line: int) -> Place:
+        """The line as a place, with its text."""
+        return Place(line, " ".join(self.text.split("\n")[line - 1].split())[:200])
+
+    def expressions(self, expression: str) -> Iterator[Place]:
+        """Each live Python expression that means the same as this one."""
+        try:
+            tree = ast.parse(self.text.removeprefix("\ufeff"))
+        except (SyntaxError, ValueError, RecursionError):
+            yield self.place(1)
+            return
+        meant, dead = ast.dump(read_expression(expression)), list(_dead_lines(tree))
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.expr) or ast.dump(node) != meant:
+                continue
+            if not any(first <= node.lineno <= last for first, last in dead):
+                yield self.place(node.lineno)
+
+    def encodes(self) -> Iterator[Place]:
+        """Each string, or text outside the language, that holds a conversion to E2M1; for C++ see ``unguarded``."""
+        if self.language == "python":
+            try:
+                strings = list(_python_strings(ast.parse(self.text)))
+            except (SyntaxError, ValueError, RecursionError):
+                strings = [(1, self.text)]
+        elif self.language == "cmake":
+            try:
+                commands = [parse(self.text).commands[at] for at in parse(self.text).live]
+                strings = [(command.line, argument.text) for command in commands for argument in command.arguments]
+            except LexError:
+                strings = [(1, self.text)]
+        else:
+            strings = [(1, "\n".join(line.partition("#")[0] for line in self.text.split("\n")))]
+        for line, string in strings:
+            for found in _CONVERSION_IN_STRING.finditer(string):
+                opcode = "".join(found[0].split())
+                opcode = opcode if "e2m1" in opcode else opcode.replace("Xx", "e2m1x")
+                if is_encode(opcode):
+                    yield Place(line + string.count("\n", 0, found.start()), opcode)
+                    break
+
+
+_CONVERSION_IN_STRING = re.compile(r"\bcvt(?:\s*\.\s*[\w:]+)*\s*\.\s*(?:e2m1|X)x[0-9](?:\s*\.\s*[\w:]+)*")
+"""What stands for a variable is an ``X``: in a file that names the format, it may be that."""
+
+
+def left(edit: Edit, text: Text, options: Mapping[str, str]) -> Iterator[Place]:
+    """What the edit is to leave nowhere, in a text to which all edits were applied."""
+    if isinstance(edit, WrapAsm):
+        sign = needs_suffix(text.text, edit.unless) if any(one in text.text for one in edit.unless) else ""
+        if sign:
+            opcode = next((found for found in _OPCODE.finditer(text.text) if is_encode(found[0])), None)
+            if opcode:
+                line = text.text.count("\n", 0, opcode.start()) + 1
+                yield Place(line, opcode[0], f"a file with `{sign}` compiles for targets with a suffix alone")
+        else:
+            yield from (Place(line, found) for line, found in _wrapped(text, options))
+    elif isinstance(edit, AddElement):
+        try:
+            yield from (Place(line, found) for line, found in lacking(edit, text.text))
+        except LexError as error:
+            yield Place(error.line, error.message)
+    elif isinstance(edit, ReplaceExpression):
+        yield from text.expressions(edit.find)
+    elif isinstance(edit, ReplaceTokens | ReplaceCommand):
+        yield from text.matches(re.escape(_spaced(edit)))
+
+
+def pasted(text: Text, *, names: bool) -> Iterator[Place]:
+    """Each opcode that a macro completes, so that it may become a conversion to E2M1.
+
+    A literal ends within it, or it stands outside a literal in a ``#define``. ``names``: the format's name is written
+    alone somewhere, for a macro to take. Without that only an opcode that has begun to name the format counts.
+    """
+    try:
+        source = lex(text.text)
+    except LexError:
+        return
+    tokens = source.tokens
+    for at, token in enumerate(tokens):
+        joined = at + 1 < len(tokens) and tokens[at + 1].kind is Kind.STRING
+        if token.kind is Kind.STRING and not joined:
+            opcode = re.search(r"cvt[\w.:]*$", literal(token))
+        elif token.text == "cvt" and token.directive >= 0:
+            opcode = re.search(r"cvt[\w.:]*", text.text[token.start : token.end + 80])
+        else:
+            continue
+        if not opcode or not source.is_live(token.start) or not ENCODE.startswith(opcode[0].rstrip(".")):
+            continue
+        if names or opcode[0].startswith(ENCODE.partition("2m1")[0]):
+            yield Place(token.line, f"{opcode[0]}…")
+
+
+def _wrapped(text: Text, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    if text.language == "c++":
+        yield from unguarded(text.text, " ".join(options.get("guard", "").split()))
+    else:
+        yield from ((place.line, place.found) for place in text.encodes())
+
+
+def _spaced(edit: ReplaceTokens | ReplaceCommand) -> str:
+    """What the edit looks for, as ``Text.code`` writes it."""
+    code = Text("", _LANGUAGE[type(edit)], edit.find.encode()).code
+    return f" {code} " if isinstance(edit, ReplaceCommand) else code
+
+
+def concerns(edit: Edit, spoken: str) -> Callable[[bytes], object] | None:
+    """Return a quick look that passes each file of a language in which ``left`` may find something; None: no file."""
+    if isinstance(edit, WrapAsm):
+        return CONVERSION.search if spoken == "c++" else _in_strings
+    within: str = getattr(edit, "within", "")
+    if spoken != _LANGUAGE.get(type(edit)) or within:
+        return None
+    if isinstance(edit, AddElement):
+        return re.compile(re.escape(edit.beside).encode()).search
+    words = [word for word in re.findall(r"\w+|[^\w\s]", getattr(edit, "find", "")) if word not in "(),\\"]
+    return re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL).search
+
+
+def may_be_pasted(content: bytes) -> object:
+    """Pass a C++ file that may hold an opcode which a macro completes."""
+    return _INCOMPLETE.search(content)
+
+
+def begins_the_format(content: bytes) -> object:
+    """Pass a file in which a literal ends within the format's name."""
+    return _BEGUN.search(content)
+
+
+def names_the_format(content: bytes) -> object:
+    """Pass a file in which the format's name is written alone, as a macro takes it."""
+    return _ALONE.search(content)
+
+
+_OPCODE = re.compile(r"cvt[\w.:]*e2m1x[0-9][\w.:]*")
+_BEGUN = re.compile(rb'cvt\.rn\.satfinite\.e[2m1]*"')
+_INCOMPLETE = re.compile(rb'cvt[\w.:]*"|cvt[\w.:]*#')
+_ALONE = re.compile(rb"\be2m1\b(?!\s*::)")
+
+
+def _in_strings(content: bytes) -> bool:
+    """Pass a file of another language that may hold a conversion: in one string, in several, or with a variable."""
+    if b"cvt" not in content:
+        return False
+    return bool(_IN_STRINGS.search(content) or (b"e2m1" in content and _WITH_VARIABLE.search(content)))
+
+
+_GAP = rb"(?:[\s(),\\]|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+"
+_CUT = rb"(?:[\"\s\\]|//[^\n]*+|/\*.*?\*/)*+"
+_IN_STRINGS = re.compile(rb"e2[\"'\s\\+()fr]*+m1[\"'\s\\+()fr]*+x")
+_WITH_VARIABLE = re.compile(rb"cvt[^\n]*\}x[0-9]")
+CONVERSION = re.compile(_CUT.join(re.escape(letter) for letter in (b"e", b"2", b"m", b"1", b"x")), re.DOTALL)
+"""A quick look for an instruction of E2M1: a string literal may be cut anywhere, even within the name."""
+
+
+_LANGUAGE: Mapping[type, str] = {
+    ReplaceTokens: "c++",
+    ReplaceExpression: "python",
+    ReplaceCommand: "cmake",
+    AddElement: "cmake",
+}
+
+
+# --- the words of each language --------------------------------------------------------------------------------------
+
+
+def _cxx_words(text: str) -> Iterator[tuple[str, int]]:
+    source = lex(text)
+    for token in source.tokens:
+        if not source.dead or source.is_live(token.start):
+            yield ('""' if token.kind is Kind.STRING else token.text), token.line
+
+
+def _python_words(text: str) -> Iterator[tuple[str, int]]:
+    dead = list(_dead_lines(ast.parse(text.removeprefix("\ufeff"))))
+    blank = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+    for token in tokenize.generate_tokens(io.StringIO(text.removeprefix("\ufeff")).readline):
+        line = token.start[0]
+        if token.type in blank or any(first <= line <= last for first, last in dead):
+            continue
+        if token.type == tokenize.STRING:
+            yield '""', line
+        else:
+            marks = token.string if token.type == tokenize.OP else (token.string,)
+            yield from ((mark, line) for mark in marks)
+
+
+def _cmake_words(text: str) -> Iterator[tuple[str, int]]:
+    script = parse(text)
+    for command in (script.commands[at] for at in script.live):
+        yield from ((word, command.line) for word in ("", command.name, "("))
+        yield from ((repr(argument.meaning), command.line) for argument in command.arguments)
+        yield from ((word, command.line) for word in (")", ""))
+
+
+def _hash_words(text: str) -> Iterator[tuple[str, int]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        yield from ((word, number) for word in re.findall(r"\w+|[^\w\s]", line.partition("#")[0]))
+
+
+def _raw_words(text: str) -> Iterator[tuple[str, int]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        yield from ((word, number) for word in re.findall(r"\w+|[^\w\s]", line))
+
+
+_WORDS: Mapping[str, Callable[[str], Iterator[tuple[str, int]]]] = {
+    "c++": _cxx_words,
+    "python": _python_words,
+    "cmake": _cmake_words,
+    "hashes": _hash_words,
+}
+
+
+LANGUAGES = tuple(_WORDS)
+
+
+def _dead_lines(tree: ast.AST) -> Iterator[tuple[int, int]]:
+    """First and last line of each body of ``if False:``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.While) and falsy(node.test) and node.body[0].lineno > node.lineno:
+            yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
+
+
+def _python_strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and text of each string that is no documentation; what a variable puts into it is ``X``."""
+    dead = list(_dead_lines(tree))
+    inside: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            inside.add(id(node.value))
+        if id(node) in inside or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
+            continue
+        text = _string(node)
+        if text is not None:
+            inside |= {id(part) for part in ast.walk(node)}
+            if not any(first <= node.lineno <= last for first, last in dead):
+                yield node.lineno, text
+
+
+def _string(node: ast.expr) -> str | None:
+    """The text of a string, of strings that are joined, or of what a variable is put into; None: it is none."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(_string(part) or "X" for part in node.values)
+    if isinstance(node, ast.FormattedValue):
+        return _string(node.value) or "X"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left_, right = _string(node.left), _string(node.right)
+        return None if left_ is None and right is None else (left_ or "X") + (right or "X")
+    return None

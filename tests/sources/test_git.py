@@ -1,0 +1,259 @@
+"""Git repositories: what is cloned and described, and what a hostile one cannot make happen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from processes import ends, wait_for
+
+from fp4patch.errors import SourceError
+from fp4patch.sources import git
+from fp4patch.sources.cache import scratch
+
+RUN = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always")
+
+
+def run(repo: Path, *words: str) -> str:
+    done = subprocess.run(["git", *RUN, *words], cwd=repo, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Path:
+    repo = tmp_path / "upstream"
+    (repo / "include").mkdir(parents=True)
+    (repo / "include/a.h").write_text("int a;\n")
+    (repo / "run.sh").write_text("#!/bin/sh\n")
+    (repo / "run.sh").chmod(0o755)
+    (repo / "link").symlink_to("include/a.h")
+    run(repo, "init", "-q", "-b", "main")
+    run(repo, "add", ".")
+    run(repo, "commit", "-qm", "one")
+    run(repo, "tag", "v1.0")
+    (repo / "include/a.h").write_text("int b;\n")
+    run(repo, "commit", "-qam", "two")
+    return repo
+
+
+@pytest.mark.parametrize(("ref", "text"), [("v1.0", "int a;\n"), ("main", "int b;\n"), ("", "int a;\n")])
+def test_a_tag_a_branch_and_a_commit_are_cloned(upstream: Path, tmp_path: Path, ref: str, text: str) -> None:
+    commit = run(upstream, "rev-parse", ref or "v1.0")
+    git.clone(f"file://{upstream}", ref or commit, tmp_path / "tree", show_progress=False)
+    assert (tmp_path / "tree/include/a.h").read_text() == text
+    assert git.head(tmp_path / "tree") == commit
+    assert not git.changed(tmp_path / "tree")
+    assert run(tmp_path / "tree", "rev-list", "--count", "HEAD") == "1"
+
+
+def test_the_submodules_that_are_named_come_along(
+    upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outer = tmp_path / "outer"
+    outer.mkdir()
+    run(outer, "init", "-q")
+    for name in ("wanted", "other"):
+        run(outer, "submodule", "--quiet", "add", f"file://{upstream}", f"3rdparty/{name}")
+    run(outer / "3rdparty/wanted", "checkout", "-q", "v1.0")
+    run(outer, "add", ".")
+    run(outer, "commit", "-qm", "x")
+    run(outer, "tag", "v2")
+    git.clone(str(outer), "v2", tmp_path / "tree", show_progress=False, submodules=["3rdparty/wanted", "3rdparty/none"])
+    assert (tmp_path / "tree/3rdparty/wanted/include/a.h").read_text() == "int a;\n"
+    assert not list((tmp_path / "tree/3rdparty/other").iterdir())
+    assert not git.changed(tmp_path / "tree")
+
+
+@pytest.mark.parametrize("url", ["ext::touch hacked", "ext://touch%20hacked", "fd::17"])
+def test_an_url_runs_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_ALLOW_PROTOCOL", "ext:fd:file")
+    for act in (lambda: git.clone(url, "v1", Path("tree"), show_progress=False), lambda: git.tags(url)):
+        with pytest.raises(SourceError, match="protocol"):
+            act()
+    with pytest.raises(SourceError, match="protocol"):
+        git.clone(url, "0" * 40, Path("tree"), show_progress=False)
+    assert not Path("hacked").exists()
+
+
+@pytest.mark.parametrize("word", ["--upload-pack=touch hacked", "-u touch hacked", "--config=core.sshCommand=x"])
+def test_a_name_is_no_option(upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    for url, ref in ((word, "v1.0"), (str(upstream), word)):
+        with pytest.raises(SourceError):
+            git.clone(url, ref, Path("tree"), show_progress=False)
+    with pytest.raises(SourceError):
+        git.tags(word)
+    assert not Path("hacked").exists()
+
+
+def test_what_is_not_there_is_said_in_gits_words(upstream: Path, tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"git cannot clone v9 of \S+: fatal: Remote branch v9 not found"):
+        git.clone(str(upstream), "v9", tmp_path / "tree", show_progress=False)
+    with pytest.raises(SourceError, match=rf"git cannot clone {'0' * 40} of .*: .*not our ref"):
+        git.clone(f"file://{upstream}", "0" * 40, tmp_path / "tree2", show_progress=False)
+    with pytest.raises(SourceError, match=r"git cannot list the tags of .*does not appear to be a git repository"):
+        git.tags(str(tmp_path / "none"))
+    assert git.tags(str(upstream)) == ("v1.0",)
+
+
+def test_without_git_one_sentence_says_so(upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SourceError, match="no git on PATH"):
+        git.clone(str(upstream), "v1.0", tmp_path / "tree", show_progress=False)
+    assert git.head(upstream) == ""
+
+
+def test_progress_is_shown_where_it_is_wanted(
+    upstream: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    git.clone(f"file://{upstream}", "v1.0", tmp_path / "tree", show_progress=True)
+    assert "objects" in capsys.readouterr().err
+
+
+CHANGES = {
+    "bytes": "echo >> run.sh",
+    "staged": "echo >> run.sh; git add .",
+    "gone": "rm run.sh",
+    "mode": "chmod -x run.sh",
+    "link": "ln -sfn run.sh link",
+    "kind": "rm link; printf include/a.h > link",
+    "added": "touch new; git add new",
+    "directory": "rm run.sh; mkdir run.sh",
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_of_a_tracked_file_is_seen(upstream: Path, what: str) -> None:
+    assert not git.changed(upstream)
+    subprocess.run(CHANGES[what], shell=True, cwd=upstream, check=True)
+    assert git.changed(upstream)
+
+
+def test_what_git_does_not_count_is_no_change(upstream: Path) -> None:
+    (upstream / "new").touch()
+    assert git.untracked(upstream)
+    (upstream / "include/a.h").write_bytes(b"int b;\r\n")  # as core.autocrlf checks it out
+    os.utime(upstream / "run.sh", (1, 1))
+    run(upstream, "gc", "-q")
+    assert not git.changed(upstream)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("core.fsmonitor", "touch {}; :"),
+        ("core.sshCommand", "touch {}; :"),
+        ("filter.evil.clean", "touch {}; cat"),
+        ("filter.evil.process", "touch {}"),
+        ("diff.external", "touch {}; :"),
+        ("core.hooksPath", "hooks"),
+    ],
+)
+def test_nothing_of_a_checkouts_configuration_is_executed(upstream: Path, tmp_path: Path, key: str, value: str) -> None:
+    trap = tmp_path / "hacked"
+    run(upstream, "config", key, value.format(trap))
+    (upstream / ".gitattributes").write_text("* filter=evil diff=evil\n")
+    (upstream / "hooks").mkdir()
+    for hook in ("post-index-change", "post-checkout", "reference-transaction"):
+        (upstream / "hooks" / hook).write_text(f"#!/bin/sh\ntouch {trap}\n")
+        (upstream / "hooks" / hook).chmod(0o755)
+    os.utime(upstream / "include/a.h", (1, 1))  # git would look into it again
+    assert len(git.head(upstream)) == 40
+    assert not git.changed(upstream)
+    assert not trap.exists()
+
+
+def test_a_missing_object_is_not_fetched(upstream: Path, tmp_path: Path) -> None:
+    trap = tmp_path / "hacked"
+    for key, value in (
+        ("remote.origin.url", "ssh://host.invalid/x"),
+        ("remote.origin.promisor", "true"),
+        ("core.sshCommand", f"touch {trap}; :"),
+    ):
+        run(upstream, "config", key, value)
+    tree = run(upstream, "rev-parse", "HEAD^{tree}")
+    (upstream / ".git/objects" / tree[:2] / tree[2:]).unlink()
+    subprocess.run(["git", "cat-file", "-p", tree], cwd=upstream, check=False, capture_output=True)
+    assert trap.exists(), "git itself falls for it"
+    trap.unlink()
+    assert len(git.head(upstream)) == 40
+    assert git.changed(upstream)
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize("damaged", ["HEAD", "index", "config", "refs/heads/main", "objects"])
+def test_a_damaged_repository_is_described_as_far_as_it_can_be_read(upstream: Path, damaged: str) -> None:
+    path = upstream / ".git" / damaged
+    if path.is_dir():
+        path.rename(path.with_name("away"))
+        path.mkdir()
+    else:
+        path.write_bytes(b"\xff\0[")
+    assert git.head(upstream) in ("", run(upstream, "rev-parse", "HEAD") if damaged == "index" else "")
+    assert git.changed(upstream) == (damaged == "index")
+
+
+def test_a_directory_that_is_no_repository_has_no_commit(tmp_path: Path, upstream: Path) -> None:
+    (upstream / "below").mkdir()
+    for directory in (tmp_path, tmp_path / "none", upstream / "below"):
+        assert git.head(directory) == ""
+        assert not git.changed(directory)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_fetch_that_is_interrupted_leaves_nothing_and_no_git(upstream: Path, tmp_path: Path, number: int) -> None:
+    pid, slow = tmp_path / "pid", tmp_path / "slow"
+    slow.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec cat\n")
+    slow.chmod(0o755)
+    place = tmp_path / "place"
+    place.mkdir()
+    words = ["fetch", "cutlass==9.9.9", str(place / "tree"), "--git", "ssh://host.invalid/x"]
+    environ = os.environ | {"GIT_SSH_COMMAND": str(slow), "GIT_SSH_VARIANT": "ssh"}
+    fetching = subprocess.Popen(
+        [sys.executable, "-m", "fp4patch", *words],
+        env=environ,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    transport = wait_for(pid)
+    fetching.send_signal(number)
+    assert fetching.wait(30) == 130
+    assert list(place.iterdir()) == []
+    assert ends(transport)
+
+
+def test_a_fetch_removes_what_one_that_was_killed_left(upstream: Path, tmp_path: Path) -> None:
+    pid, slow = tmp_path / "pid", tmp_path / "slow"
+    slow.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec cat\n")
+    slow.chmod(0o755)
+    place = tmp_path / "deep/place"
+    words = [sys.executable, "-m", "fp4patch", "fetch", "cutlass==9.9.9", str(place / "tree"), "--git"]
+    environ = os.environ | {"GIT_SSH_COMMAND": str(slow), "GIT_SSH_VARIANT": "ssh"}
+    fetching = subprocess.Popen([*words, "ssh://host.invalid/x"], env=environ, stderr=subprocess.DEVNULL)
+    wait_for(pid)
+    (busy,) = place.iterdir()
+    failed = subprocess.run([*words, str(upstream)], capture_output=True, check=False)
+    assert failed.returncode == 1
+    assert list(place.iterdir()) == [busy], "another fetch is at work there"
+    fetching.kill()
+    fetching.wait()
+    mine = place / ".tree-of-mine"
+    mine.mkdir()
+    assert subprocess.run([*words, str(upstream)], capture_output=True, check=False).returncode == 1
+    assert list(place.iterdir()) == [mine]
+
+
+def test_a_fetch_that_fails_leaves_no_directory(tmp_path: Path) -> None:
+    def fail() -> None:
+        with scratch(tmp_path / "deep/place", ".x-") as work:
+            (work / "half").touch()
+            raise SourceError("no")
+
+    with pytest.raises(SourceError):
+        fail()
+    assert not (tmp_path / "deep").exists()
