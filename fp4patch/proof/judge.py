@@ -10,7 +10,6 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from fp4patch.model.arch import Arch
 from fp4patch.model.probe import ProbeKind
 from fp4patch.model.problem import Problem
 from fp4patch.model.sass import InstructionClass
@@ -21,6 +20,7 @@ from fp4patch.proof.sass import CLASS_OF
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from fp4patch.model.arch import Arch
     from fp4patch.model.probe import Probe
     from fp4patch.model.rule import Metric, Rule
     from fp4patch.model.sass import SassDiff, SassListing
@@ -56,7 +56,7 @@ def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
     return (
         probe.kind is not ProbeKind.HOST
         and any(fnmatchcase(probe.id, pattern) for pattern in rule.probes)
-        and any(Arch.parse(name) == arch for name in rule.arch)
+        and rule.is_for(arch)
     )
 
 
@@ -115,7 +115,7 @@ def unjudged(
                 Problem(expected=f"a condition in the {name}", found="none", help="give it identical, requires, …")
             )
         problems += [_unknown(pattern, name) for pattern in (*rule.requires, *rule.forbids) if not _is_known(pattern)]
-        if not any(Arch.parse(arch) in archs for arch in rule.arch):
+        if not any(rule.is_for(arch) for arch in archs):
             continue
         if any(concerns(rule, probe, arch) for probe in aside for arch in archs):
             continue
@@ -171,12 +171,15 @@ def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[C
     if rule.identical:
         same = diff is not None and diff.identical
         yield check("identical", same, _difference(diff))
-    opcodes = Counter(instruction.opcode for instruction in after.instructions)
+
+    def matching(pattern: str) -> Counter[str]:
+        return Counter(one.opcode for one in after.instructions if re.search(pattern, one.operation))
+
     for pattern in rule.requires:
-        found = {opcode: n for opcode, n in opcodes.items() if re.search(pattern, opcode)}
+        found = matching(pattern)
         yield check(f"requires {pattern}", bool(found), _listed(found))
     for pattern in rule.forbids:
-        found = {opcode: n for opcode, n in opcodes.items() if re.search(pattern, opcode)}
+        found = matching(pattern)
         yield check(f"forbids {pattern}", not found, _listed(found))
     for name, bound in rule.max.items():
         value = metric(after, name)

@@ -223,9 +223,9 @@ def subject_files(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
     return {"subjects.inc": "\n".join([preamble, *described, ""]), "names.inc": "\n".join([*named, ""])}
 
 
-def interval_lines() -> str:
+def interval_lines(form: str = "e2m1") -> str:
     """The specification as lines of a C++ initializer."""
-    return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {_CLASSES.index(i.cls)}}},\n" for i in specification())
+    return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {_CLASSES.index(i.cls)}}},\n" for i in specification(form))
 
 
 def row_of(line: str) -> NumericsRow:

@@ -1,4 +1,4 @@
-"""Runs programs, several at a time, so that all of them can be ended at once."""
+"""Run programs, several at a time, each with a time limit, so that all of them can be ended at once."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
+from fp4patch.errors import ProofError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+LIMIT_VARIABLE = "FP4PATCH_COMPILE_TIMEOUT"
+"""Environment variable: the time limit of each compiler or disassembler, in seconds."""
+
+DEFAULT_LIMIT = 1800.0
+"""Seconds. The longest known compilation, an NVFP4 GEMM, takes about two minutes on a quiet core."""
 
 
 class Cancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
@@ -21,10 +28,14 @@ class Cancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
 
 
 class Runner:
-    """Runs programs, each in a process group of its own, and can end all of them at once."""
+    """Runs programs, each in a process group of its own, and can end all of them at once.
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    ``limit`` is the time in seconds that each program may take; None: that of the environment, or the default.
+    """
+
+    def __init__(self, environ: Mapping[str, str], limit: float | None = None) -> None:
         self._environ = dict(environ)
+        self._limit = time_limit() if limit is None else limit
         self._running: set[subprocess.Popen[str]] = set()
         self._lock = threading.Lock()
         self._stopped = False
@@ -32,7 +43,8 @@ class Runner:
     def run(self, command: Sequence[str | Path], *, scratch: Path) -> tuple[int, str, str]:
         """Exit status, stdout and stderr. Intermediate files go to ``scratch``, which is the working directory.
 
-        An interrupt that comes meanwhile ends the program.
+        An interrupt that comes meanwhile ends the program. ProofError if it runs longer than the limit: it is ended
+        with its children.
         """
         with self._lock:
             if self._stopped:
@@ -57,7 +69,14 @@ class Runner:
         try:
             with process:
                 try:
-                    out, err = process.communicate()
+                    out, err = process.communicate(timeout=self._limit)
+                except subprocess.TimeoutExpired as expired:
+                    _end(process)
+                    process.wait()
+                    raise ProofError(
+                        f"{command[0]} did not finish in {self._limit:g} s and was ended",
+                        help=f"run verify again; {LIMIT_VARIABLE}=SECONDS sets another limit for a slow machine",
+                    ) from expired
                 except BaseException:
                     _end(process)
                     process.wait()
@@ -75,6 +94,18 @@ class Runner:
             self._stopped = True
             for process in self._running:
                 _end(process)
+
+
+def time_limit() -> float:
+    """Return the time limit of each program in seconds, from the environment; UsageError if it is no such number."""
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    try:
+        seconds = float(text) if text else DEFAULT_LIMIT
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < threading.TIMEOUT_MAX:  # false for NaN too
+        raise UsageError(f"{LIMIT_VARIABLE} is {text!r}", help="set it to a number of seconds above 0")
+    return seconds
 
 
 def _end(process: subprocess.Popen[str]) -> None:

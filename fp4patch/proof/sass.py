@@ -296,6 +296,26 @@ def _sections(elf: bytes) -> list[tuple[str, bytes]]:
         raise broken from error
 
 
+_SYMTAB, _FUNCTION = 2, 2  # sh_type of a symbol table, and the type in st_info
+
+
+def functions(cubin: bytes) -> dict[str, int]:
+    """The functions of a cubin: by name, the address in its section. A kernel's subroutines are among them."""
+    _sections(cubin)  # it is a cubin
+    (offset,) = struct.unpack_from("<Q", cubin, 0x28)  # e_shoff
+    size, count = struct.unpack_from("<HH", cubin, 0x3A)
+    # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link
+    headers = [struct.unpack_from("<IIQQQQI", cubin, offset + i * size) for i in range(count)]
+    found = {}
+    for _, kind, _, _, start, length, link in headers:
+        for at in range(start, start + length if kind == _SYMTAB else start, 24):
+            name, info, _, _, value = struct.unpack_from("<IBBHQ", cubin, at)
+            if info & 15 == _FUNCTION:
+                text = headers[link][4] + name
+                found[cubin[text : cubin.index(b"\0", text)].decode()] = value
+    return found
+
+
 _REGISTERS = re.compile(r"Used (\d+) registers")
 
 

@@ -13,13 +13,24 @@ from typing import TYPE_CHECKING
 from fp4patch.model.numerics import InputClass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
 """What the codes 0 to 7 stand for (OCP Microscaling Formats 1.0, 5.3.3)."""
 
-NAN_CODE = 7
-"""``cvt.rn.satfinite`` makes +6 of every NaN; so does ``__nv_cvt_float_to_fp4`` of ``cuda_fp4.hpp``."""
+
+def _small(mantissa: int, bias: int, codes: int) -> tuple[Fraction, ...]:
+    """Magnitudes of a format's codes: bits of mantissa, and the exponent's bias."""
+    one = 1 << mantissa
+    return tuple(
+        Fraction((code % one) + (one if code >= one else 0)) * Fraction(2) ** (max(code // one, 1) - bias - mantissa)
+        for code in range(codes)
+    )
+
+
+FORMATS = {"e2m1": MAGNITUDES, "e2m3": _small(3, 1, 32), "e3m2": _small(2, 3, 32)}
+"""Formats without NaN and infinity (OCP Microscaling Formats 1.0, 5.3). The greatest code stands for every NaN:
+``cvt.rn.satfinite`` does so, and ``__nv_cvt_float_to_fp4`` of ``cuda_fp4.hpp``."""
 
 _INFINITY, _SIGN, _ALL = 0x7F80_0000, 0x8000_0000, 0xFFFF_FFFF
 
@@ -42,29 +53,31 @@ def magnitude(bits: int) -> Fraction:
     return Fraction((1 << 23 | fraction) << exponent, 1 << 150)
 
 
-def specification() -> tuple[Interval, ...]:
-    """Float32 to E2M1 as intervals of bit patterns, ascending, that together hold all 2^32.
+def specification(form: str = "e2m1") -> tuple[Interval, ...]:
+    """Float32 to E2M1, or FP6, as intervals of bit patterns, ascending, that together hold all 2^32.
 
-    Round to nearest, ties to even, saturated at 6, -0 kept, every NaN to +6.
+    Round to nearest, ties to even, saturated at the greatest magnitude, -0 kept, every NaN to the greatest.
     """
+    magnitudes = FORMATS[form]
+    greatest, sign = len(magnitudes) - 1, len(magnitudes)
     positive: list[Interval] = [Interval(0, 0, 0, InputClass.ZERO)]
-    for code, last in enumerate(_last_of_code()):
+    for code, last in enumerate(_last_of_code(magnitudes)):
         positive.append(Interval(positive[-1].last + 1, last, code, InputClass.FINITE))
-    positive.append(Interval(_INFINITY, _INFINITY, 7, InputClass.INFINITE))
+    positive.append(Interval(_INFINITY, _INFINITY, greatest, InputClass.INFINITE))
     mirrored = {InputClass.ZERO: InputClass.NEGATIVE_ZERO}
-    negative = [Interval(i.first | _SIGN, i.last | _SIGN, i.code | 8, mirrored.get(i.cls, i.cls)) for i in positive]
+    negative = [Interval(i.first | _SIGN, i.last | _SIGN, i.code | sign, mirrored.get(i.cls, i.cls)) for i in positive]
     return (
         *positive,
-        Interval(_INFINITY + 1, _SIGN - 1, NAN_CODE, InputClass.NAN),
+        Interval(_INFINITY + 1, _SIGN - 1, greatest, InputClass.NAN),
         *negative,
-        Interval((_INFINITY | _SIGN) + 1, _ALL, NAN_CODE, InputClass.NEGATIVE_NAN),
+        Interval((_INFINITY | _SIGN) + 1, _ALL, greatest, InputClass.NEGATIVE_NAN),
     )
 
 
-def _last_of_code() -> Iterable[int]:
+def _last_of_code(magnitudes: Sequence[Fraction]) -> Iterable[int]:
     """For each code, the bits of the greatest positive float32 that rounds to it."""
-    for code in range(7):
-        border = (MAGNITUDES[code] + MAGNITUDES[code + 1]) / 2
+    for code in range(len(magnitudes) - 1):
+        border = (magnitudes[code] + magnitudes[code + 1]) / 2
         # A tie goes to the even code. Bits of positive floats are in the order of their values: bisect.
         tie_is_ours = code % 2 == 0
         low, high = 0, _INFINITY - 1

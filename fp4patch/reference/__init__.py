@@ -1,8 +1,8 @@
 """What NVFP4 and MXFP4 mean, in NumPy: the reference that kernels are compared with, byte for byte.
 
 Nothing here is fast, and nothing depends on a GPU. Formats: OCP Microscaling Formats (MX) 1.0, section 5; NVFP4 and the
-layout of its scales: PTX ISA, ``mma`` with block scaling, and cuBLAS, "1D Block Scaling Factors Layout". Needs NumPy:
-``pip install 'fp4patch[reference]'``.
+layout of its scales: PTX ISA, ``mma`` with block scaling, and cuBLAS, "1D Block Scaling Factors Layout". Needs NumPy
+alone.
 """
 
 from fp4patch.reference.blocks import (

@@ -1,4 +1,4 @@
-"""The number formats: E2M1, E4M3 (UE4M3 is its positive half) and UE8M0, to codes and back.
+"""The number formats: E2M1, E2M3, E3M2, E4M3 (UE4M3 is its positive half) and UE8M0, to codes and back.
 
 Each encoder compares with exact midpoints, so no intermediate rounding can slip in; any floating dtype goes.
 """
@@ -42,6 +42,32 @@ def e2m1_decode(codes: Codes) -> NDArray[np.float32]:
     if codes.size and int(codes.max()) > 15:
         raise ValueError("an E2M1 code has four bits; unpack() gives the codes of packed bytes")
     return _decode(codes, E2M1_VALUES, sign=8)
+
+
+_FP6_VALUES = {
+    # Codes 0 to 31: exponent bits, mantissa bits and bias (OCP MX 1.0, 5.3.2).
+    form: np.array(
+        [np.ldexp((c & one - 1) + (one if c >= one else 0), max(c // one, 1) - bias - mantissa) for c in range(32)],
+        dtype=np.float32,
+    )
+    for form, mantissa, bias in (("e2m3", 3, 1), ("e3m2", 2, 3))
+    for one in (1 << mantissa,)
+}
+
+
+def e2m3_encode(x: Floats) -> Codes:
+    """``cvt.rn.satfinite.e2m3x2.f32``, a code a byte: to nearest, ties to even, saturated at 7.5; NaN is +7.5."""
+    return _encode(x, _FP6_VALUES["e2m3"], sign=0x20, nan=0x1F)
+
+
+def e3m2_encode(x: Floats) -> Codes:
+    """``cvt.rn.satfinite.e3m2x2.f32``, a code a byte: to nearest, ties to even, saturated at 28; NaN is +28."""
+    return _encode(x, _FP6_VALUES["e3m2"], sign=0x20, nan=0x1F)
+
+
+def fp6_decode(codes: Codes, form: str) -> NDArray[np.float32]:
+    """The value of each code of ``e2m3`` or ``e3m2``."""
+    return _decode(np.asarray(codes, dtype=np.uint8), _FP6_VALUES[form], sign=0x20)
 
 
 def e4m3_encode(x: Floats) -> Codes:

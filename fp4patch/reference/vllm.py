@@ -1,9 +1,9 @@
-"""NVFP4 as vLLM's kernels compute it: the same formats, in the order of their operations."""
+"""Quantization as vLLM's, FlashInfer's and CUTLASS's kernels compute it: in the order of their operations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +16,75 @@ Reciprocal = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """``rcp.approx.ftz.f32`` of each element: within one unit in the last place, and only the GPU knows which way."""
 
 
-def quantize_as_vllm(x: Floats, global_scale: Any, reciprocal: Reciprocal) -> tuple[Codes, Codes]:
+def quantize_as_vllm(
+    x: Floats, global_scale: Any, reciprocal: Reciprocal, *, zero: Literal["scale", "maximum"] = "scale"
+) -> tuple[Codes, Codes]:
     """Packed codes ``(rows, K / 2)`` and E4M3 scales ``(rows, K / 16)`` of half or bfloat16 ``(rows, K)``.
 
     vLLM's ``cvt_warp_fp16_to_fp4``: the maximum of 16, times an approximate 1/6, times ``global_scale`` (a float32, or
     one for each row: 448 * 6 / max|x|), rounded to E4M3; then each value times the approximate reciprocal of what that
-    became. A block whose scale is zero is all zeros. NaN does not count for the maximum, unless there is nothing else.
+    became. A block whose scale is zero is all zeros; with ``zero="maximum"``, as in FlashInfer's function of the same
+    name, only one whose values are. NaN does not count for the maximum, unless there is nothing else.
     """
+    whole = np.broadcast_to(np.asarray(global_scale, dtype=np.float32).reshape(-1, 1), (len(x), 1))
+    blocks, peak = _blocks(x)
+    with np.errstate(all="ignore"):
+        scales = e4m3_encode(whole * (peak * _sixth(reciprocal)))
+        values = e4m3_decode(scales)
+        some = (values if zero == "scale" else peak) != 0
+        factors = np.where(some, reciprocal(values * reciprocal(whole)), np.float32(0))
+        return _packed(blocks * factors[..., None], x), scales
+
+
+def quantize_to_powers_as_vllm(
+    x: Floats, global_scale: float, reciprocal: Reciprocal, *, rounding: Literal["rounded", "truncated"]
+) -> tuple[Codes, Codes]:
+    """The same with scales that are powers of two, a byte each, for blocks of 16.
+
+    ``rounded``, as in 0.33: two binades below the maximum, which counts for the next one from 1.75 on; no global
+    scale. ``truncated``, as up to 0.18: the power below the maximum times an approximate 1/6 times ``global_scale``.
+    """
+    blocks, peak = _blocks(x)
+    whole = np.full((1, 1), global_scale, dtype=np.float32)
+    with np.errstate(all="ignore"):
+        if rounding == "rounded":
+            binade = peak.view(np.uint32) + np.uint32(1 << 21) >> np.uint32(23) & np.uint32(255)
+            codes = np.maximum(binade, np.uint32(2)) - np.uint32(2)
+            values = (codes << np.uint32(23)).view(np.float32)
+            factors = np.float32(1) / values
+        else:
+            codes = (whole * (peak * _sixth(reciprocal))).view(np.uint32) >> np.uint32(23)
+            values = (codes << np.uint32(23)).view(np.float32)
+            factors = reciprocal(values * reciprocal(whole))
+        factors = np.where(values != 0, factors, np.float32(0)).astype(np.float32)
+        return _packed(blocks * factors[..., None], x), codes.astype(np.uint8)
+
+
+def quantize_as_gemv(x: Floats, st: float) -> tuple[Codes, Codes]:
+    """Packed codes and E4M3 scales of float32 ``(rows, K)`` as CUTLASS's GemvEpilogueWithScalingFactor makes them.
+
+    The scale is max|x| of 16 times ``st / 6``; the values are multiplied by its reciprocal times ``st``. All of it is
+    rounded as IEEE 754 says.
+    """
+    blocks, peak = _blocks(x)
+    whole = np.float32(st)
+    with np.errstate(all="ignore"):
+        scales = e4m3_encode(peak * (whole / np.float32(6)))
+        factors = np.float32(1) / e4m3_decode(scales) * whole
+        return _packed(blocks * factors[..., None], x), scales
+
+
+def _blocks(x: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """``x`` in blocks of 16, and the largest magnitude of each: NaN where there is nothing else."""
     rows, columns = x.shape
     blocks = np.asarray(x).astype(np.float32).reshape(rows, columns // NVFP4_BLOCK, NVFP4_BLOCK)
-    whole = np.broadcast_to(np.asarray(global_scale, dtype=np.float32).reshape(-1, 1), (rows, 1))
-    sixth = reciprocal(np.array([6], dtype=np.float32))
-    with np.errstate(all="ignore"):
-        peak = np.where(np.isnan(blocks).all(axis=-1), np.float32(np.nan), peaks(blocks))
-        scales = e4m3_encode(whole * (peak * sixth))
-        values = e4m3_decode(scales)
-        factors = np.where(values != 0, reciprocal(values * reciprocal(whole)), np.float32(0))
-        codes = e2m1_encode(blocks * factors[..., None])
-    return pack(codes.reshape(rows, columns)), scales
+    alone = np.isnan(blocks).all(axis=-1)
+    return blocks, np.where(alone, np.uint32(0x7FFF0000).view(np.float32), peaks(blocks)).astype(np.float32)
+
+
+def _sixth(reciprocal: Reciprocal) -> NDArray[np.float32]:
+    return reciprocal(np.array([6], dtype=np.float32))
+
+
+def _packed(values: NDArray[np.float32], x: Floats) -> Codes:
+    return pack(e2m1_encode(values).reshape(x.shape))

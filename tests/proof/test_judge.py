@@ -192,3 +192,12 @@ def test_a_whole_source_file_is_judged_as_a_probe_is() -> None:
     assert concerns(RULE, unit, A121)
     (problem,) = unjudged([], [(unit, A120)], [A120])
     assert problem.expected == "a rule for lib/file on sm_120a"
+
+
+def test_requires_and_forbids_search_in_the_operands_too() -> None:
+    opcode = "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"
+    instruction = Instruction(0, "@!P0", opcode, "R7, R4, -R7, RZ", InstructionClass.FP4)
+    after = replace(listing(), instructions=(*listing().instructions, instruction))
+    for pattern, found in ((r"^F2FP\..* -R7", True), (r"\bRZ$", True), (r"^F2FP\..*\bR8\b", False), ("@!P0", False)):
+        assert one(rule(requires=(pattern,)), after).verdict.failed is not found
+        assert one(rule(forbids=(pattern,)), after).verdict.failed is found

@@ -6,26 +6,31 @@ costs nothing.
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
 from fp4patch.model.arch import Arch
-from fp4patch.model.execution import Equivalence, Executed, Execution
+from fp4patch.model.execution import Batch, Equivalence, Executed, Execution
 from fp4patch.model.numerics import Mismatch, NumericsReport
+from fp4patch.model.probe import Executes, Quantizes
 from fp4patch.model.progress import OnProgress, Step
 from fp4patch.model.rule import Promise
 from fp4patch.model.sass import InstructionClass
 from fp4patch.proof.cache import Cache, Stored, key
 from fp4patch.proof.disassemble import disassemble
-from fp4patch.proof.lift import program
+from fp4patch.proof.lift import grid, program, taint
+from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.translate import Unsupported, translate
 from fp4patch.proof.runner import Runner, processors
+from fp4patch.proof.sass import functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,10 +38,10 @@ if TYPE_CHECKING:
 
     from fp4patch.model.execution import Side
     from fp4patch.model.numerics import NumericsRow
-    from fp4patch.model.probe import Executes
     from fp4patch.model.sass import SassListing
     from fp4patch.proof.toolchain import Toolchain
 
+_DECIDING = ("batch.py", "grid.py", "formats.py", "layout.py", "vllm.py", "blocks.py")
 CARD = Arch(12, 0, "a")
 """The RTX PRO 6000's own target: what the others are compared with."""
 
@@ -46,12 +51,17 @@ class Subject:
     """One probe's kernel, as it was compiled for one architecture from one side."""
 
     probe: str
-    executes: Executes
+    does: Executes | Quantizes
     arch: Arch
     side: Side
     cubin: bytes
     listing: SassListing
     promise: Promise
+
+    @property
+    def swept(self) -> Executes | None:
+        """What it converts, if all inputs run; None where chosen ones do."""
+        return self.does if isinstance(self.does, Executes) and self.does.swept else None
 
     @property
     def name(self) -> str:
@@ -100,15 +110,16 @@ def execute(
     lab = _Lab(toolchain, Cache(cache) if cache else None, threads or processors(), progress)
     kernels: dict[Subject, Kernel | ProofError] = {subject: lab.translated(subject) for subject in subjects}
     jobs = {
-        subject: _Job(f"{subject.probe} {subject.name}", kernel, subject.executes)
+        subject: _Job(f"{subject.probe} {subject.name}", kernel, swept)
         for subject, kernel in kernels.items()
-        if isinstance(kernel, Kernel)
+        if isinstance(kernel, Kernel) and (swept := subject.swept)
     }
+    batches = lab.batches({s: k for s, k in kernels.items() if isinstance(k, Kernel) and not s.swept})
     done = lab.run(list(jobs.values()))
     executions = {
         subject: _refused(subject, kernel)
         if isinstance(kernel, ProofError)
-        else _execution(subject, done[lab.name(jobs[subject])])
+        else batches.get(subject) or _execution(subject, done[lab.name(jobs[subject])])
         for subject, kernel in kernels.items()
     }
     pairs = list(_pairs([subject for subject, one in executions.items() if one.report]))
@@ -147,18 +158,18 @@ def _refused(subject: Subject, error: ProofError) -> Execution:
 
 
 def _execution(subject: Subject, done: _Done) -> Execution:
-    swept = done.swept
+    swept, executes = done.swept, subject.swept
     report = None
-    if swept and not swept.stray:
+    if executes and swept and not swept.stray:
         report = NumericsReport(
             subject=f"{subject.probe}, {subject.side}",
             where=f"executed {subject.arch} machine code",
-            lanes=subject.executes.lanes,
+            lanes=executes.lanes,
             rows=swept.rows,
             promise=subject.promise,
             seconds=done.seconds,
-            every_lane=subject.executes.bits == 16,
-            bits=subject.executes.bits,
+            every_lane=executes.bits == 16,
+            bits=executes.bits,
         )
     return Execution(
         probe=subject.probe,
@@ -210,7 +221,8 @@ def _equivalence(
         rows = found[1].report.rows if found[1].report else ()
     elif found[0].report:
         rows = tuple(replace(row, first=tuple(_swapped(m) for m in row.first)) for row in found[0].report.rows)
-    inputs = (one.executes.lanes if one.executes.bits == 16 else 1) << one.executes.bits
+    assert one.swept
+    inputs = (one.swept.lanes if one.swept.bits == 16 else 1) << one.swept.bits
     return Equivalence(one.probe, one.name, other.name, inputs, rows, other.promise, same_code)
 
 
@@ -240,14 +252,16 @@ class _Lab:
         try:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
-            translation = translate(text, name=KERNEL_NAME)
+            translation = translate(
+                text, name=KERNEL_NAME, subroutines=functions(subject.cubin), grid=not subject.swept
+            )
         except ProofError as error:
             return error
-        return Kernel(translation.c, translation.parameters, translation.block_size)
+        return Kernel(translation.c, translation.parameters, translation.block_size, translation.listing)
 
     def name(self, job: _Job) -> str:
         """The key of its result: everything that it is made of."""
-        texts = program.files(job.kernel, job.reference)
+        texts = program.files(job.kernel, job.executes, job.reference)
         parts = [part for name in sorted(texts) for part in (name, texts[name])]
         return key(
             "execute",
@@ -277,9 +291,69 @@ class _Lab:
             self._progress(Step(len(missing), len(missing), "all inputs", cached=False))
         return done
 
+    def batches(self, kernels: Mapping[Subject, Kernel]) -> dict[Subject, Execution]:
+        """Chosen inputs through each kernel, several kernels at a time; the same code runs once."""
+        names = {subject: self._batch_name(subject, kernel) for subject, kernel in kernels.items()}
+        distinct = {names[subject]: (subject, kernel) for subject, kernel in kernels.items()}
+        with (
+            tempfile.TemporaryDirectory(prefix="fp4patch-execute-") as scratch,
+            ThreadPoolExecutor(max_workers=self._threads) as pool,
+        ):
+            running = {
+                name: pool.submit(self._batch, Path(scratch), name, subject, kernel)
+                for name, (subject, kernel) in distinct.items()
+            }
+            found = {name: future.result() for name, future in running.items()}
+        return {subject: self._batched(subject, *found[names[subject]]) for subject in kernels}
+
+    def _batch_name(self, subject: Subject, kernel: Kernel) -> str:
+        texts = grid.files(kernel) | inputs_texts()
+        parts = [part for name in sorted(texts) for part in (name, texts[name])]
+        return key("batch", self._toolchain.info.host_compiler, repr(subject.does), *parts)
+
+    def _batch(self, scratch: Path, name: str, subject: Subject, kernel: Kernel) -> tuple[Batch | str, bool]:
+        """What came of a kernel, or why nothing did; and whether that was known."""
+        if self._cache and (found := self._cache.find(name, lambda _: None)):
+            return Batch(**json.loads(found.log)), True
+        self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs", cached=False))
+        # NumPy and the reference are of no use to whoever executes nothing.
+        from fp4patch.proof.lift import batch  # noqa: PLC0415
+
+        folder = scratch / name
+        folder.mkdir()
+        try:
+            if isinstance(subject.does, Executes):
+                _must_depend_on_input_alone(kernel)
+            binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
+            plan = (
+                batch.quantization(subject.does)
+                if isinstance(subject.does, Quantizes)
+                else batch.conversion(subject.does)
+            )
+            result = batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
+        except ProofError as error:
+            return f"{error.message}\n{error.help}".strip(), False
+        if self._cache:
+            self._cache.store(name, [], Stored(b"", json.dumps(asdict(result))))
+        return result, False
+
+    @staticmethod
+    def _batched(subject: Subject, result: Batch | str, cached: bool) -> Execution:
+        return Execution(
+            probe=subject.probe,
+            arch=subject.arch,
+            side=subject.side,
+            report=None,
+            batch=None if isinstance(result, str) else result,
+            problem=result if isinstance(result, str) else "",
+            instruction=subject.instruction,
+            cached=cached,
+        )
+
     def _build(self, scratch: Path, name: str, job: _Job) -> Path:
         folder = scratch / name
         folder.mkdir()
+        _must_depend_on_input_alone(job.kernel)
         return program.build(
             folder,
             job.kernel,
@@ -308,6 +382,20 @@ class _Lab:
     def _find(self, name: str) -> _Done | None:
         found = self._cache.find(name, lambda _: None) if self._cache else None
         return _read(found.log, cached=True) if found else None
+
+
+def _must_depend_on_input_alone(kernel: Kernel) -> None:
+    """ProofError if the machine code lets something else than a thread's input reach what it stores."""
+    assert kernel.listing
+    if found := taint.leaks(kernel.listing, flow(kernel.listing)):
+        raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, found[:4])))
+
+
+def inputs_texts() -> dict[str, str]:
+    """The texts that decide what a batch's inputs are, and what they should become."""
+    parts = resources.files("fp4patch.reference"), resources.files("fp4patch.proof.lift")
+    found = {one.name: one for part in parts for one in part.iterdir() if one.name.endswith(".py")}
+    return {name: found[name].read_text(encoding="utf-8") for name in _DECIDING}
 
 
 def _read(text: str, *, cached: bool) -> _Done:

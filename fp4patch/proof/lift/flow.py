@@ -10,15 +10,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
-from fp4patch.proof.lift.listing import STEP, Instruction, Integer, Listing, Register
+from fp4patch.proof.lift.listing import STEP, Instruction, Integer, Listing, Register, Symbol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-BRANCH, EXIT = frozenset({"BRA"}), frozenset({"EXIT"})
+BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
+CALL, RETURN = frozenset({"CALL.REL.NOINC"}), frozenset({"RET.REL.NODEC"})
 OPEN = frozenset({"BSSY", "BSSY.RECONVERGENT"})
 MEET = frozenset({"BSYNC", "BSYNC.RECONVERGENT"})
-CONTROL = BRANCH | EXIT | OPEN | MEET
+CONTROL = BRANCH | EXIT | OPEN | MEET | CALL | RETURN
 """The opcodes that this module understands: CUDA Binary Utilities, "Control Instructions"."""
 
 
@@ -43,6 +44,8 @@ class Flow:
     blocks: tuple[Block, ...]
     meets: Mapping[int, int]
     """For the address of each BSYNC, the address at which the thread goes on."""
+    returns: tuple[int, ...] = ()
+    """Addresses behind the CALLs: a RET goes on at the one that its register holds."""
 
 
 def flow(listing: Listing) -> Flow:
@@ -59,7 +62,8 @@ def flow(listing: Listing) -> Flow:
     for address in reached:
         if code[address].opcode in CONTROL - OPEN:
             leaders |= {*edges[address], address + STEP} & reached
-    return Flow(tuple(_blocks(sorted(reached), leaders, code, edges)), meets)
+    returns = tuple(address + STEP for address in sorted(reached) if code[address].opcode in CALL)
+    return Flow(tuple(_blocks(sorted(reached), leaders, code, edges)), meets, returns)
 
 
 def target(instruction: Instruction) -> int:
@@ -73,7 +77,9 @@ def _formed(instruction: Instruction) -> None:
     """Control instructions have the forms that are known, else ProofError."""
     kinds = tuple(operand.file if isinstance(operand, Register) else type(operand) for operand in instruction.operands)
     forms: Mapping[frozenset[str], Sequence[tuple[object, ...]]] = {
-        BRANCH: [(Integer,), ("P", Integer)],
+        BRANCH: [(Integer,), ("P", Integer), ("UP", Integer)],
+        CALL: [(Integer,)],
+        RETURN: [("R", Symbol)],
         EXIT: [()],
         OPEN: [("B", Integer)],
         MEET: [("B",)],
@@ -94,8 +100,10 @@ def _formed(instruction: Instruction) -> None:
 def _next(instruction: Instruction, meets: Mapping[int, int]) -> tuple[int, ...]:
     after = instruction.address + STEP
     opcode, maybe = instruction.opcode, instruction.predicate is not None
-    if opcode in EXIT:
+    if opcode in EXIT | RETURN:
         return (after,) if maybe else ()
+    if opcode in CALL:
+        return (after, target(instruction))  # a subroutine comes back, with every barrier register as it was
     if opcode in BRANCH:
         return (after, target(instruction)) if maybe or len(instruction.operands) > 1 else (target(instruction),)
     if opcode in MEET:

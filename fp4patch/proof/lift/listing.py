@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from fp4patch.errors import ProofError
@@ -68,7 +69,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Memory:
-    """``[R2.64+0x10]``, ``desc[UR4][R2.64]``: a base register, and a uniform register and an offset to be added."""
+    """``[R2.64+0x10]``, ``desc[UR4][R2.64]``, ``[UR4]``: a base, and a uniform register and an offset to be added."""
 
     base: Register
     offset: int = 0
@@ -124,15 +125,17 @@ _ATTRIBUTES = {"control-flow", "subroutine-call", "inter-warp-barrier"}
 """They say of an instruction what its opcode says as well."""
 
 
-def read(text: str, *, kernel: str = "probe") -> Listing:
+def read(text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | None = None) -> Listing:
     """The kernel's instructions from what ``nvdisasm -json`` (13.2 and later) wrote.
 
-    Padding after the code's end is left out: NOPs, and the branch to itself before them. ProofError if the document,
-    or an operand, is not understood.
+    ``subroutines`` holds the addresses that the cubin's symbol table gives for names that a CALL may have. Padding
+    after the code's end is left out: NOPs, and the branch to itself before them. ProofError if the document, or an
+    operand, is not understood.
     """
     head, functions = _document(text)
     try:
-        return _kernel(head, functions, kernel)
+        listing = _kernel(head, functions, kernel)
+        return replace(listing, instructions=tuple(_located(one, subroutines or {}) for one in listing.instructions))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ProofError(f"nvdisasm's JSON is not of the form that is known: {error!r}", help=_REPORT) from error
 
@@ -157,6 +160,17 @@ def _kernel(head: dict[str, Any], functions: list[dict[str, Any]], kernel: str) 
         raise ProofError(f"{kernel} is {function['length']} bytes and {len(rows)} instructions long", help=_REPORT)
     instructions = [_instruction(row, function["start"] + STEP * number) for number, row in enumerate(rows)]
     return Listing(kernel=kernel, arch=(major, minor), instructions=_without_padding(instructions))
+
+
+def _located(instruction: Instruction, subroutines: Mapping[str, int]) -> Instruction:
+    """A CALL leads to an address, where the disassembler writes a name."""
+    if not instruction.opcode.startswith("CALL."):
+        return instruction
+    operands = tuple(
+        Integer(subroutines[one.name]) if isinstance(one, Symbol) and one.name in subroutines else one
+        for one in instruction.operands
+    )
+    return replace(instruction, operands=operands)
 
 
 def _document(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -223,7 +237,7 @@ _CONSTANT = re.compile(
 )
 _MEMORY = re.compile(
     r"(?:desc\[(?P<descriptor>UR\d+)\])?"
-    r"\[(?P<base>R(?:Z|\d+)(?:\.64)?)(?:\+(?P<uniform>UR\d+))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
+    r"\[(?P<base>U?R(?:Z|\d+)(?:\.64)?)(?:\+(?P<uniform>UR\d+))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
 )
 _SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+")
 _SYMBOL = re.compile(r"[$_a-z][$\w]*")

@@ -17,7 +17,9 @@ class Layout:
     """Where the driver puts what a kernel reads from constant bank 0: byte offsets."""
 
     block_size: int
-    """blockDim.x; the grid's follows 12 bytes later."""
+    """blockDim.x, .y and .z."""
+    grid_size: int
+    """gridDim.x, .y and .z."""
     parameters: int
     stack: int
     """The end of local memory, which kernels load into R1 whether they use it or not."""
@@ -26,8 +28,8 @@ class Layout:
 
 
 LAYOUTS = {
-    9: Layout(block_size=0x00, parameters=0x210, stack=0x28, descriptor=0x208),
-    12: Layout(block_size=0x360, parameters=0x380, stack=0x37C, descriptor=0x358),
+    9: Layout(block_size=0x00, grid_size=0x0C, parameters=0x210, stack=0x28, descriptor=0x208),
+    12: Layout(block_size=0x360, grid_size=0x370, parameters=0x380, stack=0x37C, descriptor=0x358),
 }
 """By major compute capability; by experiment. Parameters: EIATTR_PARAM_CBANK of any cubin says the same."""
 
@@ -44,11 +46,18 @@ def name(register: Register) -> str:
 class Operands:
     """Takes an instruction's operands one by one, and refuses what is left over or of the wrong kind."""
 
-    def __init__(self, instruction: Instruction, layout: Layout) -> None:
+    def __init__(self, instruction: Instruction, layout: Layout, *, grid: bool = False) -> None:
         self._rest = list(instruction.operands)
         self.layout = layout
+        self.at = instruction.address
+        self.grid = grid
+        """Whether whole warps are executed: then threads can exchange values."""
         self.read: set[str] = set()
         """Variables that were named, for their declarations."""
+        self.written: list[str] = []
+        """Variables that are destinations."""
+        self.sources: set[str] = set()
+        """Variables that are sources."""
 
     def __len__(self) -> int:
         return len(self._rest)
@@ -64,6 +73,11 @@ class Operands:
         """Whether the next operand is a predicate."""
         return self.peek(Register, "P", "UP")
 
+    def only_in_a_grid(self) -> None:
+        """Refuse an instruction that is in the table of whole warps alone."""
+        if not self.grid:
+            raise Lacks("no such opcode in the table")
+
     def end(self) -> None:
         """Nothing may be left."""
         if self._rest:
@@ -75,6 +89,12 @@ class Operands:
         return self._rest.pop(0)
 
     def _named(self, register: Register) -> str:
+        self.sources.add(name(register))
+        self.read.add(name(register))
+        return name(register)
+
+    def _to(self, register: Register) -> str:
+        self.written.append(name(register))
         self.read.add(name(register))
         return name(register)
 
@@ -90,17 +110,29 @@ class Operands:
             return []
         if register.index % words:
             raise Lacks(f"its destination is no aligned group of {words}")
-        group = [Register(register.file, register.index + i) for i in range(words)]
-        return [self._named(one) for one in group]
+        return [self._to(Register(register.file, register.index + i)) for i in range(words)]
 
     def to_predicate(self) -> str:
         """The variable of a destination; empty for PT."""
         register = self._take("predicate")
         if not (isinstance(register, Register) and register.file in ("P", "UP") and not register.inverted):
             raise Lacks("its destination is not a predicate")
-        return "" if register.index is None else self._named(register)
+        return "" if register.index is None else self._to(register)
 
     # sources
+
+    def values(self, words: int) -> list[str]:
+        """An aligned group of registers that is stored, lowest first; zeros for RZ."""
+        if self.is_zero(negated=False):
+            return [self.word()] * words
+        register = self._take("source")
+        if not is_plain(register, "R", "UR"):
+            raise Lacks("what it stores is not a register")
+        assert isinstance(register, Register)
+        assert register.index is not None
+        if register.index % words:
+            raise Lacks(f"what it stores is no aligned group of {words}")
+        return [self._named(Register(register.file, register.index + i)) for i in range(words)]
 
     def truth(self) -> str:
         """A predicate as 0 or 1."""
@@ -175,14 +207,15 @@ class Operands:
             raise Lacks("a source is not a float")
         return f"lift_flush({bits})" if flush else bits
 
-    def halves(self) -> str:
-        """The bits of two halves. Of immediates the first is the high one."""
+    def halves(self, *, brain: bool = False) -> str:
+        """The bits of two halves, or of two bfloat16 (``brain``). Of immediates the first is the high one."""
         source = self._take("source")
         if isinstance(source, Real):
             low = self._take("second immediate")
             if not isinstance(low, Real):
                 raise Lacks("one immediate where there are two of half precision")
-            return hexadecimal(half_bits(source) << 16 | half_bits(low))
+            bits_of = brain_bits if brain else half_bits
+            return hexadecimal(bits_of(source) << 16 | bits_of(low))
         if not isinstance(source, Register) or source.inverted or source.file not in ("R", "UR"):
             raise Lacks("a source is not two halves")
         bits = "0u" if source.index is None else self._named(source)
@@ -256,6 +289,20 @@ class Operands:
         # A count of bytes that may be negative, as the hardware adds it.
         return f"{self._pair(memory.base)} + UINT64_C({memory.offset & (1 << 64) - 1:#x})"
 
+    def shared_address(self) -> str:
+        """An address in shared memory, 32 bits."""
+        memory = self._take("address")
+        if not isinstance(memory, Memory) or memory.base.part or memory.descriptor:
+            raise Lacks("its address is not one of shared memory")
+        parts = [self._bits(register) for register in (memory.base, memory.uniform) if register]
+        return " + ".join([*parts, hexadecimal(memory.offset)])
+
+    def not_a_number(self) -> None:
+        """An immediate that is some NaN."""
+        source = self._take("immediate")
+        if not (isinstance(source, Real) and source.text.endswith("QNAN")):
+            raise Lacks("its source is not an immediate NaN")
+
     def special(self) -> str:
         """A special register's name."""
         source = self._take("special register")
@@ -278,7 +325,7 @@ class Operands:
         known = (
             offset == self.layout.stack
             or offset in (self.layout.descriptor, self.layout.descriptor + 4)
-            or self.layout.block_size <= offset < self.layout.block_size + 24
+            or any(at <= offset < at + 12 for at in (self.layout.block_size, self.layout.grid_size))
             or self.layout.parameters <= offset < self.layout.parameters + PARAMETERS_END
         )
         if place.bank != 0 or not known or offset % 4:
@@ -309,3 +356,8 @@ def half_bits(source: Real) -> int:
         raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
     bits: int = struct.unpack("<H", struct.pack("<e", float(source.text)))[0]
     return bits
+
+
+def brain_bits(source: Real) -> int:
+    """The same of bfloat16."""
+    return int(single_bits(source)[:-1], 16) >> 16

@@ -9,20 +9,22 @@ from __future__ import annotations
 import platform
 import signal
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from fp4patch.errors import ProofError
+from fp4patch.model.probe import BITS, stored_bits
 from fp4patch.model.rule import Promise
 from fp4patch.proof.numerics import interval_lines, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from fp4patch.model.numerics import NumericsRow
     from fp4patch.model.probe import Executes
+    from fp4patch.proof.lift.listing import Listing
 
 KERNEL_NAME = "FP4PATCH_KERNEL"
 """What a translation must be named: the program gives it a name of its own, twice."""
@@ -34,7 +36,8 @@ _LANGUAGE = ("-x", "c", "-std=gnu11", "-pthread", "-w", "-fno-strict-aliasing", 
 _FAST = ("-O3", "-march=native", "-fno-thread-jumps", "-fno-trapping-math", "-DLIFT_PORTABLE")
 _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
 _INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}
-_STRAY = 3  # the program's exit status where a kernel leaves its memory
+STRAY = 3
+"""The program's exit status where a kernel leaves its memory."""
 _ON = {None: "-1", Promise.EXACT: "0", Promise.EXACT_BUT_NAN_SIGN: "1"}
 
 
@@ -47,6 +50,8 @@ class Kernel:
     """Where its parameters begin in constant bank 0, in bytes."""
     block_size: int
     """Where blockDim.x stands in it."""
+    listing: Listing | None = field(default=None, compare=False, repr=False)
+    """What it was translated from, to prove that nothing but its input decides what it stores."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +68,11 @@ class Swept:
     """What the kernel read or wrote that was not its own; then nothing else was run."""
 
 
-def files(kernel: Kernel, reference: Kernel | None = None) -> dict[str, str]:
+def files(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -> dict[str, str]:
     """The texts of the program, by file name. With a reference the kernel is compared with that one."""
     here = resources.files("fp4patch.proof.lift")
     texts = {name: (here / name).read_text(encoding="utf-8") for name in ("sweep.c", "runtime.h")}
-    texts |= {"intervals.inc": interval_lines(), "kernel.inc": kernel.c}
+    texts |= {"intervals.inc": interval_lines(executes.output), "kernel.inc": kernel.c}
     return texts | ({"reference.inc": reference.c} if reference else {})
 
 
@@ -76,6 +81,8 @@ def defines(kernel: Kernel, executes: Executes, reference: Kernel | None = None)
     flags = (
         f"-DFP4PATCH_LANES={executes.lanes}",
         f"-DFP4PATCH_INPUT={_INPUTS[executes.input]}",
+        f"-DFP4PATCH_BITS={stored_bits(executes.output)}",
+        f"-DFP4PATCH_SIGN={1 << BITS[executes.output] - 1}",
         f"-DFP4PATCH_PARAMETERS={kernel.parameters}",
         f"-DFP4PATCH_BLOCK_SIZE={kernel.block_size}",
     )
@@ -102,11 +109,19 @@ def build(
 
     ``quick`` compiles in less time what runs in more: for a few inputs.
     """
-    for name, text in files(kernel, reference).items():
+    for name, text in files(kernel, executes, reference).items():
         (folder / name).write_text(text, encoding="utf-8")
     how = ("-O1",) if quick else (*_FAST, *_WIDE)
-    command = [str(compiler), *_LANGUAGE, *how, *defines(kernel, executes, reference)]
-    command += ["sweep.c", "-o", "sweep"]
+    command = [*how, *defines(kernel, executes, reference), "sweep.c", "-o", "sweep"]
+    compile_host(folder, command, compiler=compiler, environ=environ)
+    return folder / "sweep"
+
+
+def compile_host(
+    folder: Path, arguments: Sequence[str], *, compiler: Path | str, environ: Mapping[str, str] | None
+) -> None:
+    """Compile translated machine code in ``folder``; ProofError with the compiler's words where it does not."""
+    command = [str(compiler), *_LANGUAGE, *arguments]
     try:
         done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
@@ -114,7 +129,6 @@ def build(
     if done.returncode != 0:
         said = "\n".join(done.stderr.strip().splitlines()[:20])
         raise ProofError("the translated machine code does not compile for the host", help=said)
-    return folder / "sweep"
 
 
 def run(
@@ -148,7 +162,7 @@ def run(
         except BaseException:
             process.kill()
             raise
-    if process.returncode == _STRAY:
+    if process.returncode == STRAY:
         return lines[-1]
     if process.returncode != 0 or not lines or lines[-1] != "end":
         ended = f"status {process.returncode}"

@@ -25,11 +25,20 @@
 struct launch {
   const uint8_t *constants; /* constant bank 0, as the driver lays it out */
   uint32_t tid_x, ctaid_x, ntid_x, nctaid_x;
+  uint32_t tid_y, tid_z, ctaid_y, ctaid_z, laneid; /* of grids alone */
 };
 
 /* Executed before every jump backwards: whoever limits how long code may run defines it. */
 #ifndef LIFT_BACKWARD
 #define LIFT_BACKWARD
+#endif
+
+/* What EXIT does; and a RET to where no CALL stands. */
+#ifndef LIFT_EXIT
+#define LIFT_EXIT return
+#endif
+#ifndef LIFT_LOST
+#define LIFT_LOST __builtin_trap()
 #endif
 
 #define LIFT_FN static inline __attribute__((always_inline, unused))
@@ -74,6 +83,14 @@ LIFT_FN uint32_t lift_constant(const struct launch *launch, uint32_t offset) {
   return lift_load_32((uint64_t)(uintptr_t)launch->constants + offset);
 }
 
+/* What a register holds that nothing wrote: it must not matter, so it differs from thread to thread. */
+#ifndef LIFT_POISON
+#define LIFT_POISON 0x6b43a9b5u
+#endif
+LIFT_FN uint32_t lift_poison(const struct launch *launch, uint32_t number) {
+  return (launch->tid_x + number) * 0x9e3779b1u ^ LIFT_POISON;
+}
+
 /* --- integers -------------------------------------------------------------------------------------------------- */
 
 /* Shifts of one word. A count beyond 32 counts as 32. */
@@ -116,6 +133,48 @@ LIFT_FN uint32_t lift_fadd(uint32_t a, uint32_t b) { return lift_result(lift_sin
 LIFT_FN uint32_t lift_fmul(uint32_t a, uint32_t b) { return lift_result(lift_single(a) * lift_single(b)); }
 LIFT_FN uint32_t lift_ffma(uint32_t a, uint32_t b, uint32_t c) {
   return lift_result(__builtin_fmaf(lift_single(a), lift_single(b), lift_single(c)));
+}
+
+/* The float next to the rounded sum on the other side of the exact one, or the sum itself, as the direction wants: -1
+ * down, +1 up, 0 towards zero. The product is exact in double precision, and two-sum gives the rest of the sum. */
+LIFT_FN uint32_t lift_ffma_directed(uint32_t a, uint32_t b, uint32_t c, int direction) {
+  const double product = (double)lift_single(a) * (double)lift_single(b), addend = lift_single(c);
+  const double sum = product + addend, part = sum - product;
+  const double rest = (product - (sum - part)) + (addend - part);
+  const float nearest = (float)sum;
+  uint32_t bits = lift_bits(nearest);
+  if (sum != sum || sum - sum != 0) return lift_result(nearest); /* NaN and infinities are exact */
+  if (sum == 0) return direction < 0 && (lift_bits((float)product) >> 31 != c >> 31) ? 0x80000000u : bits;
+  const int above = (double)nearest > sum || ((double)nearest == sum && rest < 0);
+  const int below = (double)nearest < sum || ((double)nearest == sum && rest > 0);
+  const int wanted = direction ? direction : sum > 0 ? -1 : 1;
+  if (above && wanted < 0) bits = nearest > 0 ? bits - 1 : nearest < 0 ? bits + 1 : 0x80000001u;
+  if (below && wanted > 0) bits = nearest < 0 ? bits - 1 : nearest > 0 ? bits + 1 : 1u;
+  return bits;
+}
+LIFT_FN uint32_t lift_ffma_rm(uint32_t a, uint32_t b, uint32_t c) { return lift_ffma_directed(a, b, c, -1); }
+LIFT_FN uint32_t lift_ffma_rp(uint32_t a, uint32_t b, uint32_t c) { return lift_ffma_directed(a, b, c, 1); }
+LIFT_FN uint32_t lift_ffma_rz(uint32_t a, uint32_t b, uint32_t c) { return lift_ffma_directed(a, b, c, 0); }
+
+/* The approximate reciprocal: what it flushes is documented, and that it is at most one unit in the last place off. Which
+ * way is not, so LIFT_RECIPROCAL decides: whatever is within the bound must do. Of numbers of three bits it is the rounded
+ * quotient, as a GPU has it: the compiler's own division relies on that of 1, and it computes that of 6 itself. */
+#ifndef LIFT_RECIPROCAL
+#define LIFT_RECIPROCAL(bits) 0
+#endif
+LIFT_FN uint32_t lift_rcp(uint32_t x) {
+  const uint32_t flushed = lift_flush(x), exact = lift_flush(lift_result(1.0f / lift_single(flushed)));
+  const uint32_t magnitude = exact & 0x7fffffffu;
+  if (magnitude <= 0x00800000u || magnitude >= 0x7f7fffffu || (flushed & 0x1fffffu) == 0) return exact;
+  return exact + (uint32_t)(LIFT_RECIPROCAL(flushed));
+}
+
+/* Whether a / b is beyond what the compiler's fast division can do. Which inputs exactly is not documented; the slow one is
+ * right for all, so it is taken wherever an operand or the result is not well inside the normal range. */
+LIFT_FN uint32_t lift_fchk(uint32_t a, uint32_t b) {
+  const uint32_t above = a >> 23 & 255u, below = b >> 23 & 255u;
+  const int32_t result = (int32_t)(above - below);
+  return above < 26 || above > 250 || below < 2 || below > 250 || result < -122 || result > 124;
 }
 
 /* The order of floats as an order of integers: -0 stands just below +0. */
@@ -189,10 +248,12 @@ LIFT_FN uint32_t lift_bfloat16s_of_singles(uint32_t high, uint32_t low) {
 LIFT_FN uint32_t lift_half_mul(uint32_t a, uint32_t b) { return lift_to_half(lift_of_half(a) * lift_of_half(b)); }
 LIFT_FN uint32_t lift_half_add(uint32_t a, uint32_t b) { return lift_to_half(lift_of_half(a) + lift_of_half(b)); }
 
-/* a * b + c with one rounding. The product is exact; the sum is rounded to odd in double precision, so that rounding to
- * half afterwards is as if it were the only one (Boldo and Melquiond, "Emulation of FMA and Correctly Rounded Sums"). */
-LIFT_FN uint32_t lift_half_fma(uint32_t a, uint32_t b, uint32_t c) {
-  const double product = (double)lift_of_half(a) * (double)lift_of_half(b), addend = (double)lift_of_half(c);
+LIFT_FN float lift_of_bfloat16(uint32_t bits) { return lift_single(bits << 16); }
+
+/* a * b + c rounded to odd, so that rounding to half or bfloat16 afterwards is as if it were the only one (Boldo and
+ * Melquiond, "Emulation of FMA and Correctly Rounded Sums"). The product is exact. */
+LIFT_FN float lift_odd_fma(float a, float b, float c) {
+  const double product = (double)a * (double)b, addend = (double)c;
   const double sum = product + addend, part = sum - product;
   const double error = (product - (sum - part)) + (addend - part); /* Knuth's two-sum: exact */
   uint64_t bits;
@@ -202,7 +263,7 @@ LIFT_FN uint32_t lift_half_fma(uint32_t a, uint32_t b, uint32_t c) {
   }
   double odd;
   memcpy(&odd, &bits, sizeof odd);
-  /* To half by way of a float, again rounded to odd: 24 bits are enough for a last rounding to 11. */
+  /* By way of a float, again rounded to odd: 24 bits are enough for a last rounding to 11. */
   float single = (float)odd;
   if ((double)single != odd && odd == odd) {
     uint32_t word = lift_bits(single);
@@ -211,7 +272,13 @@ LIFT_FN uint32_t lift_half_fma(uint32_t a, uint32_t b, uint32_t c) {
     }
     single = lift_single(word);
   }
-  return lift_to_half(single);
+  return single;
+}
+LIFT_FN uint32_t lift_half_fma(uint32_t a, uint32_t b, uint32_t c) {
+  return lift_to_half(lift_odd_fma(lift_of_half(a), lift_of_half(b), lift_of_half(c)));
+}
+LIFT_FN uint32_t lift_bfloat16_fma(uint32_t a, uint32_t b, uint32_t c) {
+  return lift_to_bfloat16(lift_bits(lift_odd_fma(lift_of_bfloat16(a), lift_of_bfloat16(b), lift_of_bfloat16(c))));
 }
 
 LIFT_FN int32_t lift_half_order(uint32_t x) {
@@ -246,6 +313,18 @@ LIFT_FN uint32_t lift_hfma2(uint32_t a, uint32_t b, uint32_t c) {
 LIFT_FN uint32_t lift_hmnmx2(uint32_t a, uint32_t b, int least) {
   return lift_pack(lift_half_mnmx(LIFT_LOW(a), LIFT_LOW(b), least),
                    lift_half_mnmx(LIFT_HIGH(a), LIFT_HIGH(b), least));
+}
+
+/* A bfloat16 is the upper half of a float. */
+LIFT_FN uint32_t lift_bfloat16_mnmx(uint32_t a, uint32_t b, int least) {
+  return lift_fmnmx(a << 16, b << 16, least) >> 16;
+}
+LIFT_FN uint32_t lift_bmnmx2(uint32_t a, uint32_t b, int least) {
+  return lift_pack(lift_bfloat16_mnmx(a, b, least), lift_bfloat16_mnmx(LIFT_HIGH(a), LIFT_HIGH(b), least));
+}
+LIFT_FN uint32_t lift_bfma2(uint32_t a, uint32_t b, uint32_t c) {
+  return lift_pack(lift_bfloat16_fma(LIFT_LOW(a), LIFT_LOW(b), LIFT_LOW(c)),
+                   lift_bfloat16_fma(LIFT_HIGH(a), LIFT_HIGH(b), LIFT_HIGH(c)));
 }
 
 LIFT_FN uint32_t lift_hmnmx2_xorsign(uint32_t a, uint32_t b, int least) {
@@ -290,6 +369,13 @@ LIFT_FN uint32_t lift_half_of_e2m1(uint32_t nibble) {
   /* Normal codes: exponent field + 14, fraction bit to the top; code 1 is 0.5. */
   const uint32_t half = magnitude > 1 ? (magnitude << 9) + 0x3800u : magnitude ? 0x3800u : 0u;
   return (nibble & 8u) << 12 | half;
+}
+
+/* An E4M3 code as a half: exact, the smallest is 2^-9. */
+LIFT_FN uint32_t lift_half_of_e4m3(uint32_t byte) {
+  const uint32_t magnitude = byte & 127u;
+  const float number = lift_single(magnitude << 20) * 0x1p120f; /* exponents of E4M3 are 120 too small for a float's */
+  return magnitude == 127u ? (uint32_t)LIFT_HALF_NAN : (byte & 128u) << 8 | lift_to_half(number);
 }
 
 #endif

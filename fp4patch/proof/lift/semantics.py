@@ -62,6 +62,13 @@ def _mov(o: Operands) -> list[str]:
     return _set(to, a)
 
 
+@_entry(("MOV.64", "UMOV.64"), "PTX ISA, mov.b64")
+def _mov64(o: Operands) -> list[str]:
+    to, a = o.to(2), f"UINT64_C({o.immediate():#x})" if o.peek(Integer) else o.pair()
+    o.end()
+    return _set_pair(to, a)
+
+
 @_entry(("SEL", "USEL"), "PTX ISA, selp")
 def _sel(o: Operands) -> list[str]:
     to, a, b, p = o.to(), o.word(), o.word(), o.truth()
@@ -76,16 +83,25 @@ def _fsel(o: Operands) -> list[str]:
     return _set(to, f"{p} ? {a} : {b}")
 
 
+_SPECIAL = {
+    f"SR_{name}.{axis}": f"launch->{name.lower()}_{axis.lower()}" for name in ("TID", "CTAID") for axis in "XYZ"
+}
+_SPECIAL |= {"SR_LANEID": "launch->laneid", "SR_CgaCtaId": "0u"}
+_OF_ONE_THREAD = ("SR_TID.X", "SR_CTAID.X")
+
+
 def _special(o: Operands) -> list[str]:
-    known = {"SR_TID.X": "tid_x", "SR_CTAID.X": "ctaid_x"}
     to, register = o.to(), o.special()
     o.end()
-    if register not in known:
+    if register not in (_SPECIAL if o.grid else _OF_ONE_THREAD):
         raise Lacks(f"special register {register}")
-    return _set(to, f"launch->{known[register]}")
+    return _set(to, _SPECIAL[register])
 
 
-_entry(("S2R", "S2UR"), "PTX ISA, special registers %tid and %ctaid")(_special)
+_entry(
+    ("S2R", "S2UR"),
+    "PTX ISA, special registers %tid, %ctaid and %laneid; SR_CgaCtaId is %cluster_ctarank, 0 without clusters",
+)(_special)
 
 
 def _zero(words: int) -> Emit:
@@ -137,7 +153,7 @@ def _load(bits: int) -> Emit:
 def _store(bits: int) -> Emit:
     def emit(o: Operands) -> list[str]:
         address = o.address()
-        values = o.to(max(1, bits // 32)) if not o.is_zero(negated=False) else [o.word()] * max(1, bits // 32)
+        values = o.values(max(1, bits // 32))
         o.end()
         if bits < 32:
             return [f"lift_store_{bits}({address}, (uint{bits}_t){values[0]});"]
@@ -152,6 +168,65 @@ def _store(bits: int) -> Emit:
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
     _entry((f"LDG.E{_suffix}", f"LDG.E{_suffix}.CONSTANT"), "PTX ISA, ld.global")(_load(_bits))
     _entry(f"STG.E{_suffix}", "PTX ISA, st.global")(_store(_bits))
+
+
+def _shared(bits: int, *, store: bool) -> Emit:
+    words = max(1, bits // 32)
+
+    def emit(o: Operands) -> list[str]:
+        o.only_in_a_grid()
+        to = [] if store else o.to(words)
+        place = o.shared_address()
+        values = o.values(words) if store else to
+        o.end()
+        size = min(bits, 32)
+        there = [f"lift_shared(launch, at + {4 * step}, {size // 8})" for step in range(words)]
+        moves = [
+            f"*(uint{size}_t *){where} = (uint{size}_t){value};" if store else f"{value} = *(uint{size}_t *){where};"
+            for where, value in zip(there, values, strict=False)
+        ]
+        return [f"const uint32_t at = {place};", *moves]
+
+    return emit
+
+
+for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
+    _entry(f"LDS{_suffix}", "PTX ISA, ld.shared")(_shared(_bits, store=False))
+    _entry(f"STS{_suffix}", "PTX ISA, st.shared")(_shared(_bits, store=True))
+
+
+# --- other threads ---------------------------------------------------------------------------------------------------
+
+
+def _exchange(o: Operands, kind: str, *values: str) -> str:
+    """Wait for the other threads. Execution goes on behind this statement."""
+    o.only_in_a_grid()
+    return f"LIFT_EXCHANGE({o.at:x}, {', '.join([kind, *values])});"
+
+
+def _shfl(mode: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        inside, to, value, b, c = o.to_predicate(), o.to(), o.word(), o.word(), o.word()
+        o.end()
+        return [
+            _exchange(o, f"LIFT_SHFL_{mode}", value, b, c),
+            *_set(to, "lane->result"),
+            *([f"{inside} = lane->inside;"] if inside else []),
+        ]
+
+    return emit
+
+
+for _mode in ("UP", "DOWN", "BFLY", "IDX"):
+    _entry(f"SHFL.{_mode}", "PTX ISA, shfl.sync; the order of operands by experiment")(_shfl(_mode))
+
+
+@_entry(("BAR.SYNC", "BAR.SYNC.DEFER_BLOCKING"), "PTX ISA, barrier.sync of all threads of a block")
+def _bar_sync(o: Operands) -> list[str]:
+    if o.immediate() != 0:
+        raise Lacks("another barrier than 0")
+    o.end()
+    return [_exchange(o, "LIFT_BARRIER", "0", "0", "0")]
 
 
 @_entry("NOP", "CUDA Binary Utilities: no operation")
@@ -487,7 +562,8 @@ for _relation, _sign in _ORDER.items():
                 "the upper words of a 64-bit comparison, after the lower ones: by experiment",
             )(_isetp_ex(_sign, _joined, _cast))
         for _type, _cast in ((".S64", "(int64_t)"), (".U64", "(uint64_t)")):
-            _entry(f"ISETP.{_relation}{_type}.{_name}", "PTX ISA, setp.s64")(_isetp_64(_sign, _joined, _cast))
+            _opcode = f"ISETP.{_relation}{_type}.{_name}"
+            _entry((_opcode, f"U{_opcode}"), "PTX ISA, setp.s64")(_isetp_64(_sign, _joined, _cast))
 
 
 def _fsetp(relation: str, joined: str, *, flush: bool) -> Emit:
@@ -550,8 +626,37 @@ for _opcode, _function, _ptx, _sources in (
     ("FMUL", "lift_fmul", "mul", 2),
     ("FFMA", "lift_ffma", "fma", 3),
 ):
-    _entry(_opcode, f"PTX ISA, {_ptx}.rn.f32")(_arithmetic(_function, _sources, flush=False))
+    _entry((_opcode, f"U{_opcode}"), f"PTX ISA, {_ptx}.rn.f32")(_arithmetic(_function, _sources, flush=False))
     _entry(f"{_opcode}.FTZ", f"PTX ISA, {_ptx}.rn.ftz.f32")(_arithmetic(_function, _sources, flush=True))
+
+
+for _rounding in ("RM", "RP", "RZ"):
+    _entry(f"FFMA.{_rounding}", f"PTX ISA, fma.{_rounding.lower()}.f32")(
+        _arithmetic(f"lift_ffma_{_rounding.lower()}", 3, flush=False)
+    )
+
+
+@_entry("MUFU.RCP", "PTX ISA, rcp.approx.ftz.f32: at most one unit in the last place off; see lift_rcp")
+def _mufu_rcp(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    to, a = o.to(), o.single()
+    o.end()
+    return _set(to, f"lift_rcp({a})")
+
+
+@_entry("MUFU.RSQ", "PTX ISA, rsqrt.approx.ftz.f32, of NaN alone: how the compiler makes one")
+def _mufu_rsq(o: Operands) -> list[str]:
+    to = o.to()
+    o.not_a_number()
+    o.end()
+    return _set(to, "(uint32_t)LIFT_NAN")
+
+
+@_entry("FCHK", "CUDA Binary Utilities: floating-point range check, for a division; see lift_fchk")
+def _fchk(o: Operands) -> list[str]:
+    to, a, b = o.to_predicate(), o.single(), o.single()
+    o.end()
+    return [f"{to} = lift_fchk({a}, {b});"] if to else []
 
 
 def _fmnmx(*, flush: bool) -> Emit:
@@ -617,11 +722,64 @@ def _hfma2(o: Operands) -> list[str]:
     return _set(to, f"lift_hmul2({a}, {b})" if product else f"lift_hfma2({a}, {b}, {c})")
 
 
-@_entry("HMNMX2", "PTX ISA, min.f16x2 and max.f16x2; the predicate says which")
-def _hmnmx2(o: Operands) -> list[str]:
-    to, a, b, least = o.to(), o.halves(), o.halves(), o.truth()
+def _hmnmx2(sources: int, *, brain: bool) -> Emit:
+    function = "lift_bmnmx2" if brain else "lift_hmnmx2"
+
+    def emit(o: Operands) -> list[str]:
+        to, values, least = o.to(), [o.halves(brain=brain) for _ in range(sources)], o.truth()
+        o.end()
+        found = f"{function}({values[0]}, {values[1]}, {least})"
+        return _set(to, found if sources == 2 else f"{function}({found}, {values[2]}, {least})")
+
+    return emit
+
+
+_entry("HMNMX2", "PTX ISA, min.f16x2 and max.f16x2; the predicate says which")(_hmnmx2(2, brain=False))
+_entry("HMNMX2.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2")(_hmnmx2(2, brain=True))
+_entry("VHMNMX", "PTX ISA, min.f16x2 and max.f16x2 of three: by experiment")(_hmnmx2(3, brain=False))
+_entry("VHMNMX.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2 of three: by experiment")(_hmnmx2(3, brain=True))
+
+
+@_entry(("HFMA2.BF16_V2", "HFMA2.MMA.BF16_V2"), "PTX ISA, fma.rn.bf16x2; subnormals are kept")
+def _bfma2(o: Operands) -> list[str]:
+    to, a, b, c = o.to(), o.halves(brain=True), o.halves(brain=True), o.halves(brain=True)
     o.end()
-    return _set(to, f"lift_hmnmx2({a}, {b}, {least})")
+    return _set(to, f"lift_bfma2({a}, {b}, {c})")
+
+
+_RELATIONS = {
+    **{name: f"{{}} {sign} {{}}" for name, sign in (*_ORDER.items(), ("NEU", "!=")) if name != "NE"},
+    "NE": "({0} < {1}) | ({0} > {1})",
+    "EQU": "!(({0} < {1}) | ({0} > {1}))",
+    **{f"{name}U": f"!({{}} {sign} {{}})" for name, sign in (("LT", ">="), ("LE", ">"), ("GT", "<="), ("GE", "<"))},
+}
+"""C of each relation of two floats; with a U it holds as well where one is NaN."""
+
+
+def _hsetp2(relation: str, joined: str, *, brain: bool) -> Emit:
+    wide = "lift_of_bfloat16" if brain else "lift_of_half"
+
+    def emit(o: Operands) -> list[str]:
+        first, second = o.to_predicate(), o.to_predicate()
+        a, b, other = o.halves(brain=brain), o.halves(brain=brain), o.truth()
+        o.end()
+        tests = [_RELATIONS[relation].format(f"{wide}({half}({a}))", f"{wide}({half}({b}))") for half in _HALVES]
+        return [
+            f"const uint32_t other = {other}, low = {tests[0]}, high = {tests[1]};",
+            *(f"{to} = {test} {joined} other;" for to, test in ((first, "low"), (second, "high")) if to),
+        ]
+
+    return emit
+
+
+_HALVES = ("LIFT_LOW", "LIFT_HIGH")
+for _relation in _RELATIONS:
+    for _name, _joined in _JOINED.items():
+        for _brain in (False, True):
+            _entry(
+                f"HSETP2{'.BF16_V2' if _brain else ''}.{_relation}.{_name}",
+                "PTX ISA, setp.f16x2 and setp.bf16x2; the first result is that of the low halves: by experiment",
+            )(_hsetp2(_relation, _joined, brain=_brain))
 
 
 @_entry(
@@ -663,8 +821,6 @@ def _merged(function: str, bits: int) -> Emit:
         merged = "0u" if o.is_zero(negated=False) else ""
         c = o.word()
         o.end()
-        if bits == 8 and not merged:
-            raise Lacks("a third source that is not RZ")
         pair = f"{function}({high}) << {bits} | {function}({low})"
         return _set(to, pair if merged else f"{c} << {2 * bits} | {pair}")
 
@@ -685,6 +841,13 @@ def _unpack_e2m1(o: Operands) -> list[str]:
     to, byte = o.to(), o.byte()
     o.end()
     return _set(to, f"lift_pack(lift_half_of_e2m1({byte} & 15u), lift_half_of_e2m1({byte} >> 4 & 15u))")
+
+
+@_entry("F2FP.F16.E4M3.UNPACK_B", "PTX ISA, cvt.rn.f16x2.e4m3x2: exact; the low byte gives the low half")
+def _unpack_e4m3(o: Operands) -> list[str]:
+    to, pair = o.to(), o.word()
+    o.end()
+    return _set(to, f"lift_pack(lift_half_of_e4m3({pair} & 255u), lift_half_of_e4m3({pair} >> 8 & 255u))")
 
 
 @_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")

@@ -2,6 +2,7 @@
 // specification's intervals, or with what another kernel stores. Compiled with:
 //   FP4PATCH_LANES       values that one thread converts: 1, 2, 4, 8 or 16
 //   FP4PATCH_INPUT       32: float; 16: half; 8: bfloat16
+//   FP4PATCH_BITS        bits that a value takes where it is stored: 4 or 8; FP4PATCH_SIGN: which of them is the sign
 //   FP4PATCH_PARAMETERS  where the kernel's parameters begin in constant bank 0, in bytes
 //   FP4PATCH_BLOCK_SIZE  where blockDim.x stands in it
 //   FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE  the same of the other kernel, if there is one
@@ -27,18 +28,19 @@ enum {
   kBlock = 1024,  // threads of one launch
   kElement = FP4PATCH_INPUT == 32 ? 4 : 2,
   kInputBytes = kBlock * kLanes * kElement,
-  kStored = kLanes == 1 ? 1 : kLanes / 2,  // bytes that one thread stores
+  kBits = FP4PATCH_BITS,
+  kStored = kLanes * kBits < 8 ? 1 : kLanes * kBits / 8,  // bytes that one thread stores
   kOutputBytes = kBlock * kStored,
   kClasses = 6,
   kFirst = 8,
   kNan = 4,  // of the classes: +NaN, and -NaN after it
 };
 
-#if FP4PATCH_LANES <= 2
+#if FP4PATCH_LANES * FP4PATCH_BITS <= 8
 typedef uint8_t packed_t;
-#elif FP4PATCH_LANES == 4
+#elif FP4PATCH_LANES * FP4PATCH_BITS == 16
 typedef uint16_t packed_t;
-#elif FP4PATCH_LANES == 8
+#elif FP4PATCH_LANES * FP4PATCH_BITS == 32
 typedef uint32_t packed_t;
 #else
 typedef uint64_t packed_t;
@@ -140,12 +142,12 @@ INLINE void fast_reference(const struct launch *launch);
 #undef FP4PATCH_KERNEL
 #endif
 
-// Constant bank 0 as the driver lays it out: blockDim.x, and the two pointers that every probe takes.
-#define BANK(parameters, block_size, threads) \
-  {[(block_size) / 4] = (threads), [(parameters) / 4] = INPUT_AT, [(parameters) / 4 + 2] = OUTPUT_AT}
-enum { kBank = 0x2000 / 4, kCheckedBlock = kBlock / 2 };
-static const uint32_t bank[kBank] = BANK(FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, kBlock);
-static const uint32_t checked_bank[kBank] = BANK(FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, kCheckedBlock);
+// Constant bank 0 as the driver lays it out: blockDim.x, and the two pointers that every probe takes. All else is poison,
+// of another kind here than for the corners: the stack's end, the grid's size, words that are no parameter.
+enum { kBank = 0x2000 / 4 };
+#define BANK(parameters, block_size)                                                               \
+  {[0 ... kBank - 1] = 0xc9a5f3e7u, [(block_size) / 4] = kBlock, [(parameters) / 4] = INPUT_AT, 0, OUTPUT_AT, 0}
+static const uint32_t bank[kBank] = BANK(FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE);
 
 static __attribute__((noinline)) void run_fast(void) {
   memset(output, 0xa5, sizeof output);  // a store that does not happen must show
@@ -158,14 +160,30 @@ static __attribute__((noinline)) void run_fast(void) {
 
 typedef void kernel_t(const struct launch *);
 
-static void run_checked(kernel_t *kernel, const uint32_t *constants, uint8_t fill) {
+static uint64_t mixed(uint64_t group, uint64_t word, uint64_t index) {
+  uint64_t z = (group << 32 | word) + index * 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return z ^ z >> 31;
+}
+
+// Launches of several sizes, and parts of larger grids: the pointers stand where thread 0 of the grid would be, so that
+// ours are the records of `input`.
+static void run_checked(kernel_t *kernel, uint32_t parameters, uint32_t block_size, uint32_t number, uint8_t fill) {
+  static const uint32_t sizes[] = {kBlock / 2, 1, kBlock, 32, 96, 256, 128, 777};
+  static uint32_t constants[kBank];
+  const uint32_t size = sizes[number % (sizeof sizes / sizeof sizes[0])];
+  const uint32_t first = number == 0 ? 0 : (uint32_t)mixed(number, 0, 3) & 0xffff;
+  const uint64_t before = (uint64_t)first * size;
+  const uint64_t pointers[2] = {INPUT_AT - before * kLanes * kElement, OUTPUT_AT - before * kStored};
+  for (uint32_t i = 0; i < kBank; ++i) constants[i] = (uint32_t)mixed(i, number, 4);
+  constants[block_size / 4] = size;
+  memcpy(constants + parameters / 4, pointers, sizeof pointers);
   memset(output, fill, sizeof output);
   memset(written, 0, sizeof written);
-  for (uint32_t block = 0; block < 2; ++block) {
-    for (uint32_t i = 0; i < kCheckedBlock; ++i) {
-      const struct launch launch = {(const uint8_t *)constants, i, block, kCheckedBlock, 2};
-      kernel(&launch);
-    }
+  for (uint32_t i = 0; i < kBlock; ++i) {
+    const struct launch launch = {(const uint8_t *)constants, i % size, first + i / size, size, kBlock / size};
+    kernel(&launch);
   }
   for (uint32_t i = 0; i < kBlock; ++i) {
     if (written[i] != kStored) {
@@ -177,9 +195,7 @@ static void run_checked(kernel_t *kernel, const uint32_t *constants, uint8_t fil
 }
 
 #ifdef FP4PATCH_REFERENCE_PARAMETERS
-static const uint32_t reference_bank[kBank] = BANK(FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, kBlock);
-static const uint32_t checked_reference_bank[kBank] =
-    BANK(FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, kCheckedBlock);
+static const uint32_t reference_bank[kBank] = BANK(FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE);
 
 static __attribute__((noinline)) void run_reference(void) {
   memset(output, 0x5a, sizeof output);
@@ -285,14 +301,14 @@ static void show(const char *what, const struct row *rows) {
 static packed_t packed_of(uint32_t thread) {
   packed_t packed = 0;
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    packed |= (packed_t)((packed_t)interval_of(widened(get(thread, lane)))->code << 4 * lane);
+    packed |= (packed_t)((packed_t)interval_of(widened(get(thread, lane)))->code << kBits * lane);
   }
   return packed;
 }
 
 static uint32_t nibble(packed_t packed, uint32_t lane) {
   // One value alone has a byte of its own, of which nothing else may be set.
-  return kLanes == 1 ? (uint32_t)packed : (uint32_t)(packed >> 4 * lane) & 15;
+  return kLanes == 1 ? (uint32_t)packed : (uint32_t)(packed >> kBits * lane) & ((1 << kBits) - 1);
 }
 
 // Thread by thread and lane by lane: where something mismatches, or the inputs of a block are not of one code.
@@ -306,7 +322,7 @@ static void compare(uint32_t threads, struct row *rows) {
       ++row->inputs;
       if (is == shall) continue;
       ++row->mismatches;
-      row->magnitudes += ((is ^ shall) & ~8u) != 0;
+      row->magnitudes += ((is ^ shall) & ~(uint32_t)FP4PATCH_SIGN) != 0;
       note(row, (uint64_t)bits << 16 | shall << 8 | is);
     }
   }
@@ -317,13 +333,6 @@ static bool broken(const struct row *rows, int sign) {
     if (sign == 1 && c >= kNan ? rows[c].magnitudes : rows[c].mismatches) return true;
   }
   return false;
-}
-
-static uint64_t mixed(uint64_t group, uint64_t word, uint64_t index) {
-  uint64_t z = (group << 32 | word) + index * 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
 }
 
 // --- corners: through every lane -------------------------------------------------------------------------------------
@@ -379,12 +388,12 @@ static void run_corners(struct row *rows) {
       }
     }
 #ifdef FP4PATCH_REFERENCE_PARAMETERS
-    run_checked(checked_reference, checked_reference_bank, 0x5a);
+    run_checked(checked_reference, FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, start / kBlock + 3, 0x5a);
     memcpy(expected, output, sizeof expected);
 #else
     for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
 #endif
-    run_checked(checked_kernel, checked_bank, 0xa5);
+    run_checked(checked_kernel, FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, start / kBlock, 0xa5);
     compare(kBlock, rows);
   }
 }
@@ -415,7 +424,7 @@ static void run_block(uint32_t block, uint32_t turn, struct row *rows, uint64_t 
     base[lane] = (uint32_t)(group + (lane + block + turn) % kLanes * part);
     of[lane] = interval_of(base[lane]);
     uniform = uniform && of[lane]->last - base[lane] >= kBlock - 1;
-    common |= (packed_t)((packed_t)of[lane]->code << 4 * lane);
+    common |= (packed_t)((packed_t)of[lane]->code << kBits * lane);
   }
   for (uint32_t thread = 0; thread < kBlock; ++thread) {
     for (uint32_t lane = 0; lane < kLanes; ++lane) put(thread, lane, base[lane] + thread);

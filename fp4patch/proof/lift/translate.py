@@ -6,7 +6,7 @@ machine code beside it. The result needs ``runtime.h``, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
@@ -20,6 +20,12 @@ from fp4patch.proof.lift.semantics import TABLE
 RUNTIME = "runtime.h"
 """The header that the C includes."""
 
+LANE = """\
+struct lane {
+  uint32_t registers[LIFT_REGISTERS];
+  uint32_t at, kind, value, b, c, result, inside, done; /* where the thread waits and for what, and what it got */
+};"""
+
 
 class Unsupported(ProofError):  # noqa: N818 - the verdict's word
     """The table lacks what this machine code does. ``problems`` says each opcode and where it stands first."""
@@ -30,7 +36,8 @@ class Translation:
     """A kernel as C."""
 
     c: str
-    """Defines ``static void <name>(const struct launch *launch)``, after an ``#include`` of the runtime."""
+    """Defines ``static void <name>(const struct launch *launch)``, after an ``#include`` of the runtime; of a grid
+    ``static void <name>(const struct launch *launch, struct lane *lane)``, and ``LIFT_REGISTERS``, for ``grid.c``."""
     opcodes: tuple[str, ...]
     """The distinct opcodes with modifiers that were translated."""
     instructions: int
@@ -38,6 +45,7 @@ class Translation:
     """Where in constant bank 0 the kernel's parameters begin, in bytes."""
     block_size: int
     """Where in it blockDim.x stands."""
+    listing: Listing
 
 
 def runtime() -> str:
@@ -45,23 +53,31 @@ def runtime() -> str:
     return (resources.files("fp4patch.proof.lift") / RUNTIME).read_text(encoding="utf-8")
 
 
-def translate(json_text: str, *, kernel: str = "probe", name: str = "kernel") -> Translation:
+def translate(
+    json_text: str,
+    *,
+    kernel: str = "probe",
+    name: str = "kernel",
+    subroutines: Mapping[str, int] | None = None,
+    grid: bool = False,
+) -> Translation:
     """C (gnu11) of one kernel of a cubin, from what ``nvdisasm -json`` wrote.
 
     LDG and STG take addresses as the host's own; constants come from ``launch->constants``, indices from ``launch``.
-    Unsupported, with every opcode and operand form that the table lacks; ProofError if the listing is not understood.
+    ``grid``: for whole blocks of threads, which exchange values; each thread returns where it waits for others, and is
+    called again. ``subroutines`` are the cubin's functions, by name. Unsupported, with every opcode and operand form
+    that the table lacks; ProofError if the listing is not understood.
     """
-    listing = read(json_text, kernel=kernel)
+    listing = read(json_text, kernel=kernel, subroutines=subroutines)
     layout = LAYOUTS.get(listing.arch[0])
     if layout is None:
         raise Unsupported(
             f"sm_{listing.arch[0]}{listing.arch[1]} cannot be executed: where it keeps parameters is not known",
             help=f"known are the architectures of {', '.join(f'sm_{major}x' for major in sorted(LAYOUTS))}",
         )
-    statements, variables = _statements(listing, layout)
+    statements, variables = _statements(listing, layout, grid=grid)
     graph = control.flow(listing)
-    lines = [f"static void {name}(const struct launch *launch) {{", "  (void)launch;"]
-    lines += _declarations(variables)
+    lines = _head(name, variables, statements if grid else None)
     for number, block in enumerate(graph.blocks):
         after = graph.blocks[number + 1].start if number + 1 < len(graph.blocks) else None
         lines.append(f"{_label(block.start)}:;")
@@ -72,23 +88,24 @@ def translate(json_text: str, *, kernel: str = "probe", name: str = "kernel") ->
                 lines += statements[instruction.address]
         if block.goes_to and block.instructions[-1].opcode not in control.CONTROL and block.goes_to != (after,):
             lines.append(f"  goto {_label(block.goes_to[0])};")
-    lines.append("}")
+    lines += _tail(variables) if grid else ["}"]
     return Translation(
         c="\n".join([*lines, ""]),
         opcodes=tuple(sorted({instruction.opcode for instruction in listing.instructions})),
         instructions=len(listing.instructions),
         parameters=layout.parameters,
         block_size=layout.block_size,
+        listing=listing,
     )
 
 
-def _statements(listing: Listing, layout: Layout) -> tuple[dict[int, list[str]], set[str]]:
+def _statements(listing: Listing, layout: Layout, *, grid: bool) -> tuple[dict[int, list[str]], set[str]]:
     """C of each instruction that is not control flow, by address, and the variables that they name."""
     statements: dict[int, list[str]] = {}
     variables: set[str] = set()
     lacking: dict[tuple[str, str], Instruction] = {}
     for instruction in listing.instructions:
-        operands = Operands(instruction, layout)
+        operands = Operands(instruction, layout, grid=grid)
         try:
             if instruction.opcode not in control.CONTROL:
                 statements[instruction.address] = _statement(instruction, operands)
@@ -96,6 +113,8 @@ def _statements(listing: Listing, layout: Layout) -> tuple[dict[int, list[str]],
                 operands.value(instruction.predicate)
             if instruction.opcode in control.BRANCH and operands.peek_predicate():
                 operands.truth()
+            if instruction.opcode in control.RETURN:
+                operands.word()
         except Lacks as why:
             lacking.setdefault((instruction.opcode, str(why)), instruction)
         variables |= operands.read
@@ -139,7 +158,10 @@ def _jump(instruction: Instruction, graph: control.Flow, after: int | None, oper
         return []
     conditions = [operands.value(instruction.predicate)] if instruction.predicate else []
     if instruction.opcode in control.EXIT:
-        action = "return;"
+        action = "LIFT_EXIT;"
+    elif instruction.opcode in control.RETURN:
+        cases = " ".join(f"case {place:#x}: goto {_label(place)};" for place in graph.returns)
+        action = f"switch ({operands.word()}) {{ {cases} default: LIFT_LOST; }}"
     else:
         if instruction.opcode in control.MEET:
             there = graph.meets[instruction.address]
@@ -158,7 +180,31 @@ def _label(address: int) -> str:
     return f"at_{address:x}"
 
 
-def _declarations(variables: Iterable[str]) -> list[str]:
-    """Every register starts as zero: what one holds before it is written is nobody's, but must not vary."""
-    ordered = sorted(variables, key=lambda one: (one.rstrip("0123456789"), int(one.lstrip("urp"))))
-    return [f"  uint32_t {one} = 0;" for one in ordered]
+def _ordered(variables: Iterable[str]) -> list[str]:
+    return sorted(variables, key=lambda one: (one.rstrip("0123456789"), int(one.lstrip("urp"))))
+
+
+def _head(name: str, variables: Iterable[str], resumed: Mapping[int, list[str]] | None) -> list[str]:
+    """The beginning of the function: what a register holds that nothing wrote is poison, which must not matter."""
+    ordered = _ordered(variables)
+    initial = "lift_poison(launch, {})" if resumed is None else "lane->registers[{}]"
+    declared = [
+        f"  uint32_t {one} = {initial.format(number)}{' & 1u' if 'p' in one else ''};"
+        for number, one in enumerate(ordered)
+    ]
+    if resumed is None:
+        return [f"static void {name}(const struct launch *launch) {{", "  (void)launch;", *declared]
+    places = [address for address, lines in resumed.items() if any("LIFT_EXCHANGE(" in line for line in lines)]
+    return [
+        f"enum {{ LIFT_REGISTERS = {len(ordered) or 1} }};",
+        LANE,
+        f"static void {name}(const struct launch *launch, struct lane *lane) {{",
+        *("  (void)launch;", *declared),
+        *("  switch (lane->at) {", *(f"    case {at:#x}: goto resume_{at:x};" for at in places), "  }"),
+    ]
+
+
+def _tail(variables: Iterable[str]) -> list[str]:
+    """The end of a grid's function: where a thread waits, its registers are kept."""
+    kept = [f"  lane->registers[{number}] = {one};" for number, one in enumerate(_ordered(variables))]
+    return ["  LIFT_EXIT;", "suspend:;", *kept, "}"]

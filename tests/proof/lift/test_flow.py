@@ -10,15 +10,20 @@ from fp4patch.proof.lift.flow import Flow, flow
 from fp4patch.proof.lift.listing import read
 
 
-def graph(*rows: str) -> Flow:
+def rows(*lines: str) -> list[dict[str, str]]:
+    """``@P0 BRA 0x40`` as the disassembler's JSON has it."""
     full = []
-    for row in rows:
+    for row in lines:
         predicate, _, rest = row.partition(" ") if row.startswith("@") else ("", "", row)
         opcode, _, operands = rest.partition(" ")
         full.append({"opcode": opcode} | ({"operands": operands} if operands else {}) | (
             {"predicate": predicate} if predicate else {}
         ))  # fmt: skip
-    return flow(read(document(*full)))
+    return full
+
+
+def graph(*lines: str) -> Flow:
+    return flow(read(document(*rows(*lines))))
 
 
 def edges(of: Flow) -> dict[int, tuple[int, ...]]:

@@ -18,10 +18,11 @@ EIGHT = Executes(input="float32", lanes=8)
 
 # A kernel that stores CODE of each value, as translations look: addresses in 64 bits, one thread.
 BODY = """
+#define pointer(launch, at) lift_pair(lift_constant(launch, at), lift_constant(launch, at + 4))
 static void FP4PATCH_KERNEL(const struct launch *launch) {{
   const uint32_t thread = launch->ctaid_x * lift_constant(launch, 0x360) + launch->tid_x;
-  const uint64_t from = lift_pair(lift_constant(launch, 0x380), 0) + (uint64_t)thread * {record};
-  const uint64_t to = lift_pair(lift_constant(launch, 0x388), 0) + (uint64_t)thread * {stored};
+  const uint64_t from = pointer(launch, 0x380) + (uint64_t)thread * {record};
+  const uint64_t to = pointer(launch, 0x388) + (uint64_t)thread * {stored};
   uint32_t packed = 0;
   for (int lane = 0; lane < {lanes}; ++lane) {{
     const uint32_t x = {load}(from + {bytes} * lane);

@@ -1,0 +1,327 @@
+"""Chosen inputs for kernels whose inputs are too many, and what ``fp4patch.reference`` says of them, byte for byte.
+
+Blocks with their scales: every 16-bit value as the largest of a block, and seeded random ones. Conversions of codes:
+all codes in every pair of lanes. Launches differ in their sizes, in what MUFU.RCP gives within its bound, and in the
+poison that stands where the launch says nothing.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fp4patch.model.execution import Batch
+from fp4patch.model.probe import Executes, Format, Quantizes
+from fp4patch.proof.lift.grid import Array, Launch, Reciprocal, pointers
+from fp4patch.reference.formats import e2m1_decode, e2m1_encode, e2m3_encode, e3m2_encode, fp6_decode
+from fp4patch.reference.layout import pack, scale_offset
+from fp4patch.reference.vllm import quantize_as_gemv, quantize_as_vllm, quantize_to_powers_as_vllm
+
+Bytes = NDArray[np.uint8]
+_FILL = 0xA5
+_AT = 0x7F00_0000_0000
+_APART = 0x1_0000_0000
+_FIRST = 4
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch, what it must store in each writable array, and how to tell which input a byte belongs to."""
+
+    launch: Launch
+    expected: tuple[tuple[Bytes, ...], ...]
+    """By what upstream's function computes, where its releases differ: one of them must fit all launches."""
+    inputs: int
+    describe: Callable[[int, int], str]
+    """Of an array and an offset in it: the input."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All launches of a kernel."""
+
+    what: str
+    against: tuple[str, ...]
+    """What each of the alternatives is."""
+    cases: tuple[Case, ...]
+
+
+def compare(plan: Plan, stored: list[list[bytes]]) -> Batch:
+    """What the launches stored against what they should; of several alternatives the one that fits best."""
+    found = [_compare(plan, stored, which) for which in range(len(plan.against))]
+    return min(found, key=lambda one: one.mismatches)
+
+
+def _compare(plan: Plan, stored: list[list[bytes]], which: int) -> Batch:
+    wrong, first = 0, list[str]()
+    for case, arrays in zip(plan.cases, stored, strict=True):
+        for number, (expected, content) in enumerate(zip(case.expected[which], arrays, strict=True)):
+            got = np.frombuffer(content, dtype=np.uint8)
+            places = np.nonzero(got != expected)[0]
+            wrong += len(places)
+            first += [
+                f"{case.describe(number, int(at))}: expected {expected[at]:#04x}, got {got[at]:#04x}"
+                for at in places[: _FIRST - len(first)]
+            ]
+    inputs = sum(case.inputs for case in plan.cases)
+    return Batch(plan.what, inputs, wrong, tuple(first), plan.against[which])
+
+
+# --- blocks with scales ----------------------------------------------------------------------------------------------
+
+
+def reciprocal(kind: Reciprocal) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    """What MUFU.RCP gives in a launch, as ``lift_rcp`` and ``grid.c`` have it."""
+
+    def approximate(x: NDArray[np.float32]) -> NDArray[np.float32]:
+        flushed = _flushed(np.asarray(x, dtype=np.float32))
+        with np.errstate(all="ignore"):
+            exact = _flushed(np.float32(1) / flushed)
+        bits, magnitude = exact.view(np.uint32), exact.view(np.uint32) & np.uint32(0x7FFF_FFFF)
+        by = {"exact": 0, "up": 1, "down": -1}.get(kind)
+        off = (
+            _hashed(flushed.view(np.uint32)) % np.uint32(3) - np.uint32(1)
+            if by is None
+            else np.uint32(by & 0xFFFF_FFFF)
+        )
+        free = (magnitude > 0x0080_0000) & (magnitude < 0x7F7F_FFFF) & (flushed.view(np.uint32) & 0x1F_FFFF != 0)
+        return np.where(free, bits + off, bits).astype(np.uint32).view(np.float32)
+
+    return approximate
+
+
+def _flushed(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    bits = np.atleast_1d(x).view(np.uint32)
+    quiet = np.where(np.isnan(x), np.uint32(0x7FFF_FFFF), bits)
+    return np.where(bits & 0x7F80_0000, quiet, bits & 0x8000_0000).astype(np.uint32).view(np.float32)
+
+
+def _hashed(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    x = (x ^ x >> np.uint32(16)) * np.uint32(0x7FEB352D)
+    x = (x ^ x >> np.uint32(15)) * np.uint32(0x846CA68B)
+    return x ^ x >> np.uint32(16)
+
+
+_SCALES: tuple[tuple[float, Reciprocal], ...] = ((1.0, "exact"), (0.37, "up"), (2688.0, "down"), (81.3, "any"))
+_THREADS = (256, 64, 1024, 96)
+_POISON = (0x2545F491, 0xDA3E39CB)
+
+
+@cache
+def blocks(form: str) -> NDArray[Any]:
+    """The bits of blocks of 16 values: of 16-bit formats every value is the largest of a block once, in every place.
+
+    Then come blocks of one kind of value, and random ones within a few binades of one another.
+    """
+    random = np.random.default_rng(16)
+    wide = form == "float32"
+    kind: Any = np.uint32 if wide else np.uint16
+    sign, fraction = (31, 23) if wide else (15, 10 if form == "float16" else 7)
+    tops = np.arange(1 << 16).astype(kind)
+    if wide:
+        tops = tops << np.uint32(16) | random.integers(0, 1 << 16, len(tops), dtype=np.uint32)
+    limit = np.maximum(tops & kind((1 << sign) - 1), kind(1))[:, None]
+    below = random.integers(0, 1 << sign, (len(tops), 16), dtype=kind) % limit
+    below |= random.integers(0, 2, below.shape, dtype=kind) << kind(sign)
+    below[np.arange(len(tops)), np.arange(len(tops)) % 16] = tops
+    specials = np.array([0, 1 << sign, ((1 << sign - fraction) - 1) << fraction, (1 << sign) - 1, 1], dtype=kind)
+    alike = np.repeat(specials, 16).reshape(-1, 16)
+    mixed = specials[random.integers(0, len(specials), (251, 16))]
+    base = random.integers(0, (1 << sign - fraction) - 5, (1 << 14, 1))
+    near = (base + random.integers(0, 5, (1 << 14, 16))).astype(kind) << kind(fraction)
+    near |= random.integers(0, 1 << fraction, near.shape, dtype=kind) | random.integers(
+        0, 2, near.shape, dtype=kind
+    ) << kind(sign)
+    return np.concatenate([below, alike, mixed, near])
+
+
+def values_of(form: str, bits: NDArray[Any]) -> NDArray[np.float32]:
+    """The values of codes or of floats' bits."""
+    if form == "float16":
+        return bits.view(np.float16).astype(np.float32)
+    if form == "bfloat16":
+        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    return (
+        bits.view(np.float32) if form == "float32" else e2m1_decode(bits) if form == "e2m1" else fp6_decode(bits, form)
+    )
+
+
+@cache
+def quantization(quantizes: Quantizes) -> Plan:
+    """The launches of a kernel that scales blocks."""
+    if quantizes.function == "gemv":
+        return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv()))
+    names = {"vllm": "vLLM", "flashinfer": "FlashInfer"}
+    name = f"{names[quantizes.function]}'s cvt_warp_fp16_to_fp4"
+    if quantizes.scales == "power":
+        against: tuple[str, ...] = (f"{name}, scales rounded to powers of two", f"{name}, scales truncated to them")
+    else:
+        against = (name,)
+    launches = _swizzled(quantizes) if quantizes.layout == "swizzled" else _linear(quantizes)
+    return Plan("blocks", against, tuple(launches))
+
+
+def _linear(quantizes: Quantizes) -> Iterator[Case]:
+    bits = blocks(quantizes.input)
+    each = 16 // quantizes.values
+    for number, ((scale, kind), size) in enumerate(zip(_SCALES, _THREADS, strict=True)):
+        count = len(bits) * each // size * size // each  # whole blocks of threads
+        taken = bits[:count]
+        expected = tuple(
+            tuple(array.reshape(-1) for array in made) for made in _expected(quantizes, taken, scale, reciprocal(kind))
+        )
+        arrays = _arrays(taken, scale, *(len(array) for array in expected[0]))
+        launch = Launch(
+            (count * each // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, kind, _POISON[number % len(_POISON)]
+        )
+        yield Case(launch, expected, count, _block_of(taken, 1))
+
+
+def _swizzled(quantizes: Quantizes) -> Iterator[Case]:
+    each = 16 // quantizes.values
+    for (rows, columns), (scale, kind), poison in zip(((160, 13), (300, 20)), _SCALES[1::2], _POISON, strict=True):
+        taken = blocks(quantizes.input)[: rows * columns * 13 : 13].reshape(rows, columns * 16)
+        expected = []
+        for packed, scales in _expected(quantizes, taken, scale, reciprocal(kind)):
+            there = np.full(-(-rows // 128) * -(-columns // 4) * 512, _FILL, dtype=np.uint8)
+            row, column = np.indices(scales.shape)
+            there[scale_offset(row, column, columns)] = scales
+            expected.append((packed.reshape(-1), there))
+        arrays = _arrays(taken, scale, *(len(array) for array in expected[0]))
+        parameters = pointers(arrays) + struct.pack("<ii", rows, columns * 16)
+        launch = Launch((rows, 1, 1), (columns * each, 1, 1), parameters, arrays, kind, poison)
+        yield Case(launch, tuple(expected), rows * columns, _block_of(taken.reshape(-1, 16), columns))
+
+
+def _gemv() -> Iterator[Case]:
+    columns, batches = 256, 16
+    count = columns * batches
+    for number, scale in enumerate((1.0, 0.37, 1e-3, 640.0)):
+        taken = blocks("float32")[number :: len(blocks("float32")) // count][:count]
+        packed, scales = quantize_as_gemv(taken.view(np.float32), scale)
+        there = np.full(columns * 128 * batches, _FILL, dtype=np.uint8)
+        batch, column = np.divmod(np.arange(count), columns)
+        there[column // 4 * 512 + column % 4 + batch * columns * 128] = scales[:, 0]
+        contents = (taken.tobytes(), bytes([_FILL]) * packed.size, bytes([_FILL]) * there.size)
+        arrays = tuple(Array(_AT + _APART * at, content, at > 0) for at, content in enumerate(contents))
+        # GemvEpilogueWithScalingFactor::Params: D and its stride, the scales, alpha, beta, st, the strides of a batch.
+        parameters = struct.pack(
+            "<QqQfffIqq", arrays[1].address, 0, arrays[2].address, 1, 0, scale, 0, columns * 128, columns * 16
+        )
+        parameters += struct.pack("<Q", arrays[0].address)
+        kind = _SCALES[number][1]
+        launch = Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, kind, _POISON[number % len(_POISON)])
+        yield Case(launch, ((packed.reshape(-1), there),), count, _block_of(taken, 1))
+
+
+def _expected(
+    quantizes: Quantizes,
+    taken: NDArray[Any],
+    scale: float,
+    approximate: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+) -> list[tuple[Bytes, Bytes]]:
+    values = values_of(quantizes.input, taken)
+    if quantizes.scales == "power":
+        return [
+            quantize_to_powers_as_vllm(values, scale, approximate, rounding="rounded"),
+            quantize_to_powers_as_vllm(values, scale, approximate, rounding="truncated"),
+        ]
+    zero: Any = "scale" if quantizes.function == "vllm" else "maximum"
+    return [quantize_as_vllm(values, scale, approximate, zero=zero)]
+
+
+def _arrays(taken: NDArray[Any], scale: float, packed: int, scales: int) -> tuple[Array, ...]:
+    contents = (taken.tobytes(), struct.pack("<f", scale), bytes([_FILL]) * packed, bytes([_FILL]) * scales)
+    return tuple(Array(_AT + _APART * number, content, number >= 2) for number, content in enumerate(contents))
+
+
+def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
+    def describe(array: int, at: int) -> str:
+        if array == 1:
+            return f"scale at byte {at}" if columns > 1 else f"scale of block {at}"
+        block, byte = divmod(at, 8)
+        bits = ", ".join(f"{int(one):x}" for one in taken[block][2 * byte : 2 * byte + 2])
+        return f"values {2 * byte} and {2 * byte + 1} of block {block} ({bits})"
+
+    return describe
+
+
+# --- conversions -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def conversion(executes: Executes) -> Plan:
+    """The launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of lanes.
+
+    Of 16-bit floats each goes through every lane; of float32 it is a sample, with each exponent in every lane.
+    """
+    codes = _records(executes)
+    content = _stored(executes.input, codes)
+    expected = _stored(executes.output, _converted(executes, codes))
+    cases = []
+    for size, poison in ((256, _POISON[0]), (96, _POISON[1])):
+        count = len(codes) // size * size
+        arrays = (
+            Array(_AT, content[:count].tobytes()),
+            Array(_AT + _APART, bytes([_FILL]) * expected[:count].size, writable=True),
+        )
+        launch = Launch((count // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, poison=poison)
+
+        def describe(_: int, at: int) -> str:
+            record = codes[at // expected.shape[1]]
+            return f"byte {at % expected.shape[1]} of what {', '.join(f'{int(one):x}' for one in record)} became"
+
+        cases.append(Case(launch, ((expected[:count].reshape(-1),),), count, describe))
+    return Plan(f"records of {executes.lanes}", (f"{executes.input} to {executes.output}",), tuple(cases))
+
+
+def _records(executes: Executes) -> NDArray[Any]:
+    """Codes, a row for each thread."""
+    random, lanes, bits = np.random.default_rng(8), executes.lanes, executes.bits
+    kind: Any = np.uint32 if bits == 32 else np.uint16 if bits == 16 else np.uint8
+    if bits == 16:
+        each = np.arange(1 << 16, dtype=np.uint32)[:, None]
+        return (each + np.arange(lanes, dtype=np.uint32) * np.uint32(40503)).astype(kind)
+    if bits == 32:
+        records = random.integers(0, 1 << 32, (1 << 18, lanes), dtype=np.uint32)
+        tops = np.add.outer(np.arange(1 << 18), np.arange(lanes)).astype(np.uint32)
+        ends = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], dtype=np.uint32)[random.integers(0, 6, records.shape)]
+        records[: 1 << 17] = (tops << np.uint32(16) | ends)[: 1 << 17]
+        return records
+    codes = np.arange(1 << bits, dtype=kind)
+    records = random.integers(0, 1 << bits, (1 << 14, lanes), dtype=kind)
+    found = [records]
+    for one, other in combinations(range(lanes), 2):
+        pairs = random.integers(0, 1 << bits, (len(codes) ** 2, lanes), dtype=kind)
+        pairs[:, one], pairs[:, other] = np.repeat(codes, len(codes)), np.tile(codes, len(codes))
+        found.append(pairs)
+    found.append(np.repeat(codes, lanes).reshape(-1, lanes).repeat(96, axis=0))
+    return np.concatenate(found)
+
+
+def _stored(form: Format, codes: NDArray[Any]) -> Bytes:
+    """Codes as they stand in memory: bytes of each record."""
+    if form != "e2m1":
+        return np.ascontiguousarray(codes).view(np.uint8).reshape(len(codes), -1)
+    whole = np.zeros((len(codes), codes.shape[1] + codes.shape[1] % 2), dtype=np.uint8)
+    whole[:, : codes.shape[1]] = codes
+    return pack(whole)
+
+
+def _converted(executes: Executes, codes: NDArray[Any]) -> NDArray[Any]:
+    values = values_of(executes.input, codes)
+    encoders: dict[str, Callable[[Any], Bytes]] = {"e2m1": e2m1_encode, "e2m3": e2m3_encode, "e3m2": e3m2_encode}
+    if executes.output in encoders:
+        return encoders[executes.output](values)
+    if executes.output == "float32":
+        return values.view(np.uint32)
+    if executes.output == "float16":
+        return values.astype(np.float16).view(np.uint16)
+    return (values.view(np.uint32) >> np.uint32(16)).astype(np.uint16)  # exact for the narrow formats

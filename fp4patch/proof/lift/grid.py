@@ -1,0 +1,105 @@
+"""Run whole grids of translated machine code on the host: warps whose threads exchange values, over arrays in memory.
+
+What a kernel is launched with is all here: indices and sizes of the grid, constant bank 0, the arrays. What the launch
+does not say, a register that nothing wrote among it, is poison.
+"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from dataclasses import dataclass
+from importlib import resources
+from typing import TYPE_CHECKING, Literal
+
+from fp4patch.errors import ProofError
+from fp4patch.proof.lift.operands import LAYOUTS
+from fp4patch.proof.lift.program import KERNEL_NAME, STRAY, Kernel, compile_host
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+Reciprocal = Literal["exact", "up", "down", "any"]
+"""What MUFU.RCP gives: the rounded quotient, the float above or below it in magnitude, or any of the three."""
+
+RECIPROCALS: tuple[Reciprocal, ...] = ("exact", "up", "down", "any")
+_BANK = 0x2000
+
+
+@dataclass(frozen=True)
+class Array:
+    """Global memory that a kernel may read, and write if ``writable``."""
+
+    address: int
+    content: bytes
+    writable: bool = False
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel's launch. ``parameters`` are its parameters as they stand in memory."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    parameters: bytes
+    arrays: tuple[Array, ...]
+    reciprocal: Reciprocal = "exact"
+    poison: int = 0x2545F491
+
+
+def files(kernel: Kernel) -> dict[str, str]:
+    """The texts of the program, by file name."""
+    here = resources.files("fp4patch.proof.lift")
+    texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h")}
+    return texts | {"kernel.inc": kernel.c}
+
+
+def build(
+    folder: Path, kernel: Kernel, *, compiler: Path | str = "gcc", environ: Mapping[str, str] | None = None
+) -> Path:
+    """Write the program to ``folder`` and compile it; ProofError with the compiler's words where it does not."""
+    for name, text in files(kernel).items():
+        (folder / name).write_text(text, encoding="utf-8")
+    command = ["-O1", "-march=native", f"-DFP4PATCH_KERNEL={KERNEL_NAME}", "grid.c", "-o", "grid"]
+    compile_host(folder, command, compiler=compiler, environ=environ)
+    return folder / "grid"
+
+
+def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
+    """The writable arrays as the launch left them. ProofError where the kernel leaves its memory, or crashes."""
+    bank = _bank(kernel, launch)
+    number = RECIPROCALS.index(launch.reciprocal)
+    parts = [struct.pack("<9I", *launch.grid, *launch.block, number, launch.poison, len(bank)), bank]
+    parts.append(struct.pack("<I", len(launch.arrays)))
+    for array in launch.arrays:
+        parts += [struct.pack("<QQI", array.address, len(array.content), array.writable), array.content]
+    job, result = program.parent / "launch", program.parent / "result"
+    job.write_bytes(b"".join(parts))
+    done = subprocess.run([program, job, result], capture_output=True, text=True, check=False)
+    if done.returncode == STRAY:
+        raise ProofError(done.stdout.strip())
+    if done.returncode != 0:
+        raise ProofError(f"the translated machine code did not run to its end: status {done.returncode}")
+    content, found = result.read_bytes(), []
+    for array in launch.arrays:
+        if array.writable:
+            found.append(content[: len(array.content)])
+            content = content[len(array.content) :]
+    return found
+
+
+def _bank(kernel: Kernel, launch: Launch) -> bytes:
+    """Constant bank 0 as the driver lays it out; poison where the launch does not say what stands there."""
+    words = [(launch.poison + at) * 0x9E3779B1 & 0xFFFF_FFFF for at in range(_BANK // 4)]
+    bank = bytearray(struct.pack(f"<{len(words)}I", *words))
+    (layout,) = (one for one in LAYOUTS.values() if one.block_size == kernel.block_size)
+    struct.pack_into("<3I", bank, layout.block_size, *launch.block)
+    struct.pack_into("<3I", bank, layout.grid_size, *launch.grid)
+    bank[kernel.parameters : kernel.parameters + len(launch.parameters)] = launch.parameters
+    return bytes(bank)
+
+
+def pointers(arrays: Sequence[Array]) -> bytes:
+    """The arrays' addresses, as parameters."""
+    return struct.pack(f"<{len(arrays)}Q", *(array.address for array in arrays))
