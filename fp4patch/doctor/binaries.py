@@ -7,32 +7,33 @@ Results are kept by the SHA-256 of the file that was named.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from dataclasses import dataclass
-from itertools import chain
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.doctor import containers, elf, fatbin, kept, ptx, words
+from fp4patch.doctor import containers, device_code, kept
 from fp4patch.doctor.judgement import judge
-from fp4patch.doctor.loading import loaded
-from fp4patch.doctor.window import Window
 from fp4patch.errors import BinaryError
 from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import GPUS
-from fp4patch.model.doctor_binaries import BinaryFile, BinaryReport, Fp4Code, ImageGroup, Loading, Outcome, total
+from fp4patch.model.doctor_binaries import BinaryFile, BinaryReport, Unread
 from fp4patch.sources.cache import sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
-    from fp4patch.doctor.containers import Member
-    from fp4patch.doctor.fatbin import Entry, Unit
+    from fp4patch.doctor.containers import Image, Member
     from fp4patch.doctor.window import Readable
 
 
 _MOST_DOCUMENTS = 1 << 26
 """Bytes that the manifests of an image's tar may have together."""
+_DEEPEST = 4
+"""Archives inside archives that are followed."""
+_PLATFORMS, _USUAL = {"sm_121": "linux/arm64"}, "linux/amd64"
+"""The platform of a GPU's own machine, and that of all others."""
+_UNPACK, _SAVE = "unpack it, and name the result", "save the image again, or pull this platform first"
 
 
 @dataclass(frozen=True)
@@ -64,38 +65,27 @@ def examine(
     Raises BinaryError for a damaged file, and for one in which no code could be.
     """
     begun = time.monotonic()
-    asked = tuple(Arch.parse(gpu) for gpu in gpus)
-    if path.is_dir():
-        files = [(file, size) for file, size in containers.folder(path) if _kind(_head(file))]
-        if not files:
-            raise BinaryError(f"{path} holds no compiled code", help="name a wheel, a library, or a package's folder")
-    elif path.is_file():
-        files = [(path, path.stat().st_size)]
-        if not _kind(_head(path)):
+    search = _Search(gpus, _Tally(progress, str(path)))
+    if not path.exists():
+        raise BinaryError(f"{path} does not exist", help="check the path")
+    cached = False
+    if path.is_dir() and containers.is_layout(path):
+        search.archive(containers.layout(path), 0)
+    elif path.is_dir():
+        cached = _folder(path, search, cache)
+        if not (search.searched or search.unread):
             raise BinaryError(
-                f"{path} is not a wheel, an ELF file, a cubin, a fatbin or an image's tar",
-                help="name a file that holds compiled code, or a folder of such",
+                f"{path} holds no compiled code", help="name a wheel, a library, or a package's directory"
             )
     else:
-        raise BinaryError(f"{path} does not exist", help="check the path")
-    everything = sum(size for _, size in files)
-    found: list[BinaryFile] = []
-    searched, done, cached = 0, 0, cache is not None
-    for file, size in files:
-        key = kept.key(sha256(file), gpus) if cache else ""
-        known = kept.find(cache, key) if cache else None
-        if known is None:
-            cached = False
-            tally = _Tally(progress, done, everything, str(file))
-            known = _one(file, size, asked, tally)
-            if cache:
-                kept.store(cache, key, known)
-        searched += known.searched
-        prefix = "" if path.is_file() else str(file.relative_to(path.resolve()))
-        found += [kept.renamed(each, prefix) for each in known.files]
-        done += size
-        progress(Step(done, everything, str(file)))
-    return _report(str(path), everything, searched, found, gpus, begun, cached=cached)
+        if not containers.kind(_head(path)):
+            raise BinaryError(
+                f"{path} is not a wheel, an ELF file, a cubin, a fatbin or an image's tar",
+                help="name a file that holds compiled code, or a directory of such",
+            )
+        search.tally.total = path.stat().st_size
+        cached = _one(path, "", search, cache)
+    return _report(str(path), search, begun, cached=cached)
 
 
 def examine_image(
@@ -106,36 +96,230 @@ def examine_image(
 ) -> BinaryReport:
     """Look into a container image by name, as the engine writes it to a pipe; nothing is unpacked to disk.
 
-    Nothing is kept either: what comes is known only when it has come. Raises BinaryError where there is no engine or
+    Nothing is kept either: what comes is known only when it has come. Raises UsageError where there is no engine or
     no such image.
     """
     begun = time.monotonic()
-    asked = tuple(Arch.parse(gpu) for gpu in gpus)
+    search = _Search(gpus, _Tally(progress, reference))
     with containers.save(reference) as stream:
-        tally = _Tally(progress, 0, None, reference)
-        known = _tar(stream, reference, asked, tally)
-    return _report(reference, tally.done, known.searched, list(known.files), gpus, begun, cached=False)
+        search.archive(containers.tar(stream, reference), 0)
+    return _report(reference, search, begun, cached=False)
 
 
-def _report(
-    source: str, size: int, searched: int, files: list[BinaryFile], gpus: Sequence[str], begun: float, *, cached: bool
-) -> BinaryReport:
-    verdicts = tuple(judge(gpu, files) for gpu in gpus)
-    return BinaryReport(source, size, searched, tuple(files), verdicts, time.monotonic() - begun, cached)
+def _report(source: str, search: _Search, begun: float, *, cached: bool) -> BinaryReport:
+    """Judge what was found. Raises BinaryError where the one thing to look into could not be read."""
+    if len(search.unread) == 1 and search.searched <= 1 and not search.files:
+        raise BinaryError(search.unread[0].because, help=search.unread[0].help)
+    own = Path(source).name
+    files = tuple(replace(file, name=file.name or own) for file in search.files)
+    return BinaryReport(
+        source,
+        search.tally.total or search.tally.done,
+        search.searched,
+        files,
+        tuple(judge(gpu, files, search.unread) for gpu in search.gpus),
+        time.monotonic() - begun,
+        cached,
+        tuple(replace(one, name=one.name or own) for one in search.unread),
+    )
+
+
+def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
+    """Look into every file of a directory that can hold code; return whether all of them were known."""
+    files, root = [], path.resolve()
+    for file, size in containers.folder(path):
+        name = file.relative_to(root).as_posix()
+        try:
+            if containers.kind(_head(file)):
+                files.append((file, name))
+                search.tally.total = (search.tally.total or 0) + size
+        except BinaryError as error:
+            search.unread.append(Unread(name, error.message, error.help))
+    known = [_one(file, name, search, cache) for file, name in files]
+    return all(known)
+
+
+def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
+    """Look into one file, or find what is kept of it; return whether it was.
+
+    ``name``: its place in a directory.
+    """
+    found, size = search.inner(), 0
+    try:
+        size = path.stat().st_size
+        key = kept.key(sha256(path), search.gpus) if cache else ""
+        known = kept.find(cache, key) if cache else None
+        if known:
+            found.searched, found.files = known.searched, list(known.files)
+            search.tally(size)
+        else:
+            with path.open("rb") as stream:
+                found.file(containers.Member(path.name, size, stream), 0, path=path)
+            if cache and not found.unread:
+                kept.store(cache, key, kept.Known(found.searched, tuple(found.files)))
+    except OSError as error:
+        found.unread.append(Unread("", f"cannot read {path}: {error.strerror}", "check its permissions"))
+        known = None
+    search.take(found, name)
+    return known is not None
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
 class _Tally:
-    """Counts bytes, and says so."""
+    """Counts bytes, and reports progress."""
 
-    def __init__(self, progress: Callable[[Step], None], done: int, total: int | None, name: str) -> None:
-        self._progress, self.done, self._total, self.name = progress, done, total, name
+    def __init__(self, progress: Callable[[Step], None], name: str) -> None:
+        self._progress, self.name, self.done = progress, name, 0
+        self.total: int | None = None
 
     def __call__(self, read: int) -> None:
         self.done += read
-        self._progress(Step(self.done if self._total is None else min(self.done, self._total), self._total, self.name))
+        self._progress(Step(self.done if self.total is None else min(self.done, self.total), self.total, self.name))
+
+
+class _Search:
+    """Looks into files and the archives that hold them, and collects what it finds and what it cannot read.
+
+    The name of what is inside an archive comes after the archive's; the one that the user named has none.
+    """
+
+    def __init__(self, gpus: Sequence[str], tally: _Tally) -> None:
+        self.gpus, self.tally = tuple(gpus), tally
+        self.searched = 0
+        self.files: list[BinaryFile] = []
+        self.unread: list[Unread] = []
+
+    def inner(self) -> _Search:
+        """Return one of the same question that has found nothing yet."""
+        return _Search(self.gpus, self.tally)
+
+    def take(self, other: _Search, place: str) -> None:
+        """Add what another one found below ``place``."""
+        self.searched += other.searched
+        self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files]
+        self.unread += [replace(one, name=kept.placed(one.name, place)) for one in other.unread]
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[None]:
+        """Note what cannot be read, and go on."""
+        try:
+            yield
+        except BinaryError as error:
+            self.unread.append(Unread(name, error.message, error.help))
+
+    def members(self, members: Iterable[Member], depth: int) -> None:
+        """Look into each member of an archive."""
+        with self.reading(""):
+            for member in members:
+                self.member(member, depth)
+
+    def member(self, member: Member, depth: int) -> None:
+        """Look into one member of an archive; one that is damaged does not lose the others."""
+        found = self.inner()
+        found.file(member, depth)
+        self.take(found, member.name)
+
+    def file(self, member: Member, depth: int, *, path: Path | None = None) -> None:
+        """Look into a file, by what it begins with. ``path``: where it is, if it is not inside of another."""
+        with self.reading(""), containers.opened(member) as (kind, content):
+            if kind in ("zip", "tar", "compressed") and depth > _DEEPEST:
+                raise BinaryError(f"{member.name} is an archive inside {depth} others", help=_UNPACK)
+            if kind == "code":
+                self.searched += 1
+                self.tally.name = member.name
+                found = device_code.examine(content, [Arch.parse(gpu) for gpu in self.gpus], self.tally)
+                self.files += [replace(found, name="")] if found else []
+            elif kind == "tar":
+                self.archive(containers.tar(content.stream, member.name), depth)
+            elif kind == "zip" and path:
+                self.members(containers.zipped(path, member.name), depth + 1)
+            elif kind == "zip":
+                with containers.spooled(content.stream, member.name) as (file, _):
+                    self.members(containers.zipped(file, member.name), depth + 1)
+            elif kind == "compressed":
+                raise BinaryError(f"{member.name} is compressed twice", help=_UNPACK)
+
+    def archive(self, members: Iterator[Member], depth: int) -> None:
+        """Look into a tar of files, or of images: their layers are tars, and later ones hide files of earlier ones."""
+        documents: dict[str, bytes] = {}
+        layers: dict[str, _Layer] = {}
+        with self.reading(""):
+            for member in members:
+                found = self.inner()
+                with found.reading(""), containers.opened(member) as (kind, content):
+                    head = content.stream.head if isinstance(content.stream, containers.Peeked) else b""
+                    small = member.size < 1 << 22 and head[:1] in (b"[", b"{")
+                    if small and containers.may_describe(member.name):
+                        documents[member.name] = _all(content.stream)
+                    elif kind == "tar" and depth <= _DEEPEST:
+                        layers[member.name] = layer = _Layer(self.inner())
+                        layer.search.members(
+                            _noting(containers.tar(content.stream, member.name), layer.names), depth + 1
+                        )
+                    else:
+                        found.file(content, depth + 1)
+                self.take(found, member.name)
+                _check_size(documents, member.name)
+            images = containers.images(documents)
+            if images is not None:
+                self._images(*images, layers)
+                return
+        for name, layer in layers.items():
+            self.take(layer.search, name)
+
+    def _images(self, images: Sequence[Image], missing: Sequence[str], layers: Mapping[str, _Layer]) -> None:
+        """Judge each image by what its container sees, and each GPU by the image for its own platform, if any."""
+        self.unread += [Unread(name, "its manifest is not in this file", _SAVE) for name in missing]
+        platforms = {image.platform for image in images}
+        for number, image in enumerate(images, 1):
+            place = "" if len(images) == 1 else image.platform if len(platforms) == len(images) else f"image {number}"
+            here = [layer for layer in image.layers if layer in layers]
+            found = self.inner()
+            found.unread += [
+                Unread(layer, f"the image lacks the layer {layer}", _SAVE)
+                for layer in image.layers
+                if layer not in layers
+            ]
+            seen = containers.visible([layers[layer].names for layer in here])
+            for order, layer in enumerate(here):
+                inner = layers[layer].search
+                found.searched += inner.searched
+                found.unread += [one for one in inner.unread if _seen(order, one.name, seen)]
+                found.files += [
+                    replace(
+                        one, loading=tuple(row for row in one.loading if _is_for(row.gpu, image.platform, platforms))
+                    )
+                    for one in inner.files
+                    if _seen(order, one.name, seen)
+                ]
+            self.take(found, place)
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """A tar inside an archive: what was found in it, and the names of all its files."""
+
+    search: _Search
+    names: list[str] = field(default_factory=list)
+
+
+def _seen(order: int, name: str, seen: Set[tuple[int, str]]) -> bool:
+    """Whether a container sees a file of a layer, or the archive that it is inside of."""
+    ends = (at for at, letter in enumerate(name) if letter == "!")
+    return not name or (order, name) in seen or any((order, name[:end]) in seen for end in ends)
+
+
+def _is_for(gpu: str, platform: str, platforms: Set[str]) -> bool:
+    """Whether an image for a platform is the one that a GPU's machine would run, of those for ``platforms``."""
+    own = _PLATFORMS.get(gpu, _USUAL)
+    return platform == own or own not in platforms
+
+
+def _check_size(documents: Mapping[str, bytes], name: str) -> None:
+    if sum(map(len, documents.values())) > _MOST_DOCUMENTS:
+        raise BinaryError(f"{name}: more manifests than any image has", help="it is made to do harm: do not use it")
 
 
 def _head(path: Path) -> bytes:
@@ -144,74 +328,6 @@ def _head(path: Path) -> bytes:
             return file.read(512)
     except OSError as error:
         raise BinaryError(f"cannot read {path}: {error.strerror}", help="check its permissions") from error
-
-
-def _kind(head: bytes) -> str:
-    """``zip``, ``tar``, ``code``, or nothing."""
-    if containers.is_zip(head):
-        return "zip"
-    if containers.is_tar(head):
-        return "tar"
-    # ELF, a fatbin, an archive of objects, a Windows library.
-    return "code" if head.startswith((b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")) else ""
-
-
-def _one(path: Path, size: int, gpus: Sequence[Arch], tally: _Tally) -> kept.Known:
-    kind = _kind(_head(path))
-    if kind == "zip":
-        return _members(containers.wheel(path), gpus, tally)
-    with path.open("rb") as stream:
-        if kind == "tar":
-            return _tar(stream, str(path), gpus, tally)
-        file = _file(containers.Member(path.name, size, stream), gpus, tally)
-        return kept.Known(1, (file,) if file else ())
-
-
-def _members(members: Iterator[Member], gpus: Sequence[Arch], tally: _Tally) -> kept.Known:
-    found, searched = [], 0
-    for member in members:
-        peeked = containers.Peeked(member.stream)
-        if _kind(peeked.head) == "code":
-            searched += 1
-            file = _file(containers.Member(member.name, member.size, peeked), gpus, tally)
-            found += [file] if file else []
-    return kept.Known(searched, tuple(found))
-
-
-def _tar(stream: Readable, name: str, gpus: Sequence[Arch], tally: _Tally) -> kept.Known:
-    """A tar of files, or of an image: its layers are tars themselves, and later ones hide files of earlier ones."""
-    documents: dict[str, bytes] = {}
-    layers: dict[str, tuple[list[str], kept.Known]] = {}
-    loose: list[BinaryFile] = []
-    searched = 0
-    for member in containers.tar(stream, name):
-        peeked = containers.Peeked(member.stream)
-        kind = _kind(peeked.head)
-        if kind == "tar":
-            names: list[str] = []
-            layers[member.name] = names, _members(_noting(containers.tar(peeked, member.name), names), gpus, tally)
-        elif kind == "code":
-            searched += 1
-            file = _file(containers.Member(member.name, member.size, peeked), gpus, tally)
-            loose += [file] if file else []
-        elif member.size < 1 << 22 and containers.may_describe(member.name) and peeked.head[:1] in (b"[", b"{"):
-            documents[member.name] = _all(peeked)
-            if sum(map(len, documents.values())) > _MOST_DOCUMENTS:
-                raise BinaryError(
-                    f"{name} has more manifests than any image", help="it is made to do harm: do not use it"
-                )
-    order = containers.layer_order(documents)
-    if order is None:
-        inner = [known for _, known in layers.values()]
-        return kept.Known(searched + sum(k.searched for k in inner), (*loose, *chain(*(k.files for k in inner))))
-    missing = [layer for layer in order if layer not in layers]
-    if missing:
-        raise BinaryError(f"{name} lacks the layer {missing[0]}", help="save the image again")
-    seen = containers.visible([layers[layer][0] for layer in order])
-    files = [
-        file for number, layer in enumerate(order) for file in layers[layer][1].files if (number, file.name) in seen
-    ]
-    return kept.Known(sum(layers[layer][1].searched for layer in order), tuple(files))
 
 
 def _all(stream: Readable) -> bytes:
@@ -225,99 +341,3 @@ def _noting(members: Iterator[Member], names: list[str]) -> Iterator[Member]:
     for member in members:
         names.append(member.name)
         yield member
-
-
-# --- code ------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Image:
-    entry: Entry
-    arch: Arch
-    compiler: str
-    code: Fp4Code
-
-    @property
-    def label(self) -> str:
-        return str(self.arch) if self.entry.kind == "cubin" else f"compute_{self.arch.number}"
-
-
-def _file(member: Member, gpus: Sequence[Arch], tally: _Tally) -> BinaryFile | None:
-    """What a file holds; None if it holds no device code."""
-    tally.name = member.name
-    window = Window(member.stream, member.name, member.size, tally)
-    elf.check_whole(window.peek(64), member.size, member.name)
-    groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
-    loads: dict[tuple[str, str, Outcome, tuple[str, ...]], list[Fp4Code]] = defaultdict(list)
-    number = 0
-    for unit in fatbin.units(window):
-        number += 1
-        images = [_image(entry, unit) for entry in unit.entries]
-        for image in images:
-            groups[image.entry.kind, image.label, image.compiler, image.entry.compression].append(_lighter(image))
-        for gpu in gpus:
-            label, outcome, code, held_by = _loading(images, gpu)
-            loads[str(gpu), label, outcome, held_by].append(code)
-    if not number:
-        return None
-    return BinaryFile(
-        member.name,
-        member.size,
-        number,
-        tuple(
-            ImageGroup(*key, len(of), sum(i.entry.size for i in of), total(i.code for i in of))
-            for key, of in sorted(groups.items(), key=lambda item: _order(item[1][0]))
-        ),
-        tuple(
-            Loading(gpu, label, outcome, len(codes), total(codes), held_by)
-            for (gpu, label, outcome, held_by), codes in sorted(loads.items())
-        ),
-    )
-
-
-def _order(image: _Image) -> tuple[bool, int, int, str]:
-    return image.entry.kind != "cubin", image.arch.major, image.arch.minor, image.arch.suffix
-
-
-def _lighter(image: _Image) -> _Image:
-    """Without the payload: a library's cubins together may not fit into memory."""
-    entry = image.entry
-    light = fatbin.Entry(entry.kind, entry.arch, entry.compression, entry.size, b"", entry.isa)
-    return _Image(light, image.arch, image.compiler, image.code)
-
-
-def _image(entry: Entry, unit: Unit) -> _Image:
-    name = f"{unit.name} (fatbin at byte {unit.position})" if unit.container else unit.name
-    modern = not unit.container or entry.arch.major >= fatbin.FIRST_WITH_FP4
-    if entry.kind == "ptx":
-        if not modern:
-            return _Image(entry, entry.arch, f"PTX {entry.isa}", Fp4Code())
-        text = fatbin.unpack(entry, name)
-        return _Image(entry, entry.arch, ptx.compiler(text) or f"PTX {entry.isa}", ptx.scan(text))
-    if entry.kind == "lto":
-        return _Image(entry, entry.arch, "", Fp4Code())
-    if not modern:
-        return _Image(entry, entry.arch, elf.compiler(fatbin.pieces(entry, name)), Fp4Code())
-    data = fatbin.unpack(entry, name)
-    cubin = elf.parse(data, name)
-    code = words.scan(data, cubin.functions) if cubin.arch.major >= fatbin.FIRST_WITH_FP4 else Fp4Code()
-    return _Image(entry, cubin.arch, cubin.compiler, code)
-
-
-def _loading(images: Sequence[_Image], gpu: Arch) -> tuple[str, Outcome, Fp4Code, tuple[str, ...]]:
-    """What one GPU loads of a unit, what that comes to, and who has the FP4 code that it does not get."""
-    index = loaded([(image.entry, image.arch) for image in images], gpu)
-    chosen = None if index is None else images[index]
-    code = chosen.code if chosen else Fp4Code()
-    label = "nothing" if chosen is None else chosen.label + (" (JIT)" if chosen.entry.kind == "ptx" else "")
-    holders = [image for image in images if image.code.native or image.code.software]
-    if code.software:
-        return label, Outcome.SOFTWARE, code, ()
-    if code.native:
-        return label, Outcome.NATIVE, code, ()
-    held_by = tuple(dict.fromkeys(image.label for image in holders))
-    if any(image.arch.major == gpu.major for image in holders):
-        return label, Outcome.LOST, code, held_by
-    if code.named:
-        return label, Outcome.UNWRITTEN, code, held_by
-    return label, Outcome.OTHER if holders else Outcome.PLAIN, code, held_by

@@ -1,10 +1,13 @@
 """What a source tree's own build makes of a list of architectures, by running the tree's own functions.
 
 For a CMake build the whole CMakeLists.txt is evaluated by ``cmake -P``, with the tree's own functions, up to its end.
-Replaced are only the commands that need a compiler, a network or a build folder: they do nothing, or record
-(stand_ins.cmake). PyTorch's part, from TORCH_CUDA_ARCH_LIST to the ``-gencode`` flags in CMAKE_CUDA_FLAGS, is done
-here: ``12.1a`` is compute_121a and sm_121a. PyTorch releases whose select_compute_arch.cmake knows no ``f`` stop at
-``12.1f`` before any of this.
+Commands that need a compiler, a network or a build directory, and the usual ones that write, are replaced: they do
+nothing, or record (stand_ins.cmake). That makes a tree evaluable without a build. It is not a protection: the tree's
+CMake runs as a build would run it, and can start processes and write files.
+
+PyTorch's part, from TORCH_CUDA_ARCH_LIST to the ``-gencode`` flags in CMAKE_CUDA_FLAGS, is done here: ``12.1a`` is
+compute_121a and sm_121a. PyTorch releases whose select_compute_arch.cmake knows no ``f`` stop at ``12.1f`` before any
+of this.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
+from fp4patch.errors import ToolchainError
+
+INSTALL = "pip install 'fp4patch[doctor]'"
 TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
 
@@ -59,9 +65,13 @@ def gencode(arch_list: str) -> str:
 
 
 def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configured:
-    """Evaluate the tree's CMakeLists.txt for a CUDA release and a TORCH_CUDA_ARCH_LIST; ``scratch`` is a folder."""
+    """Evaluate the tree's CMakeLists.txt for a CUDA release and a TORCH_CUDA_ARCH_LIST; ``scratch`` is a directory.
+
+    Raises ToolchainError where this machine's cmake is missing, does not run, or is too old for the tree.
+    """
     program = cmake()
-    assert program, "no cmake: pip install cmake"
+    if program is None:
+        raise ToolchainError("there is no cmake", help=INSTALL)
     name = re.sub(r"[^\w.]", "_", f"{cuda}-{arch_list}")
     record, script = scratch / f"{name}.record", scratch / f"{name}.cmake"
     record.unlink(missing_ok=True)
@@ -84,14 +94,41 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configure
     }
     stand_ins = resources.files(__package__).joinpath("stand_ins.cmake").read_text(encoding="utf-8")
     lines = [f"set({key} {_quoted(str(value))})" for key, value in settings.items()]
-    script.write_text("\n".join([stand_ins, *lines, f"_include({_quoted(f'{tree}/CMakeLists.txt')})", ""]))
+    script.write_text("\n".join([*lines, stand_ins, f"_include({_quoted(f'{tree}/CMakeLists.txt')})", ""]))
     try:
         run = subprocess.run(
-            [program, "-P", str(script)], capture_output=True, text=True, check=False, cwd=tree, timeout=TIMEOUT
+            [program, "-P", str(script)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            cwd=tree,
+            timeout=TIMEOUT,
         )
     except subprocess.TimeoutExpired:
         return Configured((), error=f"cmake did not come to an end in {TIMEOUT} s")
-    return _read(record.read_text(), run.stderr if run.returncode else "")
+    except OSError as error:
+        raise ToolchainError(f"{program} does not run: {error.strerror}", help=INSTALL) from error
+    told = record.read_text(encoding="utf-8", errors="replace")
+    if run.returncode:
+        _blame_cmake(program, told, run.stderr)
+    return _read(told, run.stderr if run.returncode else "")
+
+
+_TOO_OLD = re.compile(r"is not known to this version of CMake|greater than this version|You are running version")
+"""What CMake says of a policy or a version that is newer than itself."""
+
+
+def _blame_cmake(program: str, record: str, said: str) -> None:
+    """Raise ToolchainError where an evaluation failed for this machine's CMake, and not for the tree."""
+    own = re.search(r"^cmake (.*)$", record, re.MULTILINE)
+    wanted = re.search(r"^wants (.*)$", record, re.MULTILINE)
+    if own is None:
+        words = said.strip().splitlines() or ["it says nothing"]
+        raise ToolchainError(f"{program} does not run: {words[0]}", help=INSTALL)
+    if wanted or _TOO_OLD.search(said):
+        needed = f"; {wanted[1]} is needed" if wanted else ""
+        raise ToolchainError(f"{program} is CMake {own[1]}, which is too old for this tree{needed}", help=INSTALL)
 
 
 def _quoted(value: str) -> str:

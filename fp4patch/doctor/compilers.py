@@ -7,17 +7,18 @@ is in :mod:`fp4patch.doctor.packages`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from packaging.version import Version
+
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import ToolchainError
+from fp4patch.model.arch import Arch
+from fp4patch.model.cuda import FAMILIES_SINCE, FOR_GB10, has
 from fp4patch.model.doctor import Finding, Level
 from fp4patch.proof.toolchain import find_toolchain, newest_gcc, release, stated_version, version_of
-
-FAMILIES_SINCE = (12, 9)
-"""The CUDA release whose ptxas knows sm_121 and the ``f`` targets."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,11 @@ def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:
     return Toolkit(root, places, parts, tuple(broken))
 
 
-def examine(s: Surroundings) -> tuple[Finding, ...]:
-    """A finding a toolkit, then which one fp4patch takes, and the host compiler."""
+def examine(s: Surroundings, gpus: Sequence[str] = ()) -> tuple[Finding, ...]:
+    """Return a finding for each toolkit, then which one fp4patch takes, and the host compiler.
+
+    ``gpus``: those that matter; empty where that is not known.
+    """
     found = toolkits(s)
     used: Path | None = None
     try:
@@ -112,10 +116,10 @@ def examine(s: Surroundings) -> tuple[Finding, ...]:
             Finding(Level.GREEN, "host compiler", info.host_compiler + limit),
             Finding(Level.GREEN, "disassembler", f"nvdisasm {info.nvdisasm}"),
         ]
-    return (*(_finding(kit, kit.root == used) for kit in found), *verdict)
+    return (*(_finding(kit, gpus, used=kit.root == used) for kit in found), *verdict)
 
 
-def _finding(kit: Toolkit, used: bool) -> Finding:
+def _finding(kit: Toolkit, gpus: Sequence[str], *, used: bool) -> Finding:
     place = ", ".join(kit.places)
     versions = ", ".join(f"{name} {version}" for name, version in kit.parts.items())
     subject = f"CUDA {'.'.join(str(p) for p in min(kit.releases))}" if kit.releases else "CUDA"
@@ -131,8 +135,9 @@ def _finding(kit: Toolkit, used: bool) -> Finding:
             f"{what}: its parts are of different releases and misread each other's files",
             "reinstall nvcc, nvvm and crt of one release: pip install 'fp4patch[cuda]'",
         )
-    if min(kit.releases) < FAMILIES_SINCE:
-        return Finding(
-            Level.YELLOW, subject, f"{what}: knows no sm_121, and no f targets", "for GB10 take CUDA 12.9 or later"
-        )
+    if min(kit.releases) < FAMILIES_SINCE.release:
+        about = f"{what}: knows no sm_121, and no f targets"
+        if gpus and "sm_121" not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
+            return Finding(Level.GREEN, subject, f"{about}; sm_120a is there")
+        return Finding(Level.YELLOW, subject, about, f"for GB10 take CUDA {FOR_GB10}")
     return Finding(Level.GREEN, subject, what)

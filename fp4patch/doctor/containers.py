@@ -1,7 +1,11 @@
-"""Walks through wheels, folders, tars and container images, and gives each file as a stream: nothing is unpacked."""
+"""Walks through wheels, directories, tars and container images, and gives each file as a stream.
+
+Nothing is unpacked, except archives inside archives that can only be read with random access: a temporary file.
+"""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import lzma
@@ -15,12 +19,12 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Self, cast
+from typing import IO, TYPE_CHECKING, Any, Self, cast
 
-from fp4patch.errors import BinaryError
+from fp4patch.errors import BinaryError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from fp4patch.doctor.window import Readable
 
@@ -38,6 +42,7 @@ _BOMB = 300
 _HEAD = 512
 _WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
 _HARMLESS = 1 << 28  # bytes; below this, a file of zeros is no burden
+_MOST_SPOOLED = 1 << 32  # bytes of an archive inside an archive
 _LONGEST_HEADER = 1 << 20
 """Bytes of a tar's extended header, which tarfile takes into memory: names and times of one file."""
 
@@ -65,44 +70,99 @@ class Member:
     stream: Readable
 
 
-def is_zip(head: bytes) -> bool:
-    """By its first bytes."""
-    return head[:4] in (b"PK\x03\x04", b"PK\x05\x06")
+@dataclass(frozen=True)
+class Image:
+    """One image of an archive: what to call it, its platform, and its layers."""
+
+    name: str
+    platform: str
+    """``linux/arm64``; empty where it is not stated."""
+    layers: tuple[str, ...]
+    """Names of the archive's members, the lowest layer first."""
 
 
-def is_tar(head: bytes) -> bool:
-    """By its first 512 bytes; compressed ones count."""
-    return head[257:262] == b"ustar" or head[:2] == b"\x1f\x8b" or head[:4] == b"\x28\xb5\x2f\xfd"
+def kind(head: bytes) -> str:
+    """Return what begins with these 512 bytes: ``zip``, ``tar``, ``compressed``, ``code``, or nothing."""
+    if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return "zip"
+    if head[257:262] == b"ustar":
+        return "tar"
+    if head.startswith(tuple(_COMPRESSED)):
+        return "compressed"
+    # ELF, a fatbin, an archive of objects, a Windows library.
+    return "code" if head.startswith((b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")) else ""
 
 
-def wheel(path: Path) -> Iterator[Member]:
-    """The files of a wheel that may hold code; BinaryError for a damaged one, and for one made to exhaust memory."""
+def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
+    """Yield the files of a wheel or another zip that may hold code. Raises BinaryError for a damaged one.
+
+    A member that is damaged, or made to exhaust memory, raises BinaryError when it is read.
+    """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             for entry in archive.infolist():
                 if entry.is_dir() or PurePosixPath(entry.filename).suffix in _TEXTS:
                     continue
-                if entry.file_size > _HARMLESS and entry.file_size > _BOMB * max(1, entry.compress_size):
-                    raise BinaryError(
-                        f"{path.name}: {entry.filename} claims {entry.file_size} bytes,"
-                        f" unpacked from {entry.compress_size}",
-                        help="no library is as repetitive; the wheel is damaged, or made to do harm: do not use it",
-                    )
-                with archive.open(entry) as stream:
-                    yield Member(entry.filename, entry.file_size, _Guarded(stream, path.name))
+                with _opened(archive, entry, name) as stream:
+                    yield Member(entry.filename, entry.file_size, stream)
     except _DAMAGES as error:
-        raise BinaryError(f"{path.name} is damaged, or no wheel: {error}", help="download it again") from error
+        raise BinaryError(f"{name} is damaged, or no wheel: {error}", help="download it again") from error
 
 
-def folder(path: Path) -> Iterator[tuple[Path, int]]:
-    """The files below a folder that may hold code, with their sizes, each once; links that leave it are left alone."""
+@contextmanager
+def _opened(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Iterator[Readable]:
+    if entry.file_size > _HARMLESS and entry.file_size > _BOMB * max(1, entry.compress_size):
+        yield _Refused(
+            f"{name}: {entry.filename} claims {entry.file_size} bytes, unpacked from {entry.compress_size}",
+            "no library is as repetitive; the wheel is damaged, or made to do harm: do not use it",
+        )
+        return
+    try:
+        stream = archive.open(entry)
+    except _DAMAGES as error:
+        yield _Refused(f"{name} is damaged: {error}", "get it again")
+        return
+    with stream:
+        yield _Guarded(stream, name)
+
+
+class _Refused:
+    """A member that is not read: the attempt raises BinaryError."""
+
+    def __init__(self, message: str, help: str) -> None:  # noqa: A002 - as BinaryError's
+        self._message, self._help = message, help
+
+    def read(self, _size: int = -1, /) -> bytes:
+        """Raise BinaryError."""
+        raise BinaryError(self._message, help=self._help)
+
+
+@contextmanager
+def spooled(stream: Readable, name: str) -> Iterator[tuple[IO[bytes], int]]:
+    """Copy a stream into a temporary file, for readers that need its size or random access; BinaryError for a bomb."""
+    with tempfile.SpooledTemporaryFile(max_size=1 << 26) as file:
+        size = 0
+        while piece := stream.read(1 << 20):
+            size += len(piece)
+            if size > _MOST_SPOOLED:
+                raise BinaryError(f"{name} has more than {_MOST_SPOOLED} bytes", help="unpack it, and name the result")
+            file.write(piece)
+        file.seek(0)
+        yield file, size
+
+
+def folder(path: Path, *, texts: bool = False) -> Iterator[tuple[Path, int]]:
+    """Yield the files below a directory that may hold code, with their sizes, each once.
+
+    Links that leave it are left alone; so are files with the names of texts, unless ``texts`` is set.
+    """
     seen = set()
     root = path.resolve()
     for place, folders, files in os.walk(root):
         folders.sort()
         for name in sorted(files):
             file = Path(place, name)
-            if file.suffix in _TEXTS or not file.is_file() or not file.resolve().is_relative_to(root):
+            if (file.suffix in _TEXTS and not texts) or not file.is_file() or not file.resolve().is_relative_to(root):
                 continue
             stat = file.stat()
             if (stat.st_dev, stat.st_ino) not in seen:
@@ -111,9 +171,9 @@ def folder(path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def tar(stream: Readable, name: str) -> Iterator[Member]:
-    """The regular files of a tar, compressed or not, as they come; BinaryError for a damaged one."""
+    """Yield the regular files of a tar as they come. Raises BinaryError for a damaged one."""
     try:
-        with tarfile.open(fileobj=_decompressed(Peeked(stream)), mode="r|", tarinfo=_Header) as archive:
+        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_Header) as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.isfile() else None
                 if content is not None:
@@ -167,14 +227,20 @@ class Peeked:
         return self._stream.read(size)
 
 
-def _decompressed(stream: Peeked) -> IO[bytes]:
-    """What tarfile and gzip call of a file is its ``read`` alone."""
-    plain = cast("IO[bytes]", stream)
-    if stream.head[:2] == b"\x1f\x8b":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=plain))
-    if stream.head[:4] == b"\x28\xb5\x2f\xfd":
-        return cast("IO[bytes]", _Zstandard(plain))
-    return plain
+@contextmanager
+def opened(member: Member) -> Iterator[tuple[str, Member]]:
+    """Yield a member's kind, and the member to read it from; of a compressed one, what is inside."""
+    stream = Peeked(member.stream)
+    found = kind(stream.head)
+    if found == "compressed":
+        reader = next(reader for magic, reader in _COMPRESSED.items() if stream.head.startswith(magic))
+        stream = Peeked(_Guarded(reader(cast("IO[bytes]", stream)), member.name))
+        found = kind(stream.head)
+        if found in ("code", "zip"):  # whose size must be known
+            with spooled(stream, member.name) as (file, size):
+                yield found, Member(member.name, size, Peeked(file))
+            return
+    yield found, Member(member.name, member.size, stream)
 
 
 class _Zstandard:
@@ -194,29 +260,90 @@ class _Zstandard:
             raise OSError(str(error)) from error
 
 
+_COMPRESSED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
+    b"\x1f\x8b": lambda plain: cast("IO[bytes]", gzip.GzipFile(fileobj=plain)),
+    b"\x28\xb5\x2f\xfd": lambda plain: cast("IO[bytes]", _Zstandard(plain)),
+    b"BZh": lambda plain: cast("IO[bytes]", bz2.BZ2File(plain)),
+    b"\xfd7zXZ\0": lambda plain: cast("IO[bytes]", lzma.LZMAFile(plain)),  # noqa: SIM115 - it opens nothing
+}
+"""How a compressed stream begins, and what reads it. What they call of a file is its ``read`` alone."""
+
+
 def may_describe(name: str) -> bool:
-    """Whether a member of an image's tar is one that ``layer_order`` may ask for."""
+    """Whether a member of an image's tar is one that ``images`` may ask for."""
     return name in ("manifest.json", "index.json") or name.startswith("blobs/")
 
 
-def layer_order(documents: dict[str, bytes]) -> list[str] | None:
-    """The members of an image's tar that are its layers, the lowest first, by its JSON; None if it is no image."""
+def is_layout(path: Path) -> bool:
+    """Whether a directory is an image: an OCI layout, or an unpacked ``docker save``."""
+    return (path / "blobs").is_dir() and any((path / name).is_file() for name in ("index.json", "manifest.json"))
+
+
+def layout(path: Path) -> Iterator[Member]:
+    """Yield the files of a directory that is an image, as those of its tar would come."""
+    for file, size in folder(path, texts=True):
+        try:
+            with file.open("rb") as stream:
+                yield Member(file.relative_to(path.resolve()).as_posix(), size, _Guarded(stream, str(file)))
+        except OSError as error:
+            raise BinaryError(f"cannot read {file}: {error.strerror}", help="check its permissions") from error
+
+
+def images(documents: dict[str, bytes]) -> tuple[list[Image], list[str]] | None:
+    """Return the images of an archive by its JSON, and the names of those whose manifests are not in it.
+
+    None if it is no image. Raises BinaryError where the JSON is damaged.
+    """
     try:
+        if "index.json" in documents:  # an OCI layout, also in what docker has saved since version 25
+            return _indexed(documents)
         if "manifest.json" in documents:  # docker save
-            return [str(layer) for layer in json.loads(documents["manifest.json"])[0]["Layers"]]
-        pending = [json.loads(documents["index.json"])] if "index.json" in documents else []
-        while pending:  # an OCI layout: an index leads to manifests, perhaps by way of another
-            document = pending.pop(0)
-            if "layers" in document:
-                return [_blob(layer) for layer in document["layers"]]
-            pending += [json.loads(documents[_blob(m)]) for m in document["manifests"] if _blob(m) in documents]
-    except (ValueError, KeyError, IndexError, TypeError) as error:
+            saved = json.loads(documents["manifest.json"])
+            return [
+                Image(", ".join(one.get("RepoTags") or ()), "", tuple(map(str, one["Layers"]))) for one in saved
+            ], []
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
         raise BinaryError(f"the image's manifest is damaged: {error!r}", help="save the image again") from error
     return None
 
 
-def _blob(descriptor: dict[str, str]) -> str:
-    return "blobs/" + descriptor["digest"].replace(":", "/")
+_TAG, _KIND = "org.opencontainers.image.ref.name", "vnd.docker.reference.type"
+
+
+def _indexed(documents: dict[str, bytes]) -> tuple[list[Image], list[str]]:
+    """Follow an index to its manifests, perhaps by way of another. Attestations hold no code."""
+    found, missing, seen = [], [], set()
+    pending = [("", descriptor) for descriptor in json.loads(documents["index.json"])["manifests"]]
+    while pending:
+        inherited, descriptor = pending.pop(0)
+        notes, on = descriptor.get("annotations") or {}, descriptor.get("platform") or {}
+        tag = notes.get(_TAG) or inherited
+        platform = _platform(on)
+        blob = _blob(descriptor)
+        if notes.get(_KIND) == "attestation-manifest" or (blob, platform) in seen:
+            continue
+        seen.add((blob, platform))
+        if blob not in documents:
+            missing.append(" ".join(filter(None, (tag, platform))) or descriptor["digest"])
+            continue
+        document = json.loads(documents[blob])
+        if "layers" in document:
+            layers = tuple(_blob(layer) for layer in document["layers"])
+            stated = documents.get(_blob(document["config"]), b"{}") if "config" in document else b"{}"
+            found.append(Image(tag, platform or _platform(json.loads(stated)), layers))
+        else:
+            pending += [(tag, below) for below in document["manifests"]]
+    return found, missing
+
+
+def _platform(stated: dict[str, Any]) -> str:
+    """``linux/arm64``, as an index or an image's configuration states it."""
+    parts = (stated.get("os"), stated.get("architecture"))
+    return "/".join(map(str, parts)) if all(parts) else ""
+
+
+def _blob(descriptor: dict[str, Any]) -> str:
+    return "blobs/" + str(descriptor["digest"]).replace(":", "/")
 
 
 def visible(layers: list[list[str]]) -> set[tuple[int, str]]:
@@ -241,14 +368,14 @@ def visible(layers: list[list[str]]) -> set[tuple[int, str]]:
 
 @contextmanager
 def save(reference: str) -> Iterator[IO[bytes]]:
-    """An image as a tar, from the first engine on PATH; BinaryError if there is none, or it has no such image."""
+    """An image as a tar, from the first engine on PATH; UsageError if there is none, or it has no such image."""
     for engine in ("docker", "podman"):
         if program := shutil.which(engine):
             break
     else:
-        raise BinaryError(
-            f"there is no docker and no podman on PATH to read the image {reference} with",
-            help="install one; or save the image where it is (docker save -o FILE.tar) and name the file",
+        raise UsageError(
+            f"there is no file or package {reference}, and no docker or podman to ask for an image of that name",
+            help="check the path; or save the image where it is (docker save -o FILE.tar) and name the file",
         )
     command = [program, "save", *(["--format", "oci-archive"] if engine == "podman" else []), "--", reference]
     with tempfile.TemporaryFile() as said:
@@ -265,7 +392,8 @@ def save(reference: str) -> Iterator[IO[bytes]]:
         if not head:
             said.seek(0)
             words = said.read().decode(errors="replace").strip().splitlines()
-            raise BinaryError(
-                f"{engine} does not give the image {reference}: {words[-1] if words else 'it said nothing'}",
-                help=f"check its name with `{engine} images`, or pull it",
+            raise UsageError(
+                f"there is no file or package {reference}, and {engine} gives no image of that name:"
+                f" {words[-1] if words else 'it said nothing'}",
+                help=f"check the path; or check the image's name with `{engine} images`, or pull it",
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 from fp4patch.doctor.surroundings import Surroundings, said
 from fp4patch.model.doctor import Finding, Level
@@ -23,6 +24,16 @@ def examine(s: Surroundings) -> tuple[Finding, ...]:
         remedy = "images are built by docker with buildx"
         return (Finding(Level.YELLOW, "container engine", f"{version}, no docker; {ONLY_BUILD}", remedy),)
     return _daemon(docker, s), _buildx(docker, s)
+
+
+def data_root(s: Surroundings) -> Path | None:
+    """Return the directory where the local engine keeps images, or None where there is no engine or it is elsewhere."""
+    docker = shutil.which("docker", path=s.path)
+    if docker is None or not s.environ.get("DOCKER_HOST", "unix://").startswith("unix://"):
+        return None
+    status, output = said([docker, "info", "--format", "{{.DockerRootDir}}"], s.environ)
+    root = Path(output)
+    return root if not status and root.is_absolute() and root.exists() else None
 
 
 def _daemon(docker: str, s: Surroundings) -> Finding:

@@ -22,6 +22,7 @@ from packaging.version import Version
 from fp4patch.doctor.python_text import Package
 from fp4patch.doctor.python_values import UNKNOWN, NotKnown, Raised, World
 from fp4patch.model.arch import Arch
+from fp4patch.model.cuda import refused
 from fp4patch.model.doctor import Compiled
 from fp4patch.model.target import JitModule
 
@@ -29,8 +30,6 @@ _GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(?:sm_(\d+)(\d[af]?)|comp
 """As FlashInfer writes it; machine code is what counts, and PTX is left out."""
 _OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")
 """Other ways of saying it."""
-KNOWS_SM121 = Version("12.9")
-"""The first CUDA release whose nvcc knows sm_121, and the ``f`` targets."""
 
 
 class Spec(BaseException):
@@ -57,8 +56,8 @@ def compiled(tree: Package, modules: Iterable[JitModule], cuda: str, archs: str,
             made = _targets(tree, module, world(cuda, archs, gpu), gpu)
         except Raised as raised:
             return Compiled({}, stops=str(raised).rstrip("."))
-        if refused := [arch for arch in made if not _known(Arch.parse(arch), Version(cuda))]:
-            return Compiled({}, stops=f"the nvcc of CUDA {cuda} knows no compute_{Arch.parse(refused[0]).number}")
+        if stops := refused(Version(cuda), map(Arch.parse, made)):
+            return Compiled({}, stops=stops)
         found[module.name] = made
     return Compiled(found)
 
@@ -87,10 +86,6 @@ def _flags(evaluate: Callable[[], object]) -> Sequence[str]:
             return spec.flags
         raise NotKnown("the flags that gen_jit_spec is given are not known") from None
     raise NotKnown("gen_jit_spec is not called")
-
-
-def _known(arch: Arch, cuda: Version) -> bool:
-    return cuda >= KNOWS_SM121 or not (arch.suffix == "f" or (arch.major, arch.minor) > (12, 0))
 
 
 def world(cuda: str, archs: str, gpu: Arch) -> World:

@@ -3,28 +3,97 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fp4patch.model.doctor_binaries import BinaryFile, Fp4State, GpuVerdict, Loading, Outcome, total
+from fp4patch.doctor.fatbin import FIRST_WITH_FP4
+from fp4patch.model.arch import Arch
+from fp4patch.model.doctor import Level, worst
+from fp4patch.model.doctor_binaries import Fp4State, GpuVerdict, LostKernel, Outcome, readable, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from fp4patch.model.doctor_binaries import BinaryFile, Loading, Unread
 
 _BUILD = (
     "build it for {own}a, or for sm_120f, which serves both GPUs (CUDA 12.9 or later):"
     " `fp4patch doctor` on the source tree says how"
 )
+_TENSOR_MEMORY = (
+    "this code multiplies in SM100's tensor memory (tcgen05), which SM12x does not have: take a release or a backend"
+    " with kernels for sm_120f or {own}a"
+)
+_OTHER_GPU = "take a build for {own}: of GPUs before SM100 none has FP4 instructions"
+_LEVELS = {
+    Fp4State.NATIVE: Level.GREEN,
+    Fp4State.SOFTWARE: Level.YELLOW,
+    Fp4State.MISSING: Level.RED,
+    Fp4State.NOTHING: Level.RED,
+    Fp4State.UNKNOWN: Level.RED,
+    Fp4State.NONE: Level.GREEN,
+}
+_SHOWN = 3
+"""Names of kernels in a sentence; the JSON document has all."""
 
 
-def judge(gpu: str, files: Sequence[BinaryFile]) -> GpuVerdict:
-    """What all files together are worth to one GPU."""
+def judge(gpu: str, files: Sequence[BinaryFile], unread: Sequence[Unread] = ()) -> GpuVerdict:
+    """Return what all files together are worth to one GPU."""
     loading = [row for file in files for row in file.loading if row.gpu == gpu]
+    verdict = _of_units(gpu, files, loading, unread)
+    lost = {kernel.name: kernel for row in loading for kernel in row.lost}
+    return _with_lost(verdict, list(lost.values())) if lost else verdict
+
+
+def _of_units(
+    gpu: str, files: Sequence[BinaryFile], loading: Sequence[Loading], unread: Sequence[Unread]
+) -> GpuVerdict:
     for outcome, (state, reason) in _VERDICTS.items():
         if rows := [row for row in loading if row.outcome is outcome]:
-            todo = "" if state is Fp4State.NATIVE else _BUILD.format(own=gpu)
-            return GpuVerdict(gpu, state, reason(rows, loading), todo)
-    nothing = "no FP4 instruction, encoder or kernel for any target" if files else "there is no device code"
-    return GpuVerdict(gpu, Fp4State.NONE, nothing, "")
+            todo = "" if state is Fp4State.NATIVE else _remedy(gpu, files, rows)
+            return GpuVerdict(gpu, state, reason(rows, loading), todo, _LEVELS[state])
+    if not loading:
+        state = Fp4State.UNKNOWN if unread else Fp4State.NONE
+        why = "no device code was read" if unread else "there is no device code"
+        return GpuVerdict(gpu, state, why, "", Level.RED if unread else Level.YELLOW)
+    if all(row.loads == "nothing" for row in loading):
+        why = f"none of {_counted(sum(row.units for row in loading), 'unit')} has code for it"
+        return GpuVerdict(gpu, Fp4State.NOTHING, why, _remedy(gpu, files, []), Level.RED)
+    why = "no FP4 instruction, encoder or kernel for any target"
+    return GpuVerdict(gpu, Fp4State.NONE, why, "", _LEVELS[Fp4State.NONE])
+
+
+def _remedy(gpu: str, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> str:
+    if Arch.parse(gpu).major < FIRST_WITH_FP4:
+        return _OTHER_GPU.format(own=gpu)
+    held_by = {holder for row in rows for holder in row.held_by}
+    held = total(group.code for file in files for group in file.images if group.arch in held_by)
+    if held.fp4_mma and not held.hardware and all(kind.startswith("UTC") for kind in held.mma):
+        return _TENSOR_MEMORY.format(own=gpu)
+    return _BUILD.format(own=gpu)
+
+
+def _with_lost(verdict: GpuVerdict, lost: Sequence[LostKernel]) -> GpuVerdict:
+    """The same verdict, no better than yellow, with the kernels that have FP4 instructions on other GPUs alone."""
+    names = list(dict.fromkeys(readable(kernel.name) for kernel in lost))
+    traps = [kernel for kernel in lost if kernel.traps]
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    stochastic = [kernel for kernel in lost if kernel.encodes and all(key.endswith(".RS") for key in kernel.encodes)]
+    parts = [f"{len(traps)} of them only trap" if traps else ""]
+    parts += [
+        f"{len(stochastic)} of them round stochastically, for which SM12x has no instruction" if stochastic else ""
+    ]
+    why = "; ".join(
+        [
+            f"{_counted(len(lost), 'kernel')} with FP4 instructions on {_list(sorted({k.held_by for k in lost}))}"
+            f" have none in what this GPU loads ({shown})",
+            *filter(None, parts),
+        ]
+    )
+    level = worst((verdict.level, Level.RED if traps else Level.YELLOW))
+    return replace(
+        verdict, because=f"{verdict.because}; {why}", todo=verdict.todo or _BUILD.format(own=verdict.gpu), level=level
+    )
 
 
 def _software(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from fp4patch.model.doctor_binaries import BinaryFile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SCAN = 1
+SCAN = 2
 """Part of every key. Raise it with any change of what is looked for: older results are then not found."""
 
 
@@ -60,9 +60,6 @@ def store(folder: Path, name: str, known: Known) -> None:
             raise
 
 
-def renamed(file: BinaryFile, prefix: str) -> BinaryFile:
-    """The same file by its place in a folder; what is inside an archive comes after the archive's name."""
-    if not prefix:
-        return file
-    inside = "" if Path(prefix).name == file.name else f"!{file.name}"
-    return replace(file, name=prefix + inside)
+def placed(name: str, place: str) -> str:
+    """Return the name of what is called ``name`` inside the archive, directory or file at ``place``."""
+    return f"{place}!{name}" if name and place else name or place

@@ -20,7 +20,7 @@ def examine(s: Surroundings, asked: Sequence[str] = ()) -> MachineReport:
     matter = tuple(asked) or gpus.sm12x(driver)
     torch = packages.torch(s)
     sections = (
-        Section("compilers", compilers.examine(s)),
+        Section("compilers", compilers.examine(s, matter)),
         Section(
             "packages",
             (
@@ -31,7 +31,7 @@ def examine(s: Surroundings, asked: Sequence[str] = ()) -> MachineReport:
         ),
         Section("environment", packages.examine_lists(s)),
         Section("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
-        Section("for a build", (*engines.examine(s), *room.examine(s, Path.cwd()))),
+        Section("for a build", (*engines.examine(s), *room.examine(s, engines.data_root(s) or Path.cwd()))),
     )
     name = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     return MachineReport(name, tuple(section for section in sections if section.findings))

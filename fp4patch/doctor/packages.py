@@ -10,15 +10,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.doctor.compilers import FAMILIES_SINCE
+from packaging.version import Version
+
+from fp4patch.doctor.compilers import toolkits
 from fp4patch.doctor.surroundings import Surroundings, said
 from fp4patch.errors import ToolchainError
 from fp4patch.model.arch import Arch
+from fp4patch.model.cuda import FAMILIES_SINCE, FOR_GB10
 from fp4patch.model.doctor import Finding, Level, Reach, reach
 from fp4patch.proof.toolchain import release, version_of
 
 FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
 """PyTorch on GB10: "Minimum and Maximum cuda capability supported by this version of PyTorch is (8.0) - (12.0)"."""
+TORCH_FOR_GB10 = (
+    f"install the PyTorch build for CUDA {FOR_GB10} from https://pytorch.org/get-started/locally,"
+    " and the toolkit of the same release"
+)
 TRITON_PTXAS = "https://github.com/triton-lang/triton/issues/8539"
 
 IMPORT = "import json, torch; print(json.dumps((torch._C._cuda_getArchFlags() or '').split()))"
@@ -73,13 +80,18 @@ def examine_torch(found: Torch | None, gpus: Sequence[str], nvcc: str) -> tuple[
         what += f", for {', '.join(found.archs)}"
         findings = [_torch_archs(found, what, gpus)]
         findings += _false_alarm(found)
-    if nvcc and release(nvcc)[0] != release(found.cuda)[0]:
+    if findings[0].level is Level.RED:
+        pass  # the same remedy, or another PyTorch, decides about the compiler too
+    elif "sm_121" in gpus and Version(found.cuda) < FAMILIES_SINCE:
+        why = f"a build against it takes CUDA {found.cuda}, whose compiler has no sm_121a"
+        findings.append(Finding(Level.RED, "PyTorch's CUDA", why, TORCH_FOR_GB10))
+    elif nvcc and release(nvcc)[0] != release(found.cuda)[0]:
         findings.append(
             Finding(
                 Level.RED,
                 "PyTorch's CUDA",
                 f"a build against it takes nvcc {nvcc}, of another major release than {found.cuda}: PyTorch refuses",
-                f"set CUDA_HOME to a toolkit of CUDA {found.cuda}",
+                f"set CUDA_HOME to a toolkit of CUDA {found.cuda}, or {TORCH_FOR_GB10}",
             )
         )
     return tuple(findings)
@@ -89,8 +101,7 @@ def _torch_archs(found: Torch, what: str, gpus: Sequence[str]) -> Finding:
     archs = [Arch.parse(arch) for arch in found.archs if arch.startswith("sm_")]
     out = [gpu for gpu in gpus if reach(archs, Arch.parse(gpu)) is Reach.NOTHING]
     if out:
-        remedy = "install a PyTorch built with CUDA 12.8 or later (for GB10: 13.0)"
-        return Finding(Level.RED, "PyTorch", f"{what}: nothing of it loads on {' and '.join(out)}", remedy)
+        return Finding(Level.RED, "PyTorch", f"{what}: nothing of it loads on {' and '.join(out)}", TORCH_FOR_GB10)
     return Finding(Level.GREEN, "PyTorch", what)
 
 
@@ -123,17 +134,25 @@ def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
     except ToolchainError as error:
         return (Finding(Level.RED, what, error.message, f"set {variable} to the ptxas of your CUDA toolkit"),)
     said_so = f"{variable}" if named else f"its own {name}"
-    if release(version) < FAMILIES_SINCE:
+    if Version(version) < FAMILIES_SINCE:
         return (
             Finding(
                 Level.RED if "sm_121" in gpus else Level.YELLOW,
                 what,
                 f"{said_so} is {version}, which knows no sm_121a: Triton kernels do not compile on GB10",
-                f"export {variable}=/usr/local/cuda/bin/ptxas, of CUDA 12.9 or later",
+                _newer_ptxas(s, variable),
                 TRITON_PTXAS,
             ),
         )
     return (Finding(Level.GREEN, what, f"{said_so} is {version}"),)
+
+
+def _newer_ptxas(s: Surroundings, variable: str) -> str:
+    """Return what to type: the variable with the first assembler on this machine that is new enough."""
+    for kit in toolkits(s):
+        if "ptxas" in kit.parts and Version(kit.parts["ptxas"]) >= FAMILIES_SINCE:
+            return f"export {variable}={kit.root / 'bin/ptxas'}"
+    return f"install the toolkit of CUDA {FOR_GB10}, then export {variable}=/usr/local/cuda/bin/ptxas"
 
 
 def examine_flashinfer(s: Surroundings) -> tuple[Finding, ...]:
@@ -178,10 +197,13 @@ _FOR_FLASHINFER = re.compile(r"\d+\.\d[a-z]?( \d+\.\d[a-z]?)*")
 """What its CompilationContext, made when it is imported, takes apart without an exception, and nvcc takes."""
 
 
+LISTS = ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST")
+
+
 def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
     """Architecture lists in the environment: one for SM12x without a suffix compiles no FP4 instruction."""
     findings = []
-    for name in ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST"):
+    for name in LISTS:
         given = s.environ.get(name)
         value = (given or "").strip()
         if name.startswith("FLASHINFER") and given is not None and not _FOR_FLASHINFER.fullmatch(given):

@@ -8,15 +8,10 @@ from pathlib import Path
 
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.model.doctor import Finding, Level
+from fp4patch.model.image import JOB_MEMORY, Stage
 from fp4patch.proof.runner import processors
 
 GIB = 1 << 30
-
-JOB = 8
-"""GiB that one of the build's compilations may take (https://github.com/vllm-project/vllm/pull/12477)."""
-IMAGE = 40
-"""GiB on the disk: an image of vLLM for GB10 takes about 19 (https://github.com/vllm-project/vllm/pull/40991), the
-base image and the build's own files about as much again."""
 
 
 def memory(s: Surroundings) -> int | None:
@@ -43,22 +38,24 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
         return ()
     wanted = s.environ.get("MAX_JOBS", "")
     jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
-    fit = max(1, have // (JOB * GIB))
+    fit = max(1, have // (JOB_MEMORY * GIB))
     what = f"{have / GIB:.0f} GiB, {processors()} cores"
-    if have < JOB * GIB:
+    if have < JOB_MEMORY * GIB:
         remedy = "build on another machine, or add swap"
-        return (Finding(Level.YELLOW, "memory", f"{what}: little for one job of a vLLM build ({JOB} GiB)", remedy),)
+        return (
+            Finding(Level.YELLOW, "memory", f"{what}: little for one job of a vLLM build ({JOB_MEMORY} GiB)", remedy),
+        )
     if jobs > fit:
         set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {jobs} jobs"
-        about = f"{what}: {set_by}, and each may take {JOB} GiB"
+        about = f"{what}: {set_by}, and each may take {JOB_MEMORY} GiB"
         return (Finding(Level.YELLOW, "memory", about, f"before a build: export MAX_JOBS={fit}"),)
     return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {jobs} jobs at a time"),)
 
 
 def _disk(where: Path) -> Finding:
-    free = shutil.disk_usage(where).free
+    free, needed = shutil.disk_usage(where).free, Stage.RUNTIME.disk
     what = f"{free / GIB:.0f} GiB free at {where}"
-    if free < IMAGE * GIB:
-        remedy = "free some, or build elsewhere"
-        return Finding(Level.YELLOW, "disk", f"{what}: an image of vLLM and its build take up to {IMAGE} GiB", remedy)
-    return Finding(Level.GREEN, "disk", f"{what}: enough for an image of vLLM and its build")
+    if free < needed * GIB:
+        remedy = f"free {needed} GiB there, or build on another machine"
+        return Finding(Level.YELLOW, "disk", f"{what}: an image of vLLM and its build need {needed} GiB", remedy)
+    return Finding(Level.GREEN, "disk", f"{what}: enough for an image of vLLM and its build ({needed} GiB)")

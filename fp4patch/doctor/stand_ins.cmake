@@ -1,13 +1,32 @@
-# Stands in for what a CMakeLists.txt needs and `cmake -P` has not: fp4patch.doctor.build_lists runs it first.
-cmake_policy(VERSION 3.26)
-# Commands that need a project, a compiler or the network: nothing to see here.
+# Stands in for what a CMakeLists.txt needs and `cmake -P` has not: fp4patch.doctor.build_lists runs it first, after its
+# settings. Not a sandbox: the originals stay reachable (`_file`, `_execute_process`), and CMake has further commands.
+file(APPEND "${RUN_RECORD}" "cmake ${CMAKE_VERSION}\n")
+if(CMAKE_VERSION VERSION_LESS 3.18) # the first with cmake_language
+  file(APPEND "${RUN_RECORD}" "wants 3.18\n")
+  message(FATAL_ERROR "CMake 3.18 or later is needed")
+endif()
+# As the tree's cmake_minimum_required states it below. A CMake that is older than that evaluates the tree all the same.
+set(CMAKE_POLICY_VERSION_MINIMUM 3.5) # CMake 4 refuses trees that name an older one
+cmake_policy(VERSION 3.18)
+macro(cmake_minimum_required)
+  cmake_parse_arguments(_stub "" "VERSION" "" ${ARGN})
+  string(REGEX REPLACE "\\.\\.\\..*" "" _stub_wanted "${_stub_VERSION}")
+  if(CMAKE_VERSION VERSION_LESS _stub_wanted)
+    _file(APPEND "${RUN_RECORD}" "wants ${_stub_wanted}\n")
+    cmake_policy(VERSION ${CMAKE_MAJOR_VERSION}.${CMAKE_MINOR_VERSION})
+  else()
+    _cmake_minimum_required(${ARGV})
+  endif()
+endmacro()
+# Commands that need a project, a compiler, the network or a build directory, and those that write.
 foreach(_name project enable_language add_custom_target add_dependencies add_custom_command add_library add_executable
         target_compile_definitions target_compile_options target_include_directories target_link_libraries
         target_link_options target_sources set_target_properties set_source_files_properties install add_subdirectory
         Python_add_library python_add_library find_library find_program find_path find_file add_compile_definitions
         add_compile_options include_directories link_directories enable_testing add_definitions link_libraries
-        FetchContent_Declare get_target_property try_compile check_cxx_compiler_flag
-        check_language get_source_file_property)
+        FetchContent_Declare get_target_property try_compile try_run check_cxx_compiler_flag
+        check_language get_source_file_property configure_file write_file make_directory remove exec_program export
+        export_library_dependencies)
   cmake_language(EVAL CODE "macro(${_name})\nendmacro()")
 endforeach()
 macro(FetchContent_MakeAvailable _stub_project)

@@ -67,10 +67,14 @@ def _qmma(word: bytes) -> str:
     return f"QMMA{'.SF' if scaled else ''}{'.SP' if sparse else ''} {types}{' E8' if scaled else ''}"
 
 
+def _from(source: str) -> Callable[[bytes], str]:
+    return lambda word: f"{source}.RS" if word[10] & 2 else source
+
+
 CLASSES = (
-    Class("encode", _F2FP, _CONVERSION, 0x0420700000, lambda _: "F32"),
-    Class("encode", _F2FP, _CONVERSION, 0x0420320000, lambda _: "F16"),
-    Class("encode", _F2FP, _CONVERSION, 0x0428320000, lambda _: "BF16"),
+    Class("encode", _F2FP, _CONVERSION, 0x0420700000, _from("F32")),
+    Class("encode", _F2FP, _CONVERSION, 0x0420320000, _from("F16")),
+    Class("encode", _F2FP, _CONVERSION, 0x0428320000, _from("BF16")),
     Class("decode", _F2FP, _CONVERSION, 0x0204020000, lambda _: "F16"),
     Class("decode", _F2FP, _CONVERSION, 0x0204120000, lambda _: "BF16"),
     Class("mma", _OMMA, 0, 0, _omma),
@@ -108,9 +112,14 @@ def find(code: bytes) -> Iterator[tuple[int, Class, str]]:
                 yield at, candidate, candidate.kind(word)
 
 
+def by_function(data: bytes, functions: Sequence[Function]) -> list[Fp4Code]:
+    """Return what each of a cubin's functions holds; ``data`` is the cubin."""
+    return [_function(data[f.begin : f.end - (f.end - f.begin) % WORD], f) for f in functions]
+
+
 def scan(data: bytes, functions: Sequence[Function]) -> Fp4Code:
-    """What a cubin's functions hold; ``data`` is the cubin."""
-    return total(_function(data[f.begin : f.end - (f.end - f.begin) % WORD], f) for f in functions)
+    """Return what a cubin's functions hold together."""
+    return total(by_function(data, functions))
 
 
 def _function(code: bytes, function: Function) -> Fp4Code:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import random
@@ -15,11 +16,12 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from cubins import CONVERTS, compile_cuda, targets
+from cubins import CONVERTS, LOSES, compile_cuda, targets
 from rich.console import Console
 
 from fp4patch.doctor import binaries, ptx
 from fp4patch.errors import BinaryError
+from fp4patch.model.doctor import GPUS, Level
 from fp4patch.model.doctor_binaries import BinaryReport, Fp4State
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.report import doctor_binaries as report
@@ -304,3 +306,203 @@ def test_beginnings_that_stand_everywhere_take_no_longer_than_others(tmp_path: P
     began = time.process_time()
     assert binaries.examine(data).files == ()
     assert time.process_time() - began < 10  # a minute, when each sought the other to the end
+
+
+# --- what is not green -----------------------------------------------------------------------------------------------
+
+
+def text(found: BinaryReport) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    console.print(report.table(found))
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+@pytest.mark.parametrize(("source", "archs"), [(PLAIN, ["90"]), (PLAIN, ["100f"]), (PLAIN, ["80", "90a"])])
+def test_code_of_which_nothing_loads_is_red(compiled: Compiled, source: str, archs: list[str]) -> None:
+    found = binaries.examine(compiled(source, *archs))
+    assert states(found) == dict.fromkeys(GPUS, Fp4State.NOTHING)
+    assert found.red
+    assert all("sm_120f" in verdict.todo for verdict in found.verdicts)
+    assert states(binaries.examine(compiled(source, *archs, "compute_90")))["sm_121"] is Fp4State.NONE
+
+
+def test_one_damaged_library_does_not_lose_the_report_of_the_others(compiled: Compiled, tmp_path: Path) -> None:
+    good, cut = compiled(CONVERTS, "120f").read_bytes(), compiled(SOFTWARE, "120").read_bytes()[:-100]
+    (tmp_path / "folder").mkdir()
+    for name, content in {"a.so": good, "b.so": cut, "c.so": good}.items():
+        (tmp_path / "folder" / name).write_bytes(content)
+    members = {"a.so": good, "b.so": cut, "c.so": good}
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", members)
+    image = tmp_path / "image.tar"
+    layer = {"blobs/sha256/aa": tar_of(members), "manifest.json": b'[{"Layers": ["blobs/sha256/aa"]}]'}
+    image.write_bytes(tar_of(layer))
+    for path in (tmp_path / "folder", wheel, image):
+        found = binaries.examine(path, cache=tmp_path / "cache")
+        assert [file.name for file in found.files] == ["a.so", "c.so"]
+        assert [one.name for one in found.unread] == ["b.so"]
+        assert "b.so is damaged" in found.unread[0].because
+        assert found.unread[0].help
+        assert found.red
+        assert states(found)["sm_121"] is Fp4State.NATIVE
+        assert "not read: b.so" in text(found)
+        assert not binaries.examine(path, cache=tmp_path / "cache").cached
+
+
+def test_a_member_that_a_wheel_cannot_unpack_does_not_lose_the_others(compiled: Compiled, tmp_path: Path) -> None:
+    good = compiled(CONVERTS, "120f").read_bytes()
+    wheel = tmp_path / "p-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("p/a.so", good)
+        archive.writestr("p/b.so", good)
+    packed = bytearray(wheel.read_bytes())
+    packed[packed.index(b"p/a.so") + 300] ^= 0xFF  # its checksum is wrong
+    wheel.write_bytes(packed)
+    found = binaries.examine(wheel)
+    assert ([file.name for file in found.files], [one.name for one in found.unread]) == (["p/b.so"], ["p/a.so"])
+
+
+def test_equal_files_each_have_their_own_name(compiled: Compiled, tmp_path: Path) -> None:
+    good = compiled(CONVERTS, "120f").read_bytes()
+    (tmp_path / "p/sub").mkdir(parents=True)
+    names = ["a.so", "b.so", "sub/a.so"]
+    for name in names:
+        (tmp_path / "p" / name).write_bytes(good)
+    wheel_of(tmp_path / "p/one.whl", {"x.so": good})
+    wheel_of(tmp_path / "p/two.whl", {"x.so": good})
+    for _ in range(2):
+        found = binaries.examine(tmp_path / "p", cache=tmp_path / "cache")
+        assert [file.name for file in found.files] == ["a.so", "b.so", "one.whl!x.so", "two.whl!x.so", "sub/a.so"]
+    (single,) = binaries.examine(tmp_path / "p/b.so", cache=tmp_path / "cache").files
+    assert single.name == "b.so"
+
+
+def test_archives_in_archives_are_read(compiled: Compiled, tmp_path: Path) -> None:
+    """A .conda file is a zip of zstd-compressed tars; a .tar.bz2 is what conda had before."""
+    library = compiled(CONVERTS, "120a").read_bytes()
+    conda = wheel_of(tmp_path / "p-1.conda", {"pkg-p.tar.zst": zstandard.compress(tar_of({"lib/a.so": library}))})
+    found = binaries.examine(conda)
+    assert [file.name for file in found.files] == ["pkg-p.tar.zst!lib/a.so"]
+    assert states(found)["sm_121"] is Fp4State.MISSING
+    inner = wheel_of(tmp_path / "x.whl", {"x.so": library}).read_bytes()
+    for mode in ("w:bz2", "w:xz", "w:gz"):
+        packed = tmp_path / "p.tar.bz2"
+        packed.write_bytes(tar_of({"w/x.whl": inner, "a.so.gz": gzip.compress(library)}, mode))
+        assert [file.name for file in binaries.examine(packed).files] == ["w/x.whl!x.so", "a.so.gz"]
+
+
+def test_what_is_packed_too_deep_is_not_green(compiled: Compiled, tmp_path: Path) -> None:
+    content, name = compiled(CONVERTS, "120f").read_bytes(), "x.so"
+    for number in range(8):
+        content, name = wheel_of(tmp_path / "x.whl", {name: content, "b.so": content}).read_bytes(), f"{number}.whl"
+    found = binaries.examine(tmp_path / "x.whl")
+    assert found.red
+    assert "archive inside" in found.unread[0].because
+
+
+def descriptor(blob: bytes, **more: object) -> dict[str, object]:
+    return {"digest": f"sha256:{hashlib.sha256(blob).hexdigest()}", "size": len(blob)} | more
+
+
+def oci(images: dict[str, dict[str, bytes]], left_out: str = "") -> dict[str, bytes]:
+    """The files of an OCI layout: for each platform its one layer; one platform's blobs can be left out."""
+    files: dict[str, bytes] = {"oci-layout": b'{"imageLayoutVersion": "1.0.0"}'}
+    manifests: list[dict[str, object]] = []
+    for platform, members in images.items():
+        layer = gzip.compress(tar_of(members))
+        system, _, architecture = platform.partition("/")
+        config = json.dumps({"os": system, "architecture": architecture}).encode()
+        manifest = json.dumps({"layers": [descriptor(layer)], "config": descriptor(config)}).encode()
+        manifests.append(descriptor(manifest, platform={"os": system, "architecture": architecture}))
+        if platform != left_out:
+            files |= {f"blobs/sha256/{hashlib.sha256(blob).hexdigest()}": blob for blob in (layer, config, manifest)}
+    attestation = {"vnd.docker.reference.type": "attestation-manifest"}
+    manifests.append({"digest": "sha256:" + "0" * 64, "annotations": attestation, "platform": {"os": "unknown"}})
+    index = json.dumps({"manifests": manifests}).encode()
+    files[f"blobs/sha256/{hashlib.sha256(index).hexdigest()}"] = index
+    files["index.json"] = json.dumps({"manifests": [descriptor(index)]}).encode()
+    return files
+
+
+def test_each_gpu_is_judged_by_the_image_for_its_own_platform(compiled: Compiled, tmp_path: Path) -> None:
+    on_120, on_121 = compiled(CONVERTS, "120a").read_bytes(), compiled(CONVERTS, "121a").read_bytes()
+    files = oci({"linux/amd64": {"a.so": on_120}, "linux/arm64": {"a.so": on_121}})
+    (tmp_path / "image.tar").write_bytes(tar_of(files))
+    for name, content in files.items():
+        (tmp_path / "layout" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "layout" / name).write_bytes(content)
+    for path in (tmp_path / "image.tar", tmp_path / "layout"):
+        found = binaries.examine(path)
+        assert [file.name for file in found.files] == ["linux/amd64!a.so", "linux/arm64!a.so"]
+        assert states(found) == dict.fromkeys(GPUS, Fp4State.NATIVE)
+        assert not found.unread
+
+
+def test_blobs_that_are_not_there_are_not_green(compiled: Compiled, tmp_path: Path) -> None:
+    code = {"a.so": compiled(CONVERTS, "120f").read_bytes()}
+    files = oci({"linux/amd64": code, "linux/arm64": code}, left_out="linux/arm64")
+    image = tmp_path / "image.tar"
+    image.write_bytes(tar_of(files))
+    found = binaries.examine(image)
+    assert [one.name for one in found.unread] == ["linux/arm64"]
+    assert found.red
+    assert [file.name for file in found.files] == ["a.so"]
+    image.write_bytes(tar_of({"index.json": files["index.json"], "oci-layout": b"{}"}))
+    with pytest.raises(BinaryError, match="manifest is not in this file"):
+        binaries.examine(image)
+    manifest = json.dumps([{"Layers": ["blobs/sha256/aa", "blobs/sha256/bb"]}]).encode()
+    image.write_bytes(tar_of({"blobs/sha256/aa": tar_of(code), "manifest.json": manifest}))
+    found = binaries.examine(image)
+    assert ("blobs/sha256/bb" in found.unread[0].because, found.red, len(found.files)) == (True, True, 1)
+
+
+def test_every_image_of_a_saved_tar_is_judged(compiled: Compiled, tmp_path: Path) -> None:
+    manifest = [{"RepoTags": [tag], "Layers": [f"{tag}/layer.tar"]} for tag in ("one", "two")]
+    layers = {"one/layer.tar": compiled(CONVERTS, "120f"), "two/layer.tar": compiled(CONVERTS, "120a")}
+    members = {name: tar_of({"a.so": path.read_bytes()}) for name, path in layers.items()}
+    (tmp_path / "x.tar").write_bytes(tar_of(members | {"manifest.json": json.dumps(manifest).encode()}))
+    assert states(binaries.examine(tmp_path / "x.tar")) == {"sm_120": Fp4State.NATIVE, "sm_121": Fp4State.MISSING}
+
+
+def test_no_device_code_is_no_green_verdict(tmp_path: Path) -> None:
+    found = binaries.examine(wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"}))
+    assert {verdict.level for verdict in found.verdicts} == {Level.YELLOW}
+
+
+# --- kernels that lost their instruction -----------------------------------------------------------------------------
+
+KEEPS = CONVERTS.replace("nvfp4_quantize", "keeps")
+
+
+@pytest.mark.parametrize(("define", "level"), [("", Level.YELLOW), ("#define PRINTS\n", Level.RED)])
+def test_a_kernel_that_converts_on_sm_100_alone_is_named(
+    compiled: Compiled, tmp_path: Path, define: str, level: Level
+) -> None:
+    (tmp_path / "a.so").write_bytes(compiled(define + LOSES, "100a", "120f").read_bytes())
+    (tmp_path / "b.so").write_bytes(compiled(KEEPS, "100a", "120f").read_bytes())
+    found = binaries.examine(tmp_path)
+    for verdict in found.verdicts:
+        assert (verdict.state, verdict.level) == (Fp4State.NATIVE, level)
+        assert "1 kernel with FP4 instructions on sm_100a" in verdict.because
+        assert "(scale)" in verdict.because
+        assert verdict.todo
+    (lost,) = (kernel for file in found.files for row in file.loading if row.gpu == "sm_121" for kernel in row.lost)
+    assert (lost.name, lost.held_by, dict(lost.encodes), lost.traps) == ("scale", "sm_100a", {"F32": 1}, bool(define))
+
+
+STOCHASTIC = """
+extern "C" __global__ void round_randomly(const float* in, unsigned short* out) {
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH__ < 1200
+  asm("cvt.rs.satfinite.e2m1x4.f32 %0, {%1, %2, %3, %4}, %5;"
+      : "=h"(out[threadIdx.x]) : "f"(in[0]), "f"(in[1]), "f"(in[2]), "f"(in[3]), "r"(threadIdx.x));
+#else
+  out[threadIdx.x] = 0;
+#endif
+}
+"""
+
+
+def test_stochastic_rounding_is_counted_apart(compiled: Compiled) -> None:
+    found = binaries.examine(compiled(STOCHASTIC, "100a", "120f"))
+    (group,) = (image for image in found.files[0].images if image.arch == "sm_100a")
+    assert set(group.code.encodes) == {"F32.RS"}
+    assert "1 of them round stochastically" in found.verdicts[0].because

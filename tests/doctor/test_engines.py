@@ -47,3 +47,13 @@ def test_podman_is_told_apart(tmp_path: Path) -> None:
     program(tmp_path / "tools/podman", "echo podman version 5.4.2")
     (finding,) = engines.examine(here)
     assert finding.found.startswith("podman version 5.4.2, no docker")
+
+
+def test_the_disk_is_measured_where_the_engine_keeps_images(tmp_path: Path) -> None:
+    here = machine(tmp_path)
+    assert engines.data_root(here) is None
+    program(tmp_path / "tools/docker", f"echo '{tmp_path}'")
+    assert engines.data_root(here) == tmp_path
+    assert engines.data_root(machine(tmp_path, DOCKER_HOST="tcp://builder:2375")) is None
+    program(tmp_path / "tools/docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
+    assert engines.data_root(here) is None

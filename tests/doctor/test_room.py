@@ -8,6 +8,7 @@ from surroundings_on_disk import machine
 
 from fp4patch.doctor import room
 from fp4patch.model.doctor import Level
+from fp4patch.model.image import Stage
 
 
 def meminfo(tmp_path: Path, gib: int, limit: str = "") -> None:
@@ -58,3 +59,9 @@ def test_the_disk_is_that_of_the_folder(tmp_path: Path) -> None:
     meminfo(tmp_path, 119)
     *_, disk = room.examine(machine(tmp_path), tmp_path)
     assert str(tmp_path) in disk.found
+
+
+def test_the_page_states_the_space_that_an_image_needs() -> None:
+    page = Path(__file__).parents[2].joinpath("docs/doctor.md").read_text()
+    assert f"less than {Stage.RUNTIME.disk} GiB of disk" in page
+    assert f"enough for an image of vLLM and its build ({Stage.RUNTIME.disk} GiB)" in " ".join(page.split())

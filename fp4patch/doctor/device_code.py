@@ -1,0 +1,133 @@
+"""Device code of one file: its units, the FP4 instructions of each, and what every GPU loads of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fp4patch.doctor import elf, fatbin, ptx, words
+from fp4patch.doctor.loading import loaded
+from fp4patch.doctor.window import Window
+from fp4patch.model.doctor_binaries import BinaryFile, Fp4Code, ImageGroup, Loading, LostKernel, Outcome, total
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from fp4patch.doctor.containers import Member
+    from fp4patch.doctor.fatbin import Entry, Unit
+    from fp4patch.model.arch import Arch
+
+
+@dataclass(frozen=True)
+class _Image:
+    entry: Entry
+    arch: Arch
+    compiler: str
+    code: Fp4Code
+    kernels: Mapping[str, Fp4Code] = field(default_factory=dict)
+    """Each kernel of a cubin that can have FP4 code."""
+
+    @property
+    def label(self) -> str:
+        return str(self.arch) if self.entry.kind == "cubin" else f"compute_{self.arch.number}"
+
+
+def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -> BinaryFile | None:
+    """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
+    window = Window(member.stream, member.name, member.size, tick)
+    elf.check_whole(window.peek(64), member.size, member.name)
+    groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
+    loads: dict[tuple[str, str, Outcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(list)
+    number = 0
+    for unit in fatbin.units(window):
+        number += 1
+        images = [_image(entry, unit) for entry in unit.entries]
+        for image in images:
+            groups[image.entry.kind, image.label, image.compiler, image.entry.compression].append(_lighter(image))
+        for gpu in gpus:
+            label, outcome, code, held_by, lost = _loading(images, gpu)
+            loads[str(gpu), label, outcome, held_by].append((code, lost))
+    if not number:
+        return None
+    return BinaryFile(
+        member.name,
+        member.size,
+        number,
+        tuple(
+            ImageGroup(*key, len(of), sum(i.entry.size for i in of), total(i.code for i in of))
+            for key, of in sorted(groups.items(), key=lambda item: _order(item[1][0]))
+        ),
+        tuple(
+            Loading(
+                *(gpu, label, outcome, len(of), total(code for code, _ in of), held_by),
+                tuple(kernel for _, lost in of for kernel in lost),
+            )
+            for (gpu, label, outcome, held_by), of in sorted(loads.items())
+        ),
+    )
+
+
+def _order(image: _Image) -> tuple[bool, int, int, str]:
+    return image.entry.kind != "cubin", image.arch.major, image.arch.minor, image.arch.suffix
+
+
+def _lighter(image: _Image) -> _Image:
+    """Without the payload: a library's cubins together may not fit into memory."""
+    entry = image.entry
+    light = fatbin.Entry(entry.kind, entry.arch, entry.compression, entry.size, b"", entry.isa)
+    return _Image(light, image.arch, image.compiler, image.code)
+
+
+def _image(entry: Entry, unit: Unit) -> _Image:
+    name = f"{unit.name} (fatbin at byte {unit.position})" if unit.container else unit.name
+    modern = not unit.container or entry.arch.major >= fatbin.FIRST_WITH_FP4
+    if entry.kind == "ptx":
+        if not modern:
+            return _Image(entry, entry.arch, f"PTX {entry.isa}", Fp4Code())
+        text = fatbin.unpack(entry, name)
+        return _Image(entry, entry.arch, ptx.compiler(text) or f"PTX {entry.isa}", ptx.scan(text))
+    if entry.kind == "lto":
+        return _Image(entry, entry.arch, "", Fp4Code())
+    if not modern:
+        return _Image(entry, entry.arch, elf.compiler(fatbin.pieces(entry, name)), Fp4Code())
+    data = fatbin.unpack(entry, name)
+    cubin = elf.parse(data, name)
+    if cubin.arch.major < fatbin.FIRST_WITH_FP4:
+        return _Image(entry, cubin.arch, cubin.compiler, Fp4Code())
+    codes = words.by_function(data, cubin.functions)
+    kernels = {f.name: code for f, code in zip(cubin.functions, codes, strict=True) if f.kernel}
+    return _Image(entry, cubin.arch, cubin.compiler, total(codes), kernels)
+
+
+def _loading(images: Sequence[_Image], gpu: Arch) -> tuple[str, Outcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
+    """What one GPU loads of a unit, what that comes to, and who has the FP4 code that it does not get."""
+    index = loaded([(image.entry, image.arch) for image in images], gpu)
+    chosen = None if index is None else images[index]
+    code = chosen.code if chosen else Fp4Code()
+    label = "nothing" if chosen is None else chosen.label + (" (JIT)" if chosen.entry.kind == "ptx" else "")
+    holders = [image for image in images if image.code.native or image.code.software]
+    held_by = tuple(dict.fromkeys(image.label for image in holders))
+    lost = list(_lost(chosen, holders)) if chosen else []
+    if code.software:
+        return label, Outcome.SOFTWARE, code, (), lost
+    if code.native:
+        return label, Outcome.NATIVE, code, (), lost
+    if any(image.arch.major == gpu.major for image in holders):
+        return label, Outcome.LOST, code, held_by, lost
+    if code.named:
+        return label, Outcome.UNWRITTEN, code, held_by, lost
+    return label, Outcome.OTHER if holders else Outcome.PLAIN, code, held_by, lost
+
+
+def _lost(chosen: _Image, holders: Sequence[_Image]) -> Iterator[LostKernel]:
+    """Kernels of the image that loads that have no FP4 code there, and have some in an image of the same unit."""
+    for name, here in chosen.kernels.items():
+        if here.native or here.software:
+            continue
+        for image in holders:
+            there = image.kernels.get(name)
+            if there and there.native:
+                idle = bool(here.traps or here.empty)
+                yield LostKernel(name, image.label, dict(there.encodes), there.fp4_mma, idle)
+                break
