@@ -24,6 +24,7 @@ variable "PINS" {
       VLLM_VERSION = "0.33.0"
       CUTLASS_VERSION = "4.7.1"
       TORCH_VERSION = "2.14.0"
+      CUTLASS_FROM = null
     }
     next2 = {
       BASE_IMAGE = "nvidia/cuda:13.0.2-devel-ubuntu24.04@sha256:5dc1bca23d05bd37b011be68ec470c03b403a5da07ec3a86e41af9470e9d0cc6"
@@ -32,6 +33,7 @@ variable "PINS" {
       VLLM_VERSION = "0.18.1"
       CUTLASS_VERSION = "4.3.5"
       TORCH_VERSION = "2.10.0+cu130"
+      CUTLASS_FROM = null
     }
     next3 = {
       BASE_IMAGE = "nvidia/cuda:13.0.2-devel-ubuntu24.04@sha256:5dc1bca23d05bd37b011be68ec470c03b403a5da07ec3a86e41af9470e9d0cc6"
@@ -40,6 +42,7 @@ variable "PINS" {
       VLLM_VERSION = "0.33.0"
       CUTLASS_VERSION = "4.7.1"
       TORCH_VERSION = "2.14.0"
+      CUTLASS_FROM = null
     }
     turbo = {
       BASE_IMAGE = "nvidia/cuda:13.0.2-devel-ubuntu24.04@sha256:5dc1bca23d05bd37b011be68ec470c03b403a5da07ec3a86e41af9470e9d0cc6"
@@ -48,6 +51,7 @@ variable "PINS" {
       VLLM_VERSION = "0.18.1"
       CUTLASS_VERSION = "4.2.1"
       TORCH_VERSION = "2.10.0+cu130"
+      CUTLASS_FROM = "git"
     }
     turbo2 = {
       BASE_IMAGE = "nvidia/cuda:13.0.2-devel-ubuntu24.04@sha256:5dc1bca23d05bd37b011be68ec470c03b403a5da07ec3a86e41af9470e9d0cc6"
@@ -56,6 +60,7 @@ variable "PINS" {
       VLLM_VERSION = "0.18.1"
       CUTLASS_VERSION = "4.2.1"
       TORCH_VERSION = "2.10.0+cu130"
+      CUTLASS_FROM = "git"
     }
   }
 }
@@ -121,6 +126,7 @@ target "image" {
     VLLM_VERSION = PINS[variant].VLLM_VERSION
     CUTLASS_VERSION = PINS[variant].CUTLASS_VERSION
     TORCH_VERSION = PINS[variant].TORCH_VERSION
+    CUTLASS_FROM = PINS[variant].CUTLASS_FROM
     FP4_ARCH = GPUS[gpus].FP4_ARCH
     FP4_FOR = GPUS[gpus].FP4_FOR
     TORCH_CUDA_ARCH_LIST = GPUS[gpus].TORCH_CUDA_ARCH_LIST

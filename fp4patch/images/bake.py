@@ -37,8 +37,8 @@ def text(variants: Sequence[Variant], targets: Mapping[str, Target]) -> str:
     """The file, for variants that pin an image and have rules for both GPUs."""
     requests = {(v.name, gpus): _arguments(v, archs, targets) for v in variants for gpus, (archs, _) in SETS.items()}
     names = [v.name for v in variants]
-    of_variant = [key for key in requests[names[0], "both"] if key not in OF_GPUS]
-    pins = {name: {key: requests[name, "both"][key] for key in of_variant} for name in names}
+    of_variant = [key for key in dict.fromkeys(key for row in requests.values() for key in row) if key not in OF_GPUS]
+    pins = {name: {key: requests[name, "both"].get(key) for key in of_variant} for name in names}  # null: not set
     gpus = {
         name: {key: requests[names[0], name][key] for key in OF_GPUS} | {"platforms": list(platforms)}
         for name, (_, platforms) in SETS.items()
@@ -78,7 +78,7 @@ def _arguments(variant: Variant, asked: Sequence[str], targets: Mapping[str, Tar
         variant=variant.name,
         archs=archs,
         vllm=sources.release(targets["vllm"], pins.vllm),
-        cutlass=sources.release(targets["cutlass"], pins.cutlass),
+        cutlass=sources.release(targets["cutlass"], pins.cutlass, whole=True),
         torch=pins.torch.version,
         base_image=pins.base,
         runtime_image=pins.runtime,

@@ -82,6 +82,10 @@ def arguments(request: BuildRequest) -> dict[str, str]:
     }
     if request.jobs:
         found["MAX_JOBS"] = str(request.jobs)
+    if request.cutlass.whole:
+        found["CUTLASS_FROM"] = "git"
+    if request.part:
+        found["PART"] = request.part
     if request.sccache:
         found["COMPILER_CACHE"] = "sccache"
     return found

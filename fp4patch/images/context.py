@@ -96,7 +96,7 @@ def wheel(root: Path) -> tuple[str, bytes]:
     info = f"fp4patch-{fp4patch.__version__}.dist-info"
     content[f"{info}/METADATA"] = _metadata(pyproject).encode()
     content[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: fp4patch\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-    content[f"{info}/entry_points.txt"] = b"[console_scripts]\nfp4patch = fp4patch.cli:main\n"
+    content[f"{info}/entry_points.txt"] = b"[console_scripts]\nfp4patch = fp4patch.__main__:main\n"
     content[f"{info}/RECORD"] = _record(content, f"{info}/RECORD")
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:

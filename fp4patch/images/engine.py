@@ -16,27 +16,14 @@ from typing import Any
 from packaging.version import Version
 
 from fp4patch.errors import ImageError
-from fp4patch.model.image import BuildRequest, Engine, Node, Outcome, Stage
+from fp4patch.model.image import JOB_MEMORY, BuildRequest, Engine, Node, Outcome, Stage
 from fp4patch.model.problem import Problem
 
 GIB = 1 << 30
 OLDEST_BUILDX = Version("0.13")
 
-DISK = {
-    Stage.TOOLKIT: 15,
-    Stage.SOURCES: 16,
-    Stage.PROOF: 16,
-    Stage.PROOF_EXPORT: 16,
-    Stage.KERNELS: 25,
-    Stage.WHEEL: 60,
-    Stage.WHEEL_EXPORT: 60,
-    Stage.RUNTIME: 80,
-}
-"""GiB free that a stage asks for: the CUDA base is about 10 unpacked, PyTorch with its libraries 7, vLLM's build tree
-and compiler cache 30, the runtime image 20."""
-
-MEMORY = 8
-"""GiB that one compilation of vLLM's largest files can take."""
+CORE_MINUTES, LONGEST_STEP, OTHER_MINUTES = 740, 18.5, 5
+"""What compiling vLLM took for one architecture, its longest step, and the rest (docs/image.md), in minutes."""
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------
@@ -203,6 +190,17 @@ def notes(engine: Engine, request: BuildRequest) -> list[str]:
     return []
 
 
+def estimate(engine: Engine, request: BuildRequest) -> list[str]:
+    """How long all of vLLM takes on this engine, from the times that docs/image.md states; empty for other stages."""
+    cores = request.jobs or (os.cpu_count() if engine.driver == "docker" and host().startswith("unix://") else None)
+    if not request.target.compiles_vllm or not cores:
+        return []
+    if engine.memory and not request.jobs:
+        cores = max(1, min(cores, engine.memory // (4 * GIB)))
+    minutes = max(CORE_MINUTES / cores, LONGEST_STEP) + OTHER_MINUTES
+    return [f"about {minutes:.0f} minutes with {cores} compilations at a time, where nothing is in the compiler cache"]
+
+
 def _wanted(engine: Engine, request: BuildRequest) -> tuple[str, ...]:
     """The platforms that were named, else the engine's own; empty where that is not known."""
     return request.platforms or ((f"linux/{engine.architecture}",) if engine.architecture else ())
@@ -237,7 +235,7 @@ def _same_machine(one: str, other: str) -> bool:
 
 def _room(engine: Engine, request: BuildRequest) -> list[Problem]:
     found = []
-    need = DISK[request.target]
+    need = request.target.disk
     if engine.disk is not None and engine.disk < need * GIB:
         found.append(
             Problem(
@@ -247,10 +245,10 @@ def _room(engine: Engine, request: BuildRequest) -> list[Problem]:
                 "or move the engine's data-root",
             )
         )
-    if request.target.compiles_vllm and engine.memory is not None and engine.memory < MEMORY * GIB:
+    if request.target.compiles_vllm and engine.memory is not None and engine.memory < JOB_MEMORY * GIB:
         found.append(
             Problem(
-                f"{MEMORY} GiB of memory for one compilation of vLLM's largest files",
+                f"{JOB_MEMORY} GiB of memory for one compilation of vLLM's largest files",
                 f"{engine.memory / GIB:.1f} GiB",
                 help="hand the build to a larger machine: --builder NAME",
             )

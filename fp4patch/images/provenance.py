@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import fp4patch
 from fp4patch.errors import ImageError
-from fp4patch.images import sources
 from fp4patch.model.image import Finding
 from fp4patch.model.verdict import Verdict
+from fp4patch.sources import git
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -70,8 +70,8 @@ def revision(package: Path) -> str:
     top = package.parent
     if not (top / "pyproject.toml").is_file():
         return ""
-    head = sources.git(top, "rev-parse", "HEAD")
-    return head + ("-dirty" if head and sources.git(top, "status", "--porcelain") else "")
+    head = git.head(top)
+    return head + ("-dirty" if head and (git.changed(top) or git.untracked(top)) else "")
 
 
 def receipt_digest(receipts: Mapping[str, bytes]) -> str:

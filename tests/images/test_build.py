@@ -326,7 +326,6 @@ def test_inspect_says_the_same_of_no_engine(capfd: pytest.CaptureFixture[str], m
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--arch", "12.1a"], "Missing option '--variant'"),
         (["--variant", "next3"], "no architecture is named"),
         (["--variant", "nope", "--arch", "12.1a"], "there is no variant 'nope'"),
         (["--variant", "next3", "--arch", "12.1a", "--push"], "--push needs a name"),
@@ -362,3 +361,57 @@ def test_a_folder_that_holds_something_else_is_no_context(capfd: pytest.CaptureF
     said = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--context", tmp_path)
     assert said.status == 2
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_build_without_a_variant_takes_the_recommended_one_and_says_why(capfd: pytest.CaptureFixture[str]) -> None:
+    said = Said(capfd, "build", "--arch", "12.1a", "--dry-run", "--json")
+    assert said.status == 0
+    document = json.loads(said.out)
+    assert "VARIANT=next3" in document["commands"][-1]
+    assert [note for note in document["notes"] if "next3" in note and "hardware conversion" in note]
+    assert len(document["notes"]) == 1
+    named = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--json")
+    assert json.loads(named.out)["notes"] == []
+
+
+@pytest.mark.parametrize("variant", ["turbo", "turbo2", "next2", "next3", "native"])
+def test_vllm_is_compiled_with_a_cutlass_that_is_whole(capfd: pytest.CaptureFixture[str], variant: str) -> None:
+    """Archives of the package index hold headers; for those the pinned commit comes from git."""
+    target, pins = load().target("cutlass"), load().variant(variant).image
+    assert pins
+    assert pins.cutlass in target.commits
+    partial = any(pins.cutlass in archive.versions for archive in target.archives)
+    for stage, whole in (("proof", False), ("kernels", True), ("runtime", True)):
+        said = Said(capfd, "build", "--variant", variant, "--arch", "12.1a", "--target", stage, "--dry-run", "--json")
+        words = json.loads(said.out)["commands"][-1]
+        assert ("CUTLASS_FROM=git" in words) is (partial and whole), stage
+
+
+def test_a_cutlass_of_headers_alone_is_refused_before_anything_is_built(
+    capfd: pytest.CaptureFixture[str], pristine_tree: Callable[[str, str], Path]
+) -> None:
+    tree = pristine_tree("cutlass", "4.5.0")
+    command = ["build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--cutlass"]
+    refused = Said(capfd, *command, str(tree))
+    assert refused.status == 2
+    assert "lacks CMakeLists.txt, examples/common" in " ".join(refused.err.split())
+    assert Said(capfd, *command, str(tree), "--target", "proof").status == 0
+    assert "no commit is pinned" in " ".join(Said(capfd, *command, "4.8.0").err.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--target", "part", "--part", "2/3"], 0),
+        (["--target", "part"], 2),
+        (["--part", "1/3"], 2),
+        (["--target", "part", "--part", "4/3"], 2),
+        (["--target", "part", "--part", "0/3"], 2),
+        (["--target", "part", "--part", "half"], 2),
+    ],
+)
+def test_a_part_of_the_object_files(capfd: pytest.CaptureFixture[str], arguments: list[str], status: int) -> None:
+    said = Said(capfd, "build", "--arch", "12.1a", "--dry-run", "--json", *arguments)
+    assert said.status == status
+    if not status:
+        assert "PART=2/3" in json.loads(said.out)["commands"][-1]
