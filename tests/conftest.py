@@ -44,7 +44,7 @@ def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, st
 @pytest.fixture
 def tree_copy(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[[str, str], Path]:
     """A copy of a real tree that the test may do anything to, without the folders that no patch touches."""
-    left_out = shutil.ignore_patterns("cute", "conv", "epilogue", "gemm", "examples", "python", "test", "tools")
+    left_out = shutil.ignore_patterns("cute", "conv", "gemm", "examples", "python", "test", "tools")
 
     def get(target: str, version: str) -> Path:
         copy = tmp_path / f"{target}-{version}"

@@ -8,13 +8,17 @@ import shlex
 import shutil
 import subprocess
 import sys
+import textwrap
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from pydantic import TypeAdapter
 
 from fp4patch.cli import cli
+from fp4patch.model.edit import Retired
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
@@ -69,6 +73,14 @@ def test_commands_have_the_options_that_the_pages_give_them(page: Path) -> None:
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         used = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
         assert used - {"--help"} <= known, f"fp4patch {name} {shlex.join(words)}"
+
+
+def test_the_sign_that_extending_shows_is_one_that_a_patch_may_hold() -> None:
+    page = (ROOT / "docs/extending.md").read_text()
+    shown = re.search(r"^( +)\[\[edits\.retired\]\]\n(?:\1.*\n)+", page, re.MULTILINE)
+    assert shown
+    (sign,) = tomllib.loads(textwrap.dedent(shown[0]))["edits"]["retired"]
+    assert TypeAdapter(Retired).validate_python(sign)
 
 
 @pytest.mark.parametrize("name", ["quickstart.md", "extending.md"])

@@ -21,11 +21,11 @@ MAY_IMPORT = {
     "cli": {"report", "verbs", "catalog", "errors"},
     "report": {"model", "errors"},
     "verbs": {"catalog", "sources", "patching", "proof", "images", "doctor", "model", "errors"},
-    "catalog": {"model", "errors"},
+    "catalog": {"sources", "model", "errors"},
     "sources": {"model", "errors"},
     "patching": {"model", "errors"},
-    "proof": {"model", "errors"},
-    "images": {"model", "errors"},
+    "proof": {"reference", "model", "errors"},
+    "images": {"sources", "model", "errors"},
     "doctor": {"proof", "sources", "model", "errors"},
     "reference": set[str](),
     "model": {"errors"},
@@ -83,7 +83,7 @@ def test_the_command_starts_in_under_three_tenths_of_a_second() -> None:
 
 
 def test_the_start_imports_nothing_heavy() -> None:
-    heavy = ("rich", "pydantic", "libcst", "numpy", "jinja2", "requests")
+    heavy = ("rich", "pydantic", "libcst", "numpy", "jinja2", "requests", "git")
     code = f"import fp4patch.cli, sys; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.strip() == "[]"
@@ -91,7 +91,7 @@ def test_the_start_imports_nothing_heavy() -> None:
 
 @pytest.mark.parametrize("verb", ["apply", "doctor", "objects", "status", "verify"])
 def test_a_verb_that_downloads_nothing_imports_no_client_for_it(verb: str) -> None:
-    clients = ("requests", "pypi_simple", "docker", "libcst")
+    clients = ("requests", "pypi_simple", "docker", "libcst", "git")
     code = f"import fp4patch.verbs.{verb}, sys; print([m for m in {clients} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.strip() == "[]"

@@ -5,6 +5,7 @@ Verbs and their libraries are imported when they are called, so that ``fp4patch 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -16,7 +17,7 @@ import click
 from fp4patch import __version__
 from fp4patch.cli import doctor, image, objects, probe, proof, trees
 from fp4patch.cli.common import EXIT_REFUSED, emit, show, swallow
-from fp4patch.errors import Fp4PatchError
+from fp4patch.errors import Fp4PatchError, UsageError
 
 EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
@@ -47,12 +48,17 @@ def main() -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # nohup has a hang-up ignored
             signal.signal(number, signal.default_int_handler)
+    gc.set_threshold(200_000)  # tokens are no cycles, and to look for some among them takes a third of an apply
     _make_streams_safe()
     status = run(sys.argv[1:])
     try:
         sys.stdout.flush()
     except OSError:  # said already; the exit would fail on what is left
         swallow(sys.stdout)
+    if status == EXIT_INTERRUPTED:
+        # Python remembers a Ctrl-C that met code which it compiled from a string (a dataclass's, for one), though it
+        # was handled, and ends itself by the signal: https://github.com/python/cpython/blob/v3.11.7/Python/pythonrun.c
+        os._exit(status)
     sys.exit(status)
 
 
@@ -87,27 +93,45 @@ def _run(arguments: list[str]) -> int:
         click.echo("interrupted", err=True)
         return EXIT_INTERRUPTED
     except click.ClickException as error:
+        advice = error.ctx.get_usage() if isinstance(error, click.UsageError) and error.ctx else ""
+        _emit_error(UsageError(error.format_message(), help=" ".join(advice.split())), arguments)
         error.show()
         return error.exit_code
     except Fp4PatchError as error:
         from fp4patch.report import terminal
 
-        command = next((word for word in arguments if not word.startswith("-")), "")
-        if "--json" in arguments and command != "verify":  # whose --json names a file
-            from fp4patch.report import document
-
-            emit(document.error_document(error))
+        _emit_error(error, arguments)
         show(terminal.error(error), err=True)
         return error.exit_code
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None:
             raise
+        if _was_interrupted(error):
+            click.echo("interrupted", err=True)
+            return EXIT_INTERRUPTED
         if "--debug" in arguments:
             traceback.print_exc()
         else:
-            click.echo(f"fp4patch failed: {type(error).__name__}: {error}", err=True)
+            from fp4patch.report.words import printable
+
+            click.echo(printable(f"fp4patch failed: {type(error).__name__}: {error}"), err=True)
             click.echo(
                 "this is a bug of ours: please report it with the output of the same command after `fp4patch --debug`",
                 err=True,
             )
         return EXIT_BUG
+
+
+def _emit_error(error: Fp4PatchError, arguments: list[str]) -> None:
+    """The error as a JSON document on stdout, where the command line asks for one."""
+    command = next((word for word in arguments if not word.startswith("-")), "")
+    if "--json" in arguments and command != "verify":  # whose --json names a file
+        from fp4patch.report import document
+
+        emit(document.error_document(error))
+
+
+def _was_interrupted(error: BaseException) -> bool:
+    """Return whether a Ctrl-C is behind an error: while a class is made, Python turns it into one of another kind."""
+    behind = error.__cause__ or error.__context__
+    return isinstance(error, KeyboardInterrupt) or (behind is not None and _was_interrupted(behind))

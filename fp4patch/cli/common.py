@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,9 +14,10 @@ import click
 from fp4patch.errors import Fp4PatchError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from rich.console import Console, RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
 Command = TypeVar("Command", bound="Callable[..., object]")
 
@@ -82,10 +84,19 @@ def stderr() -> Console:
 
 def _console(file: Any) -> Console:
     from rich.console import Console
+    from rich.segment import Segment
+
+    from fp4patch.report.words import LINES, VERBATIM, printable
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
             swallow(self.file)
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            """Escape what would steer the terminal: names come from trees. The bytes of a diff stay as they are."""
+            for segment in super().render(renderable, options):
+                verbatim = segment.control or (segment.style and segment.style.meta.get(VERBATIM))
+                yield segment if verbatim else Segment(printable(segment.text, kept=LINES), segment.style)
 
     # A pipe has no width: text in it must not be cut.
     columns = os.environ.get("COLUMNS", "")
@@ -95,7 +106,21 @@ def _console(file: Any) -> Console:
 
 def waiting(root: Path) -> None:
     """Said once when another fp4patch holds the tree."""
-    click.echo(f"waiting for another fp4patch that works on {root}", err=True)
+    from fp4patch.report.words import printable
+
+    click.echo(f"waiting for another fp4patch that works on {printable(str(root))}", err=True)
+
+
+@contextmanager
+def telling(what: str) -> Iterator[None]:
+    """Where the result cannot be written, say what became of the trees all the same."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        click.echo(f"error: the output cannot be written: {error.strerror}; {what}", err=True)
+        raise click.exceptions.Exit(EXIT_REFUSED) from error
 
 
 def write(path: Path, text: str) -> None:

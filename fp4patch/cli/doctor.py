@@ -25,10 +25,12 @@ from fp4patch.cli.common import EXIT_REFUSED, JSON, emit, show, stderr, waiting
 )
 @JSON
 def doctor(paths: tuple[str, ...], gpus: str | None, arch_list: str | None, cuda: str | None, as_json: bool) -> None:
-    """Say what is here: this machine, or each PATH.
+    """Check this machine, or each PATH, for FP4 support.
 
     A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a folder of them, an installed
-    package, or an image's name. Exit status: 1 if a finding is red, 0 if none is.
+    package, or an image's name. Of a tree with a CMake build, the tree's CMakeLists.txt is run, as a build would; its
+    usual commands that write are replaced, which is a convenience and not a protection. Exit status: 1 if a finding is
+    red, 0 if none is, 2 if a PATH or a GPU does not exist.
     """
     from fp4patch.report import doctor as report
     from fp4patch.verbs import doctor as verb
@@ -54,7 +56,7 @@ def doctor(paths: tuple[str, ...], gpus: str | None, arch_list: str | None, cuda
             with progress.bytes_read(stderr()) as tick:
                 looked = verb.examine_binary(where, path, question, on_step=tick)
             binaries.append(binary_report.document(looked))
-            levels += verb.levels(looked)
+            levels += looked.levels
             if not as_json:
                 show(binary_report.table(looked))
     if as_json:

@@ -10,7 +10,7 @@ import click
 
 from fp4patch.cli.common import EXIT_REFUSED, JSON, emit, show, variant_option
 
-STAGES = ("toolkit", "sources", "proof", "kernels", "wheel", "runtime")
+STAGES = ("toolkit", "sources", "proof", "kernels", "part", "wheel", "runtime")
 
 
 @click.command()
@@ -20,6 +20,7 @@ STAGES = ("toolkit", "sources", "proof", "kernels", "wheel", "runtime")
 @click.option(
     "--target", type=click.Choice(STAGES), help="Stop at this stage. Default: runtime, or wheel with --output."
 )
+@click.option("--part", metavar="K/N", default="", help="With --target part: this part of vLLM's object files.")
 @click.option("--vllm", metavar="SOURCE", help="Instead of the pin: a release, a folder, URL#REF, or a git reference.")
 @click.option("--cutlass", metavar="SOURCE", help="The same for CUTLASS.")
 @click.option("--torch", metavar="VERSION", help="PyTorch, where another vLLM than the pinned one needs another.")
@@ -75,7 +76,7 @@ def build(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Build the variant's whole vLLM as an image that carries its proof.
+    """Build a patched vLLM as an image that carries its proof.
 
     The engine is asked first whether it can; then `docker buildx build` runs, and its exit status is ours.
     """
@@ -85,8 +86,6 @@ def build(
     if print_bake:
         click.echo(verb.print_bake(), nl=False)
         return
-    if variant is None:
-        raise click.UsageError("Missing option '--variant'.")
     if output and into == "push":
         raise click.UsageError("--output writes files; --push takes an image")
     if into == "push" and not options["tags"]:
@@ -123,8 +122,9 @@ def build(
 @click.option("--receipt", is_flag=True, help="Print the digest of the receipts alone.")
 @JSON
 def inspect(image: str, receipt: bool, as_json: bool) -> None:
-    """Read labels and proof out of IMAGE without running it, and check them against each other.
+    """Check the labels and the proof of an IMAGE.
 
+    They are read without running the image, and compared with each other.
     IMAGE is one of the engine's, or a folder that `fp4patch build --output` wrote.
     """
     from fp4patch.report import image as report

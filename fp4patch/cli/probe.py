@@ -44,9 +44,10 @@ def probe(
     as_markdown: bool,
     as_json: bool,
 ) -> None:
-    """Show which FP4 instructions ptxas refuses, has in hardware, or emulates, target by target.
+    """Show what ptxas makes of each FP4 instruction.
 
-    Each is assembled with operands from memory and looked up in the machine code; no GPU is needed.
+    Target by target: refused, in hardware, or emulated.
+    Each instruction is assembled with operands from memory and looked up in the machine code; no GPU is needed.
     """
     from fp4patch.report import features as report
     from fp4patch.report import progress

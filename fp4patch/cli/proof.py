@@ -75,8 +75,9 @@ def verify(
     execute: bool | None,
     every_probe: bool,
 ) -> None:
-    """Compile probes from the patched TREE and from its pristine source, and judge the machine code.
+    """Compile the probes of a patched TREE and judge the code.
 
+    Each probe is also compiled from the pristine source, and both are disassembled and compared.
     The toolkit is --cuda-root, else CUDA_HOME, else the wheels of `pip install 'fp4patch[cuda]'`, else nvcc on PATH.
     """
     from fp4patch.report import document, html, progress, terminal
@@ -131,8 +132,9 @@ def bench(
     cuda_root: Path | None,
     as_json: bool,
 ) -> None:
-    """Measure float → E2M1 in software on this machine's GPU: the encoders, and each TREE before and after its patches.
+    """Measure the conversion to E2M1 in software on a GPU.
 
+    Measures the encoders, and each TREE before and after its patches.
     Every encoder is checked with all 2^32 inputs first. For a GPU elsewhere: --build-only there, --from here.
     """
     from fp4patch.report import bench as report

@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from fp4patch.cli.common import EXIT_REFUSED, JSON, TREES, emit, show, stderr, variant_option, waiting
+from fp4patch.cli.common import EXIT_REFUSED, JSON, TREES, emit, show, stderr, telling, variant_option, waiting
 from fp4patch.errors import ManifestError
+
+if TYPE_CHECKING:
+    from fp4patch.model.apply import Applied
 
 
 @click.command("list")
@@ -17,7 +21,7 @@ from fp4patch.errors import ManifestError
 @click.option("--matrix", is_flag=True, help="With patches: what each comes to on each upstream release, as recorded.")
 @JSON
 def list_(what: str | None, matrix: bool, as_json: bool) -> None:
-    """What there is to apply, and to what."""
+    """List variants, patches and targets."""
     from fp4patch.catalog.manifest import load
     from fp4patch.report import catalog as report
 
@@ -39,7 +43,10 @@ def list_(what: str | None, matrix: bool, as_json: bool) -> None:
 @click.argument("name")
 @JSON
 def show_name(name: str, as_json: bool) -> None:
-    """All about one variant, patch or target: why it exists, where that is written, what it applies to."""
+    """Describe one variant, patch or target.
+
+    Prints why it exists, where that is written, and what it applies to.
+    """
     from fp4patch.catalog.manifest import load
     from fp4patch.report import catalog as report
 
@@ -50,19 +57,26 @@ def show_name(name: str, as_json: bool) -> None:
 @click.command()
 @click.argument("release", metavar="TARGET==VERSION")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--git", "git_url", metavar="URL", help="Clone from this repository instead (an URL or a path).")
+@click.option("--whole", is_flag=True, help="Fetch by git where the archive holds only a part of the release.")
+@click.option(
+    "--git",
+    "git_url",
+    metavar="URL[#REF]",
+    help="Clone from this repository instead: a URL or a path. REF is a tag, branch or commit.",
+)
 @JSON
-def fetch(release: str, directory: Path, git_url: str | None, as_json: bool) -> None:
-    """Put the pristine tree of a release into DIRECTORY.
+def fetch(release: str, directory: Path, git_url: str | None, whole: bool, as_json: bool) -> None:
+    """Fetch the pristine tree of a release into DIRECTORY.
 
-    From a pinned, SHA-256-checked archive of the package index that pip is configured for where one holds it, else
-    by git from the upstream repository.
+    It comes from a pinned, SHA-256-checked archive of the package index that pip is configured for where one holds it,
+    else by git from the upstream repository.
     """
     from fp4patch.report import catalog as report
     from fp4patch.report import progress
     from fp4patch.verbs import fetch as verb
 
-    fetched = verb.fetch(release, directory, git_url, progress.download(stderr()), show_progress=sys.stderr.isatty())
+    shown = progress.download(stderr())
+    fetched = verb.fetch(release, directory, git_url, shown, show_progress=sys.stderr.isatty(), whole=whole)
     emit(report.fetch_document(fetched)) if as_json else show(report.fetch_text(fetched))
 
 
@@ -87,7 +101,7 @@ def apply(
     target_version: str | None,
     as_json: bool,
 ) -> None:
-    """Bring each TREE to the variant's state; all of them, or none.
+    """Apply a variant's patches to all TREEs, or to none.
 
     Without --variant, the variant that is applied already is brought up to date.
     """
@@ -95,7 +109,8 @@ def apply(
     from fp4patch.verbs import apply as verb
 
     applied = verb.apply(trees, variant, write=not (dry_run or check), said_version=target_version, on_wait=waiting)
-    emit(report.document(applied, diff=diff)) if as_json else show(report.text(applied, diff=diff, why=why))
+    with telling(_what_became(applied)):
+        emit(report.document(applied, diff=diff)) if as_json else show(report.text(applied, diff=diff, why=why))
     if applied.problems and not as_json:
         show(report.refusal(applied), err=True)
     if applied.refused or (check and applied.changed):
@@ -106,7 +121,10 @@ def apply(
 @TREES
 @JSON
 def status(trees: tuple[Path, ...], as_json: bool) -> None:
-    """The state of each file and patch: pristine, applied, outdated, upstreamed, not-needed, drifted, foreign."""
+    """Report the state of each file and patch of a TREE.
+
+    States: pristine, applied, outdated, upstreamed, not-needed, drifted, foreign.
+    """
     from fp4patch.report import status as report
     from fp4patch.verbs import status as verb
 
@@ -118,13 +136,23 @@ def status(trees: tuple[Path, ...], as_json: bool) -> None:
 @TREES
 @JSON
 def revert(trees: tuple[Path, ...], as_json: bool) -> None:
-    """Give each TREE its pristine bytes back, and leave no trace; all of them, or none."""
+    """Give all TREEs their pristine bytes back, or none.
+
+    No trace of fp4patch is left.
+    """
     from fp4patch.report import apply as report
     from fp4patch.verbs import apply as verb
 
     reverted = verb.revert(trees, on_wait=waiting)
-    emit(report.document(reverted, diff=False)) if as_json else show(report.text(reverted, diff=False))
+    with telling(_what_became(reverted)):
+        emit(report.document(reverted, diff=False)) if as_json else show(report.text(reverted, diff=False))
     if reverted.problems and not as_json:
         show(report.refusal(reverted), err=True)
     if reverted.refused:
         raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+def _what_became(applied: Applied) -> str:
+    if applied.written and applied.changed:
+        return f"the {applied.verb} itself was done, and `fp4patch status` says what the trees are"
+    return "no tree was changed"

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from fp4patch.model.problem import Problem
+from fp4patch.model.remainder import Remainder
 from fp4patch.model.state import State
 
 
@@ -63,6 +64,8 @@ class TreeResult:
     retired: tuple[Retired, ...] = ()
     notes: tuple[str, ...] = ()
     """What a user should know: what an edit met on its way, an interrupted command that was finished."""
+    remainders: tuple[Remainder, ...] = ()
+    """Places that have what the patches look for and that stay as they are."""
 
 
 @dataclass(frozen=True)

@@ -133,6 +133,8 @@ class BuildRow:
     """Not evaluated here, but when this release was surveyed, on its pristine tree."""
     error: str = ""
     """Why it could not be evaluated: the tree's own fatal error, or what of its text is not known."""
+    stops: str = ""
+    """Why such a build would stop: its compiler lacks a target. Of a build at run time, ``on`` says it for each GPU."""
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from fp4patch.model.doctor import Level, worst
 
 
 class Fp4State(StrEnum):
@@ -19,6 +22,10 @@ class Fp4State(StrEnum):
     """The FP4 code is there for other targets: on this GPU nothing loads, or something without it."""
     NONE = "no FP4 code"
     """No FP4 code was found for any target."""
+    NOTHING = "nothing loads"
+    """There is device code, and none of it loads on this GPU."""
+    UNKNOWN = "not known"
+    """No device code was read."""
 
 
 class Outcome(StrEnum):
@@ -40,7 +47,8 @@ class Fp4Code:
     """What was counted in machine code, or in PTX. Numbers are of instructions where they stand, not as they run."""
 
     encodes: Mapping[str, int] = field(default_factory=dict)
-    """Conversions to E2M1 by the instruction, by the type converted from: ``F32``, ``F16``, ``BF16``."""
+    """Conversions to E2M1 by the instruction, by the type converted from: ``F32``, ``F16``, ``BF16``; those that round
+    stochastically, which SM12x does not have, are counted apart: ``F32.RS``."""
     encoders: Mapping[str, int] = field(default_factory=dict)
     """Values converted by each software encoder that was recognised."""
     roundings: int = 0
@@ -125,6 +133,41 @@ class ImageGroup:
     code: Fp4Code
 
 
+def readable(mangled: str) -> str:
+    """Return the qualified name in an Itanium-mangled one, without arguments; what is not one stays as it is."""
+    found = re.match(r"_ZN?K?", mangled)
+    parts, at = [], found.end() if found else 0
+    while found and (length := re.compile(r"\d+").match(mangled, at)):
+        begin = length.end()
+        at = begin + int(length[0])
+        parts.append(mangled[begin:at])
+    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N")) or mangled
+
+
+@dataclass(frozen=True)
+class LostKernel:
+    """A kernel that has FP4 instructions for another architecture, and none in the copy that this GPU loads."""
+
+    name: str
+    held_by: str
+    """The architecture whose copy has them: ``sm_100a``."""
+    encodes: Mapping[str, int]
+    """Conversions to E2M1 in that copy, by the type converted from, stochastic rounding apart."""
+    fp4_mma: int
+    """FP4 matrix instructions in that copy."""
+    traps: bool
+    """Whether the copy that loads does nothing but trap, or nothing at all."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """Something that was not read, or not to its end, and may hold code."""
+
+    name: str
+    because: str
+    help: str = ""
+
+
 @dataclass(frozen=True)
 class Loading:
     """What one GPU loads of a file's units, of those that load the same and come to the same."""
@@ -138,6 +181,8 @@ class Loading:
     """Of what loads."""
     held_by: tuple[str, ...] = ()
     """Where it is lost: the architectures that have the FP4 code."""
+    lost: tuple[LostKernel, ...] = ()
+    """Kernels that lost their FP4 instructions, whatever the units come to as a whole."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +207,7 @@ class GpuVerdict:
     because: str
     todo: str
     """What to do; empty where there is nothing to do."""
+    level: Level
 
 
 @dataclass(frozen=True)
@@ -178,8 +224,15 @@ class BinaryReport:
     verdicts: tuple[GpuVerdict, ...]
     seconds: float
     cached: bool = False
+    unread: tuple[Unread, ...] = ()
+    """What was not read. A report with any is red: nothing is known of it."""
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """One for each GPU that was asked about, and one for each thing that was not read."""
+        return (*(verdict.level for verdict in self.verdicts), *(Level.RED for _ in self.unread))
 
     @property
     def red(self) -> bool:
-        """Whether a GPU that was asked for misses FP4 code."""
-        return any(verdict.state is Fp4State.MISSING for verdict in self.verdicts)
+        """Whether a GPU that was asked for misses code, or something was not read."""
+        return worst(self.levels) is Level.RED

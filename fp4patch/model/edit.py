@@ -54,6 +54,8 @@ class Insert(Manifest):
     absent: tuple[str, ...] = ()
     about: str = ""
     otherwise: str = ""
+    present: str = ""
+    """Version specifier of the releases that have what the edit is about: there, absence is drift."""
     retired: tuple[Retired, ...] = ()
 
 
@@ -100,6 +102,8 @@ class Replacement(Manifest):
     search: tuple[str, ...]
     about: str
     otherwise: str = ""
+    present: str = ""
+    """Version specifier of the releases that have what the edit is about: there, absence is drift."""
     find: str
     replace: str
     count: int = 1
@@ -151,6 +155,8 @@ class AddElement(Manifest):
     since: str = ""
     """The release in which upstream's lists had the element."""
     otherwise: str = ""
+    present: str = ""
+    """Version specifier of the releases that have what the edit is about: there, absence is drift."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,6 +182,8 @@ class InsertCommands(Manifest):
     search: tuple[str, ...]
     function: str
     otherwise: str = ""
+    present: str = ""
+    """Version specifier of the releases that have what the edit is about: there, absence is drift."""
     after: str
     template: str
     retired: tuple[Retired, ...] = ()

@@ -15,6 +15,21 @@ Side = Literal["pristine", "patched"]
 
 
 @dataclass(frozen=True)
+class Batch:
+    """Chosen inputs through a kernel, and what it stored compared byte for byte with ``fp4patch.reference``."""
+
+    what: str
+    """``blocks``, ``records of 8 codes``."""
+    inputs: int
+    """How many of them ran."""
+    mismatches: int
+    first: tuple[str, ...] = ()
+    """The first of these: input, expected, got."""
+    against: str = ""
+    """What it was compared with: ``vLLM's cvt_warp_fp16_to_fp4``."""
+
+
+@dataclass(frozen=True)
 class Execution:
     """One probe's kernel, as the compiler made it for one architecture from one side, executed on the host.
 
@@ -29,6 +44,8 @@ class Execution:
     """All inputs; None where they did not run, because of ``problem``."""
     corners: tuple[NumericsRow, ...] = ()
     """Thousands of inputs at the borders, each through every lane, over memory that is checked."""
+    batch: Batch | None = None
+    """In the place of ``report``: where there are too many inputs for all of them to run."""
     problem: str = ""
     """``unsupported: F2FP.NEW at 0x120``, or a store outside of what is the thread's own."""
     unsupported: bool = False
@@ -42,9 +59,30 @@ class Execution:
         """PASS only if every input ran and every one, the corners too, came out as promised."""
         if self.unsupported:
             return Verdict.UNSUPPORTED
+        if self.batch and not self.problem:
+            return Verdict.PASS if self.batch.inputs and not self.batch.mismatches else Verdict.FAIL
         if self.report is None or self.problem or any(row.breaks(self.report.promise) for row in self.corners):
             return Verdict.FAIL
         return self.report.verdict
+
+
+def summary(execution: Execution) -> str:
+    """Return what an execution found, with the first input that is wrong: ``3 of 2^32 inputs, first 0x3e800000 …``."""
+    if (batch := execution.batch) and not execution.problem:
+        first = f" (first: {batch.first[0]})" if batch.mismatches and batch.first else ""
+        return f"{batch.inputs:,} {batch.what}, {batch.mismatches:,} wrong bytes, compared with {batch.against}{first}"
+    if execution.unsupported or execution.problem or execution.report is None:
+        return f"{'unsupported: ' if execution.unsupported else ''}{execution.problem or 'nothing ran'}"
+    report = execution.report
+    for rows, of in ((report.rows, f"2^{report.bits} inputs"), (execution.corners, "the inputs at the boundaries")):
+        wrong = [row for row in rows if row.breaks(report.promise)] or [row for row in rows if row.mismatches]
+        if wrong:
+            count = sum(row.mismatches for row in wrong)
+            first = next(
+                (f", first {m.input:#x}: {m.got:#x}, not {m.expected:#x}" for row in wrong for m in row.first), ""
+            )
+            return f"{count:,} of {of} differ ({wrong[0].cls.value}{first})"
+    return f"{1 << report.bits:,} inputs, 0 mismatches"
 
 
 @dataclass(frozen=True)

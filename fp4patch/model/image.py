@@ -25,9 +25,11 @@ class Stage(StrEnum):
     SOURCES = "sources"
     PROOF = "proof"
     KERNELS = "kernels"
+    PART = "part"
     WHEEL = "wheel"
     RUNTIME = "runtime"
     PROOF_EXPORT = "proof-export"
+    PART_EXPORT = "part-export"
     WHEEL_EXPORT = "wheel-export"
 
     @property
@@ -38,7 +40,36 @@ class Stage(StrEnum):
     @property
     def compiles_vllm(self) -> bool:
         """Whether it takes the hours, the memory and the disk of a whole vLLM build."""
-        return self in (Stage.WHEEL, Stage.RUNTIME, Stage.WHEEL_EXPORT)
+        return self in (Stage.PART, Stage.PART_EXPORT, Stage.WHEEL, Stage.RUNTIME, Stage.WHEEL_EXPORT)
+
+    @property
+    def compiles(self) -> bool:
+        """Whether it compiles vLLM or a part of it, which takes whole trees."""
+        return self is Stage.KERNELS or self.compiles_vllm
+
+    @property
+    def disk(self) -> int:
+        """GiB that a build of this stage needs free on the engine's disk."""
+        return _DISK[self]
+
+
+_DISK = {
+    Stage.TOOLKIT: 15,
+    Stage.SOURCES: 16,
+    Stage.PROOF: 16,
+    Stage.PROOF_EXPORT: 16,
+    Stage.KERNELS: 25,
+    Stage.PART: 60,
+    Stage.PART_EXPORT: 60,
+    Stage.WHEEL: 60,
+    Stage.WHEEL_EXPORT: 60,
+    Stage.RUNTIME: 80,
+}
+# The CUDA base takes about 10 GiB unpacked, PyTorch with its libraries 7, vLLM's build tree and compiler cache 30, the
+# runtime image 20 (https://github.com/vllm-project/vllm/pull/40991).
+
+JOB_MEMORY = 8
+"""GiB that one compilation of vLLM's largest files can take (https://github.com/vllm-project/vllm/pull/12477)."""
 
 
 class Outcome(StrEnum):
@@ -73,6 +104,8 @@ class Source:
     """What the build context of that name is: ``URL#ref`` or a folder. Empty: the release is fetched in the build."""
     pin: Mapping[str, str] = field(default_factory=dict)
     """What is known of it, for ``pins.json``: ``version``, ``archive``, ``sha256``, ``git``, ``ref``, ``commit``."""
+    whole: bool = False
+    """Whether git is to give the release, since its archive holds only a part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +126,8 @@ class BuildSettings:
     sccache: bool = False
     jobs: int | None = None
     """Compilations at a time; None: the machine that builds decides by its memory."""
+    part: str = ""
+    """``2/3``: the part of vLLM's object files to compile, where the stage is ``part``."""
     provenance: str = ""
     sbom: str = ""
 

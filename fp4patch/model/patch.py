@@ -3,10 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from fp4patch.model.edit import Edit
 from fp4patch.model.manifest import Manifest
 from fp4patch.model.probe import Numerics, Probe
+
+
+@dataclass(frozen=True, kw_only=True)
+class Absence(Manifest):
+    """Code that must not be left anywhere in the tree once the patch is applied.
+
+    What the edits themselves look for is such code without being named here.
+    """
+
+    code: Literal["c++", "python", "cmake"]
+    files: tuple[str, ...]
+    """Globs."""
+    versions: str = ""
+    """Version specifier of the releases in which it must be absent; empty: all."""
+    mention: tuple[str, ...]
+    """Regular expressions on the bytes of a file: all are found in every file with such code. The quickest is first."""
+    pattern: str
+    """Regular expression on the live code, token by token with one blank between: ``[=!] = 120``."""
+    because: str = ""
+    """Reason why it may remain, as a remainder that is named. Empty: it is refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowance(Manifest):
+    """Files that may keep what the patch looks for, and why. Each such place is named as a remainder."""
+
+    files: tuple[str, ...]
+    """Globs."""
+    holds: str = ""
+    """Text that such a file contains."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class MacroPromise(Manifest):
+    """Compile targets for which a header of the patched tree must not define a macro, or define it as before."""
+
+    header: str
+    name: str
+    include: tuple[str, ...]
+    """Directories of the tree that the compiler searches for includes."""
+    cuda: str
+    """CUDA release whose compiler is assumed."""
+    off: tuple[str, ...]
+    same: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +70,9 @@ class Patch(Manifest):
     retire: str
     """When this patch may be deleted."""
     edits: tuple[Edit, ...]
+    absent: tuple[Absence, ...] = ()
+    allowed: tuple[Allowance, ...] = ()
+    macros: tuple[MacroPromise, ...] = ()
     probes: tuple[Probe, ...] = ()
     numerics: tuple[Numerics, ...] = ()
     directory: str = ""

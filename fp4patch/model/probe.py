@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -29,17 +30,24 @@ class Needs(Manifest):
     tokens: str = ""
 
 
+Format = Literal["float32", "float16", "bfloat16", "e2m1", "e2m3", "e3m2"]
+"""A number format. In memory E2M1 is packed, two values a byte, and FP6 has a byte for each."""
+
+BITS: Mapping[str, int] = {"float32": 32, "float16": 16, "bfloat16": 16, "e2m1": 4, "e2m3": 6, "e3m2": 6}
+"""Bits of each format's codes."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Executes(Manifest):
-    """That a probe's kernel turns ``lanes`` values a thread into packed ``output``, value 0 lowest, and nothing else.
+    """That a probe's kernel converts ``lanes`` values a thread, value 0 lowest, and does nothing else.
 
     Its parameters are two pointers, to the values and to what it stores; thread i of the grid reads and writes record
-    i. One value alone has a byte of its own.
+    i, whole bytes. One value alone has a byte of its own.
     """
 
-    input: Literal["float32", "float16", "bfloat16"]
-    lanes: Literal[1, 2, 4, 8, 16]
-    output: Literal["e2m1"] = "e2m1"
+    input: Format
+    lanes: int
+    output: Format = "e2m1"
     pristine_from: int = 0
     """The least ``__CUDA_ARCH__`` (1000: sm_100) for which the pristine kernel does so. Below it, where upstream's code
     is no conversion at all, the patched one alone is executed."""
@@ -47,7 +55,38 @@ class Executes(Manifest):
     @property
     def bits(self) -> int:
         """Bits of an input: there are 2 to this power."""
-        return 32 if self.input == "float32" else 16
+        return BITS[self.input]
+
+    @property
+    def swept(self) -> bool:
+        """Whether the sweep over all inputs does it; else all codes in pairs of lanes, or a sample of floats, run."""
+        narrow = self.output in ("e2m1", "e2m3", "e3m2") and self.lanes * stored_bits(self.output) <= 64
+        return self.bits > 8 and narrow and self.lanes in (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantizes(Manifest):
+    """That a probe's kernel makes E2M1 codes and a scale for every 16 values, as a function of upstream's does.
+
+    ``vllm`` and ``flashinfer``: ``cvt_warp_fp16_to_fp4``. The parameters are pointers to the values, the global scale,
+    the codes and the scales; each thread takes ``values`` of them. ``swizzled``: the kernel has also the numbers of
+    rows and of columns (32 bits each) as parameters, and row r is that of block r of threads; the scales are in the
+    order that ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
+    accumulators for each block of threads.
+    """
+
+    input: Literal["float32", "float16", "bfloat16"]
+    function: Literal["vllm", "flashinfer", "gemv"]
+    scales: Literal["e4m3", "power"] = "e4m3"
+    layout: Literal["linear", "swizzled"] = "linear"
+    values: Literal[8, 16] = 8
+    pristine_from: int = 0
+    """As of :class:`Executes`."""
+
+
+def stored_bits(form: Format) -> int:
+    """Bits that a value of a format takes in memory."""
+    return 8 if form in ("e2m3", "e3m2") else BITS[form]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +112,8 @@ class Probe(Manifest):
     """The compiler takes minutes for it: it runs only if asked for (``verify --all``)."""
     executes: Executes | None = None
     """What its kernel computes, for the machine code to be executed. None: it is only looked at."""
+    quantizes: Quantizes | None = None
+    """The same of a kernel that scales blocks of values."""
     patch: str = ""
     """Set by the loader: ``cutlass/e2m1-guard``."""
 

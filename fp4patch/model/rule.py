@@ -7,6 +7,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from fp4patch.model.arch import Arch
 from fp4patch.model.manifest import Manifest
 
 
@@ -27,8 +28,9 @@ Metric = Literal["instructions", "branches", "local", "f64", "registers"]
 class Rule(Manifest):
     """What the machine code of some probes must satisfy on some architectures.
 
-    ``probes`` are globs over probe ids, ``requires`` and ``forbids`` regular expressions searched in
-    ``OPCODE.MODIFIERS`` of each instruction, ``max`` upper bounds of metrics. All of it is about the patched tree;
+    ``probes`` are globs over probe ids, ``arch`` globs over targets (``sm_121[af]``: with the architecture's suffix or
+    the family's), ``requires`` and ``forbids`` regular expressions searched in each instruction with its modifiers and
+    operands (``F2FP.… R1, R2, R3``), ``max`` upper bounds of metrics. All of it is about the patched tree;
     ``identical`` compares both trees' code byte for byte.
     """
 
@@ -45,6 +47,18 @@ class Rule(Manifest):
         """Whether it has a condition at all; a rule without one is a mistake."""
         return bool(self.identical or self.requires or self.forbids or self.max)
 
+    def is_for(self, arch: Arch) -> bool:
+        """Return whether the rule applies to a target."""
+        return any(fnmatchcase(str(arch), _canonical(pattern)) for pattern in self.arch)
+
     def speaks_of(self, target: str) -> bool:
         """Whether one of its globs is about probes of a target: ``cutlass/float-*`` is about cutlass."""
         return any(fnmatchcase(target, pattern.partition("/")[0]) for pattern in self.probes)
+
+
+def _canonical(pattern: str) -> str:
+    """Return ``sm_121a`` for ``12.1a``, and a glob as it is."""
+    try:
+        return str(Arch.parse(pattern))
+    except ValueError:
+        return pattern

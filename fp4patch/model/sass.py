@@ -50,7 +50,12 @@ class Instruction:
     @property
     def text(self) -> str:
         """The instruction as a disassembler prints it, without address and semicolon."""
-        return " ".join(part for part in (self.predicate, self.opcode, self.operands) if part)
+        return " ".join(part for part in (self.predicate, self.operation) if part)
+
+    @property
+    def operation(self) -> str:
+        """The instruction without its predicate: what a rule's patterns are searched in."""
+        return " ".join(part for part in (self.opcode, self.operands) if part)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from fp4patch.model.remainder import Remainder
 from fp4patch.model.state import State
 
 WORST_FIRST = (
@@ -47,6 +48,8 @@ class TreeStatus:
     files: tuple[FileStatus, ...]
     patches: tuple[PatchStatus, ...]
     notes: tuple[str, ...]
+    remainders: tuple[Remainder, ...] = ()
+    """Places that the patches left as they are: as the receipt records them."""
 
     @property
     def state(self) -> State:

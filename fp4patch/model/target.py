@@ -43,6 +43,8 @@ class Archive(Manifest):
     """The folder inside the archive that becomes the tree; ``""`` for all of it (one leading folder is dropped)."""
     holds: str = ""
     """What exactly is inside, where it is not the tagged tree itself."""
+    partial: bool = False
+    """Whether it lacks files of the release that vLLM compiles: an image then takes the commit from git."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +153,9 @@ class Target(Manifest):
     """``v{version}``."""
     archives: tuple[Archive, ...] = ()
     commits: dict[str, str] = field(default_factory=dict)
-    """Releases that no archive holds, by the commit (40 hex digits) that their tag must name."""
+    """Releases that no archive holds, or none whole, by the commit (40 hex digits) that their tag must name."""
+    whole: tuple[str, ...] = ()
+    """Paths of the release's tree that a partial archive lacks, and that vLLM's build needs."""
     advice: tuple[Advice, ...] = ()
     telling: tuple[str, ...] = ()
     """Files by whose content releases are told apart, whatever a tree states. Not every release has all of them."""
@@ -163,6 +167,11 @@ class Target(Manifest):
     distribution: str = ""
     """The project whose installed package the tree may be: its RECORD, beside the tree, states each file's hash."""
     bypasses: tuple[Bypass, ...] = ()
+    touches: tuple[str, ...] = ()
+    """Globs of files that patches of this target have been about, beside those of its present patches.
+
+    A receipt may name only such files: a patch that is removed leaves its globs here, so that its receipts can still be
+    reverted."""
 
     def missing(self, has: Callable[[str], bool]) -> list[str]:
         """The marks that are not there, of the layout that most are there of; none: this is a tree of this kind."""

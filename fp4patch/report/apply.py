@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
+import re
 from collections import Counter
+from dataclasses import asdict
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 
 from fp4patch.model.apply import ApplyState
 from fp4patch.model.schema import SCHEMA
 from fp4patch.report import terminal
 from fp4patch.report.document import problem_document
+from fp4patch.report.words import VERBATIM, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +67,7 @@ def _tree(tree: TreeResult, *, diff: bool) -> dict[str, Any]:
         "state": tree.state.value,
         "files": files,
         "notes": [*map(str, tree.retired), *tree.notes],
+        "remainders": [asdict(remainder) for remainder in tree.remainders],
         "problems": [problem_document(problem) for problem in tree.problems],
     }
 
@@ -72,16 +79,23 @@ def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:
     """
     lines: list[RenderableType] = []
     for tree in applied.trees:
-        lines.append(Text(f"{tree.root}: {_sentence(tree, applied)}"))
+        lines.append(_line(f"{tree.root}: {_sentence(tree, applied)}"))
         for file in () if applied.refused else tree.files:
             if file.changed:
                 by = ", ".join(file.patches) if tree.state is ApplyState.APPLIED and file.patches else "pristine bytes"
-                lines.append(Text(f"  {file.path}  ({by})"))
-                lines += [Text(unified(file), end="")] if diff else []
-        lines += [Text(f"  {note}") for note in (*_nothing_to_do(tree, why=why), *tree.notes)]
+                lines.append(_line(f"  {file.path}  ({by})"))
+                lines += [Verbatim(unified(file))] if diff else []
+        lines += [
+            _line(f"  {note}") for note in (*_nothing_to_do(tree, why=why), *_remaining(tree, why=why), *tree.notes)
+        ]
     if applied.cost and not applied.refused:
         lines.append(Text(f"cost: {applied.cost}"))
     return Group(*lines)
+
+
+def _line(text: str) -> Text:
+    """One line, whatever is in a name."""
+    return Text(printable(text))
 
 
 def _sentence(tree: TreeResult, applied: Applied) -> str:
@@ -113,17 +127,54 @@ def _nothing_to_do(tree: TreeResult, *, why: bool) -> Iterator[str]:
             yield f"{patch}: {len(edits)} of its edits have nothing to do here ({found}); --why says why"
 
 
+def _remaining(tree: TreeResult, *, why: bool) -> Iterator[str]:
+    """What stays as it is: a line for each patch and reason with its files, or for each place."""
+    if why:
+        yield from map(str, tree.remainders)
+        return
+    by = attrgetter("patch", "because")
+    for (patch, because), group in groupby(sorted(tree.remainders, key=by), by):
+        places = list(group)
+        named = list(dict.fromkeys(place.file for place in places))
+        more = f" and {len(named) - 4} more files (--why names each)" if len(named) > 4 else ""
+        files = ", ".join(named[:4]) + more
+        yield f"{patch}: {len(places)} place{'s' * (len(places) != 1)} left as they are in {files}: {because}"
+
+
 def refusal(applied: Applied) -> RenderableType:
     """Every problem of every tree, each tree by its name; what several edits say alike, once."""
     parts: list[RenderableType] = []
     for tree in (tree for tree in applied.trees if tree.problems):
-        parts += [Text(f"{tree.root}:"), terminal.problems(tuple(dict.fromkeys(tree.problems)))]
+        parts += [_line(f"{tree.root}:"), terminal.problems(tuple(dict.fromkeys(tree.problems)))]
     return Group(*parts)
 
 
+class Verbatim:
+    """Text that is printed to the byte: ``rich.text.Text`` would take the carriage returns out."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        yield Segment(self.text, Style.from_meta({VERBATIM: True}))
+
+
 def unified(file: FileResult) -> str:
-    """A unified diff of one file, as ``git apply`` takes it."""
-    before = file.before.decode("utf-8", errors="surrogateescape").splitlines(keepends=True)
-    after = file.after.decode("utf-8", errors="surrogateescape").splitlines(keepends=True)
-    lines = difflib.unified_diff(before, after, f"a/{file.path}", f"b/{file.path}")
+    """A unified diff of one file, as ``git apply`` takes it: only a line feed ends a line there."""
+    before, after = (data.decode("utf-8", errors="surrogateescape") for data in (file.before, file.after))
+    old, new = _quoted(f"a/{file.path}"), _quoted(f"b/{file.path}")
+    lines = difflib.unified_diff(_lines(before), _lines(after), old, new)
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines with their ends. ``splitlines`` would also cut at a form feed, or at a lone carriage return."""
+    return [line for line in re.split(r"(?<=\n)", text) if line]
+
+
+def _quoted(name: str) -> str:
+    """A name as git writes it: in quotes, with escapes, where it has what could end the line or steer a terminal."""
+    if name.isprintable() and not set(name) & set('"\\'):
+        return name
+    escaped = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:03o}" for b in os.fsencode(name))
+    return f'"{"".join(escaped)}"'

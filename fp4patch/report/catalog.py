@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.errors import UsageError
 from fp4patch.model.patch import Patch
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.target import Target
@@ -93,20 +92,8 @@ def matrix_table(document: Mapping[str, Any]) -> RenderableType:
 
 
 def show_document(catalog: Catalog, name: str) -> dict[str, Any]:
-    """Every field of the variant, patch or target of that name. A patch may be named without its target.
-
-    UsageError if nothing or more than one thing has that name.
-    """
-    found: list[tuple[str, Variant | Patch | Target]] = []
-    found += [("variant", v) for v in catalog.variants.values() if v.name == name]
-    found += [("target", t) for t in catalog.targets.values() if t.name == name]
-    found += [("patch", p) for p in catalog.patches.values() if name in (p.id, p.name)]
-    if not found:
-        raise UsageError(f"there is nothing named {name!r}", help="`fp4patch list` shows what there is")
-    if len(found) > 1:
-        names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for _, thing in found)
-        raise UsageError(f"{name!r} names more than one thing", help=f"say which: {names}")
-    kind, thing = found[0]
+    """Return every field of the variant, patch or target of that name. UsageError: see ``Catalog.named``."""
+    kind, thing = catalog.named(name)
     document = {"schema": SCHEMA, "kind": kind} | asdict(thing)
     document.pop("directory", None)
     if isinstance(thing, Patch):

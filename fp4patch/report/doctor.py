@@ -11,6 +11,7 @@ from rich.text import Text
 from fp4patch.model.doctor import GPUS, Level, Reach, worst
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.state import State
+from fp4patch.report.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -96,6 +97,7 @@ def _tree_document(tree: TreeReport) -> dict[str, Any]:
                 "reaches": {gpu: reach.value for gpu, reach in row.reaches.items()},
                 "recorded": row.recorded,
                 "error": row.error,
+                "stops": row.stops,
             }
             for row in tree.builds
         ],
@@ -149,7 +151,8 @@ def findings_text(findings: Iterable[Finding]) -> RenderableType:
 
 def tree_text(tree: TreeReport) -> RenderableType:
     """What it is, its patches, its build, what needs attention, what each GPU gets, and what to type."""
-    parts: list[RenderableType] = [Text.assemble((tree.title, "bold"), f" {_version(tree)}  ", (tree.root, "dim"))]
+    heading = Text.assemble((tree.title, "bold"), f" {_version(tree)}  ", (printable(tree.root), "dim"))
+    parts: list[RenderableType] = [heading]
     parts += [Text(), Text("patches", style="bold"), _patches(tree)]
     if tree.builds:
         parts += [Text(), _builds_heading(tree), _builds(tree.builds)]
@@ -222,6 +225,10 @@ def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
     asked = row.asked or "unset"
     if row.error:
         return [(asked, Text("not evaluated", style="dim"), {})]
+    if row.stops:
+        return [
+            (asked, Text("stops", style="red"), {gpu: Text(r.value, style="red") for gpu, r in row.reaches.items()})
+        ]
     reaches = {gpu: Text(reach.value, style=REACH_COLOUR[reach]) for gpu, reach in row.reaches.items()}
     if not row.on:
         return [(asked, Text(", ".join(row.kernels) or NONE), reaches)]
@@ -244,13 +251,13 @@ def _outlooks(outlooks: Sequence[Outlook]) -> Table:
 def _recommendation(tree: TreeReport) -> Table:
     table = _grid()
     if tree.variant:
-        table.add_row("", Text("applied"), Text(tree.variant))
+        table.add_row("", Text("applied"), Text(printable(tree.variant)))
     elif tree.advice and tree.advice.variant:
         table.add_row("", Text("recommended"), Text(f"{tree.advice.variant}: {tree.advice.because}"))
     elif tree.advice:
         table.add_row("", Text("recommended"), Text(f"nothing: {tree.advice.because}"))
     if tree.next_command:
-        table.add_row("", Text("next"), Text(tree.next_command, style="bold"))
+        table.add_row("", Text("next"), Text(printable(tree.next_command), style="bold"))
     return table
 
 

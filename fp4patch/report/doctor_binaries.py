@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model.doctor_binaries import Fp4State, Outcome, total
+from fp4patch.model.doctor_binaries import Fp4State, Outcome, readable, total
 from fp4patch.model.schema import SCHEMA
 from fp4patch.report.words import printable
 
@@ -28,6 +27,8 @@ COLOUR = {
     Fp4State.NATIVE: "green",
     Fp4State.SOFTWARE: "yellow",
     Fp4State.MISSING: "bold red",
+    Fp4State.NOTHING: "bold red",
+    Fp4State.UNKNOWN: "bold red",
     Fp4State.NONE: "cyan",
 }
 SHOWN = 3
@@ -46,6 +47,9 @@ def table(report: BinaryReport) -> RenderableType:
         Text(),
     ]
     parts += [_verdict(verdict) for verdict in report.verdicts]
+    for one in report.unread:
+        parts.append(Text.assemble(("not read: ", "bold red"), f"{printable(one.name)}: {printable(one.because)}"))
+        parts.append(Text.assemble(("          help: ", "bold"), one.help))
     for file in report.files:
         parts += [Text(), _file(file)]
     parts += [Text(), Text(_summary(report), style="dim")]
@@ -57,7 +61,8 @@ def _verdict(verdict: GpuVerdict) -> RenderableType:
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
     joint = ": because " if verdict.state is Fp4State.MISSING else ": "
-    grid.add_row(verdict.gpu, Text.assemble((verdict.state.value, COLOUR[verdict.state]), f"{joint}{verdict.because}"))
+    because = f"{joint}{printable(verdict.because)}"
+    grid.add_row(verdict.gpu, Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))
     if verdict.todo:
         grid.add_row("", Text.assemble(("help: ", "bold"), verdict.todo))
     return grid
@@ -127,19 +132,8 @@ def _loading(file: BinaryFile, gpu: str) -> Text:
 
 def names(mangled: Sequence[str]) -> str:
     """Some kernels' names, as far as a reader needs them: ``vllm::cvt_fp16_to_fp4, …``."""
-    short = list(dict.fromkeys(printable(_readable(name)) for name in mangled))
+    short = list(dict.fromkeys(printable(readable(name)) for name in mangled))
     return ", ".join(short[:SHOWN]) + (", …" if len(short) > SHOWN else "")
-
-
-def _readable(mangled: str) -> str:
-    """The qualified name in an Itanium-mangled one, without arguments; what is not one stays as it is."""
-    found = re.match(r"_ZN?K?", mangled)
-    parts, at = [], found.end() if found else 0
-    while found and (length := re.compile(r"\d+").match(mangled, at)):
-        begin = length.end()
-        at = begin + int(length[0])
-        parts.append(mangled[begin:at])
-    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N")) or mangled
 
 
 def _summary(report: BinaryReport) -> str:

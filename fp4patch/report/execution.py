@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from fp4patch.model.execution import Batch, summary
 from fp4patch.report import numerics
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ def document(executed: Executed) -> dict[str, Any]:
                 "instruction": one.instruction,
                 "cached": one.cached,
                 "sweep": numerics.document(one.report) if one.report else None,
+                "batch": asdict(one.batch or Batch("", 0, 0)),
                 "corners": {"inputs": _inputs(one.corners), "mismatches": _mismatches(one.corners)},
             }
             for one in executed.executions
@@ -60,10 +63,10 @@ def cell(execution: Execution | None) -> str:
     """``0 of 2^32`` mismatch, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash where it did not run."""
     if execution is None:
         return "\N{EN DASH}"
-    if execution.unsupported:
-        return "unsupported"
-    if execution.report is None:
-        return "failed"
+    if execution.batch and not execution.problem:
+        return f"{execution.batch.mismatches:,} of {execution.batch.inputs:,} {execution.batch.what}"
+    if execution.unsupported or execution.report is None:
+        return "unsupported" if execution.unsupported else "failed"
     rows = execution.report.rows
     wrong, magnitudes = _mismatches(rows), sum(row.magnitudes for row in rows)
     if not wrong and _mismatches(execution.corners):
@@ -76,11 +79,14 @@ def cell(execution: Execution | None) -> str:
 def sentence(execution: Execution) -> str:
     """``cutlass/float-to-e2m1-x8, patched sm_121a: 4,294,967,296 inputs, 0 mismatches``."""
     name = f"{execution.probe}, {execution.side} {execution.arch}"
-    if execution.report is None:
-        return f"{name}: {'unsupported: ' if execution.unsupported else ''}{execution.problem}"
+    only_corners = not _mismatches(execution.report.rows) and _mismatches(execution.corners) if execution.report else 0
+    if execution.report is None or only_corners:
+        return f"{name}: {summary(execution)}"
     signs = " of NaN's sign alone" if cell(execution).endswith("signs") else ""
     inputs = f"{1 << execution.report.bits:,} inputs"
     lanes = " through every lane" if execution.report.every_lane else ""
+    if not lanes and execution.report.lanes > 1:
+        lanes = ", each in one lane"
     return f"{name}: {inputs}{lanes}, {_mismatches(execution.report.rows):,} mismatches{signs}"
 
 
@@ -116,6 +122,13 @@ def lines(executed: Executed) -> Iterator[str]:
             f"patched and {sum(one.side == 'pristine' for one in executed.executions)} pristine kernels; "
             f"0 mismatches in {exact} of the patched" + (f", signs of NaN alone in {signs}" if signs else "")
         )
+    batches = [one for one in executed.executions if one.side == "patched" and one.batch and not one.problem]
+    if batches:
+        wrong = sum(one.batch.mismatches > 0 for one in batches if one.batch)
+        yield (
+            f"executed on this host: chosen blocks and codes through the machine code of {len(batches)} patched "
+            f"kernels, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
+        )
     said: dict[str, list[str]] = {}  # probes of which the same holds share a line
     for one in executed.equivalences:
         said.setdefault(_comparison(one), []).append(_short(one))
@@ -130,6 +143,8 @@ def failures(executed: Executed) -> Iterator[str]:
             yield sentence(one) + (f"; {one.problem}" if one.problem and one.report else "")
             if one.report:
                 yield from (f"  {line}" for line in list(numerics.first(one.report))[:4])
+            elif one.batch:
+                yield from (f"  {line}" for line in one.batch.first)
     for pair in executed.equivalences:
         if pair.verdict.failed:
             yield equivalence(pair)

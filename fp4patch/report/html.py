@@ -148,6 +148,3 @@ def _comparison(result: ProbeResult) -> str:
         return "The same instructions, up to the numbering of registers; the bytes differ."
     of = f"Of {words.counted(before.count(), 'instruction')} before and {after.count():,} after"
     return f"{of}: {words.listed(counts)}."
-
-
-# --- the rows --------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ def document(found: Sequence[ObjectFile]) -> dict[str, Any]:
             "source": one.source,
             "architectures": [str(arch) for arch in one.architectures],
             "converts": one.converts,
+            "itself": one.itself,
             "sees": list(one.sees),
         }
         for one in found
@@ -36,5 +37,7 @@ def table(found: Sequence[ObjectFile]) -> RenderableType:
         rows.add_column(title, no_wrap=title == "source", overflow="fold")
     for one in found:
         archs = " ".join(str(arch) for arch in one.architectures)
-        rows.add_row(one.source, archs, "yes" if one.converts else "", " ".join(one.sees))
+        rows.add_row(
+            one.source, archs, "" if not one.converts else "yes" if one.itself else "a header", " ".join(one.sees)
+        )
     return Group(rows, f"{len(found)} object files see a patch or convert to E2M1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -11,6 +12,7 @@ from rich.text import Text
 
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.state import State
+from fp4patch.report.words import printable
 
 if TYPE_CHECKING:
     from fp4patch.model.status import TreeStatus
@@ -38,6 +40,7 @@ def document(trees: Sequence[TreeStatus]) -> dict[str, Any]:
             "files": [{"path": f.path, "state": f.state.value, "patches": list(f.patches)} for f in tree.files],
             "patches": [{"patch": p.patch, "state": p.state.value, "because": p.because} for p in tree.patches],
             "notes": list(tree.notes),
+            "remainders": [asdict(remainder) for remainder in tree.remainders],
         }
         for tree in trees
     ]
@@ -49,9 +52,13 @@ def text(trees: Sequence[TreeStatus]) -> RenderableType:
     parts: list[RenderableType] = []
     for tree in trees:
         what = " ".join(part for part in (tree.target, tree.version) if part)
-        variant = f", {tree.variant}" if tree.variant else ""
+        heading = printable(what + (f", {tree.variant}" if tree.variant else ""))
         parts.append(
-            Text.assemble((str(tree.root), "bold"), f": {what}{variant}: ", (tree.state.value, COLOUR[tree.state]))
+            Text.assemble(
+                (printable(str(tree.root)), "bold"),
+                f": {heading}: ",
+                (tree.state.value, COLOUR[tree.state]),
+            )
         )
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column(style="dim", no_wrap=True)
@@ -60,7 +67,9 @@ def text(trees: Sequence[TreeStatus]) -> RenderableType:
         rows = [(" patch", patch.state, patch.patch, patch.because) for patch in tree.patches]
         rows += [(" file", file.state, file.path, ", ".join(file.patches)) for file in tree.files]
         for kind, state, name, more in rows:
-            table.add_row(kind, Text(state.value, style=COLOUR[state]), Text("  ".join(filter(None, (name, more)))))
+            line = "  ".join(filter(None, (name, more)))
+            table.add_row(kind, Text(state.value, style=COLOUR[state]), Text(printable(line)))
         parts.append(table)
-        parts += [Text(f"  {note}") for note in tree.notes]
+        parts += [Text(f"  {remainder}") for remainder in tree.remainders]
+        parts += [Text(f"  {printable(note)}") for note in tree.notes]
     return Group(*parts)

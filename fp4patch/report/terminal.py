@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -13,7 +14,7 @@ from fp4patch.model.verdict import Verdict
 from fp4patch.report import execution, numerics, words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
@@ -41,13 +42,21 @@ def verify_table(report: VerifyReport) -> RenderableType:
 
 def problems(found: Sequence[Problem]) -> RenderableType:
     """Refusals: what, where, expected and found, nearest, and what to do; one block a problem."""
-    return Group(*(_problem(problem) for problem in found))
+    return Group(*(_problem(problem) for problem in advised_once(found)))
+
+
+def advised_once(found: Sequence[Problem], said: str = "") -> Iterator[Problem]:
+    """Yield the problems, each advice with the last one that it is for. ``said`` follows below all of them."""
+    last = {problem.help: number for number, problem in enumerate(found)}
+    for number, problem in enumerate(found):
+        repeated = problem.help == said or number < last[problem.help]
+        yield replace(problem, help="") if repeated else problem
 
 
 def error(failure: Fp4PatchError) -> RenderableType:
     """An error with its problems, and what to do next."""
     parts: list[RenderableType] = [_label("error", failure.message, "bold red")]
-    parts += [_problem(problem, "  ") for problem in failure.problems]
+    parts += [_problem(problem, "  ") for problem in advised_once(failure.problems, failure.help)]
     if failure.help:
         parts.append(_label("help", failure.help, "bold", "  "))
     return Group(*parts)
@@ -105,7 +114,7 @@ def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: b
     for result in results:
         verdict = Text(result.verdict.value, style=STYLES[result.verdict])
         if wide and result.verdict is Verdict.FAIL:
-            verdict.append(f": {words.printable(words.reason(result), kept=LINES)}", style="default not bold")
+            verdict.append(f": {words.printable(words.reason(result), kept=words.LINES)}", style="default not bold")
         name = names[result.probe] if result.probe != previous else ""
         wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
         table.add_row(name, str(result.arch), *_numbers(result), *wrong, verdict)
@@ -167,10 +176,6 @@ def _label(word: str, text: str, style: str, indent: str = "") -> RenderableType
     return _Hanging(f"{indent}{word}: ", text, style)
 
 
-LINES = "\t\n\xa0"
-"""What may stand in a text of several lines beside printable characters."""
-
-
 class _Hanging:
     """A prefix, then text that wraps below itself on a terminal and stays one line in a pipe, where grep reads it."""
 
@@ -178,7 +183,7 @@ class _Hanging:
         self.prefix, self.text, self.style = prefix, text, style
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        text = Text(words.printable(self.text, kept=LINES))
+        text = Text(words.printable(self.text, kept=words.LINES))
         room = max(20, options.max_width - len(self.prefix))
         lines = text.split() if options.no_wrap else text.wrap(console, room, overflow="fold")
         prefix = Text(self.prefix, style=self.style)

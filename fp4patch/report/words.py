@@ -172,6 +172,13 @@ def short_names(results: Sequence[ProbeResult]) -> dict[str, str]:
     return {result.probe: result.probe.partition("/")[2] or result.probe for result in results}
 
 
+LINES = "\t\n\xa0"
+"""What may stand in a text of several lines beside printable characters."""
+
+VERBATIM = "verbatim"
+"""The meta key of a style under which not a character is escaped: a diff is for programs."""
+
+
 def printable(text: str, kept: str = "") -> str:
     """Control characters and lone surrogates as escapes, but for those ``kept``.
 

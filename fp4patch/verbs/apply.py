@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from fp4patch import __version__
-from fp4patch.catalog.identify import Identified, claimed_version, contained, identify, identify_all, is_at
+from fp4patch.catalog.identify import Identified, claimed_version, contained, identify, identify_all, is_at, place
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Plan
 from fp4patch.errors import Refused, UsageError
@@ -28,6 +28,8 @@ from fp4patch.patching.receipt import Receipt, ReceiptFile
 from fp4patch.patching.transaction import OnWait, Transaction
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, recovered
 from fp4patch.verbs.installed import bypasses
+from fp4patch.verbs.locked import changing, reading
+from fp4patch.verbs.lost import lost, lost_file
 from fp4patch.verbs.recommend import recommend, toolkit
 
 
@@ -42,7 +44,8 @@ def apply(
     catalog = load()
     chosen = catalog.variant(variant) if variant else None
     identified = identify_all(trees, catalog, said_version)
-    with Transaction([tree.root for tree in identified], on_wait) as tx:
+    opened = changing if write else reading
+    with opened([tree.root for tree in identified], on_wait) as tx:
         results, receipts = [], {}
         for tree in identified:
             wanted = plan_for(tx, chosen or _applied_variant(tx, tree, identified, catalog), tree, catalog)
@@ -59,27 +62,23 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
     catalog = load()
     named = (Path(os.path.realpath(path)) for path in trees)
-    roots = list(dict.fromkeys(root for path in named for root in _with_contained(path, catalog)))
-    with Transaction(roots, on_wait) as tx:
+    roots = list({place(root): root for path in named for root in _with_contained(path, catalog)}.values())
+    with changing(roots, on_wait) as tx:
         results = []
         for root in roots:
             receipt = tx.receipt(root)
             if receipt is None:
                 known = identify(root, catalog)  # reverting what is no tree at all is a mistake, and said
+                kept = tuple(problem for path in lost(tx, known) if (problem := lost_file(tx, known, path)))
+                state = ApplyState.REFUSED if kept else ApplyState.UNCHANGED
+                version = str(known.version or "")
                 results.append(
-                    TreeResult(
-                        root,
-                        known.target.name,
-                        str(known.version or ""),
-                        "",
-                        ApplyState.UNCHANGED,
-                        notes=recovered(tx, root),
-                    )
+                    TreeResult(root, known.target.name, version, "", state, (), kept, notes=recovered(tx, root))
                 )
                 continue
             files, problems = _stage(tx, root, {path: FoldedFile(_pristine(tx, root, path)) for path in receipt.files})
             state = ApplyState.REFUSED if problems else ApplyState.REVERTED
-            notes = recovered(tx, root) + _bypasses(root, receipt.target, catalog)
+            notes = recovered(tx, root) + _modes(tx, root, files) + _bypasses(root, receipt.target, catalog)
             results.append(
                 TreeResult(root, receipt.target, receipt.version, receipt.variant, state, files, problems, (), notes)
             )
@@ -95,7 +94,7 @@ def _apply_tree(tx: Transaction, wanted: Plan) -> tuple[TreeResult, Receipt | No
     files, refused = _stage(tx, tree.root, {path: done for path, done in folds.files.items() if not done.problems})
     problems = folds.problems + refused
     version = str(tree.version or "")
-    new = None if problems else _receipt(tx, wanted, folds.files)
+    new = None if problems else _receipt(tx, wanted, folds)
     if problems:
         state = ApplyState.REFUSED
     elif not any(file.changed for file in files) and _same(receipt, new):
@@ -111,7 +110,13 @@ def _apply_tree(tx: Transaction, wanted: Plan) -> tuple[TreeResult, Receipt | No
         files,
         problems,
         tuple(dict.fromkeys(_retired(folds))),
-        (*recovered(tx, tree.root), *_notes(folds), *bypasses(tree.root, tree.target, tree.version)),
+        (
+            *recovered(tx, tree.root),
+            *_modes(tx, tree.root, files),
+            *_notes(folds),
+            *bypasses(tree.root, tree.target, tree.version),
+        ),
+        folds.remainders,
     ), new
 
 
@@ -152,6 +157,16 @@ def _stage(
     return tuple(files), tuple(problems)
 
 
+def _modes(tx: Transaction, root: Path, files: Sequence[FileResult]) -> tuple[str, ...]:
+    """Says which files lose a mode that somebody gave them since fp4patch first wrote them."""
+    changes = ((file.path, tx.mode_now(root, file.path), tx.mode(root, file.path)) for file in files if file.changed)
+    return tuple(
+        f"{path}: mode {now:04o} becomes {then:04o} again, as it was before fp4patch wrote the file"
+        for path, now, then in changes
+        if now is not None and now != then
+    )
+
+
 def _pristine(tx: Transaction, root: Path, path: str) -> bytes:
     pristine = tx.pristine(root, path)
     assert pristine is not None  # the receipt knows the file, so its pristine bytes were kept
@@ -169,10 +184,10 @@ def _foreign(path: str) -> Problem:
     )
 
 
-def _receipt(tx: Transaction, wanted: Plan, folds: dict[str, FoldedFile]) -> Receipt | None:
+def _receipt(tx: Transaction, wanted: Plan, folds: FoldedTree) -> Receipt | None:
     """What is on record when this is done; None if no file differs from its pristine bytes."""
     files = {}
-    for path, done in folds.items():
+    for path, done in folds.files.items():
         pristine = tx.pristine(wanted.tree.root, path)
         if done.patches and pristine is not None and done.desired is not None and pristine != done.desired:
             files[path] = ReceiptFile(
@@ -188,6 +203,7 @@ def _receipt(tx: Transaction, wanted: Plan, folds: dict[str, FoldedFile]) -> Rec
         applied_at=datetime.now(UTC).isoformat(timespec="seconds"),
         patches=tuple(f"{patch.id} {patch.version}" for patch in wanted.patches),
         files=files,
+        remainders=folds.remainders,
     )
 
 

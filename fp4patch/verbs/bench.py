@@ -13,13 +13,14 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import ToolchainError, UsageError
 from fp4patch.model.arch import Arch
 from fp4patch.model.bench import BenchReport
-from fp4patch.patching.transaction import OnWait, Transaction
+from fp4patch.patching.transaction import OnWait
 from fp4patch.proof import bench as proof
 from fp4patch.proof import numerics
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.toolchain import find_toolchain
 from fp4patch.proof.view import Side, SourceView
 from fp4patch.verbs.callables import FORCE_SOFTWARE, callables, include_folders, subjects
+from fp4patch.verbs.locked import reading
 from fp4patch.verbs.needs import has
 
 PROGRAM, RUNNER, RESULT = "fp4patch-bench", "run.sh", "bench.txt"
@@ -96,7 +97,7 @@ def _encoders(catalog: Catalog) -> proof.Group:
 
 def _groups_of(tree: Identified, catalog: Catalog, scratch: Path, on_wait: OnWait) -> Iterator[proof.Group]:
     """The tree as upstream released it and, if it is patched, as it is."""
-    with Transaction([tree.root], on_wait) as tx:
+    with reading([tree.root], on_wait) as tx:
         receipt = tx.receipt(tree.root)
         overlay = {path: tx.pristine(tree.root, path) for path in (receipt.files if receipt else ())}
     pristine = SourceView(tree.root, overlay)

@@ -32,6 +32,10 @@ DRY_CONTEXT = "fp4patch-context"
 RECEIPT_IN_SHELL = "@RECEIPT@"
 """Stands in a dry run's command where the digest of receipts goes that only the build makes."""
 
+RECOMMENDED = "next3"
+WHY = "which uses the hardware conversion wherever the target has it, and the shortest exact encoder elsewhere"
+"""The variant of a build that names none, and the reason."""
+
 MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 """An image's architecture, and the machine in the names of wheels."""
 
@@ -56,7 +60,8 @@ def outcome(into: str, output: Path | None) -> Outcome:
 class Options(BuildSettings):
     """The command line's options, as they were said."""
 
-    variant: str
+    variant: str | None = None
+    """None: the recommended one, ``RECOMMENDED``."""
     archs: tuple[str, ...]
     allow_bare: bool = False
     target: str | None = None
@@ -88,23 +93,26 @@ class Planned:
 def plan(options: Options) -> Planned:
     """Everything filled in from the variant's pins, and checked as far as no engine is needed for it."""
     catalog = load(data_root())
-    variant = catalog.variant(options.variant)
+    variant = catalog.variant(options.variant or RECOMMENDED)
     if variant.image is None:
         raise UsageError(f"variant {variant.name} pins nothing to build an image from", help="it has no table [image]")
     pins = variant.image
     patches = tuple(patch for target in ("cutlass", "vllm") for patch in catalog.patches_of(variant, target))
     archs = architectures.check(options.archs, variant, patches, allow_bare=options.allow_bare)
+    if options.variant is None:
+        archs = replace(archs, notes=(f"without --variant the build takes {RECOMMENDED}, {WHY}", *archs.notes))
     vllm = sources.source(catalog.target("vllm"), pins.vllm, options.vllm)
+    stage = _stage(options)
     torch = _torch(pins, vllm, options.torch)
     request = BuildRequest(
         variant=variant.name,
         archs=archs,
         vllm=vllm,
-        cutlass=sources.source(catalog.target("cutlass"), pins.cutlass, options.cutlass),
+        cutlass=sources.source(catalog.target("cutlass"), pins.cutlass, options.cutlass, whole=stage.compiles),
         torch=torch.version,
         base_image=options.base_image or pins.base,
         runtime_image=options.runtime_image or pins.runtime,
-        target=_stage(options),
+        target=stage,
         **{each.name: getattr(options, each.name) for each in fields(BuildSettings)},
     )
     if request.sccache and not command.sccache_environment(os.environ):
@@ -118,10 +126,16 @@ def plan(options: Options) -> Planned:
 def _stage(options: Options) -> Stage:
     """The one that was named; else the runtime image, or for files the wheel with its proof."""
     files = options.outcome is Outcome.OUTPUT
+    if bool(options.part) != (options.target == Stage.PART):
+        raise UsageError("--part K/N and --target part belong together")
+    if options.part and not re.fullmatch(r"([1-9]\d?)/([1-9]\d?)", options.part):
+        raise UsageError(f"{options.part!r} is no part", help="for example --part 2/3")
+    if options.part and int(options.part.split("/")[0]) > int(options.part.split("/")[1]):
+        raise UsageError(f"there is no part {options.part}", help="parts are numbered from 1")
     if options.target is None:
         return Stage.WHEEL_EXPORT if files else Stage.RUNTIME
     stage = Stage(options.target)
-    exports = {Stage.PROOF: Stage.PROOF_EXPORT, Stage.WHEEL: Stage.WHEEL_EXPORT}
+    exports = {Stage.PROOF: Stage.PROOF_EXPORT, Stage.PART: Stage.PART_EXPORT, Stage.WHEEL: Stage.WHEEL_EXPORT}
     return exports.get(stage, stage) if files else stage
 
 
@@ -188,7 +202,7 @@ def build(options: Options, *, progress: str, on_note: OnNote) -> Built:
     for note in request.archs.notes:
         on_note(note)
     there = _preflight(request, thorough=options.preflight)
-    notes = tuple(engine.notes(there, request))
+    notes = (*engine.notes(there, request), *engine.estimate(there, request))
     for note in notes:
         on_note(note)
     clock.lap("preflight")

@@ -5,44 +5,54 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
+
+from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.doctor import binaries, machine
+from fp4patch.doctor import binaries, gpus, machine
+from fp4patch.doctor.packages import LISTS
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model.arch import Arch
-from fp4patch.model.doctor import GPUS, Level, MachineReport, Question, TreeReport, worst
-from fp4patch.model.doctor_binaries import BinaryReport, Fp4State
+from fp4patch.model.cuda import known_gpus
+from fp4patch.model.doctor import GPUS, Level, MachineReport, Question, Section, TreeReport, worst
+from fp4patch.model.doctor_binaries import BinaryReport
 from fp4patch.patching.transaction import OnWait
 from fp4patch.sources.cache import cache_dir
 from fp4patch.verbs import doctor_tree
+from fp4patch.verbs.doctor_lists import judge_list
+from fp4patch.verbs.recommend import toolkit
 from fp4patch.verbs.status import status
 
 
-def question(gpus: str | None, arch_list: str | None, cuda: str | None) -> Question:
+def question(for_gpus: str | None, arch_list: str | None, cuda: str | None) -> Question:
     """What the options ask; UsageError where one of them is not what it must be."""
     return Question(
-        _gpus(gpus) if gpus is not None else GPUS,
-        gpus is not None,
+        _gpus(for_gpus) if for_gpus is not None else GPUS,
+        for_gpus is not None,
         _list(arch_list) if arch_list is not None else "",
         _cuda(cuda) if cuda is not None else "",
     )
 
 
 def _gpus(text: str) -> tuple[str, ...]:
-    """``sm_121,sm_120`` as a tuple; UsageError for anything that is no GPU's own plain architecture."""
-    gpus = []
+    """``sm_121,sm_120`` as a tuple; UsageError for anything that is no known GPU's own plain architecture."""
+    found = []
     for part in text.split(","):
         try:
             arch = Arch.parse(part)
         except ValueError:
             arch = None
-        if arch is None or arch.suffix:
-            raise UsageError(f"{part.strip()!r} is not a GPU", help="for example --for sm_121, or --for sm_120,sm_121")
-        gpus.append(str(arch))
-    return tuple(dict.fromkeys(gpus))
+        if arch not in known_gpus():
+            raise UsageError(
+                f"{part.strip()!r} is not a GPU",
+                help=f"for example --for sm_121, or --for sm_120,sm_121; known are {', '.join(map(str, known_gpus()))}",
+            )
+        found.append(str(arch))
+    return tuple(dict.fromkeys(found))
 
 
 def _list(text: str) -> str:
@@ -66,8 +76,21 @@ def _cuda(text: str) -> str:
 
 
 def examine_machine(question: Question) -> MachineReport:
-    """This machine, as far as the asked GPUs go."""
-    return machine.examine(Surroundings.here(), question.gpus if question.named else ())
+    """Look at this machine, as far as the GPUs go that are asked about, or that it has."""
+    s = Surroundings.here()
+    own = question.gpus if question.named else gpus.sm12x(gpus.driver(s))
+    found = machine.examine(s, own)
+    cuda = Version(question.cuda) if question.cuda else toolkit()
+    return replace(found, sections=tuple(_judged(section, s, own, cuda) for section in found.sections))
+
+
+def _judged(section: Section, s: Surroundings, own: Sequence[str], cuda: Version | None) -> Section:
+    """The section, its lists of architectures judged by what surveyed releases make of them."""
+    findings = [
+        judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in LISTS else finding
+        for finding in section.findings
+    ]
+    return replace(section, findings=tuple(findings))
 
 
 def find(name: str) -> Path | None:
@@ -75,8 +98,11 @@ def find(name: str) -> Path | None:
 
     UsageError if it can be none of these.
     """
-    if name and Path(name).exists():
-        return Path(name)
+    try:
+        if name and Path(name).exists():
+            return Path(name)
+    except OSError as error:
+        raise UsageError(f"cannot look at {name}: {error.strerror}", help="check its permissions") from None
     if folder := _installed(name):
         return folder
     if name.startswith((".", "/", "~")) or name.endswith(_FILES) or not _IMAGE.fullmatch(name):
@@ -101,10 +127,14 @@ def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: O
 def examine_binary(
     path: Path | None, name: str, question: Question, *, on_step: Callable[[binaries.Step], None]
 ) -> BinaryReport:
-    """A file with device code or a folder of such; without a path, the image of that name. BinaryError: neither."""
+    """Look into a file with device code or a directory of such; without a path, into the image of that name.
+
+    It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
+    """
+    own = question.gpus if question.named else gpus.sm12x(gpus.driver(Surroundings.here())) or question.gpus
     if path:
-        return binaries.examine(path, gpus=question.gpus, progress=on_step, cache=cache_dir() / "doctor")
-    return binaries.examine_image(name, gpus=question.gpus, progress=on_step)
+        return binaries.examine(path, gpus=own, progress=on_step, cache=cache_dir() / "doctor")
+    return binaries.examine_image(name, gpus=own, progress=on_step)
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")
@@ -120,19 +150,6 @@ def _installed(name: str) -> Path | None:
         return None
     spec = importlib.util.find_spec(name)
     return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
-
-
-def levels(report: BinaryReport) -> tuple[Level, ...]:
-    """One a GPU that was asked about."""
-    return tuple(_LEVELS[verdict.state] for verdict in report.verdicts)
-
-
-_LEVELS = {
-    Fp4State.NATIVE: Level.GREEN,
-    Fp4State.SOFTWARE: Level.YELLOW,
-    Fp4State.MISSING: Level.RED,
-    Fp4State.NONE: Level.GREEN,
-}
 
 
 def red(levels: Iterable[Level]) -> bool:

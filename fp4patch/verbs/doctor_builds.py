@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +14,9 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.doctor import build_lists, jit
 from fp4patch.doctor.python_text import Package
 from fp4patch.doctor.python_values import NotKnown
+from fp4patch.errors import ToolchainError
 from fp4patch.model.arch import Arch
+from fp4patch.model.cuda import refused
 from fp4patch.model.doctor import GPUS, BuildRow, Compiled, Content, Finding, Level, Question, Reach, reach
 from fp4patch.model.target import Build
 from fp4patch.verbs.surveyed import Release, recorded_build
@@ -37,8 +39,10 @@ def rows_of(
     lists = (question.asked.replace(";", build.separator),) if question.asked else build.lists
     if build.kind == "jit":
         return _read(tree.root, build, cudas, lists)
-    if build_lists.cmake():
+    try:
         return _evaluated(tree.root, build, cudas, lists)
+    except ToolchainError as failed:
+        lost = failed
     if patched:
         rows: list[BuildRow] = []
         said = "and of a patched tree nothing is recorded"
@@ -50,10 +54,10 @@ def rows_of(
     missing = Finding(
         Level.YELLOW,
         "cmake",
-        f"there is none, so what the build makes of {build.setting} could not be evaluated; {said}",
-        "pip install 'fp4patch[doctor]', or any cmake on PATH",
+        f"{lost.message}, so what the build makes of {build.setting} could not be evaluated; {said}",
+        f"{lost.help}, or a newer cmake on PATH",
     )
-    return tuple(_reached(row) for row in rows), [missing]
+    return tuple(_reached(row, row.kernels, str(cuda or row.cuda)) for row in rows), [missing]
 
 
 def evaluate(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
@@ -63,7 +67,11 @@ def evaluate(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     kernels = [set(archs) for source, archs in made.sources.items() if re.search(build.kernels, source)]
     # A GPU is served if every one of the kernels has code for it.
     common = set.intersection(*kernels) if kernels else set[str]()
-    return _reached(BuildRow(cuda, asked, tuple(sorted(common)), error=_last_line(made.error)))
+    row = BuildRow(cuda, asked, tuple(sorted(common)), error=_reason(made.error))
+    requested = re.split(r"[;\s]+", asked.replace("+PTX", "").strip())
+    return _reached(
+        row, requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)}, cuda
+    )
 
 
 def _read(
@@ -118,18 +126,23 @@ def _evaluated(
     ]
 
 
-def _reached(row: BuildRow) -> BuildRow:
+def _reached(row: BuildRow, targets: Iterable[str], cuda: str) -> BuildRow:
+    """The row with what each GPU can load of it: nothing, if the compiler of ``cuda`` lacks one of the targets."""
+    if stops := refused(Version(cuda), map(Arch.parse, sorted(targets))):
+        return replace(row, stops=stops, error="", kernels=(), reaches=dict.fromkeys(GPUS, Reach.NOTHING))
     archs = [Arch.parse(arch) for arch in row.kernels]
     return replace(row, reaches={gpu: reach(archs, Arch.parse(gpu)) for gpu in GPUS})
 
 
-def _last_line(text: str) -> str:
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+def _reason(said: str) -> str:
+    """The first error in CMake's words, in one line, without the place."""
+    found = re.search(r"^CMake Error[^\n]*\n+(.*?)(?:\n\s*\n|^Call Stack|\Z)", said, re.DOTALL | re.MULTILINE)
+    return " ".join((found[1] if found else said).split())
 
 
 def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[BuildRow]:
     """The rows of the list to set for a GPU: one that serves it with every CUDA release that was looked at, if there is
-    one; of those one that serves all GPUs, names this one, and is short. None if no list serves it.
+    one; of those one that serves all GPUs, names this one, and is short. Empty if no list serves it.
     """
     lists: dict[str, list[BuildRow]] = {}
     for row in rows:
@@ -151,6 +164,6 @@ def names(asked: str, gpu: str) -> bool:
     """Whether a list of architectures names a GPU; where none is set, the build takes the one that is there."""
     if not asked:
         return True
-    archs = [Arch.parse(part.removesuffix("+PTX")) for part in re.split(r"[;\s]+", asked)]
+    archs = [Arch.parse(part.removesuffix("+PTX")) for part in re.split(r"[;,\s]+", asked.strip())]
     wanted = Arch.parse(gpu)
     return any((arch.major, arch.minor) == (wanted.major, wanted.minor) for arch in archs)

@@ -10,9 +10,9 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
-from fp4patch.doctor.jit import KNOWS_SM121
 from fp4patch.model.arch import Arch
-from fp4patch.model.doctor import BuildRow, Level, Outlook, Question, Reach, reach
+from fp4patch.model.cuda import FAMILIES_SINCE, has, refused
+from fp4patch.model.doctor import GPUS, BuildRow, Level, Outlook, Question, Reach, reach
 from fp4patch.model.edit import DropOperand
 from fp4patch.model.outcome import NothingToDo, Rewritten
 from fp4patch.model.target import Build, Gate
@@ -20,21 +20,28 @@ from fp4patch.model.variant import Variant
 from fp4patch.patching.edit import rewrite
 from fp4patch.verbs.doctor_builds import best_of, names
 
+NEWER = f"compile with CUDA {FAMILIES_SINCE} or later"
+
 
 def outlooks(
     tree: Identified,
     variant: Variant | None,
     question: Question,
     builds: Sequence[BuildRow],
+    cuda: Version | None,
     todo: str,
 ) -> tuple[Outlook, ...]:
     """A line a GPU that was asked about. ``variant``: what is applied; ``todo``: the command to recommend, if any."""
     found_of_each = []
     for gpu in question.gpus:
+        if gpu not in GPUS:
+            why = f"of source trees doctor judges what {' and '.join(GPUS)} get"
+            found_of_each.append(Outlook(gpu, Level.YELLOW, "not judged", why))
+            continue
         if tree.target.build:
             outlook = _of_builds(gpu, tree.target.build, question, builds, todo)
         else:
-            outlook = _of_headers(gpu, tree, variant, todo)
+            outlook = _of_headers(gpu, tree, variant, cuda, todo)
         if outlook:
             found_of_each.append(_converting(outlook, gpu, tree, variant, builds, question))
     return tuple(found_of_each)
@@ -95,8 +102,12 @@ def _word(rows: Sequence[BuildRow], gpu: str) -> str:
     return "nothing loads" if Reach.NOTHING in reaches else "emulated or missing"
 
 
-def _of_headers(gpu: str, tree: Identified, variant: Variant | None, todo: str) -> Outlook | None:
+def _of_headers(gpu: str, tree: Identified, variant: Variant | None, cuda: Version | None, todo: str) -> Outlook | None:
     """From the condition by which the headers let the GPU use the instruction."""
+    targets = [replace(Arch.parse(gpu), suffix=suffix) for suffix in ("a", "f")]
+    usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
+    if cuda and not usable:
+        return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), NEWER)
     gate = next((gate for gate in tree.target.gates if gate.gpu == gpu), None)
     if gate is None:
         return None
@@ -106,9 +117,8 @@ def _of_headers(gpu: str, tree: Identified, variant: Variant | None, todo: str) 
             gpu, Level.YELLOW, "not known", f"{gate.file} decides in a way that fp4patch does not know", todo
         )
     if opened:
-        return Outlook(
-            gpu, Level.GREEN, "NVFP4 native", f"arrays of floats convert by the instruction on {gpu}a and {gpu}f", ""
-        )
+        where = " and ".join(map(str, usable))
+        return Outlook(gpu, Level.GREEN, "NVFP4 native", f"arrays of floats convert by the instruction on {where}", "")
     level = Level.GREEN if variant else Level.YELLOW
     return Outlook(
         gpu, level, "software conversion", f"{gate.file} does not name it: {gate.otherwise}, on every target", todo
@@ -158,7 +168,7 @@ def _converting(
 
 def _wants(variant: Variant, target: str, arch: Arch) -> str:
     """Whether the variant's rules want the instruction in this target's code for an architecture, or forbid it."""
-    about = [rule for rule in variant.rules if str(arch) in rule.arch and rule.speaks_of(target)]
+    about = [rule for rule in variant.rules if rule.is_for(arch) and rule.speaks_of(target)]
     if any("E2M1" in pattern for rule in about for pattern in rule.requires):
         return "hardware"
     return "software" if any("E2M1" in pattern for rule in about for pattern in rule.forbids) else ""
@@ -174,14 +184,16 @@ def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its"
 
 def _stopped(rows: Sequence[BuildRow], gpu: str) -> list[str]:
     """Why nothing is compiled where the GPU is, if that is so for all of these."""
-    reasons = [row.on[gpu].stops if row.on else "" for row in rows]
+    reasons = [row.on[gpu].stops if row.on else row.stops for row in rows]
     return list(dict.fromkeys(reasons)) if all(reasons) else []
 
 
 def _newer(rows: Sequence[BuildRow], gpu: str) -> str:
     """What to do where the CUDA release is what stops them all."""
-    old = any(Version(row.cuda) < KNOWS_SM121 for row in rows)
-    return f"compile with CUDA {KNOWS_SM121} or later" if old and _stopped(rows, gpu) else ""
+    cudas = {Version(row.cuda) for row in rows}
+    targets = [Arch.parse(f"{gpu}{suffix}") for suffix in ("a", "f")]
+    lacking = not any(has(cuda, target) for cuda in cudas for target in targets)
+    return NEWER if lacking or (min(cudas) < FAMILIES_SINCE and _stopped(rows, gpu)) else ""
 
 
 def _made(rows: Sequence[BuildRow], gpu: str) -> str:
@@ -193,7 +205,7 @@ def _of_row(row: BuildRow, gpu: str) -> str:
     if row.error:
         return "what is not known"
     if not row.on:
-        return _listed(row.kernels)
+        return f"nothing ({row.stops})" if row.stops else _listed(row.kernels)
     there = row.on[gpu]
     if there.stops:
         return f"nothing ({there.stops})"

@@ -11,16 +11,19 @@ from packaging.version import Version
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Read
+from fp4patch.model.arch import Arch
+from fp4patch.model.cuda import has, refused
 from fp4patch.model.doctor import Content, Finding, Level, PatchRow, Question, TreeReport
 from fp4patch.model.state import State
 from fp4patch.model.status import PatchStatus, TreeStatus
 from fp4patch.model.target import Advice, Target
 from fp4patch.patching.journal import sha256
-from fp4patch.patching.transaction import OnWait, Transaction
+from fp4patch.patching.transaction import OnWait
 from fp4patch.verbs.doctor_builds import rows_of
-from fp4patch.verbs.doctor_outlook import instead, outlooks
+from fp4patch.verbs.doctor_outlook import NEWER, instead, outlooks
 from fp4patch.verbs.folding import reader
 from fp4patch.verbs.installed import bypasses
+from fp4patch.verbs.locked import reading
 from fp4patch.verbs.recommend import recommend, toolkit
 from fp4patch.verbs.status import each_patch
 from fp4patch.verbs.surveyed import HASH, content, surveyed
@@ -30,17 +33,17 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     """All that can be said of a source tree, of which ``found`` is the status."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
-    with Transaction([tree.root], on_wait) as tx:
+    with reading([tree.root], on_wait) as tx:
         # Without a receipt, status has tried them all.
         tried = each_patch(tx, tree, catalog, {}) if found.variant else found.patches
         hashes = hashes_of(tree.target, reader(tx, tree.root))
     what = content(releases, hashes)
     cuda = Version(question.cuda) if question.cuda else toolkit()
     builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))
-    advice = recommend(_by_content(tree, what), cuda)
+    advice = _advice(_by_content(tree, what), cuda, question.gpus)
     command = _next(tree, found, advice)
     todo = "" if found.variant else command
-    lines = outlooks(tree, catalog.variants.get(found.variant), question, builds, todo)
+    lines = outlooks(tree, catalog.variants.get(found.variant), question, builds, cuda, todo)
     if question.asked and any(line.level is Level.RED for line in lines):
         usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
         lines = tuple(instead(tree, line, question, usual) for line in lines)
@@ -65,6 +68,14 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         ),
         outlooks=lines,
     )
+
+
+def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[str]) -> Advice | None:
+    """Return what to apply. Nothing where no patch can help: the compiler has no target with FP4 instructions."""
+    targets = [Arch.parse(f"{gpu}{suffix}") for gpu in gpus for suffix in ("a", "f")]
+    if cuda is None or any(has(cuda, target) for target in targets):
+        return recommend(tree, cuda)
+    return Advice(because=f"{refused(cuda, targets)}: {NEWER}")
 
 
 def _by_content(tree: Identified, what: Content) -> Identified:

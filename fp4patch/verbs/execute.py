@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from fp4patch.model.arch import Arch
 from fp4patch.model.execution import Executed, Side
-from fp4patch.model.probe import Executes, Probe
+from fp4patch.model.probe import Executes, Probe, Quantizes
 from fp4patch.model.progress import OnProgress
 from fp4patch.model.rule import Promise
 from fp4patch.model.sass import SassListing
@@ -43,12 +43,12 @@ def run(
 
 def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> list[Subject]:
     """The kernels to execute: of each probe that says what it computes, every architecture and both sides."""
-    executes = {probe.id: probe.executes for probe in probes}
+    does = {probe.id: probe.executes or probe.quantizes for probe in probes}
     found_code: list[Subject] = []
     for result in found.results:
         both: tuple[tuple[Side, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
         for side, listing in both:
-            if listing and (what := executes[result.probe]) and (side == "patched" or _converts(what, result.arch)):
+            if listing and (what := does[result.probe]) and (side == "patched" or _converts(what, result.arch)):
                 cubin = found.cubins[result.probe, result.arch, side]
                 ours = side == "patched" and not (result.diff and result.diff.identical)
                 promise = variant.promise if ours else Promise.EXACT_BUT_NAN_SIGN
@@ -56,6 +56,6 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
     return found_code
 
 
-def _converts(what: Executes, arch: Arch) -> bool:
+def _converts(what: Executes | Quantizes, arch: Arch) -> bool:
     """Whether the pristine kernel does what the probe says."""
     return 100 * arch.major + 10 * arch.minor >= what.pristine_from

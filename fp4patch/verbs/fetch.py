@@ -11,7 +11,9 @@ from fp4patch.sources.fetch import fetch as fetch_tree
 from fp4patch.sources.index import Progress
 
 
-def fetch(release: str, directory: Path, git_url: str | None, progress: Progress, *, show_progress: bool) -> Fetched:
+def fetch(
+    release: str, directory: Path, git_url: str | None, progress: Progress, *, show_progress: bool, whole: bool = False
+) -> Fetched:
     """Fetch ``cutlass==4.2.1`` into a folder; a leading ``v`` of the version is taken off."""
     name, separator, version = release.partition("==")
     if not (name and separator and version):
@@ -22,6 +24,7 @@ def fetch(release: str, directory: Path, git_url: str | None, progress: Progress
         version.strip().removeprefix("v"),
         directory,
         git_url=git_url,
+        whole=whole,
         progress=progress,
         show_progress=show_progress,
     )

@@ -5,28 +5,35 @@ Apply, status and verify are three uses of this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.manifest import Catalog
+from fp4patch.catalog.manifest import Catalog, data_root
 from fp4patch.catalog.plan import Plan, plan
+from fp4patch.catalog.values import CLASSES
 from fp4patch.errors import ManifestError, Refused
 from fp4patch.model.edit import Edit
 from fp4patch.model.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.model.patch import Patch
 from fp4patch.model.problem import Problem
+from fp4patch.model.remainder import Remainder
 from fp4patch.model.state import State
 from fp4patch.model.variant import Variant
-from fp4patch.patching.edit import fold
 from fp4patch.patching.journal import sha256
-from fp4patch.patching.patterns import mistakes
+from fp4patch.patching.stamp import stamped
 from fp4patch.patching.transaction import Transaction
 from fp4patch.patching.tree import decode, encode
+from fp4patch.sources.kept import classes, digest, keep, recall
+from fp4patch.verbs.lost import lost, lost_file
+from fp4patch.verbs.postcondition import check
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,8 @@ class FoldedTree:
     files: dict[str, FoldedFile]
     unplaced: tuple[tuple[Patch, Outcome], ...]
     problems: tuple[Problem, ...]
+    remainders: tuple[Remainder, ...] = ()
+    """What the patches leave in the tree on purpose."""
 
     def outcomes(self) -> Iterator[tuple[str, Patch, Outcome]]:
         """File (empty for an edit without one), patch, and what the edit came to there."""
@@ -71,18 +80,35 @@ def reader(tx: Transaction, root: Path) -> Callable[[str], bytes | None]:
 
     def read(path: str) -> bytes | None:
         try:
-            return tx.pristine(root, path) if path in known else (root / path).read_bytes()
+            content = tx.pristine(root, path) if path in known else (root / path).read_bytes()
         except (OSError, Refused):
-            return None
+            content = None
+        tx.looked_at[root, path] = sha256(content) or ""
+        return content
 
     return read
 
 
-def fold_tree(tx: Transaction, wanted: Plan) -> FoldedTree:
-    """Each file of the plan and of the receipt: its desired bytes, and what each edit came to.
+def fold_tree(tx: Transaction, wanted: Plan, *, outcomes_only: bool = False) -> FoldedTree:
+    """Return each file of the plan and of the receipt with its desired bytes and what each edit came to.
 
-    ManifestError: what an edit looks for cannot be read.
+    A fold of the same edits over the same bytes is made once, as long as the user's cache remembers it.
+    ``outcomes_only``: the caller does not look at the bytes. ManifestError: what an edit looks for cannot be read.
     """
+    known = remembered(tx, wanted, outcomes_only=outcomes_only)
+    if known is None:
+        known = _fold_tree(tx, wanted)
+        remember(tx, wanted, known)
+    left = {
+        path: FoldedFile(None, problems=(p,))
+        for path in lost(tx, wanted.tree)
+        if (p := lost_file(tx, wanted.tree, path))
+    }
+    found = tuple(problem for path, done in left.items() if path not in known.files for problem in done.problems)
+    return replace(known, files=left | known.files, problems=known.problems + found)
+
+
+def _fold_tree(tx: Transaction, wanted: Plan) -> FoldedTree:
     _check(wanted.patches)
     receipt = tx.receipt(wanted.tree.root)
     on_record = receipt.files if receipt else {}
@@ -92,13 +118,128 @@ def fold_tree(tx: Transaction, wanted: Plan) -> FoldedTree:
         placed |= about
         if done.outcomes or done.problems or path in on_record:
             files[path] = done
-    unplaced = tuple((p.patch, _unplaced(p.edit)) for p in wanted.edits if id(p) not in placed)
+    version = wanted.tree.version
+    unplaced = tuple((p.patch, _unplaced(p.edit, version)) for p in wanted.edits if id(p) not in placed)
     problems = tuple(problem for done in files.values() for problem in done.problems)
-    return FoldedTree(files, unplaced, problems + _problems(wanted, "", unplaced))
+    problems += _problems(wanted, "", unplaced)
+    pristine = reader(tx, wanted.tree.root)
+
+    def desired(path: str) -> bytes | None:
+        return files[path].desired if path in files and files[path].desired is not None else pristine(path)
+
+    checked = check(wanted, pristine, desired)
+    known = {(problem.patch, problem.file) for problem in problems}
+    more = tuple(problem for problem in checked.problems if (problem.patch, problem.file) not in known)
+    return FoldedTree(files, unplaced, problems + more, checked.remainders)
+
+
+def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
+    """The outcome; drift where an edit finds nothing in a release that is known to have what it is about."""
+    present, otherwise = getattr(edit, "present", ""), getattr(edit, "otherwise", "")
+    absent = isinstance(outcome, NothingToDo) and outcome.because == otherwise and not outcome.elsewhere
+    if not absent or not present or version is None or not SpecifierSet(present).contains(version, prereleases=True):
+        return outcome
+    about = getattr(edit, "about", "") or getattr(edit, "beside", "") or getattr(edit, "function", "")
+    return Drift(
+        f"`{about}` for {edit.op}, which releases {present} have",
+        f"none in {version}",
+        help="somebody renamed it, or upstream moved it: the patch does not know this shape of the source",
+    )
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A fold without its bytes. Each patch is kept as its id."""
+
+    inputs: dict[str, str]
+    """SHA-256 of the pristine bytes of every file that the plan and the fold read; empty for one that is not there."""
+    desired: dict[str, str]
+    """SHA-256 of the desired bytes of each file."""
+    folds: FoldedTree
+
+
+def remembered(tx: Transaction, wanted: Plan, *, outcomes_only: bool) -> FoldedTree | None:
+    """Return what an earlier fold came to; None if anything that it depends on is not as it was."""
+    root, read = wanted.tree.root, reader(tx, wanted.tree.root)
+    kept = recall("folds", _name(wanted, _on_record(tx, wanted)), CLASSES | classes(sys.modules[__name__]))
+    if not isinstance(kept, _Kept):
+        return None
+    for path, sha in kept.inputs.items():
+        if (root, path) not in tx.looked_at:
+            read(path)
+        if tx.looked_at[root, path] != sha:
+            return None
+    patches = {patch.id: patch for patch in wanted.patches}
+    files = {}
+    for path, done in kept.folds.files.items():
+        content = None
+        if path in kept.desired and not outcomes_only:
+            found = {sha256(content): content for content in (tx.current(root, path), tx.pristine(root, path))}
+            content = found.get(kept.desired[path])
+            if content is None:
+                return None
+        files[path] = replace(done, desired=content, outcomes=_exchanged(done.outcomes, patches.__getitem__))
+    return replace(kept.folds, files=files, unplaced=_exchanged(kept.folds.unplaced, patches.__getitem__))
+
+
+def remember(tx: Transaction, wanted: Plan, folds: FoldedTree) -> None:
+    """Keep what a fold came to. One with problems is made again each time."""
+    if folds.problems:
+        return
+    root, read = wanted.tree.root, reader(tx, wanted.tree.root)
+    for path in folds.files:
+        read(path)
+    files = {
+        path: replace(done, desired=None, outcomes=_exchanged(done.outcomes, attrgetter("id")))
+        for path, done in folds.files.items()
+    }
+    kept = _Kept(
+        {path: sha for (at, path), sha in tx.looked_at.items() if at == root},
+        {path: sha256(done.desired) for path, done in folds.files.items() if done.desired is not None},
+        replace(folds, files=files, unplaced=_exchanged(folds.unplaced, attrgetter("id"))),
+    )
+    changed = tuple(path for path, done in folds.files.items() if done.patches)
+    whole = all(done.outcomes for done in folds.files.values())  # then the same is found when these are on record
+    for on_record in {_on_record(tx, wanted), changed if whole else _on_record(tx, wanted)}:
+        keep("folds", _name(wanted, on_record), kept)
+
+
+def _on_record(tx: Transaction, wanted: Plan) -> tuple[str, ...]:
+    receipt = tx.receipt(wanted.tree.root)
+    return tuple(receipt.files) if receipt else ()
+
+
+def _exchanged(outcomes: Iterable[tuple[Any, Outcome]], exchange: Callable[[Any], Any]) -> Any:
+    """The outcomes with each patch exchanged for its id, or the other way round, and without texts."""
+    return tuple(
+        (exchange(patch), replace(outcome, text="") if isinstance(outcome, Rewritten) else outcome)
+        for patch, outcome in outcomes
+    )
+
+
+def _name(wanted: Plan, on_record: Iterable[str]) -> str:
+    """What a fold depends on, but for the contents of the tree's files: the edits, the code, the files there are."""
+    numbers = {id(step): number for number, step in enumerate(wanted.edits)}
+    return repr(
+        (
+            str(wanted.tree.root),
+            wanted.tree.target.name,
+            str(wanted.tree.version),
+            wanted.variant,
+            [(step.patch.id, sorted(step.options.items())) for step in wanted.edits],
+            {path: [numbers[id(step)] for step in steps] for path, steps in sorted(wanted.files.items())},
+            sorted(on_record),
+            wanted.whole.files,
+            wanted.whole.outside,
+            digest(data_root()),
+        )
+    )
 
 
 def _check(patches: Sequence[Patch]) -> None:
     """The texts that edits hold, in their languages; what else can be wrong with a patch, its reader has seen."""
+    from fp4patch.patching.patterns import mistakes  # noqa: PLC0415 - a fold that is remembered does without
+
     problems = [
         Problem(expected, found, file=f"patches/{patch.id}/patch.toml", nearest=f"edits[{number}].{key}")
         for patch in patches
@@ -111,10 +252,10 @@ def _check(patches: Sequence[Patch]) -> None:
         )
 
 
-def _unplaced(edit: Edit) -> Outcome:
+def _unplaced(edit: Edit, version: Version | None) -> Outcome:
     """What it means that no file of the tree has what the edit is about."""
     if otherwise := getattr(edit, "otherwise", ""):
-        return NothingToDo(State.NOT_NEEDED, otherwise)
+        return _believed(edit, NothingToDo(State.NOT_NEEDED, otherwise), version)
     return Drift(
         f"a file that {edit.op} is about, below {', '.join(getattr(edit, 'search', ()))}",
         "none",
@@ -124,6 +265,8 @@ def _unplaced(edit: Edit) -> Outcome:
 
 def _fold_file(tx: Transaction, wanted: Plan, path: str) -> tuple[FoldedFile, set[int]]:
     """The fold of a file, and the edits (by id) that are about it."""
+    from fp4patch.patching.edit import fold  # noqa: PLC0415 - a fold that is remembered does without
+
     steps = wanted.files.get(path, ())
     try:
         pristine = tx.pristine(wanted.tree.root, path)
@@ -131,6 +274,8 @@ def _fold_file(tx: Transaction, wanted: Plan, path: str) -> tuple[FoldedFile, se
             outcome = missing(wanted, path)
             outcomes = tuple((step.patch, outcome) for step in steps)
             return FoldedFile(None, outcomes, _problems(wanted, path, outcomes[:1])), {id(step) for step in steps}
+        if problem := lost_file(tx, wanted.tree, path):
+            return FoldedFile(None, problems=(problem,)), {id(step) for step in steps}
         if not steps:
             return FoldedFile(pristine), set()
         done = fold(decode(pristine, path), steps)
@@ -143,8 +288,11 @@ def _fold_file(tx: Transaction, wanted: Plan, path: str) -> tuple[FoldedFile, se
         for step, outcome in zip(steps, done.outcomes, strict=True)
         if not (isinstance(outcome, NothingToDo) and outcome.elsewhere)
     ]
-    outcomes = tuple((step.patch, outcome) for step, outcome in about)
-    return FoldedFile(encode(done.text), outcomes, _problems(wanted, path, outcomes)), {id(step) for step, _ in about}
+    outcomes = tuple((step.patch, _believed(step.edit, outcome, wanted.tree.version)) for step, outcome in about)
+    folded = FoldedFile(encode(done.text), outcomes, _problems(wanted, path, outcomes))
+    if folded.patches:
+        folded = replace(folded, desired=stamped(encode(done.text), pristine, path, wanted.variant, folded.patches))
+    return folded, {id(step) for step, _ in about}
 
 
 def missing(wanted: Plan, path: str) -> Outcome:
@@ -203,5 +351,9 @@ def file_state(tx: Transaction, root: Path, path: str, desired: bytes | None) ->
 
 
 def recovered(tx: Transaction, root: Path) -> tuple[str, ...]:
-    """Says that an interrupted command was finished or rolled back."""
-    return tuple(f"an interrupted command was {found.outcome}" for found in tx.recovered if found.root == root)
+    """Says that an interrupted command was finished or rolled back, here or in a tree that was not named."""
+    return tuple(
+        f"an interrupted command was {found.outcome}" + (f" in {found.root}" if found.root != root else "")
+        for found in tx.recovered
+        if found.root == root or (found.root not in tx.roots and root == tx.roots[0])
+    )

@@ -18,17 +18,21 @@ from typing import Any
 
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.errors import Refused, UsageError
+from fp4patch.doctor import binaries
+from fp4patch.errors import BinaryError, Refused, UsageError
 from fp4patch.model.arch import Arch
+from fp4patch.model.doctor_binaries import Outcome
 from fp4patch.model.objects import ObjectFile
 from fp4patch.model.problem import Problem
 from fp4patch.patching.asm import scan
 from fp4patch.patching.cxx import lex
 from fp4patch.patching.lex_error import LexError
-from fp4patch.patching.transaction import OnWait, Transaction
+from fp4patch.patching.transaction import OnWait
+from fp4patch.verbs.locked import reading
 
 COMMANDS = "compile_commands.json"
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
+_QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 # `-gencode arch=compute_121a,code=sm_121a`, `--generate-code=arch=compute_90,code=[compute_90,sm_90]`.
 _GENCODE = re.compile(r"code=(\[[^\]]*\]|\S+)")
 _SM = re.compile(r"sm_\d+[af]?")
@@ -36,14 +40,18 @@ _ARCH = re.compile(r"(?:^|\s)-arch[= ](sm_\d+[af]?)(?=\s|$)")
 _SOURCES = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".cpp", ".cc"})
 
 
-def objects(build: Path, trees: Sequence[Path], *, on_wait: OnWait) -> tuple[ObjectFile, ...]:
-    """The object files of the build in ``build`` that see what is patched in these trees, or what converts there.
+def objects(
+    build: Path, trees: Sequence[Path], asked: Sequence[Arch] = (), *, on_wait: OnWait
+) -> tuple[ObjectFile, ...]:
+    """Return the object files of a build that see what is patched in these trees, or what converts there.
+
+    Those that are compiled already are looked into, for the GPUs ``asked``.
 
     Raises Refused where the build has no compile commands, or none for a file of these trees.
     """
     commands = _commands(build)
     identified = identify_all(trees, load())
-    with Transaction([tree.root for tree in identified], on_wait) as tx:
+    with reading([tree.root for tree in identified], on_wait) as tx:
         patched = {
             tree.root / path for tree in identified if (receipt := tx.receipt(tree.root)) for path in receipt.files
         }
@@ -59,13 +67,16 @@ def objects(build: Path, trees: Sequence[Path], *, on_wait: OnWait) -> tuple[Obj
             seen = sorted(_reached(source, _folders(command, Path(entry["directory"])), roots, includes) & marked)
             if seen and source.suffix == ".cu":
                 root = next(root for root in roots if source.is_relative_to(root))
+                name = _output(entry, command, build)
                 found.append(
                     ObjectFile(
-                        name=_output(entry, command, build),
+                        name=name,
                         source=source.relative_to(root).as_posix(),
                         architectures=architectures(command),
                         converts=any(path in converting for path in seen),
                         sees=tuple(_short(path, roots) for path in seen),
+                        itself=any(path in converting and path.is_relative_to(root) for path in seen),
+                        outcomes=_outcomes(build, name, asked),
                     )
                 )
     if not ours:
@@ -101,6 +112,41 @@ def check(found: Sequence[ObjectFile], asked: Sequence[Arch]) -> None:
             "this build would not have its FP4 conversions where they are asked for",
             problems=problems,
             help="build for 12.1a and 12.0a (TORCH_CUDA_ARCH_LIST) with the variant's patches applied",
+        )
+
+
+def check_includes(build: Path) -> None:
+    """Refused, with every file that a source of the build includes in quotes and that no directory of its command has.
+
+    A build that lacks one stops there, maybe after hours. Headers in angle brackets may be the compiler's own, and
+    files that only an ``-isystem`` directory has are not read.
+    """
+    problems: dict[str, Problem] = {}
+    done: set[tuple[Path, tuple[Path, ...]]] = set()
+    with _understood(build / COMMANDS):
+        entries = [(entry, _command(entry), Path(entry["directory"])) for entry in _commands(build)]
+        system = {folder for _, command, directory in entries for folder in _folders(command, directory, ("-isystem",))}
+        for entry, command, directory in entries:
+            own = tuple(f for f in _folders(command, directory, ("-I", "-iquote")) if f not in system)
+            pending = [_file(entry)]
+            while pending:
+                path = pending.pop()
+                if (path, own) in done:
+                    continue
+                done.add((path, own))
+                text = path.read_text(encoding="utf-8", errors="replace")
+                pending += _existing(_INCLUDE.findall(text), [path.parent, *own])
+                for name in _QUOTED.findall(text):
+                    if name not in problems and not _existing([name], [path.parent, *own, *system]):
+                        absent = ", ".join(str(folder) for folder in own if not folder.is_dir())
+                        because = f"; of the directories named, there is no {absent}" if absent else ""
+                        problems[name] = Problem(f"{name}, which {path} includes", f"no such file{because}")
+    if problems:
+        raise Refused(
+            "this build would stop: sources include files that are not there",
+            problems=list(problems.values()),
+            help="a tree is not whole: archives of the package index hold CUTLASS's include and tools/util alone; "
+            "name a clone of the release",
         )
 
 
@@ -155,11 +201,27 @@ def _output(entry: Mapping[str, Any], command: str, build: Path) -> str:
     return words[words.index("-o") + 1]
 
 
-def _folders(command: str, directory: Path) -> list[Path]:
-    words = shlex.split(command)
-    named = [word[2:] or following for word, following in zip(words, [*words[1:], ""], strict=True) if word[:2] == "-I"]
-    named += [following for word, following in pairwise(words) if word == "-isystem"]
+def _folders(command: str, directory: Path, options: Sequence[str] = ("-I", "-iquote", "-isystem")) -> list[Path]:
+    """The directories that these options name, as one word or as two."""
+    named = []
+    for word, following in pairwise([*shlex.split(command), ""]):
+        option = next((option for option in options if word.startswith(option)), None)
+        if option:
+            named.append(word.removeprefix(option) or following)
     return [(directory / name).resolve() for name in named]
+
+
+def _outcomes(build: Path, name: str, asked: Sequence[Arch]) -> dict[Arch, frozenset[Outcome]]:
+    """What each GPU gets of an object file; nothing if it is not there, older than its command, or damaged."""
+    path = build / name
+    try:
+        if not asked or path.stat().st_mtime < (build / COMMANDS).stat().st_mtime:
+            return {}
+        (file,) = binaries.examine(path, gpus=[str(gpu) for gpu in asked]).files
+    except (OSError, BinaryError, ValueError):  # a value: it has no device code
+        return {}
+    rows = file.loading
+    return {gpu: frozenset(row.outcome for row in rows if row.gpu == str(gpu)) for gpu in asked}
 
 
 # --- the tree's text -------------------------------------------------------------------------------------------------

@@ -14,15 +14,18 @@ from fp4patch.model.patch import Patch
 from fp4patch.model.state import State
 from fp4patch.model.status import WORST_FIRST, FileStatus, PatchStatus, TreeStatus
 from fp4patch.patching.transaction import OnWait, Transaction
-from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, reader, recovered
+from fp4patch.patching.tree import Unreadable
+from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, reader
 from fp4patch.verbs.installed import bypasses, stale_record
+from fp4patch.verbs.locked import reading
+from fp4patch.verbs.lost import lost, lost_file
 
 
 def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
-    """The state of each tree. Changes nothing, but for an interrupted command that it finishes or rolls back."""
+    """Return the state of each tree. Changes nothing; a tree in which a command was interrupted is refused."""
     catalog = load()
     identified = identify_all(trees, catalog)
-    with Transaction([tree.root for tree in identified], on_wait) as tx:
+    with reading([tree.root for tree in identified], on_wait) as tx:
         return tuple(_tree(tx, tree, catalog) for tree in identified)
 
 
@@ -44,6 +47,11 @@ def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
             for path, file in on_record.items()
         }
         patches = each_patch(tx, tree, catalog, files)
+    notes = []
+    for path, stamp in lost(tx, tree).items():
+        files[path] = FileStatus(path, State.FOREIGN, stamp.patches)
+        if problem := lost_file(tx, tree, path):
+            notes.append(f"{path}: {problem.found}: {problem.help}")
     return TreeStatus(
         tree.root,
         tree.target.name,
@@ -51,7 +59,8 @@ def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
         receipt.variant if receipt else "",
         tuple(files.values()),
         tuple(patches),
-        (*recovered(tx, tree.root), *_beside(tx, tree, catalog)),
+        (*notes, *_beside(tx, tree, catalog)),
+        receipt.remainders if receipt else (),
     )
 
 
@@ -74,7 +83,10 @@ def each_patch(tx: Transaction, tree: Identified, catalog: Catalog, files: dict[
     """
     options, read = _any_options(catalog), reader(tx, tree.root)
     own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
-    return [_patch_status(patch, fold_tree(tx, plan_patches("", [patch], options, tree, read)), files) for patch in own]
+    return [
+        _patch_status(patch, fold_tree(tx, plan_patches("", [patch], options, tree, read), outcomes_only=True), files)
+        for patch in own
+    ]
 
 
 def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
@@ -87,11 +99,13 @@ def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
 
 
 def _file_state(tx: Transaction, root: Path, path: str, done: FoldedFile | None) -> State:
-    """A file that cannot even be read as text is somebody else's; one whose edits refuse has drifted."""
+    """Return the state of a file. One that is no text is somebody else's; one whose edits refuse has drifted."""
     try:
         if done and done.problems and tx.current(root, path) == tx.pristine(root, path):
             return State.DRIFTED
         return file_state(tx, root, path, done.desired if done else None)
+    except Unreadable:  # what state it is in, nobody can tell
+        raise
     except Refused:
         return State.FOREIGN
 

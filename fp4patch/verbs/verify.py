@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model.arch import Arch
-from fp4patch.model.execution import Executed
+from fp4patch.model.execution import Executed, Execution, summary
 from fp4patch.model.outcome import Rewritten
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Probe
@@ -27,10 +27,12 @@ from fp4patch.model.problem import Problem
 from fp4patch.model.progress import OnProgress
 from fp4patch.model.state import State
 from fp4patch.model.variant import Variant
-from fp4patch.model.verify import SetAside, VerifyReport
+from fp4patch.model.verdict import Verdict
+from fp4patch.model.verify import Check, ProbeResult, SetAside, VerifyReport
 from fp4patch.patching.transaction import OnWait, Transaction
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.headers import find_headers
+from fp4patch.proof.judge import verdict_of
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Verification
 from fp4patch.proof.verify import verify as compile_and_judge
@@ -38,6 +40,7 @@ from fp4patch.proof.view import SourceView
 from fp4patch.sources.cache import cache_dir
 from fp4patch.verbs import execute, numerics
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
+from fp4patch.verbs.locked import reading
 from fp4patch.verbs.needs import has, nothing_to_show
 
 
@@ -132,7 +135,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         patches=applied,
         arch=run.archs,
         toolchain=run.toolchain.info,
-        results=found.results,
+        results=_with_executions(found.results, executed),
         problems=found.problems + _unexecuted(executed, run) + numbers.problems,
         seconds=time.monotonic() - began,
         fp4patch=__version__,
@@ -142,6 +145,22 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         numerics_notes=numbers.notes,
         executed=executed,
     )
+
+
+def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) -> tuple[ProbeResult, ...]:
+    """Return the results with the execution of each as a check, so that no row passes whose code is wrong."""
+    done = {(one.probe, one.arch): one for one in executed.executions if one.side == "patched"} if executed else {}
+    return tuple(
+        replace(result, verdict=verdict_of(checks), checks=checks)
+        if (one := done.get((result.probe, result.arch))) and (checks := (*result.checks, _execution_check(one)))
+        else result
+        for result in results
+    )
+
+
+def _execution_check(one: Execution) -> Check:
+    verdict = Verdict.FAIL if one.verdict.failed else Verdict.PASS
+    return Check("executed as promised", "the machine code gives what the variant promises", verdict, summary(one))
 
 
 def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
@@ -186,7 +205,7 @@ def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, byt
     Refused if the tree is not in the variant's state.
     """
     variant = run.variant
-    with Transaction([tree.root], run.on_wait) as tx:
+    with reading([tree.root], run.on_wait) as tx:
         folds = fold_tree(tx, plan_for(tx, variant, tree, run.catalog))
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
@@ -205,7 +224,7 @@ def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, byt
 
 def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:
     """Refused if somebody, perhaps another fp4patch, wrote these files since: what was compiled is not known then."""
-    with Transaction([tree.root], run.on_wait) as tx:
+    with reading([tree.root], run.on_wait) as tx:
         changed = [path for path, content in written.items() if tx.current(tree.root, path) != content]
     if changed:
         raise Refused(

@@ -45,6 +45,29 @@ def test_a_wrong_command_line_is_status_2(
     assert not said.out
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["apply", "--json"], ["apply", "--no-such", "--json", "x"], ["no-such-verb", "--json"], ["list", "all", "--json"]],
+)
+def test_a_command_line_that_cannot_be_parsed_is_a_document_under_json(
+    fp4patch: Callable[..., Said], arguments: list[str]
+) -> None:
+    said = fp4patch(*arguments)
+    assert (said.status, said.document["state"]) == (2, "refused")
+    assert said.document["error"] in said.err
+    assert said.document["help"].startswith("Usage: fp4patch")
+
+
+@pytest.mark.parametrize("name", sorted(cli.cli.commands))
+def test_the_summary_of_a_command_is_one_short_sentence(name: str) -> None:
+    command = cli.cli.commands[name]
+    summary = command.get_short_help_str(limit=1000)
+    assert len(summary) <= 60
+    assert summary == (command.help or "").partition("\n")[0]
+    assert command.get_short_help_str(limit=60) == summary
+    assert summary.endswith(".")
+
+
 def test_a_bug_of_ours_is_status_3_and_shows_a_traceback_only_under_debug(
     fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
 ) -> None:

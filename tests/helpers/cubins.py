@@ -23,6 +23,25 @@ extern "C" __global__ void nvfp4_quantize(const float* in, unsigned* out) {
 """
 """Converts where the target has the instruction, and does something else where it has not: the usual accident."""
 
+LOSES = """
+#include <cstdio>
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH__ < 1200 && __CUDA_ARCH__ >= 1000
+#define HAS 1
+#endif
+__device__ unsigned convert(float a, float b) {
+  unsigned byte = 0;
+#ifdef HAS
+  asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;}" : "=r"(byte) : "f"(a), "f"(b));
+#elif defined(PRINTS)
+  printf("architecture-specific instruction; try sm_100a\\n"); asm("trap;");
+#endif
+  return byte;
+}
+extern "C" __global__ void scale(const float* in, unsigned* out) { out[threadIdx.x] = convert(in[0], in[1]); }
+extern "C" __global__ void copy(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x]; }
+"""
+"""``scale`` converts for SM100 alone, and with ``PRINTS`` defined it traps elsewhere; ``copy`` never converts."""
+
 
 def compile_cuda(toolchain: Toolchain, source: str, to: Path, *flags: str) -> Path:
     """``nvcc`` on a text; what it makes is told by ``flags`` (``-cubin``, ``-fatbin``, ``-c``)."""

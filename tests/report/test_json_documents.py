@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from command import Said
-from cubins import CONVERTS, compile_cuda, targets
+from cubins import CONVERTS, LOSES, compile_cuda, targets
 from few_probes import few_probes
 from verify_reports import REPORTS
 
@@ -179,12 +179,14 @@ def test_fetch(holds: Holds, fp4patch: Command, tmp_path: Path) -> None:
 
 
 def test_apply_revert_status_and_their_refusals(
-    holds: Holds, fp4patch: Command, tree_copy: GetTree, tmp_path: Path
+    holds: Holds, fp4patch: Command, tree_copy: GetTree, vllm: Callable[[str], Path]
 ) -> None:
     tree, other = tree_copy("cutlass", "4.2.1"), tree_copy("cutlass", "4.5.0")
     looked = fp4patch("apply", "--variant", "next2", "--dry-run", "--diff", "--json", tree)
     applied = fp4patch("apply", "--variant", "next2", "--json", tree, other)
-    one, both = fp4patch("status", "--json", tree), fp4patch("status", "--json", tree, other)
+    leaves = vllm("0.14.1")  # an exact test for SM120
+    left = fp4patch("apply", "--variant", "native", "--json", leaves)
+    one, both = fp4patch("status", "--json", tree), fp4patch("status", "--json", tree, other, leaves)
     header = tree / "include/cutlass/float_subbyte.h"
     written = header.read_text()
     header.write_text(written + "// mine\n")
@@ -192,8 +194,14 @@ def test_apply_revert_status_and_their_refusals(
     assert refused.status == 1
     header.write_text(written)
     reverted = fp4patch("revert", "--json", tree)
-    holds("apply", *(said.document for said in (looked, applied, refused, reverted)))
-    holds("status", one.document, both.document, fp4patch("status", "--json", tree).document)
+    holds("apply", *(said.document for said in (looked, applied, left, refused, reverted)))
+    holds(
+        "status",
+        one.document,
+        fp4patch("status", "--json", leaves).document,
+        both.document,
+        fp4patch("status", "--json", tree).document,
+    )
 
 
 def test_verify_and_inspect(
@@ -244,7 +252,10 @@ def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolcha
     built = compile_cuda(toolchain, CONVERTS, tmp_path / "one.o", "-c", *targets("120a"))
     binary = fp4patch("doctor", "--json", built).document
     assert binary["verdict"] == "red"
-    holds("doctor", machine, tree, jit, binary)
+    lost = compile_cuda(toolchain, LOSES, tmp_path / "two.o", "-c", *targets("100a", "120f"))
+    (tmp_path / "cut.o").write_bytes(lost.read_bytes()[:-100])
+    unread = fp4patch("doctor", "--json", tmp_path).document
+    holds("doctor", machine, tree, jit, binary, unread)
 
 
 def test_probe(holds: Holds, fp4patch: Command) -> None:

@@ -96,3 +96,14 @@ def test_an_error_shows_all_its_problems_and_its_help() -> None:
     assert shown.startswith("error: nothing was changed\n  error: cutlass/e2m1-guard: drifted\n")
     assert shown.count("drifted") == 2
     assert shown.endswith("  help: look at the tree\n")
+
+
+def test_an_advice_that_several_problems_share_is_given_once() -> None:
+    problems = [Problem("a", str(n), "put back the file", file=f"f{n}.h") for n in range(11)]
+    other = Problem("a", "b", "make room", file="g.h")
+    said = text(terminal.problems([*problems[:5], other, *problems[5:]]))
+    assert said.count("put back the file") == 1
+    assert said.count("make room") == 1
+    assert said.index("put back") > said.index("f10.h")
+    said = text(terminal.error(Refused("no", help="put back the file", problems=problems)))
+    assert said.count("put back the file") == 1

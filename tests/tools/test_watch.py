@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_cutlass import FILES
 from support import served, wheel
 
 import fp4patch
@@ -123,9 +124,10 @@ def sdist(folder: Path, tree: Path, version: str) -> Path:
 
 
 def cutlass(pristine_tree: Callable[[str, str], Path], version: str) -> dict[str, str]:
-    """The headers that the patches are about, of 4.2.1, under another version."""
-    headers = pristine_tree("cutlass", "4.2.1") / "include" / "cutlass"
-    files = {f"include/cutlass/{file.name}": file.read_text() for file in sorted(headers.glob("*.h"))}
+    """The headers that the patches are about, of 4.2.1, under another version of before 4.7, whose shapes differ."""
+    tree = pristine_tree("cutlass", "4.2.1")
+    headers = {*FILES, *(file.relative_to(tree).as_posix() for file in (tree / "include" / "cutlass").glob("*.h"))}
+    files = {name: (tree / name).read_text() for name in sorted(headers)}
     macros = dict(zip(("MAJOR", "MINOR", "PATCH"), version.split("."), strict=True))
     for name, number in macros.items():
         said = re.compile(rf"(#define CUTLASS_{name}) \d+")
@@ -238,17 +240,17 @@ def test_a_release_without_an_archive_of_the_kind_is_named(world: World) -> None
 def test_a_foreign_archive_is_of_the_release_that_its_tree_states(
     world: World, pristine_tree: Callable[[str, str], Path]
 ) -> None:
-    for name, version in (("4.2.2.0", "4.2.1"), ("4.9.0.0", "4.9.0")):
+    for name, version in (("4.2.2.0", "4.2.1"), ("4.6.9.0", "4.6.9")):
         held = {f"cutlass_library/source/{k}": v for k, v in cutlass(pristine_tree, version).items()}
         path = wheel(world.place("nvidia-cutlass") / f"nvidia_cutlass-{name}-py3-none-any.whl", held)
         world.release("nvidia-cutlass", path)
     run = world.watch("--verify", "none")
     assert run.returncode == 0, run.stdout + run.stderr
-    pinned = world.pin("cutlass", "4.9.0")
+    pinned = world.pin("cutlass", "4.6.9")
     assert pinned is not None
     assert (pinned.filename, pinned.holds) == (
-        "nvidia_cutlass-4.9.0.0-py3-none-any.whl",
-        "what comes with nvidia-cutlass 4.9.0.0",
+        "nvidia_cutlass-4.6.9.0-py3-none-any.whl",
+        "what comes with nvidia-cutlass 4.6.9.0",
     )
     assert "nvidia_cutlass-4.2.2.0-py3-none-any.whl holds cutlass 4.2.1, for which another archive" in run.stdout
     assert "Nothing is new" in world.watch().stdout
@@ -260,22 +262,22 @@ def test_a_tag_without_an_archive_comes_by_git(
     for target in ("cutlass", "vllm", "flashinfer"):
         repository = tmp_path / "upstream" / target
         repository.mkdir(parents=True)
-        files = cutlass(pristine_tree, "4.9.1") if target == "cutlass" else {"README": ""}
+        files = cutlass(pristine_tree, "4.6.8") if target == "cutlass" else {"README": ""}
         for name, text in files.items():
             (repository / name).parent.mkdir(parents=True, exist_ok=True)
             (repository / name).write_text(text)
-        tags = [["tag", "v4.9.1"], ["tag", "v4.9.2rc1"], ["tag", "nightly"]] if target == "cutlass" else []
+        tags = [["tag", "v4.6.8"], ["tag", "v4.6.9rc1"], ["tag", "nightly"]] if target == "cutlass" else []
         for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], *tags):
             subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=repository, check=True)
         file = world.data / "patches" / target / "target.toml"
         file.write_text(file.read_text().replace(load().target(target).git, str(repository)))
     run = world.watch("--git", "--verify", "none")
     assert run.returncode == 0, run.stdout + run.stderr
-    row = world.row("cutlass", "4.9.1")
+    row = world.row("cutlass", "4.6.8")
     assert row is not None
-    assert row["source"].endswith("v4.9.1")
-    assert world.row("cutlass", "4.9.2rc1") is None
-    assert world.pin("cutlass", "4.9.1") is None
+    assert row["source"].endswith("v4.6.8")
+    assert world.row("cutlass", "4.6.9rc1") is None
+    assert world.pin("cutlass", "4.6.8") is None
     shutil.rmtree(tmp_path / "upstream" / "vllm")
     run = world.watch("--git")
     assert run.returncode == 1

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.version import Version
 
 from fp4patch import cli
 from fp4patch.catalog.manifest import load
 from fp4patch.doctor.build_lists import cmake
 from fp4patch.model.arch import Arch
+from fp4patch.model.cuda import has, known_gpus
 from fp4patch.model.doctor import GPUS, BuildRow, Reach, reach, runs_on
+from fp4patch.proof.toolchain import Toolchain
 from fp4patch.verbs.surveyed import Release, content, recorded_build, surveyed
 
 Trees = Callable[[str, str], Path]
@@ -215,6 +221,114 @@ def test_a_record_of_the_same_major_cuda_release_answers() -> None:
     assert recorded_build(release, "14.0", "12.1a") is None
 
 
+@needs_cmake
+@pytest.mark.parametrize(
+    ("cuda", "asked", "name", "level"),
+    [
+        ("12.8", "12.1a", "sm_121", "red"),
+        ("12.8", "12.0f", "sm_120", "red"),
+        ("12.8", "12.0f", "sm_121", "red"),
+        ("12.8", "12.0a;12.1a", "sm_120", "red"),
+        ("12.8", "12.0a", "sm_120", "green"),
+        ("12.9", "12.1a", "sm_121", "green"),
+        ("12.4", "12.0a", "sm_120", "red"),
+    ],
+)
+def test_a_target_that_the_compiler_does_not_have_is_red_and_no_patch_is_recommended(
+    doctor: Callable[..., tuple[int, dict[str, Any]]],
+    pristine_tree: Trees,
+    cuda: str,
+    asked: str,
+    name: str,
+    level: str,
+) -> None:
+    """By what `ptxas --help` of each release lists: 12.8 has sm_120a alone of SM12x's targets with a suffix."""
+    question = ("--cuda", cuda, "--arch-list", asked, "--for", name)
+    status, document = doctor(pristine_tree("vllm", "0.33.0"), *question)
+    line = gpu(document, name)
+    assert (line["level"], status) == (level, 1 if level == "red" else 0)
+    if cuda == "12.4" or (cuda, name) == ("12.8", "sm_121"):
+        assert line["todo"].startswith("compile with CUDA 12.9")
+        assert document["trees"][0]["recommended"]["next"] == ""
+
+
+@pytest.mark.parametrize(
+    ("cuda", "on_120", "on_121"),
+    [("12.4", "red", "red"), ("12.8", "green", "red"), ("12.9", "green", "green"), ("13.0", "green", "green")],
+)
+def test_headers_are_judged_for_the_cuda_release_that_compiles_them(
+    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, cuda: str, on_120: str, on_121: str
+) -> None:
+    status, document = doctor(pristine_tree("cutlass", "4.5.0"), "--cuda", cuda)
+    assert [gpu(document, name)["level"] for name in GPUS] == [on_120, on_121]
+    assert status == (1 if "red" in (on_120, on_121) else 0)
+    assert bool(document["trees"][0]["recommended"]["variant"]) <= (cuda != "12.4")
+
+
+def test_a_gpu_of_another_family_is_not_judged_of_a_tree(
+    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees
+) -> None:
+    for tree in (pristine_tree("vllm", "0.33.0"), pristine_tree("cutlass", "4.5.0")):
+        status, document = doctor(tree, "--for", "sm_90", "--cuda", "13.0")
+        assert (status, gpu(document, "sm_90")["level"], gpu(document, "sm_90")["verdict"]) == (
+            0,
+            "yellow",
+            "not judged",
+        )
+
+
+def test_the_table_of_targets_is_what_the_compiler_says(toolchain: Toolchain) -> None:
+    cuda = Version(toolchain.info.nvcc)
+    listed = subprocess.run([str(toolchain.root / "bin/ptxas"), "--help"], capture_output=True, text=True, check=True)
+    names = {Arch.parse(name) for name in re.findall(r"'(sm_\d+[af]?)'", listed.stdout)}
+    every = {Arch(arch.major, arch.minor, suffix) for arch in known_gpus() for suffix in ("", "a", "f")}
+    # 9.0f, 8.9a and the like do not exist.
+    assert {arch for arch in every if has(cuda, arch)} - {Arch(9, 0, "f")} == names
+
+
+# --- lists in the environment ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "asked", "level"),
+    [
+        ("TORCH_CUDA_ARCH_LIST", "12.0a;12.1a", "sm_121", "red"),  # CUDA 13 drops 12.1a from it
+        ("TORCH_CUDA_ARCH_LIST", "12.1a 12.0a", "sm_121", "red"),
+        ("TORCH_CUDA_ARCH_LIST", "12.0a;12.1a", "", "yellow"),
+        ("TORCH_CUDA_ARCH_LIST", "12.0a", "sm_120", "green"),
+        ("TORCH_CUDA_ARCH_LIST", "9.0a;12.1a", "sm_121", "green"),
+        ("TORCH_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
+        ("TORCH_CUDA_ARCH_LIST", "12.0 12.1", "", "yellow"),
+        ("TORCH_CUDA_ARCH_LIST", "12.0f;12.1f", "", "yellow"),
+        ("TORCH_CUDA_ARCH_LIST", "9.0a", "sm_121", "yellow"),
+        ("TORCH_CUDA_ARCH_LIST", "Blackwell", "sm_121", "yellow"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0f", "sm_121", "green"),
+    ],
+)
+def test_a_list_in_the_environment_is_judged_as_a_tree_would_judge_it_and_its_remedy_is_green(
+    doctor: Callable[..., tuple[int, dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    value: str,
+    asked: str,
+    level: str,
+) -> None:
+    def found() -> dict[str, str]:
+        _, document = doctor("--cuda", "13.0", *(["--for", asked] if asked else []))
+        findings = [f for section in document["machine"]["sections"] for f in section["findings"]]
+        return next(finding for finding in findings if finding["subject"] == name)
+
+    monkeypatch.setenv(name, value)
+    first = found()
+    assert first["level"] == level
+    if level != "green" and value != "Blackwell":
+        remedy = shlex.split(first["remedy"])
+        assert remedy[0] == "export"
+        monkeypatch.setenv(*remedy[1].split("=", 1))
+        assert found()["level"] == "green"
+
+
 # --- header libraries ------------------------------------------------------------------------------------------------
 
 
@@ -277,6 +391,11 @@ def test_a_file_that_somebody_edited_since_is_red(
     [
         ["--for", "GB10"],
         ["--for", "sm_121a"],
+        ["--for", "sm_999"],
+        ["--for", "sm_122"],
+        ["--for", "sm_121,"],
+        ["no-such-folder/x.y"],
+        ["vllm-0.99"],
         ["--torch-cuda-arch-list", "Blackwell"],
         ["--torch-cuda-arch-list", " "],
         ["--cuda", "latest"],

@@ -37,9 +37,9 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copytree(data_root() / name, folder / name)
     guard = folder / "patches/cutlass/e2m1-guard/patch.toml"
     head, *probes = guard.read_text().split("[[probes]]")
-    rest = probes[-1].partition("\n#")[2] or "[[numerics]]" + probes[-1].partition("[[numerics]]")[2]
+    numerics = probes[-1].partition("[[numerics]]")[2]
     (kept,) = (probe for probe in probes if 'name = "float-to-e2m1"\n' in probe)
-    guard.write_text(f"{head}[[probes]]{kept}\n{rest if rest.startswith('[[') else '#' + rest}")
+    guard.write_text(f"{head}[[probes]]{kept}\n[[numerics]]{numerics}")
     variant = folder / "variants/next2.toml"
     variant.write_text(variant.read_text().partition("[[rules]]")[0] + RULE)
     monkeypatch.setenv("FP4PATCH_DATA", str(folder))

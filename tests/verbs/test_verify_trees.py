@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -91,7 +92,12 @@ def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
 def test_an_execution_that_was_asked_for_and_had_nothing_to_execute_is_no_pass(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"e2m1-to-float-x8": "cutlass"})))
+    data = few_probes(tmp_path / "data", {"e2m1-to-float-x8": "cutlass"})
+    patch = data / "patches/cutlass/e2m1-guard/patch.toml"
+    text, count = re.subn(r"(?m)^executes = .*\n", "", patch.read_text())
+    assert count == 1
+    patch.write_text(text)
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
     tree = whole_tree("cutlass", "4.2.1")
     assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
     assert verify(tree, "next2", "--arch", "sm_120a")[0] == 0
@@ -187,3 +193,11 @@ def test_the_gemm_keeps_its_tensor_cores_and_its_epilogue_is_what_the_variant_sa
     found = gemm_of(document)
     assert found["sm_120a"]["identical"]
     assert (found["sm_121a"]["after"]["instructions"], found["sm_121a"]["after"]["fp4"]) == (instructions, fp4)
+
+
+def test_next3_is_verified_for_the_familys_target_too(whole_tree: GetTree) -> None:
+    tree = whole_tree("cutlass", "4.2.1")
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
+    status, document = verify(tree, "next3", "--no-execute", "--arch", "sm_120f")
+    assert (status, document["problems"]) == (0, [])
+    assert {(r["arch"], r["verdict"]) for r in document["results"]} == {("sm_120f", "pass")}

@@ -1,0 +1,57 @@
+"""Which release of CUDA has a compiler for a target: the one place that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from packaging.version import Version
+
+from fp4patch.model.arch import Arch
+
+FAMILIES_SINCE = Version("12.9")
+"""The first CUDA release whose nvcc and ptxas have sm_121, and the ``f`` targets."""
+FOR_GB10 = "13.0"
+"""The CUDA release to recommend for GB10: PyTorch is published for it, and FAMILIES_SINCE is older."""
+
+# Target → first release whose ptxas has it, and the first that has it no more. `ptxas --help` of each release; before
+# 12.8, the release notes.
+_PLAIN = {
+    **{(5, minor): ("6.5", "13.0") for minor in (0, 2, 3)},
+    **{(6, minor): ("8.0", "13.0") for minor in (0, 1, 2)},
+    **{(7, minor): ("9.0", "13.0") for minor in (0, 2)},
+    (7, 5): ("10.0", ""),
+    (8, 0): ("11.0", ""),
+    (8, 6): ("11.1", ""),
+    (8, 7): ("11.4", ""),
+    (8, 8): ("13.0", ""),
+    (8, 9): ("11.8", ""),
+    (9, 0): ("11.8", ""),
+    (10, 0): ("12.8", ""),
+    (10, 1): ("12.8", "13.0"),
+    (10, 3): ("12.9", ""),
+    (10, 7): ("13.4", ""),
+    (11, 0): ("13.0", ""),
+    (12, 0): ("12.8", ""),
+    (12, 1): ("12.9", ""),
+}
+_SUFFIXES_SINCE = {"": "0", "a": "12.0", "f": "12.9"}
+
+
+def known_gpus() -> tuple[Arch, ...]:
+    """Return every GPU that some release compiles for, by its plain architecture."""
+    return tuple(Arch(major, minor) for major, minor in _PLAIN)
+
+
+def has(cuda: Version, arch: Arch) -> bool:
+    """Whether the compiler of a CUDA release has a target; of one that nothing is recorded of, whether it is new."""
+    if (arch.major, arch.minor) not in _PLAIN:
+        return cuda > Version("13.5")
+    first, gone = _PLAIN[arch.major, arch.minor]
+    since = max(Version(first), Version(_SUFFIXES_SINCE[arch.suffix]))
+    return since <= cuda and not (gone and cuda >= Version(gone)) and (not arch.suffix or arch.major >= 9)
+
+
+def refused(cuda: Version, archs: Iterable[Arch]) -> str:
+    """Return why the compiler of a CUDA release stops at these targets; empty if it has them all."""
+    missing = next((arch for arch in archs if not has(cuda, arch)), None)
+    return f"the nvcc of CUDA {cuda} knows no compute_{missing.number}" if missing else ""
