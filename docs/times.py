@@ -1,9 +1,10 @@
 """Measures how long commands take on this machine, and writes the table of docs/times.md.
 
-    python docs/times.py [--repeats 5] [--cold 2]
+    python docs/times.py [--repeats 5] [--cold 2] [--trees-only]
 
 Wall time of whole processes, the best of so many runs: other work on the machine only ever adds. ``--cold`` is how
 often a verify with nothing compiled yet is measured. The trees come from the package index and are copied first.
+``--trees-only`` measures only apply, status and revert, and prints the table instead of writing the page.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ import made_part
 
 from fp4patch.catalog.manifest import load
 from fp4patch.report import progress
+from fp4patch.sources.cache import cache_dir
 from fp4patch.sources.fetch import fetch
 
 PAGE = Path(__file__).parent / "times.md"
-TREES = (("cutlass", "4.2.1", "next2"), ("vllm", "0.33.0", "next3"))
+TREES = (("cutlass", "4.2.1", "next3"), ("vllm", "0.33.0", "next3"))
 
 
 def timed(*words: str | Path, cache: Path | None = None) -> float:
@@ -52,7 +54,9 @@ def of_tree(target: str, version: str, variant: str, scratch: Path, repeats: int
     tree = scratch / target
 
     def fresh_apply() -> float:
+        """A tree that this machine has not seen: nothing is remembered of it."""
         shutil.rmtree(tree, ignore_errors=True)
+        shutil.rmtree(cache_dir() / "folds", ignore_errors=True)
         shutil.copytree(pristine, tree, symlinks=True)
         return timed("apply", "--variant", variant, tree)
 
@@ -67,6 +71,8 @@ def of_tree(target: str, version: str, variant: str, scratch: Path, repeats: int
         ("status", shortest(timed("status", tree) for _ in range(repeats))),
         ("revert", shortest(applied_revert() for _ in range(repeats))),
     ]
+    if not cold:
+        return rows
     apply()
     verify = partial(timed, "verify", "--variant", variant, tree)
     caches = [Path(tempfile.mkdtemp(dir=scratch)) for _ in range(cold)]
@@ -82,15 +88,27 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="How long commands take.")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cold", type=int, default=2)
+    parser.add_argument("--trees-only", action="store_true")
     asked = parser.parse_args()
     lines = [f"Seconds, on {os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}.", ""]
     lines += ["| command | seconds |", "|---|---|"]
     for word in ("--version", "list"):
         lines.append(f"| `fp4patch {word}` | {shortest(timed(word) for _ in range(asked.repeats))} |")
     with tempfile.TemporaryDirectory() as scratch:
-        found = [of_tree(*names, Path(scratch), asked.repeats, asked.cold) for names in TREES]
+        if not os.environ.get("FP4PATCH_CACHE"):  # downloads stay where they are; what is measured starts from nothing
+            archives = cache_dir() / "archives"
+            os.environ["FP4PATCH_CACHE"] = str(Path(scratch) / "cache")
+            (Path(scratch) / "cache").mkdir()
+            if archives.is_dir():
+                (Path(scratch) / "cache/archives").symlink_to(archives)
+        found = [
+            of_tree(*names, Path(scratch), asked.repeats, 0 if asked.trees_only else asked.cold) for names in TREES
+        ]
     lines += ["", f"| command | {' | '.join(' '.join(names) for names in TREES)} |", "|---" * (1 + len(TREES)) + "|"]
     lines += [f"| {rows[0][0]} | {' | '.join(seconds for _, seconds in rows)} |" for rows in zip(*found, strict=True)]
+    if asked.trees_only:
+        sys.stdout.write("\n".join(lines) + "\n")
+        return
     made_part.write(PAGE, "times.py", "\n".join(lines) + "\n")
 
 
