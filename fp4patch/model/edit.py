@@ -65,7 +65,8 @@ class WrapAsm(Manifest):
 
     The files are found by content below ``search`` (globs, ``**`` allowed): upstream moves them. Two options, set by
     the variant: ``encoder``, a file ``<encoders>/<encoder>.cuh`` that holds ``namespace fp4patch_<encoder>``; and
-    ``guard``, the preprocessor condition under which the software is compiled.
+    ``guard``, the preprocessor condition under which the software is compiled. ``stochastic_encoder`` and
+    ``stochastic_guard`` are the same for conversions with random bits; without them such a statement is refused.
     """
 
     op: Literal["wrap-asm"] = "wrap-asm"
@@ -84,6 +85,9 @@ class WrapAsm(Manifest):
     """What assembly above the floor may begin with, since these GPUs have it: ``griddepcontrol.``."""
     callers: tuple[str, ...] = ()
     """Names. A file that has one of them has such an ``#if`` as well, if it has no statement of its own."""
+    gates: tuple[str, ...] = ()
+    """Names that alone are the condition of an ``#if``, or of an ``if constexpr``, which chooses between a statement and
+    an error. Such a condition around a statement is opened: ``true ||`` is put before the name."""
     unless: tuple[str, ...] = ()
     """Parts of PTX that is assembled for targets with a suffix alone. A file with one of them in a string can lose
     no suffix: it is left as it is."""

@@ -150,7 +150,7 @@ class Target(Manifest):
     """Where a tree of this kind lies below other people's folders; used to say 'did you mean'."""
     git: str
     tag: str
-    """``v{version}``."""
+    """``v{version}``; ``{release}`` is a version without the ``.0`` at its end: ``v2.8`` for 2.8.0."""
     archives: tuple[Archive, ...] = ()
     commits: dict[str, str] = field(default_factory=dict)
     """Releases that no archive holds, or none whole, by the commit (40 hex digits) that their tag must name."""
@@ -172,6 +172,10 @@ class Target(Manifest):
 
     A receipt may name only such files: a patch that is removed leaves its globs here, so that its receipts can still be
     reverted."""
+
+    def tag_of(self, version: str) -> str:
+        """Return the git tag of a release."""
+        return self.tag.format(version=version, release=version.removesuffix(".0"))
 
     def missing(self, has: Callable[[str], bool]) -> list[str]:
         """The marks that are not there, of the layout that most are there of; none: this is a tree of this kind."""
