@@ -86,8 +86,8 @@ class WrapAsm(Manifest):
     callers: tuple[str, ...] = ()
     """Names. A file that has one of them has such an ``#if`` as well, if it has no statement of its own."""
     gates: tuple[str, ...] = ()
-    """Names that alone are the condition of an ``#if``, or of an ``if constexpr``, which chooses between a statement and
-    an error. Such a condition around a statement is opened: ``true ||`` is put before the name."""
+    """Names that alone are the condition of an ``#if`` or an ``if constexpr`` that chooses between a statement and an
+    error. Such a condition around a statement is opened: ``true ||`` is put before the name."""
     unless: tuple[str, ...] = ()
     """Parts of PTX that is assembled for targets with a suffix alone. A file with one of them in a string can lose
     no suffix: it is left as it is."""
@@ -178,13 +178,14 @@ class ReplaceCommand(Replacement):
 class InsertCommands(Manifest):
     """Put a template of CMake commands behind the one command ``after`` in the body of a CMake function.
 
-    A file without such a function is not meant: not needed, because of ``otherwise``. What ``retired`` calls tokens is
+    A file without such a function is not meant: not needed, because of ``otherwise``. An empty ``function`` means the
+    whole file, and a file without ``after`` is not meant then. What ``retired`` calls tokens is
     a command in that body.
     """
 
     op: Literal["insert-commands"] = "insert-commands"
     search: tuple[str, ...]
-    function: str
+    function: str = ""
     otherwise: str = ""
     present: str = ""
     """Version specifier of the releases that have what the edit is about: there, absence is drift."""

@@ -73,7 +73,11 @@ def test_symbolic_operands_register_ranges_and_percent_signs() -> None:
 
 def test_an_output_that_is_also_read_is_fine_once_it_is_overwritten() -> None:
     template = f"{{.reg .b8 b; {ENCODE} b, %2, %1; cvt.u32.u8 %0, b;}}"
-    assert evaluate(template, [Operand("+r")], [Operand("f")] * 2)[0].nibbles[:3] == (Encoded(Word(1, 0)), Encoded(Word(2, 0)), None)
+    assert evaluate(template, [Operand("+r")], [Operand("f")] * 2)[0].nibbles[:3] == (
+        Encoded(Word(1, 0)),
+        Encoded(Word(2, 0)),
+        None,
+    )
 
 
 @pytest.mark.parametrize(

@@ -636,7 +636,9 @@ for _rounding in ("RM", "RP", "RZ"):
     )
 
 
-@_entry("FHFMA.BF16", "PTX ISA, fma.rn.f32.bf16: two bfloat16 times one another, and a float; no name is the lower half")
+@_entry(
+    "FHFMA.BF16", "PTX ISA, fma.rn.f32.bf16: two bfloat16 times one another, and a float; no name is the lower half"
+)
 def _fhfma(o: Operands) -> list[str]:
     to, a, b, c = o.to(), o.brain(), o.brain(), o.single()
     o.end()
@@ -846,10 +848,10 @@ _entry(
 
 @_entry(
     "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C.RS",
-    "the specification, by definition (PTX ISA, cvt.rs.satfinite.e2m1x4.f32): executing it proves nothing of silicon. It "
-    "is two of these: a and b with the random bits as C, e and f with the first one's result. Since the merge moves C up "
-    "by a byte, both take the high bytes of C's halves, and e and f so get the low bytes of the random bits; that the "
-    "first source has the upper half is read from the figure of the random bits alone",
+    "the specification, by definition (PTX ISA, cvt.rs.satfinite.e2m1x4.f32): executing it proves nothing of silicon. "
+    "It is two of these: a and b with the random bits as C, e and f with the first one's result. Since the merge moves "
+    "C up by a byte, both take the high bytes of C's halves, and e and f so get the low bytes of the random bits; that "
+    "the first source has the upper half is read from the figure of the random bits alone",
 )
 def _stochastic(o: Operands) -> list[str]:
     to, high, low, c = o.to(), o.single(), o.single(), o.word()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import struct
-import math
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
