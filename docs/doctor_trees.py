@@ -88,7 +88,7 @@ def main(trees: list[Path], *, missing_only: bool, only: str | None) -> None:
         rows[row["target"], row["version"]] = row
         write(rows)
     for target in load().targets.values():
-        for version in dict.fromkeys(v for archive in target.archives for v in archive.versions):
+        for version in (archive.version for archive in target.pinned):
             if only not in (None, target.name) or (missing_only and (target.name, version) in rows):
                 continue
             with tempfile.TemporaryDirectory() as work:

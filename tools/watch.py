@@ -48,6 +48,7 @@ from fp4patch.verbs.verify import Options, verify
 
 PAGE, PICTURE = "docs/matrix.md", "docs/images/matrix.svg"
 ENTRY = "\n[[archives]]\n"
+SERIES = "\n[series.sha256]\n"
 FAILS = (State.DRIFTED, State.FOREIGN)
 
 
@@ -125,7 +126,7 @@ def in_order(key: tuple[str, str]) -> tuple[str, Version]:
 
 def pinned(target: Target) -> Iterator[Release]:
     """The releases whose archives the catalog pins."""
-    return (Release(target, version, archive) for archive in target.archives for version in archive.versions)
+    return (Release(target, archive.version, archive) for archive in target.pinned)
 
 
 def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Release], dict[tuple[str, str], str]]:
@@ -136,9 +137,9 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
     """
     found = []
     without: dict[tuple[str, str], str] = {}
-    known = {archive.filename for other in catalog.targets.values() for archive in other.archives}
-    for project in dict.fromkeys(archive.project for archive in target.archives):
-        own = [archive for archive in target.archives if archive.project == project]
+    known = {archive.filename for other in catalog.targets.values() for archive in other.pinned}
+    for project in dict.fromkeys(archive.project for archive in target.pinned):
+        own = [archive for archive in target.pinned if archive.project == project]
         if any(belongs(other, project) for other in catalog.targets.values() if other.name != target.name):
             continue
         oldest = min(Version(version_of(archive)) for archive in own)
@@ -150,7 +151,7 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
             fits = shape_of(file.filename, file.version) == shape
             lacking[file.version] = lacking.get(file.version, True) and not fits
             if fits and file.filename not in known:
-                archive = replace(own[-1], versions=(file.version,), filename=file.filename, sha256=file.sha256)
+                archive = replace(own[-1], version=file.version, filename=file.filename, sha256=file.sha256)
                 if not belongs(target, project):
                     archive = replace(archive, holds=f"what comes with {project} {file.version}")
                 found.append(Release(target, file.version, archive, pinned=False))
@@ -162,7 +163,7 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
 def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
     """The releases that have a tag, from the oldest that is pinned on."""
     before, _, after = target.tag.partition("{version}")
-    oldest = min(Version(version) for archive in target.archives for version in archive.versions)
+    oldest = min(Version(archive.version) for archive in target.pinned)
     for tag in git.tags(target.git):
         if tag.startswith(before) and tag.endswith(after):
             text = tag.removeprefix(before).removesuffix(after)
@@ -176,8 +177,8 @@ def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
 
 def belongs(target: Target, project: str) -> bool:
     """Whether the project's releases are the target's: its archives are of the versions that they hold."""
-    own = [archive for archive in target.archives if archive.project == project]
-    return bool(own) and all(archive.versions == (version_of(archive),) for archive in own)
+    own = [archive for archive in target.pinned if archive.project == project]
+    return bool(own) and all(archive.version == version_of(archive) for archive in own)
 
 
 def version_of(archive: Archive) -> str:
@@ -214,7 +215,7 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]
     with tempfile.TemporaryDirectory() as work:
         tree = Path(work) / "tree"
         # With the archive in question alone, so that it is what comes.
-        of = replace(target, archives=(archive,) if archive else ())
+        of = replace(target, archives=(archive,) if archive else (), series=())
         try:
             got = fetch(of, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
             found, *inside = status([tree], on_wait=wait)
@@ -284,13 +285,20 @@ def wait(path: Path) -> None:
 def pin(root: Path, target: str, archive: Archive) -> None:
     """Add the archive to the target's file, before the first of a later version; no other byte changes."""
     file = root / "patches" / target / "target.toml"
-    head, *entries = file.read_text(encoding="utf-8").split(ENTRY)
-    version = Version(archive.versions[0])
-    later = (
-        at for at, text in enumerate(entries) if Version(tomllib.loads(f"[a]\n{text}")["a"]["versions"][0]) > version
-    )
+    version = Version(archive.version)
+    text = file.read_text(encoding="utf-8")
+    if any(one.project == archive.project for one in load(root).target(target).series):
+        head, table, releases = text.partition(SERIES)
+        lines = releases.splitlines(keepends=True)
+        later = (at for at, line in enumerate(lines) if Version(json.loads(line.partition(" = ")[0])) > version)
+        lines.insert(next(later, len(lines)), f'"{archive.version}" = "{archive.sha256}"\n')
+        file.write_text(head + table + "".join(lines), encoding="utf-8")
+        forget()
+        return
+    head, *entries = text.split(ENTRY)
+    later = (at for at, text in enumerate(entries) if Version(tomllib.loads(f"[a]\n{text}")["a"]["version"]) > version)
     at = next(later, len(entries))
-    keys = ["versions", "project", "filename", "sha256", "subtree", *(["holds"] if archive.holds else [])]
+    keys = ["version", "project", "filename", "sha256", "subtree", *(["holds"] if archive.holds else [])]
     entries.insert(at, "".join(f"{key} = {json.dumps(getattr(archive, key))}\n" for key in keys))
     file.write_text(ENTRY.join([head, *entries]), encoding="utf-8")
     forget()
@@ -311,13 +319,13 @@ def record(tried: Tried, matrix: Matrix) -> tuple[list[str], list[Release]]:
     matrix.rows[key] = row
     if archive is None or release.pinned:
         return [], []
-    pins = [Release(release.target, key[1], replace(archive, versions=(key[1],)))]
+    pins = [Release(release.target, key[1], replace(archive, version=key[1]))]
     for name, version, folder in tried.inside:
         target = load().target(name)
         if version and version not in versions_of(name):
             part = f"{archive.subtree}/{folder}".removeprefix("/")
             holds = f"what comes with {archive.project} {release.version}"
-            inner = replace(archive, versions=(version,), subtree=part, holds=holds)
+            inner = replace(archive, version=version, subtree=part, holds=holds)
             pins.append(Release(target, version, inner))
     for new in pins:
         assert new.archive
@@ -327,7 +335,7 @@ def record(tried: Tried, matrix: Matrix) -> tuple[list[str], list[Release]]:
 
 def versions_of(target: str) -> set[str]:
     """The releases whose archives are pinned by now."""
-    return {version for archive in load().target(target).archives for version in archive.versions}
+    return {archive.version for archive in load().target(target).pinned}
 
 
 def page(document: dict[str, Any]) -> str:

@@ -208,15 +208,19 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
 
 def _check_sources(file: _File, target: Target) -> None:
     """Each release comes from one place, and that is pinned by a hash."""
-    count = Counter(version for archive in target.archives for version in archive.versions)
-    for number, archive in enumerate(target.archives):
-        key = f"archives[{number}]"
-        file.expect(archive.versions, f"{key}.versions", "a release at least", "none")
-        for version in archive.versions:
-            file.expect(_is(Version, version), f"{key}.versions", "a version", repr(version))
-            file.expect(count[version] == 1, f"{key}.versions", "one archive for each release", f"another {version}")
+    for number, series in enumerate(target.series):
+        key = f"series[{number}]"
+        file.expect(_names_version(series.filename), f"{key}.filename", "a name with {version} in it", series.filename)
+        file.expect(series.sha256, f"{key}.sha256", "a release at least", "none")
+    count = Counter(archive.version for archive in target.pinned)
+    for number, archive in enumerate(target.pinned):
+        single = number < len(target.archives)
+        key = f"archives[{number}]" if single else "series"
+        at, digest = (f"{key}.version", f"{key}.sha256") if single else (f"{key}.sha256",) * 2
+        file.expect(_is(Version, archive.version), at, "a version", repr(archive.version))
+        file.expect(count[archive.version] == 1, at, "one archive for each release", f"another {archive.version}")
         hexadecimal = re.fullmatch("[0-9a-f]{64}", archive.sha256)
-        file.expect(hexadecimal, f"{key}.sha256", "a SHA-256, 64 hex digits in lower case", repr(archive.sha256))
+        file.expect(hexadecimal, digest, "a SHA-256, 64 hex digits in lower case", repr(archive.sha256))
         file.expect("/" not in archive.filename, f"{key}.filename", "the name of a file", repr(archive.filename))
     for version, commit in target.commits.items():
         file.expect(_is(Version, version), "commits", "a version", repr(version))
@@ -297,5 +301,5 @@ def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> No
         return
     for name, version in (("vllm", variant.image.vllm), ("cutlass", variant.image.cutlass)):
         target = targets.get(name)
-        pinned = {*target.commits, *(v for a in target.archives for v in a.versions)} if target else set()
+        pinned = {*target.commits, *(archive.version for archive in target.pinned)} if target else set()
         file.expect(version in pinned, "image", f"a release that patches/{name}/target.toml pins", repr(version))

@@ -37,7 +37,7 @@ def source(target: Target, pinned: str, said: str | None, *, whole: bool = False
 
 def release(target: Target, version: str, *, whole: bool = False) -> Source:
     """A release, with the hash that pins it where there is one; UsageError if no whole one is to be had."""
-    archive = next((a for a in target.archives if version in a.versions), None)
+    archive = target.archive(version)
     pin = {"version": version}
     if archive and archive.partial and whole:
         if (commit := target.commits.get(version)) is None:

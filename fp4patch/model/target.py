@@ -34,8 +34,8 @@ class VersionPattern(Manifest):
 class Archive(Manifest):
     """A pinned package-index file that holds a release's source tree."""
 
-    versions: tuple[str, ...]
-    """The upstream releases that this archive's tree serves as."""
+    version: str
+    """The upstream release that this archive's tree serves as."""
     project: str
     filename: str
     sha256: str
@@ -45,6 +45,21 @@ class Archive(Manifest):
     """What exactly is inside, where it is not the tagged tree itself."""
     partial: bool = False
     """Whether it lacks files of the release that vLLM compiles: an image then takes the commit from git."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series(Manifest):
+    """Pinned archives of one project whose names differ in the release alone."""
+
+    project: str
+    filename: str
+    """``vllm-{version}.tar.gz``."""
+    sha256: dict[str, str]
+    """By release, from the oldest on."""
+    subtree: str
+    """As in :class:`Archive`, and so the next two."""
+    holds: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +167,7 @@ class Target(Manifest):
     tag: str
     """``v{version}``."""
     archives: tuple[Archive, ...] = ()
+    series: tuple[Series, ...] = ()
     commits: dict[str, str] = field(default_factory=dict)
     """Releases that no archive holds, or none whole, by the commit (40 hex digits) that their tag must name."""
     whole: tuple[str, ...] = ()
@@ -172,6 +188,27 @@ class Target(Manifest):
 
     A receipt may name only such files: a patch that is removed leaves its globs here, so that its receipts can still be
     reverted."""
+
+    @property
+    def pinned(self) -> tuple[Archive, ...]:
+        """All pinned archives, one for each release, those of a series one by one."""
+        return self.archives + tuple(
+            Archive(
+                version=version,
+                project=series.project,
+                filename=series.filename.replace("{version}", version),
+                sha256=digest,
+                subtree=series.subtree,
+                holds=series.holds,
+                partial=series.partial,
+            )
+            for series in self.series
+            for version, digest in series.sha256.items()
+        )
+
+    def archive(self, version: str) -> Archive | None:
+        """Return the pinned archive whose tree serves as that release, if there is one."""
+        return next((archive for archive in self.pinned if archive.version == version), None)
 
     def missing(self, has: Callable[[str], bool]) -> list[str]:
         """The marks that are not there, of the layout that most are there of; none: this is a tree of this kind."""

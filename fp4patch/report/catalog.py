@@ -130,7 +130,9 @@ def show_text(document: dict[str, Any]) -> RenderableType:
         add("probe", f"{probe['name']}: {probe['title']}")
     for archive in document.get("archives", ()):
         holds = f" ({archive['holds']})" if archive["holds"] else ""
-        add("archive", f"{', '.join(archive['versions'])} from {archive['filename']}{holds}")
+        add("archive", f"{archive['version']} from {archive['filename']}{holds}")
+    for series in document.get("series", ()):
+        add("archives", f"{', '.join(series['sha256'])} from {series['filename']}")
     return Group(*lines)
 
 
@@ -151,7 +153,7 @@ def _patches(variant: Variant) -> list[str]:
 
 
 def _pinned(target: Target) -> list[str]:
-    return [version for archive in target.archives for version in archive.versions]
+    return [archive.version for archive in target.pinned]
 
 
 def _spans(target: Target) -> str:

@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from fp4patch.errors import SourceError, UsageError
 from fp4patch.model.fetch import Fetched
-from fp4patch.model.target import Archive, Target
+from fp4patch.model.target import Target
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
 from fp4patch.sources.cache import scratch
@@ -45,7 +45,7 @@ def fetch(
             raise UsageError(f"{to} exists and is not an empty folder", help="name a folder that does not exist yet")
     except OSError as error:
         raise SourceError(f"cannot look at {to}: {error.strerror}", help="choose another folder") from error
-    archive = None if git_url else archive_of(target, version)
+    archive = None if git_url else target.archive(version)
     if archive and archive.partial and whole:
         archive = None
     url, _, ref = (git_url or target.git).partition("#")
@@ -78,10 +78,5 @@ def fetch(
     return Fetched(to, target.name, version, f"{url} {tag}", "")
 
 
-def archive_of(target: Target, version: str) -> Archive | None:
-    """The pinned archive whose tree serves as that release, if there is one."""
-    return next((a for a in target.archives if version in a.versions), None)
-
-
 def _versions(target: Target) -> list[str]:
-    return sorted((v for a in target.archives for v in a.versions), key=Version) or ["1.0"]
+    return sorted((archive.version for archive in target.pinned), key=Version) or ["1.0"]

@@ -18,7 +18,7 @@ from fp4patch.sources.index import download
 
 ROOT = Path(__file__).parents[2]
 DEBIAN_12 = Archive(
-    versions=("3.25.2",),
+    version="3.25.2",
     project="cmake",
     filename="cmake-3.25.2-py2.py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
     sha256="f9587645cea5298d5eb20649f58a83cc53c9efa7d57b0716449a39f366a74986",

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from fp4patch.catalog.manifest import load
 from fp4patch.report import progress
-from fp4patch.sources.fetch import archive_of
 from fp4patch.sources.index import download
 
 
 def unpack(version: str, site: Path, wanted: Callable[[str], bool]) -> Path:
     """The package's folder in ``site``, with the files of the pinned wheel whose names are wanted."""
-    archive = archive_of(load().target("flashinfer"), version)
+    archive = load().target("flashinfer").archive(version)
     assert archive
     with zipfile.ZipFile(download(archive, progress.silent)) as wheel:
         wheel.extractall(site, [name for name in wheel.namelist() if wanted(name)])

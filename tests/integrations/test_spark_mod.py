@@ -23,7 +23,6 @@ from fp4patch.catalog.manifest import data_root, load
 from fp4patch.images.context import wheel
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.report import progress
-from fp4patch.sources.fetch import archive_of
 from fp4patch.sources.index import download
 
 MOD = Path(__file__).parents[2] / "integrations" / "spark-vllm-docker" / "mods" / "fp4patch"
@@ -54,7 +53,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) ->
     home = tmp_path_factory.mktemp("container")
     subprocess.run([sys.executable, "-m", "venv", str(home / "python")], check=True)
     bin_ = home / "python" / "bin"
-    archive = archive_of(load().target("flashinfer"), RELEASE)
+    archive = load().target("flashinfer").archive(RELEASE)
     assert archive
     file = download(archive, progress.silent)
     install = [str(bin_ / "python"), "-m", "pip", "install", "--quiet", "--no-deps", str(file)]
