@@ -93,7 +93,7 @@ def _architectures(groups: Sequence[ImageGroup]) -> str:
 
 
 def _speaks(code: Fp4Code) -> bool:
-    return bool(code.native or code.software or code.roundings or code.traps)
+    return bool(code.native or code.software or code.roundings or code.traps or code.prints)
 
 
 def _code(group: ImageGroup) -> Text:
@@ -112,6 +112,8 @@ def _code(group: ImageGroup) -> Text:
         facts.append(f"{_counted(code.f64, 'F64 instruction')} among the conversions")
     if code.traps:
         facts.append(f"{_counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
+    if code.prints:
+        facts.append(f"{_counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
     text.append(group.arch, "bold")
     text.append(": " + ", ".join(facts))
     return text
