@@ -236,6 +236,16 @@ class GpuVerdict:
 
 
 @dataclass(frozen=True)
+class RequirementRow:
+    """A requirement, and every reason why it is not met."""
+
+    requirement: str
+    """As it was written: ``sm_121:native``."""
+    met: bool
+    because: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class BinaryReport:
     """One wheel, library, folder or image."""
 
@@ -252,10 +262,13 @@ class BinaryReport:
     unread: tuple[Unread, ...] = ()
     """What was not read. A report with any is red: nothing is known of it."""
 
+    requirements: tuple[RequirementRow, ...] = ()
+
     @property
     def levels(self) -> tuple[Level, ...]:
-        """One for each GPU that was asked about, and one for each thing that was not read."""
-        return (*(verdict.level for verdict in self.verdicts), *(Level.RED for _ in self.unread))
+        """One for each requirement, else for each GPU asked about, and one for each thing that was not read."""
+        judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
+        return (*(judged or (verdict.level for verdict in self.verdicts)), *(Level.RED for _ in self.unread))
 
     @property
     def red(self) -> bool:

@@ -47,6 +47,10 @@ def table(report: BinaryReport) -> RenderableType:
         Text(),
     ]
     parts += [_verdict(verdict) for verdict in report.verdicts]
+    for row in report.requirements:
+        said = ("met", "green") if row.met else ("not met", "bold red")
+        parts.append(Text.assemble((f"required {row.requirement}: ", "bold"), said))
+        parts += [Padding(Text(printable(reason)), (0, 0, 0, 2)) for reason in row.because]
     for one in report.unread:
         parts.append(Text.assemble(("not read: ", "bold red"), f"{printable(one.name)}: {printable(one.because)}"))
         parts.append(Text.assemble(("          help: ", "bold"), one.help))

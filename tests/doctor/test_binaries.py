@@ -19,12 +19,14 @@ import zstandard
 from cubins import CONVERTS, LOSES, compile_cuda, targets
 from rich.console import Console
 
+from fp4patch import cli
 from fp4patch.doctor import binaries, ptx
 from fp4patch.errors import BinaryError
 from fp4patch.model.doctor import GPUS, Level
 from fp4patch.model.doctor_binaries import BinaryReport, Fp4State, Idle, LostKernel
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.report import doctor_binaries as report
+from fp4patch.verbs import doctor as verb
 
 ENCODER = Path(__file__).parents[2] / "patches/encoders/half_pair.cuh"
 SOFTWARE = f"""
@@ -555,3 +557,51 @@ def test_a_kernel_in_the_list_of_reasons_is_as_it_should_be_and_named(compiled: 
     assert "by design: TransformerEngine rounds stochastically in software" in found.verdicts[0].because
     other = nearest.replace("namespace transformer_engine", "namespace other")
     assert binaries.examine(compiled(other, "100a", "120f")).verdicts[0].level is Level.YELLOW
+
+
+# --- requirements ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "required", "strict", "reasons"),
+    [
+        (["120f"], ["sm_120", "sm_121:native"], True, [[], []]),
+        (["120"], ["sm_121"], False, [[]]),
+        (["120"], ["sm_121:native"], False, [["units with kernels named for FP4", "no file has FP4"]]),
+        (["120a"], ["sm_120:native", "sm_121"], False, [[], ["nothing loads"]]),
+        (["90", "120f"], ["sm_121:native"], False, [[]]),
+        (["90", "120f"], ["sm_121:native"], True, [["no required GPU loads: sm_90"]]),
+        (["compute_121a"], ["sm_121:native"], False, [[]]),
+        (["compute_121a"], ["sm_121:native"], True, [["1 of 1 units have no machine code"]]),
+    ],
+)
+def test_a_requirement_is_met_by_every_file_or_says_why_not(
+    compiled: Compiled, names: list[str], required: list[str], strict: bool, reasons: list[list[str]]
+) -> None:
+    path = compiled(CONVERTS, *names)
+    asked = verb.question(None, None, None, required, strict=strict)
+    found = verb.examine_binary(path, path.name, asked, on_step=lambda _: None)
+    assert [row.met for row in found.requirements] == [not row for row in reasons]
+    for row, expected in zip(found.requirements, reasons, strict=True):
+        assert len(row.because) == len(expected)
+        assert all(words in said for words, said in zip(expected, row.because, strict=True))
+    assert found.red == any(reasons)
+    assert cli.run(["doctor", str(path), *(f"--require={one}" for one in required), *["--strict"] * strict]) == any(
+        reasons
+    )
+
+
+def test_a_file_without_code_meets_no_requirement(tmp_path: Path) -> None:
+    empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
+    assert cli.run(["doctor", str(empty), "--require", "sm_121"]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--require", "sm_121:fast", "x.whl"], ["--require", "sm_999", "x.whl"], ["--require", "sm_121"]]
+)
+def test_a_requirement_that_cannot_be_asked_is_a_usage_error(arguments: list[str]) -> None:
+    assert cli.run(["doctor", *arguments]) == 2
+
+
+def test_strict_needs_a_requirement(compiled: Compiled) -> None:
+    assert cli.run(["doctor", "--strict", str(compiled(CONVERTS, "120f"))]) == 2
