@@ -48,6 +48,18 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Requirement:
+    """What every compiled file must hold for a GPU: code that loads, or FP4 instructions."""
+
+    gpu: str
+    native: bool
+
+    def __str__(self) -> str:
+        """Return it as it is written on the command line: ``sm_121:native``."""
+        return f"{self.gpu}{':native' if self.native else ''}"
+
+
+@dataclass(frozen=True)
 class Question:
     """What is asked of every tree and binary."""
 
@@ -58,6 +70,10 @@ class Question:
     """The list of architectures, with semicolons; empty: those that people set."""
     cuda: str = ""
     """The CUDA release; empty: that of the toolkit at hand."""
+    required: tuple[Requirement, ...] = ()
+    """They decide alone where there are any."""
+    strict: bool = False
+    """Whether code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
 
 
 # --- source trees ----------------------------------------------------------------------------------------------------
