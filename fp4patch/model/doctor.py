@@ -27,6 +27,8 @@ class Level(StrEnum):
     """Works for now, or for some; read the remedy before you build."""
     RED = "red"
     """This goes wrong as it is."""
+    NONE = "not looked at"
+    """Absent, or not looked at: nothing is known of it."""
 
 
 def worst(levels: Iterable[Level]) -> Level:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from fp4patch.model.doctor import BuildRow, Finding, MachineReport, Outlook, TreeReport
 
-MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
-COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red"}
+MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "\N{EN DASH}"}
+COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
 STATE_COLOUR = {
     State.APPLIED: "green",
     State.UPSTREAMED: "cyan",
