@@ -17,6 +17,8 @@ class Rewritten:
     lines: tuple[int, ...]
     notes: tuple[str, ...] = ()
     """What a reader should know of this place, beside that it was edited."""
+    reversal: str = ""
+    """Change to upstream's text, made by others, that this edit takes back. Empty: it takes none back."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ STATE_COLOUR = {
     State.UPSTREAMED: "cyan",
     State.NOT_NEEDED: "cyan",
     State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
     State.DRIFTED: "red",
     State.FOREIGN: "red",
 }
