@@ -26,7 +26,7 @@ pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of ima
 @pytest.fixture(scope="session")
 def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
     """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit."""
-    # Workers of one run share the parent of their base folders; the first that asks unpacks.
+    # Workers of one run share the parent of their base directories; the first one unpacks.
     base = tmp_path_factory.getbasetemp()
     shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "trees"
     shared.mkdir(exist_ok=True)

@@ -29,7 +29,7 @@ pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to
 
 
 def anchors(page: Path) -> set[str]:
-    """What GitHub makes of the headings: lower case, no punctuation, hyphens for spaces."""
+    """Return GitHub's anchors of the headings: lower case, no punctuation, hyphens for spaces."""
     headings = re.findall(r"^#+ (.*)$", FENCE.sub("", page.read_text()), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -1,4 +1,4 @@
-"""The command that looks and changes nothing: this machine, source trees, binaries."""
+"""The command that inspects and changes nothing: this machine, source trees, binaries."""
 
 from __future__ import annotations
 

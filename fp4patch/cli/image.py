@@ -1,4 +1,4 @@
-"""The commands for images: build one with the container engine that is there, and look into one."""
+"""The commands for images: build one with the installed container engine, and inspect one."""
 
 from __future__ import annotations
 

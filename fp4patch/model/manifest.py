@@ -6,4 +6,4 @@ from __future__ import annotations
 class Manifest:
     """A table of a TOML file. Its keys are the fields of the dataclass, and unknown keys are rejected."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - read by name, on the class, by whoever validates
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - pydantic reads it by name on the class

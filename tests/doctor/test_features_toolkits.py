@@ -1,4 +1,4 @@
-"""Which ptxas is taken, and how one gets here: named, installed, or out of a pinned wheel."""
+"""Selection of ptxas, and its sources: named, installed, or from a pinned wheel."""
 
 from __future__ import annotations
 

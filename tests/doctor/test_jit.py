@@ -1,4 +1,4 @@
-"""What FlashInfer's JIT compiles for, read from released FlashInfers; and against what their own Python does."""
+"""Targets of FlashInfer's JIT, read from released FlashInfers and compared with their own Python."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_says_of_each_list_what_flashinfers_own_python_does(
             made = said(package(version), archs, str(gpu), cuda)
             if raised:
                 assert made.stops.startswith(raised), (archs, made)
-            elif made.stops:  # nvcc, which is not asked here, would refuse it
+            elif made.stops:  # nvcc, which does not run here, would refuse it
                 assert archs == "12.0+PTX" or cuda == "12.8", (archs, made)
             else:
                 found = {Arch.parse(arch).number for arch in made.modules["GEMM"]}

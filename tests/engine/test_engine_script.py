@@ -32,7 +32,7 @@ def test_an_engine_that_was_killed_is_in_nobodys_way(home: Path, monkeypatch: py
             client = os.environ | start_engine()
             assert subprocess.run(["docker", "version"], env=client, capture_output=True, check=False).returncode == 0
             kill(int(pid_file.read_text()))
-        pid_file.write_text(str(os.getpid()))  # of somebody else by now
+        pid_file.write_text(str(os.getpid()))  # of another process by now
     finally:
         ended = subprocess.run([SCRIPT, "stop"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")

@@ -48,7 +48,7 @@ TORCH = "torch==2.14.0"  # what vLLM 0.33.0 asks for; for CUDA 13.0 on the packa
 
 @dataclass(frozen=True)
 class Built:
-    """How a build ended, and what its plain log says."""
+    """Result of a build, and its plain log."""
 
     status: int
     log: str
@@ -363,7 +363,7 @@ def test_a_wheel_in_which_nothing_runs_on_the_gpu_asked_for_ends_the_build(
 
 # --- the runtime image -----------------------------------------------------------------------------------------------
 
-# What FlashInfer does when a kernel is first used: compile for the GPU at hand, link by the toolkit's folders.
+# As FlashInfer does when a kernel is first used: compile for the present GPU, link with the toolkit's directories.
 FIRST_USE = r"""
 FROM runtime AS used
 RUN <<'EOF'

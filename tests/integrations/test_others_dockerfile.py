@@ -49,7 +49,7 @@ def build(environ: dict[str, str], context: Path, *options: str) -> subprocess.C
 
 @pytest.fixture
 def user_base(engine: dict[str, str]) -> str:
-    """What stands above the lines in somebody's Dockerfile, for a context with ``ca.crt`` and fp4patch's wheel."""
+    """Write the lines above ours in a third-party Dockerfile, for a context with ``ca.crt`` and fp4patch's wheel."""
     script = ROOT / "tests" / "engine" / "base.sh"
     debian = subprocess.run([script], env=engine, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     index = index_config()

@@ -38,7 +38,7 @@ def sweep(tree: Path, toolchain: Toolchain, *flags: str, step: int = 1021) -> tu
     program = tree.parent / f"{tree.name}-converters"
     cuda = toolchain.root / "include"
     command = ["g++", "-std=c++17", "-O3", *flags, "-o", str(program), str(SWEEP)]
-    # Without nvcc CUTLASS's headers name device functions that are not declared, in templates that nobody uses.
+    # Without nvcc CUTLASS's headers name device functions that are not declared, in templates that are never used.
     command += ["-fpermissive", "-w", *(f"-I{folder}" for folder in (tree / "include", cuda, cuda / "cccl"))]
     subprocess.run(command, check=True)
     done = subprocess.run([program, "0", str(1 << 32), str(step)], capture_output=True, text=True, check=False)

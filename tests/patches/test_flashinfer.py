@@ -60,10 +60,10 @@ KEPT = (
     "flashinfer/data/cutlass/include/cutlass/epilogue/threadblock/epilogue_with_scaling_factor.h",
     "flashinfer_python-",
 )
-"""What the patches edit, and what they must leave; all of the newest release is a third of a gigabyte."""
+"""Files that the patches edit or must leave; all of the newest release is a third of a gigabyte."""
 
 ENCODERS = {"turbo": "threshold", "turbo2": "predicate_sum", "next3": "half_pair", "next2": "", "native": ""}
-"""What each variant puts beside FlashInfer's own conversions, if anything."""
+"""Encoder that each variant adds beside FlashInfer's own conversions, if any."""
 
 STATEMENTS = {OLDEST: 7, NEWEST: 16}
 """Conversions in these files that are not for one target with a suffix alone."""
@@ -77,7 +77,7 @@ WITHOUT_CUTLASS = (
     "flashinfer/data/include/",
     "flashinfer/data/spdlog/",
 )
-"""What the probes are compiled from. The CUTLASS that it brings is verified as any other is: elsewhere, in minutes."""
+"""Files that the probes are compiled from. The bundled CUTLASS is verified by another test, which takes minutes."""
 
 
 @pytest.fixture

@@ -87,7 +87,7 @@ def release(
 
 
 def unpatched(version: str, cuda: str, arch_list: str) -> tuple[str, ...]:
-    """What upstream builds FP4 kernels for, where the build names 12.1: measured, and why this patch exists."""
+    """Architectures of upstream's FP4 kernels when the build names 12.1: measured, and the reason for this patch."""
     if version in SUFFIX and cuda == "12.9":
         return ASKED[arch_list]
     if version in SUFFIX and arch_list == "12.0a;12.1a":

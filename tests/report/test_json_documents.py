@@ -78,7 +78,7 @@ def keys(schema: dict[str, Any], parts: dict[str, Any], at: str, value: object =
 
 
 def fits(schema: dict[str, Any], parts: dict[str, Any], value: object) -> bool:
-    """Whether a valid value is of this alternative: objects are told apart by their keys."""
+    """Return whether a valid value matches this alternative; objects are distinguished by their keys."""
     if "$ref" in schema:
         return fits(parts[schema["$ref"].removeprefix("#/$defs/")], parts, value)
     if not isinstance(value, dict):
@@ -163,7 +163,7 @@ def test_list(holds: Holds, fp4patch: Command) -> None:
 
 def test_list_patches_matrix(holds: Holds, fp4patch: Command) -> None:
     recorded = fp4patch("list", "patches", "--matrix", "--json").document
-    holds("matrix", recorded, elsewhere=("matrix.rows.verified",))  # the watch verifies only if asked
+    holds("matrix", recorded, elsewhere=("matrix.rows.verified",))  # the watch verifies only on request
 
 
 def test_show(holds: Holds, fp4patch: Command) -> None:

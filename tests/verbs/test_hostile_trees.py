@@ -25,7 +25,7 @@ Command = Callable[..., Said]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away and mount")
 ALICE = 12345
 PLANNED = (GUARD, CONVERTER, EPILOGUE)
-"""What the patches of CUTLASS are about, written down here by hand."""
+"""Files that the patches of CUTLASS edit, listed here by hand."""
 LOOKING = (
     ("status",),
     ("apply", "--variant", "next2", "--check"),

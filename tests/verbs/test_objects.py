@@ -123,7 +123,7 @@ def test_a_source_that_is_meant_for_older_gpus_and_includes_a_header_that_conver
 @pytest.mark.parametrize(
     ("text", "archs", "status", "status_compiled"),
     [
-        (LIBRARY, ["121"], 1, 0),  # it may convert: only the object file tells that it does not
+        (LIBRARY, ["121"], 1, 0),  # it may convert: only the object file shows that it does not
         (USES, ["121"], 1, 1),
         (USES, ["120a"], 1, 1),
         (USES, ["121a"], 0, 0),

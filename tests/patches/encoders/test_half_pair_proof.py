@@ -102,7 +102,7 @@ def test_the_first_factor_makes_every_border_a_tie_of_half_precision() -> None:
         steps = border * (factor - 1) / Fraction(2**binade, 1 << 10)
         assert steps.denominator == 2
         parities.append(int(steps))
-    assert parities == [0, 1, 2, 3, 2, 3, 2]  # as the comment says
+    assert parities == [0, 1, 2, 3, 2, 3, 2]  # as the comment states
     assert [n % 2 for n in parities] == [code % 2 for code in range(7)]  # even: the tie goes down, to the even code
 
 

@@ -52,7 +52,7 @@ def kernel(text: str) -> Kernel:
 
 
 def outcome(text: str, original: Kernel, folder: Path) -> str:
-    """What became of a mutant, against the kernel that it was made of."""
+    """Return the outcome of a mutant, compared with the original kernel."""
     try:
         mutant = kernel(text)
     except ProofError:

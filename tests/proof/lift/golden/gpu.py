@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 STRIDE = 61
-"""Of the subset: prime, so that all low bits occur."""
+"""Stride of the subset: prime, so that all low bits occur."""
 SAMPLES = 128
 """Outputs that are kept, spread over all groups."""
 CHUNK = 1 << 22
@@ -101,7 +101,7 @@ def main(folder: Path, results: Path) -> None:
             "all": swept(1),
             "subset": swept(STRIDE),
         }
-        print(f"{name} {time.monotonic() - start:.2f} s", flush=True)  # noqa: T201 - a script says how far it is
+        print(f"{name} {time.monotonic() - start:.2f} s", flush=True)  # noqa: T201 - a script reports its progress
     results.write_text(json.dumps(found, indent=1) + "\n")
 
 

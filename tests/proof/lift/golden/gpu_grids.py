@@ -46,7 +46,7 @@ def main(folder: Path, results: Path) -> None:
             "cubin": hashlib.sha256(cubin).hexdigest(),
             "written": [hashlib.sha256(one).hexdigest() for one in written],
         }
-        print(f"{name} {time.monotonic() - start:.2f} s", flush=True)  # noqa: T201 - a script says how far it is
+        print(f"{name} {time.monotonic() - start:.2f} s", flush=True)  # noqa: T201 - a script reports its progress
     (results / "grids.json").write_text(json.dumps(found, indent=1) + "\n")
 
 
