@@ -43,7 +43,7 @@ def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, st
 
 @pytest.fixture
 def tree_copy(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[[str, str], Path]:
-    """A copy of a real tree that the test may do anything to, without the folders that no patch touches."""
+    """A writable copy of a real tree, without the directories that no patch changes."""
     left_out = shutil.ignore_patterns("cute", "conv", "gemm", "examples", "python", "test", "tools")
 
     def get(target: str, version: str) -> Path:
@@ -93,7 +93,7 @@ def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[
 
 @pytest.fixture
 def fp4patch(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    """``fp4patch("apply", "--variant", "next2", tree)``: runs the command line, and returns what it said."""
+    """Function that runs the command line and returns its output: ``fp4patch("apply", "--variant", "next2", tree)``."""
     return lambda *arguments: Said(capsys, *arguments)
 
 

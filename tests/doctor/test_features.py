@@ -96,7 +96,7 @@ def test_tells_what_an_emulation_consists_of(matrix: ToolkitMatrix, instruction:
 
 
 def test_nothing_that_is_taken_folds_away(matrix: ToolkitMatrix) -> None:
-    """An instruction whose operands were constants, or whose result nobody stored, would leave no code."""
+    """An instruction with constant operands, or with a result that is never stored, would leave no code."""
     assert [cell for cell in matrix.cells if cell.outcome is not Outcome.REJECTED and not cell.code] == []
 
 

@@ -16,7 +16,7 @@ from engine_fixtures import SCRIPT, start_engine
 
 @pytest.fixture
 def home(engine: dict[str, str]) -> Iterator[Path]:
-    """A folder for an engine beside that of the other tests, whose packages it shares; short, for the sockets in it."""
+    """Return a directory for an engine that shares the packages of the other tests; short, for the sockets in it."""
     with tempfile.TemporaryDirectory() as folder:
         unpacked = Path(engine.get("DOCKER_CONFIG", "/")).parent / "prefix"
         if unpacked.is_dir():

@@ -1,4 +1,4 @@
-"""``fp4patch build`` with a real engine on the smallest base there is, and what it says before one is asked."""
+"""Tests of ``fp4patch build`` with a real engine on the smallest base there is, and of its checks before the build."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The Dockerfile lines of the page, built by a real engine on real sources.
 
-Here no repository can be cloned and no base image pulled: a CUTLASS of the package index stands in for the page's, and
-Debian with Python for a CUDA image. `status` asks in the place of `verify`, which takes minutes; that it runs in a
-container and ends a build is tested on the project's own Dockerfile.
+Here no repository can be cloned and no base image pulled: a CUTLASS of the package index replaces the page's, and
+Debian with Python replaces a CUDA image. `status` replaces `verify`, which takes minutes; the project's own Dockerfile
+tests that verify runs in a container and ends a build.
 """
 
 from __future__ import annotations

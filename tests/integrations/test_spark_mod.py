@@ -1,7 +1,7 @@
 """The mod for spark-vllm-docker: its run.sh in an environment like that image's, with a real FlashInfer from its wheel.
 
-What stands in: a virtual environment for the container's Python, the toolkit of the test environment for its CUDA, and
-for vLLM a package with one compiled kernel.
+A virtual environment replaces the container's Python, the toolkit of the test environment its CUDA, and a package with
+one compiled kernel replaces vLLM.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ QUANTIZATION = "data/csrc/nv_internal/tensorrt_llm/kernels/quantization_utils.cu
 
 @dataclass(frozen=True)
 class Container:
-    """A Python with packages, and the folder that the launcher copies the mod to."""
+    """A Python with packages, and the directory that the launcher copies the mod to."""
 
     packages: Path
     mod: Path

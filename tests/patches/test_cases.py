@@ -29,7 +29,7 @@ EDITED = [case for case in CASES if ".before." in str(case.id)]
 
 @dataclass(frozen=True)
 class Beside:
-    """An edit whose templates lie beside its patch."""
+    """An edit whose templates are located beside its patch."""
 
     patch: Patch
     edit: Edit

@@ -34,7 +34,7 @@ def headers(pristine_tree: GetTree, tmp_path: Path) -> GetTree:
 
 
 def sweep(tree: Path, toolchain: Toolchain, *flags: str, step: int = 1021) -> tuple[int, str, str]:
-    """Run every float whose bits are a multiple of ``step``, and the borders, through the tree's converters."""
+    """Run every float whose bits are a multiple of ``step``, and the boundaries, through the tree's converters."""
     program = tree.parent / f"{tree.name}-converters"
     cuda = toolchain.root / "include"
     command = ["g++", "-std=c++17", "-O3", *flags, "-o", str(program), str(SWEEP)]

@@ -82,7 +82,7 @@ WITHOUT_CUTLASS = (
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """``installed("0.5.0")``: the package's folder, in a site-packages with its RECORD."""
+    """Function that returns the package's directory, in a site-packages with its RECORD: ``installed("0.5.0")``."""
     monkeypatch.setenv("FLASHINFER_WORKSPACE_BASE", str(tmp_path / "home"))
 
     def get(version: str, kept: tuple[str, ...] = KEPT) -> Path:
@@ -96,7 +96,7 @@ def sources(package: Path) -> list[Path]:
 
 
 def unreached(package: Path) -> list[str]:
-    """Conversions that stand alone, or under a condition below which nothing is done."""
+    """Return conversions without a condition, or under a condition below which nothing is done."""
     found = []
     for path in sources(package):
         text = path.read_text()

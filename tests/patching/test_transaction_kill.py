@@ -118,7 +118,7 @@ def at_step(number: int, do: Callable[[], None], *, also_later: bool = False) ->
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """A folder in memory where there is one: thousands of renames make a disk's journal the slowest part."""
+    """A directory in memory if there is one: thousands of renames make a disk's journal the slowest part."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         yield Path(folder).resolve()
 

@@ -1,4 +1,4 @@
-"""The specification against witnesses that know nothing of it; all 2^32 inputs; and sweeps that must not pass."""
+"""The specification against independent witnesses, over all 2^32 inputs; and sweeps that must not pass."""
 
 from __future__ import annotations
 

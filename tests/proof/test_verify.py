@@ -56,7 +56,7 @@ SOFTWARE = Rule(probes=("lib/*",), arch=("sm_121a",), because="the patch is for 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree that somebody patched in the sibling header."""
+    """A tree whose sibling header was patched by hand."""
     root = tmp_path / "tree"
     write(root, {"include/lib.h": LIB, SCALE: PATCHED})
     return root

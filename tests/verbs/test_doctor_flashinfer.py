@@ -31,7 +31,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def doctor(fp4patch: Callable[..., Said]) -> Doctor:
-    """Exit status and the tree's part of the document; the CUDA release is 13.0, as long as no other is asked about."""
+    """Return exit status and the tree's part of the document; the CUDA release is 13.0 by default."""
 
     def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
         said = fp4patch("doctor", "--json", "--cuda", "13.0", *arguments)

@@ -1,4 +1,5 @@
-"""A receipt that was lost, left behind, rewritten or brought to another tree: said, and with a way back that works."""
+"""A receipt that was lost, left behind, rewritten or brought to another tree: it is reported, with a way back that
+works."""
 
 from __future__ import annotations
 

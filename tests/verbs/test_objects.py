@@ -20,7 +20,7 @@ GENCODE = "-gencode arch=compute_{0},code=sm_{0}"
 
 
 def configured(tree: Path, build: Path, *archs: str) -> Path:
-    """A build folder with a command for each source file of the tree, as CMake writes them for Ninja."""
+    """A build directory with a command for each source file of the tree, as CMake writes them for Ninja."""
     flags = " ".join(GENCODE.format(arch) for arch in archs)
     build.mkdir()
     sources = sorted((tree / "csrc").rglob("*.cu"))

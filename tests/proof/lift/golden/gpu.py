@@ -1,6 +1,6 @@
-"""Run probes on this machine's GPU over all inputs: ``python gpu.py FOLDER RESULTS``.
+"""Run probes on this machine's GPU over all inputs: ``python gpu.py DIRECTORY RESULTS``.
 
-FOLDER is what ``make.py build`` made: cubins and ``programs.json``. Of each program RESULTS (JSON) gets the digest of
+DIRECTORY is what ``make.py build`` made: cubins and ``programs.json``. Of each program RESULTS (JSON) gets the digest of
 all outputs, that of every 61st group, and some outputs as they are. The driver loads the very bytes that the lifter
 reads. Needs Python and the driver alone, so that it can be carried to a machine that has nothing else.
 """

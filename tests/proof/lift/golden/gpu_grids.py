@@ -1,6 +1,6 @@
-"""Run kernels whose threads exchange values on this machine's GPU: ``python gpu_grids.py FOLDER RESULTS``.
+"""Run kernels whose threads exchange values on this machine's GPU: ``python gpu_grids.py DIRECTORY RESULTS``.
 
-FOLDER is what ``make.py grids`` made: cubins and ``grids.json``. RESULTS (a directory) gets what each wrote, and
+DIRECTORY is what ``make.py grids`` made: cubins and ``grids.json``. RESULTS (a directory) gets what each wrote, and
 ``grids.json`` with the hashes. Needs Python and the driver alone;
 ``gpu.py`` and ``tests/helpers/golden_grids.py`` beside it.
 """
