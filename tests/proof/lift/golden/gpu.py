@@ -1,8 +1,8 @@
 """Run probes on this machine's GPU over all inputs: ``python gpu.py DIRECTORY RESULTS``.
 
-DIRECTORY is what ``make.py build`` made: cubins and ``programs.json``. Of each program RESULTS (JSON) gets the digest of
-all outputs, that of every 61st group, and some outputs as they are. The driver loads the very bytes that the lifter
-reads. Needs Python and the driver alone, so that it can be carried to a machine that has nothing else.
+DIRECTORY is the output of ``make.py build``: cubins and ``programs.json``. RESULTS (JSON) gets for each program the
+digest of all outputs, that of every 61st group, and some outputs as they are. The driver loads the same bytes that the
+lifter reads. The script needs only Python and the driver, so that it can run on a machine that has nothing else.
 """
 
 # ruff: noqa: B023 - the functions inside the loop are called in their own turn of it
