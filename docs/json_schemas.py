@@ -47,6 +47,7 @@ CLOSED: Mapping[str, type[StrEnum]] = {
     "reach": doctor.Reach,
     "worth to a GPU": doctor_binaries.Fp4State,
     "outcome of a unit": doctor_binaries.Outcome,
+    "kernel of no use": doctor_binaries.Idle,
     "outcome on a target": features.Outcome,
     "refusal": features.Refusal,
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from fp4patch.errors import UsageError
 from fp4patch.model.image import Outcome, Stage
 
 if TYPE_CHECKING:
@@ -21,6 +23,62 @@ SCCACHE_PREFIXES = ("SCCACHE_", "AWS_", "ACTIONS_RESULTS_", "ACTIONS_RUNTIME_", 
 
 SCCACHE_HERE = ("SCCACHE_CONF", "SCCACHE_DIR", "SCCACHE_ERROR_LOG", "SCCACHE_SERVER_UDS")
 """Settings that are paths of this machine and mean nothing in the build, where the directory is a cache mount."""
+
+
+class _Options(argparse.ArgumentParser):
+    """The options of ``docker buildx build`` that decide what is checked first, or that fp4patch sets itself."""
+
+    def __init__(self) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+        for name in ("--builder", "--provenance", "--sbom"):
+            self.add_argument(name, default="")
+        self.add_argument(
+            "--platform", dest="platforms", action="extend", type=lambda said: said.split(","), default=[]
+        )
+        self.add_argument("--tag", "-t", dest="tags", action="append", default=[])
+        self.add_argument("--cache-to", action="append", default=[])
+        for outcome in (Outcome.LOAD, Outcome.PUSH):
+            self.add_argument(f"--{outcome}", dest="outcome", action="store_const", const=outcome)
+        for name in ("--file", "-f", "--target", "--output", "-o", "--iidfile", "--metadata-file"):
+            self.add_argument(name, dest="set_here", action=_Refused)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"docker buildx build: {message}")
+
+
+class _Refused(argparse.Action):
+    """An option that fp4patch sets itself."""
+
+    def __call__(self, _parser: object, _namespace: object, _values: object, option: str | None = None) -> NoReturn:
+        raise UsageError(
+            f"fp4patch sets {option} of docker buildx itself",
+            help="`--target STAGE` and `--output DIR` in front of `--` are fp4patch's own",
+        )
+
+
+def handed_on(words: Sequence[str], output: Path | None) -> dict[str, Any]:
+    """Return the fields of BuildSettings that the words behind ``--`` and the directory ``output`` decide.
+
+    Raises UsageError for what cannot be handed on.
+    """
+    known, rest = _Options().parse_known_args(words)
+    if rest and not rest[0].startswith("-"):
+        raise UsageError(f"{rest[0]!r} is no option of docker buildx", help="fp4patch makes the build context itself")
+    if output and known.outcome is Outcome.PUSH:
+        raise UsageError("--output writes files; --push takes an image")
+    if known.outcome is Outcome.PUSH and not known.tags:
+        raise UsageError("--push needs a name: --tag REGISTRY/NAME:TAG")
+    return {
+        "outcome": Outcome.OUTPUT if output else known.outcome or Outcome.LOAD,
+        "output": output,
+        "platforms": tuple(known.platforms),
+        "tags": tuple(known.tags),
+        "cache_to": tuple(known.cache_to),
+        "builder": known.builder,
+        "provenance": known.provenance,
+        "sbom": known.sbom,
+        "buildx": tuple(rest),
+    }
 
 
 def compose(
@@ -43,12 +101,9 @@ def compose(
     for name, source in (("vllm-tree", request.vllm), ("cutlass-tree", request.cutlass)):
         if source.context:
             command += ["--build-context", f"{name}={source.context}"]
-    secrets = (*request.secrets, *((f"id=sccache_env,env={SCCACHE_SECRET}",) if request.sccache else ()))
+    command += request.buildx
     for option, values in (
-        ("--build-context", request.build_contexts),
-        ("--secret", secrets),
-        ("--network", (request.network,) if request.network else ()),
-        ("--cache-from", request.cache_from),
+        ("--secret", (f"id=sccache_env,env={SCCACHE_SECRET}",) if request.sccache else ()),
         ("--cache-to", request.cache_to),
         ("--label", [f"{name}={value}" for name, value in request.labels.items()]),
         ("--tag", request.tags),

@@ -193,7 +193,7 @@ def notes(engine: Engine, request: BuildRequest) -> list[str]:
     if gb10 == list(request.archs.gpus) and gb10 and wanted and not any(p.startswith("linux/arm64") for p in wanted):
         return [
             f"GB10 machines are arm64, and this builds for {', '.join(wanted)}: "
-            "build there, or with --platform linux/arm64 and a builder that has an arm64 node"
+            "build there, or with `-- --platform linux/arm64` and a builder that has an arm64 node"
         ]
     return []
 
@@ -230,7 +230,8 @@ def _nodes(engine: Engine, request: BuildRequest, wanted: tuple[str, ...]) -> li
             Problem(
                 f"a node whose own platform is {platform}",
                 f"{', '.join(native)}" + (", which only emulates it: vLLM's build would take days" if emulated else ""),
-                help=f"`docker buildx create --append --name NAME --platform {platform} HOST`, then --builder NAME",
+                help=f"`docker buildx create --append --name NAME --platform {platform} HOST`, then "
+                "`-- --builder NAME`",
             )
         )
     return found
@@ -258,7 +259,7 @@ def _room(engine: Engine, request: BuildRequest) -> list[Problem]:
             Problem(
                 f"{JOB_MEMORY} GiB of memory for one compilation of vLLM's largest files",
                 f"{engine.memory / GIB:.1f} GiB",
-                help="hand the build to a larger machine: --builder NAME",
+                help="hand the build to a larger machine: `-- --builder NAME`",
             )
         )
     return found
@@ -274,7 +275,7 @@ def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
             Problem(
                 "an image store that holds several platforms",
                 "the engine's classic one, which holds one",
-                help="--push to a registry, or turn on the engine's containerd image store",
+                help="`-- --push` to a registry, or turn on the engine's containerd image store",
             )
         )
     asked = [f"--{name}" for name, said in (("provenance", request.provenance), ("sbom", request.sbom)) if _is_on(said)]
@@ -284,7 +285,7 @@ def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
             Problem(
                 f"an image store that holds attestations ({', '.join(asked)})",
                 "the engine's classic one",
-                help="turn on the engine's containerd image store, or --push by a builder of another driver. "
+                help="turn on the engine's containerd image store, or `-- --push` by a builder of another driver. "
                 "The proof and a CycloneDX SBOM are in the image in any case",
             )
         )

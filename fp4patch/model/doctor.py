@@ -48,6 +48,18 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Requirement:
+    """Code that every compiled file must hold for a GPU: code that loads, or FP4 instructions."""
+
+    gpu: str
+    native: bool
+
+    def __str__(self) -> str:
+        """Return the form used on the command line: ``sm_121:native``."""
+        return f"{self.gpu}{':native' if self.native else ''}"
+
+
+@dataclass(frozen=True)
 class Question:
     """Options of a run that apply to every tree and binary."""
 
@@ -58,6 +70,10 @@ class Question:
     """Requested arch list, separated by semicolons. Empty: the arch lists in common use."""
     cuda: str = ""
     """CUDA release. Empty: the release of the installed toolkit."""
+    required: tuple[Requirement, ...] = ()
+    """Requirements of the user. If there are any, they alone decide."""
+    strict: bool = False
+    """True if code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
 
 
 # --- source trees ----------------------------------------------------------------------------------------------------

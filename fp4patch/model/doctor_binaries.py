@@ -42,6 +42,18 @@ class Outcome(StrEnum):
     PLAIN = "no FP4"
 
 
+class Idle(StrEnum):
+    """Way in which a kernel does nothing of use. Closed."""
+
+    TRAPS = "only trap"
+    """Every path ends in a trap, or in an assertion that fails, before anything is written."""
+    PRINTS = "only print"
+    """No path writes anything, and one prints."""
+    EMPTY = "do nothing"
+    UNREAD = "store constants"
+    """It writes, and reads no memory: what it stores depends on its arguments alone."""
+
+
 @dataclass(frozen=True)
 class Fp4Code:
     """Static counts of FP4 instructions in machine code or in PTX."""
@@ -61,6 +73,8 @@ class Fp4Code:
     """Double-precision instructions in the functions that convert."""
     traps: tuple[str, ...] = ()
     """Kernels that do nothing but trap."""
+    prints: tuple[str, ...] = ()
+    """Kernels that do nothing but print."""
     empty: tuple[str, ...] = ()
     """Kernels that do nothing at all."""
     named: tuple[str, ...] = ()
@@ -91,7 +105,7 @@ def total(codes: Iterable[Fp4Code]) -> Fp4Code:
     """Return the sum of several counts."""
     encodes, encoders, mma = Counter[str](), Counter[str](), Counter[str]()
     roundings = decodes = f64 = 0
-    traps, empty, named = dict[str, None](), dict[str, None](), dict[str, None]()
+    traps, prints, empty, named = (dict[str, None]() for _ in range(4))
     for code in codes:
         encodes.update(code.encodes)
         encoders.update(code.encoders)
@@ -100,6 +114,7 @@ def total(codes: Iterable[Fp4Code]) -> Fp4Code:
         decodes += code.decodes
         f64 += code.f64
         traps.update(dict.fromkeys(code.traps))
+        prints.update(dict.fromkeys(code.prints))
         empty.update(dict.fromkeys(code.empty))
         named.update(dict.fromkeys(code.named))
     return Fp4Code(
@@ -110,6 +125,7 @@ def total(codes: Iterable[Fp4Code]) -> Fp4Code:
         dict(sorted(mma.items())),
         f64,
         tuple(traps),
+        tuple(prints),
         tuple(empty),
         tuple(named),
     )
@@ -151,12 +167,21 @@ class LostKernel:
     name: str
     held_by: str
     """Architecture whose copy has them: ``sm_100a``."""
-    encodes: Mapping[str, int]
-    """Conversions to E2M1 in that copy, by source type; stochastic rounding is counted separately."""
-    fp4_mma: int
-    """FP4 matrix instructions in that copy."""
-    traps: bool
-    """True if the copy that loads only traps, or does nothing."""
+    lost: Mapping[str, int]
+    """Number of instructions of that copy in each class of which this one has none: ``nearest`` and ``stochastic``
+    (conversions to E2M1, by their rounding), ``decodings``, ``matrix``."""
+    idle: Idle | None = None
+    """Way in which the copy that loads does nothing of use, if it does not."""
+    says: tuple[str, ...] = ()
+    """Messages about a wrong architecture that the copy that loads can print, and the other cannot."""
+    reason: str = ""
+    """Reason why the loss is intended; empty if none is known."""
+
+    @property
+    def level(self) -> Level:
+        """RED if the copy that loads computes nothing at all; GREEN if the loss is intended."""
+        useless = self.idle not in (None, Idle.UNREAD)
+        return Level.GREEN if self.reason else Level.RED if useless else Level.YELLOW
 
 
 @dataclass(frozen=True)
@@ -211,6 +236,16 @@ class GpuVerdict:
 
 
 @dataclass(frozen=True)
+class RequirementRow:
+    """A requirement, and every reason why it is not met."""
+
+    requirement: str
+    """The requirement as the user wrote it: ``sm_121:native``."""
+    met: bool
+    because: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class BinaryReport:
     """Report on one wheel, library, directory or image."""
 
@@ -227,10 +262,13 @@ class BinaryReport:
     unread: tuple[Unread, ...] = ()
     """Inputs that were not read. A report with any is red, since nothing is known about them."""
 
+    requirements: tuple[RequirementRow, ...] = ()
+
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Levels: one for each requested GPU, and RED for each input that was not read."""
-        return (*(verdict.level for verdict in self.verdicts), *(Level.RED for _ in self.unread))
+        """Levels: one for each requirement, else for each requested GPU, and RED for each input that was not read."""
+        judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
+        return (*(judged or (verdict.level for verdict in self.verdicts)), *(Level.RED for _ in self.unread))
 
     @property
     def red(self) -> bool:

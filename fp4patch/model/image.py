@@ -118,12 +118,10 @@ class BuildSettings:
     tags: tuple[str, ...] = ()
     platforms: tuple[str, ...] = ()
     """Platforms: ``linux/arm64``. Empty: the engine's own."""
-    secrets: tuple[str, ...] = ()
-    network: str = ""
-    build_contexts: tuple[str, ...] = ()
-    cache_from: tuple[str, ...] = ()
     cache_to: tuple[str, ...] = ()
     builder: str = ""
+    buildx: tuple[str, ...] = ()
+    """Further words for ``docker buildx build``."""
     sccache: bool = False
     jobs: int | None = None
     """Compilations at a time. None: the build machine decides by its memory."""

@@ -5,6 +5,7 @@ Each encoder compares with exact midpoints, so no intermediate rounding can slip
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,34 @@ _UE8M0_BIAS = 127
 def e2m1_encode(x: Floats) -> Codes:
     """Encode to E2M1, one code (0 to 15) per byte: to nearest, ties to even, saturated at 6, every NaN to +6."""
     return _encode(x, E2M1_VALUES, sign=8, nan=7)
+
+
+def e2m1_encode_stochastic(x: Floats, random: Codes) -> Codes:
+    """Codes 0 to 15 by stochastic rounding: ``random``, a byte for each value, is added to the bits that are discarded.
+
+    Equal to ``cvt.rs.satfinite.e2m1x4.f32`` (PTX ISA, ``cvt``): a value goes up to v if it is not below
+    ``v - random / 256 * (v - the code below)``; values of E2M1 stay, saturated at 6, every NaN to +6. Thresholds are
+    exact in float16 already. ``random_bytes`` has the bytes of the instruction's operand. ``x`` and ``random`` are
+    broadcast. ValueError where ``random`` holds no bytes.
+    """
+    x, random = np.broadcast_arrays(np.asarray(x), random)
+    if random.dtype != np.uint8:
+        raise ValueError(f"the random bits of each value are a byte (uint8), not {random.dtype}")
+    magnitude = np.abs(x).astype(np.promote_types(np.float32, _plain(x)))
+    codes = np.where(np.signbit(x), np.uint8(8), np.uint8(0))
+    for below, above in pairwise(E2M1_VALUES):
+        codes += magnitude >= above - random * np.float32((above - below) / 256)
+    return np.where(np.isnan(x), 7, codes).astype(np.uint8)
+
+
+def random_bytes(words: NDArray[np.uint32]) -> Codes:
+    """The random byte of each value, ``(..., K)``, of a word for four: ``(..., K / 4)``, the operand ``rbits``.
+
+    Value 0 is the instruction's ``f``, the lowest nibble, and has the low byte; values 1, 2 and 3 (``e``, ``b``, ``a``)
+    have bytes 2, 1 and 3 (PTX ISA, ``cvt``, the figure of the random bits for ``.e2m1x4``).
+    """
+    words = np.ascontiguousarray(words, dtype="<u4")
+    return words.view(np.uint8).reshape(*words.shape, 4)[..., [0, 2, 1, 3]].reshape(*words.shape[:-1], -1)
 
 
 def e2m1_decode(codes: Codes) -> NDArray[np.float32]:

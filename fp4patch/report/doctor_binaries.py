@@ -47,6 +47,10 @@ def table(report: BinaryReport) -> RenderableType:
         Text(),
     ]
     parts += [_verdict(verdict) for verdict in report.verdicts]
+    for row in report.requirements:
+        said = ("met", "green") if row.met else ("not met", "bold red")
+        parts.append(Text.assemble((f"required {row.requirement}: ", "bold"), said))
+        parts += [Padding(Text(printable(reason)), (0, 0, 0, 2)) for reason in row.because]
     for one in report.unread:
         parts.append(Text.assemble(("not read: ", "bold red"), f"{printable(one.name)}: {printable(one.because)}"))
         parts.append(Text.assemble(("          help: ", "bold"), one.help))
@@ -93,7 +97,7 @@ def _architectures(groups: Sequence[ImageGroup]) -> str:
 
 
 def _speaks(code: Fp4Code) -> bool:
-    return bool(code.native or code.software or code.roundings or code.traps)
+    return bool(code.native or code.software or code.roundings or code.traps or code.prints)
 
 
 def _code(group: ImageGroup) -> Text:
@@ -112,6 +116,8 @@ def _code(group: ImageGroup) -> Text:
         facts.append(f"{_counted(code.f64, 'F64 instruction')} among the conversions")
     if code.traps:
         facts.append(f"{_counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
+    if code.prints:
+        facts.append(f"{_counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
     text.append(group.arch, "bold")
     text.append(": " + ", ".join(facts))
     return text

@@ -33,14 +33,23 @@ __device__ unsigned convert(float a, float b) {
 #ifdef HAS
   asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;}" : "=r"(byte) : "f"(a), "f"(b));
 #elif defined(PRINTS)
-  printf("architecture-specific instruction; try sm_100a\\n"); asm("trap;");
+  printf("architecture-specific instruction; try sm_100a\\n");
+#endif
+#if defined(TRAPS) && !defined(HAS)
+  asm volatile("trap;");
 #endif
   return byte;
 }
-extern "C" __global__ void scale(const float* in, unsigned* out) { out[threadIdx.x] = convert(in[0], in[1]); }
+extern "C" __global__ void scale(const float* in, unsigned* out) {
+  unsigned byte = convert(in[0], in[1]);
+#if defined(HAS) || !defined(PRINTS)
+  out[threadIdx.x] = byte;
+#endif
+}
 extern "C" __global__ void copy(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x]; }
 """
-"""``scale`` converts for SM100 alone, and with ``PRINTS`` defined it traps elsewhere; ``copy`` never converts."""
+"""``scale`` converts for SM100 alone; elsewhere it prints or traps if ``PRINTS`` or ``TRAPS`` is defined, and else
+stores zeros. ``copy`` never converts."""
 
 
 def compile_cuda(toolchain: Toolchain, source: str, to: Path, *flags: str) -> Path:
