@@ -1,4 +1,4 @@
-"""The commands for images: build one with the container engine that is there, and look into one."""
+"""The commands for images: build one with the installed container engine, and inspect one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STAGES = ("toolkit", "sources", "proof", "kernels", "part", "wheel", "runtime")
 
 
 class _Build(click.Command):
-    """The command ``build``, which says where an option of buildx goes."""
+    """The command ``build``, whose errors explain where an option of buildx goes."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         try:
@@ -110,7 +110,7 @@ def inspect(image: str, receipt: bool, as_json: bool) -> None:
     """Check the labels and the proof of an IMAGE.
 
     They are read without running the image, and compared with each other.
-    IMAGE is one of the engine's, or a folder that `fp4patch build --output` wrote.
+    IMAGE is one of the engine's, or a directory that `fp4patch build --output` wrote.
     """
     from fp4patch.report import image as report
     from fp4patch.verbs import inspect as verb

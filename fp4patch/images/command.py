@@ -1,4 +1,4 @@
-"""Composes the ``docker buildx build`` command line from a request; a pure function, so that ``--dry-run`` is exact."""
+"""Composition of the ``docker buildx build`` command line: a pure function, so that ``--dry-run`` is exact."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCCACHE_SECRET = "FP4PATCH_SCCACHE_ENV"  # noqa: S105 - the name of a variable
 SCCACHE_PREFIXES = ("SCCACHE_", "AWS_", "ACTIONS_RESULTS_", "ACTIONS_RUNTIME_", "ACTIONS_CACHE_", "GOOGLE_", "ALIYUN_")
 
 SCCACHE_HERE = ("SCCACHE_CONF", "SCCACHE_DIR", "SCCACHE_ERROR_LOG", "SCCACHE_SERVER_UDS")
-"""Paths of this machine, which mean nothing where the build runs: there the folder is a cache mount."""
+"""Settings that are paths of this machine and mean nothing in the build, where the directory is a cache mount."""
 
 
 class _Options(argparse.ArgumentParser):
@@ -89,7 +89,7 @@ def compose(
     metadata: Path | str = "",
     iid: Path | str = "",
 ) -> list[str]:
-    """The words of the command. ``metadata`` and ``iid`` are the files that buildx writes; left out if empty."""
+    """Return the words of the command. ``metadata`` and ``iid`` are the files that buildx writes; left out if empty."""
     command = ["docker", "buildx", "build"]
     if request.builder:
         command += ["--builder", request.builder]
@@ -123,7 +123,7 @@ def compose(
 
 
 def arguments(request: BuildRequest) -> dict[str, str]:
-    """The Dockerfile's build arguments."""
+    """Return the Dockerfile's build arguments."""
     found = {
         "BASE_IMAGE": request.base_image,
         "RUNTIME_IMAGE": request.runtime_image,
@@ -147,9 +147,9 @@ def arguments(request: BuildRequest) -> dict[str, str]:
 
 
 def proof_first(request: BuildRequest, folder: Path) -> BuildRequest | None:
-    """The build that only exports the proof, whose receipts then name the image; None where no image is to be named.
+    """Return the build that only exports the proof; None if no image is to be named.
 
-    The image's own build finds every stage of it in the builder's cache.
+    Its receipts then name the image. The image's own build finds every stage of it in the builder's cache.
     """
     if not request.target.proven or request.outcome is Outcome.OUTPUT:
         return None
@@ -167,7 +167,7 @@ def proof_first(request: BuildRequest, folder: Path) -> BuildRequest | None:
 
 
 def sccache_environment(environ: Mapping[str, str]) -> str:
-    """The settings of sccache and of its storage, as ``export`` lines for a shell; empty if there are none."""
+    """Return the settings of sccache and of its storage, as ``export`` lines for a shell; empty if there are none."""
     chosen = {
         name: value
         for name, value in sorted(environ.items())
@@ -179,7 +179,7 @@ def sccache_environment(environ: Mapping[str, str]) -> str:
 
 
 def shell(command: Sequence[str], substitutions: Mapping[str, str]) -> str:
-    """The command as a person would write it: one option a line, quoted for a POSIX shell.
+    """Return the command in a readable form: one option per line, quoted for a POSIX shell.
 
     Each key of ``substitutions`` in a word becomes its value, which the shell expands.
     """

@@ -1,4 +1,4 @@
-"""``fp4patch build`` with a real engine on the smallest base there is, and what it says before one is asked."""
+"""Tests of ``fp4patch build`` with a real engine on the smallest base there is, and of its checks before the build."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_builds_an_image_that_says_what_it_is_and_whose_proof_holds(
     assert inspected["Config"]["Labels"]["io.fp4patch.receipt"].startswith("sha256:")
     assert set(document["seconds"]) == {"preflight", "context", "proof", "build"}
 
-    # The labels speak of all the variant's patches, and this proof is of CUTLASS alone.
+    # The labels name all the variant's patches, and this proof covers CUTLASS alone.
     looked = Said(capfd, "inspect", TAG, "--json")
     assert looked.status == 1
     failed = [f["subject"] for f in looked.document["findings"] if f["verdict"] != "pass"]
@@ -167,7 +167,7 @@ def test_an_interrupt_stops_the_engines_build_and_leaves_nothing(tiny: Tiny, sto
 
 
 def becomes(condition: Callable[[], bool]) -> bool:
-    """Whether it holds within a minute."""
+    """Return whether the condition holds within a minute."""
     end = time.monotonic() + 60
     while not condition() and time.monotonic() < end:
         time.sleep(0.1)
@@ -175,7 +175,7 @@ def becomes(condition: Callable[[], bool]) -> bool:
 
 
 def sleeping() -> bool:
-    """Whether the step that never ends runs, on an engine whose processes can be seen from here."""
+    """Return whether the endless step runs, on an engine whose processes are visible here."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if b"sleep\x0086399" in (folder / "cmdline").read_bytes():

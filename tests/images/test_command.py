@@ -98,7 +98,7 @@ def test_the_proof_is_built_first_and_is_no_image_with_a_name() -> None:
     assert first is not None
     assert (first.target, first.outcome, first.output) == (Stage.PROOF_EXPORT, Outcome.OUTPUT, Path("p"))
     assert (first.tags, first.labels, first.sbom) == ((), {}, "")
-    assert command.arguments(first) == command.arguments(REQUEST)  # else the cache would not serve
+    assert command.arguments(first) == command.arguments(REQUEST)  # else the cache would not match
     assert command.proof_first(replace(REQUEST, target=Stage.SOURCES), Path("p")) is None
     assert command.proof_first(replace(REQUEST, outcome=Outcome.OUTPUT), Path("p")) is None
 
@@ -124,7 +124,7 @@ def test_sccache_gets_its_own_settings_and_those_of_its_storage_and_no_others() 
         ["export", "SCCACHE_BUCKET=b c"],
     ]
     assert command.sccache_environment({"AWS_REGION": "x"}) == ""
-    assert command.sccache_environment({"SCCACHE_DIR": "/here"}) == ""  # a folder of this machine
+    assert command.sccache_environment({"SCCACHE_DIR": "/here"}) == ""  # a directory of this machine
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
