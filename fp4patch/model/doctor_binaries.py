@@ -284,7 +284,7 @@ class BinaryReport:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Levels: one for each requirement, else for each GPU and compiler; and RED for each input that was not read."""
+        """Levels: one for each requirement, else each GPU and compiler; RED for each input that was not read."""
         judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
         judged = judged or [*(verdict.level for verdict in self.verdicts), *(one.level for one in self.compilers)]
         return (*judged, *(Level.RED for _ in self.unread))
