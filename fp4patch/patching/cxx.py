@@ -181,6 +181,11 @@ class Source:
         return tuple(_directive(index, tuple(span)) for index, span in spans)
 
     @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The tokens' offsets."""
+        return tuple(token.start for token in self.tokens)
+
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The tokens' texts."""
         return tuple(token.text for token in self.tokens)

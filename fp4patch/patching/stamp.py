@@ -41,6 +41,11 @@ def stamped(data: bytes, pristine: bytes, path: str, variant: str, patches: tupl
     return data + line + newline if data.endswith(b"\n") else data + newline + line
 
 
+def may_be_stamped(content: bytes) -> bool:
+    """Pass each file that ends with a stamp."""
+    return b"; pristine " in content[-TAIL:]
+
+
 def find_stamp(data: bytes) -> Stamp | None:
     """Return the stamp of a file, wherever it is in it by now; None if fp4patch did not write it."""
     found = None

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.plan import plan_patches
 from fp4patch.model.edit import AddElement
 from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.folding import fold_tree, reader
+from fp4patch.verbs.concerned import concerned
+from fp4patch.verbs.folding import fold_tree, plan_patches
 
 GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
 OPTIONS = {"e2m1-asm": {"encoder": "threshold", "guard": GUARD}}
@@ -65,9 +65,9 @@ def run(patch: str, mutant: Mutant, root: Path) -> Came:
     whole = catalog.patches[patch]
     lists = tuple(edit for edit in whole.edits if isinstance(edit, AddElement))  # the other edits are of other places
     with Transaction([tree.root], lambda _: None) as tx:
-        found = fold_tree(
-            tx, plan_patches("", [replace(whole, edits=lists or whole.edits)], OPTIONS, tree, reader(tx, tree.root))
-        )
+        chosen = [replace(whole, edits=lists or whole.edits)]
+        concerned(tx, tree, chosen)
+        found = fold_tree(tx, plan_patches(tx, "", chosen, OPTIONS, tree))
     written = {path: done.desired.decode() for path, done in found.files.items() if done.desired is not None}
     named = frozenset(one.file for one in found.remainders)
     why = tuple(f"{one.file}:{one.line}: {one.expected}; {one.found}" for one in found.problems)
