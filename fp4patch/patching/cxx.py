@@ -215,7 +215,11 @@ class Source:
 
     def line(self, offset: int) -> int:
         """The 1-based line of an offset."""
-        return self.text.count("\n", 0, offset) + 1
+        return bisect_left(self._newlines, offset) + 1
+
+    @cached_property
+    def _newlines(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self.text)]
 
     def find(self, pattern: Sequence[str]) -> list[int]:
         """The indices of the live tokens at which the token sequence ``pattern`` begins."""

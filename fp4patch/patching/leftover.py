@@ -215,10 +215,12 @@ def may_be_about(edit: Edit, content: bytes) -> bool:
 
 def may_convert(content: bytes) -> bool:
     """Pass each C++ file with an instruction of E2M1, unless all that it has convert from E2M1."""
-    return any(
-        not _NO_ENCODE.search(content, max(0, found.start() - 64), found.start() + 6)
-        for found in _CONVERSION.finditer(content)
-    )
+    return any(_may_encode(content, found.start() - 1) for found in _CONVERSION.finditer(content))
+
+
+def _may_encode(content: bytes, at: int) -> bool:
+    """Tell whether a mention of the format may be more than a part of a name, or what is converted from."""
+    return not _NO_ENCODE.search(content, max(0, at - 64), at + 7)
 
 
 def mentioned(absence: Absence, content: bytes) -> bool:
@@ -268,7 +270,9 @@ def _in_strings(content: bytes) -> bool:
     """Pass a file of another language that may hold a conversion: in one string, in several, or with a variable."""
     if b"cvt" not in content:
         return False
-    return bool(_IN_STRINGS.search(content) or (b"e2m1" in content and _WITH_VARIABLE.search(content)))
+    if any(_may_encode(content, found.start()) for found in _IN_STRINGS.finditer(content)):
+        return True
+    return b"e2m1" in content and _WITH_VARIABLE.search(content) is not None
 
 
 _GAP = rb"(?:[\s(),\\]|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+"
@@ -355,7 +359,15 @@ _PYTHON_TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 """Blanks and comments, or a string, a number, a name or a mark; a quote by itself begins a string that never ends."""
-_MAY_BE_DEAD = re.compile(r"(?:if|while)[\s(\\]+(?:False|None|[0-9.]|\w{0,2}[\"'])")
+_MAY_BE_DEAD = re.compile(
+    r"""
+    \b(?:if|elif|while)\b (?:[\s(\\]|\#[^\n]*\n)*+
+    (?:False | None | [0.][0-9._xXbBoOjJeE]* | (?:\w{0,2}(?:""|'')[\s\\]*)+)
+    (?:[\s)\\]|\#[^\n]*\n)*+ :
+    """,
+    re.VERBOSE,
+)
+"""A condition that is a constant which never holds, as ``falsy`` knows it."""
 
 LANGUAGES = tuple(_WORDS)
 
