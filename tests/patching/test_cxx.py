@@ -245,12 +245,12 @@ def test_a_splice_reads_as_the_whole_text_does(text: str, data: st.DataObject) -
 
 
 @pytest.mark.parametrize("around", ["{}", "x\ny\n{}\nz\n#u\nv\n", "#x \\\n{}\\\ny\nz\n"])
-@pytest.mark.parametrize("text", ["\\\n\\\na", "\\\n\\\n#a", "a\\\n\\\n", "//\\\n\\\na\nb", "#a\nb\n#c"])
+@pytest.mark.parametrize("text", ["\\\n\\\na", "\\\n\\\n#a", "a\\\n\\\n", "//\\\n\\\na\nb", "'a\\\na", "#a\nb\n#c"])
 def test_a_splice_beside_continuations_reads_as_the_whole_text_does(text: str, around: str) -> None:
-    """Hypothesis found the first of them."""
+    """Hypothesis found two of them."""
     source, made = read(around.format(text)), 0
     for start, end in combinations_with_replacement(edges_of(source), 2):
-        for put in ("", "a", "\n", "#", "#a\n", "\\\n", "\\\n\\\na", " //", "/*b*/", '"s"'):
+        for put in ("", "a", "\n", "#", "#a\n", "\\\n", "\\\n\\\na", " //", "/*b*/", '"s"', "'"):
             made += reads_as_whole(source, [Cut(start, end, put)])
     assert made
 
