@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.catalog.whole import Concerned, Whole, glob
-from fp4patch.model.edit import DropOperand, Insert, WrapAsm
+from fp4patch.model.edit import AddOperand, DropOperand, Insert, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.patching.journal import sha256
 from fp4patch.patching.leftover import (
@@ -127,7 +127,7 @@ def _names(patches: Iterable[Patch]) -> Callable[[str], object]:
     for patch in patches:
         globs += (promise.header for promise in patch.macros)
         for edit in patch.edits:
-            if isinstance(edit, DropOperand | Insert):
+            if isinstance(edit, AddOperand | DropOperand | Insert):
                 globs.append(edit.file)
             elif not isinstance(edit, WrapAsm):
                 globs += edit.search
