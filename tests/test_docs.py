@@ -71,8 +71,8 @@ def test_commands_have_the_options_that_the_pages_give_them(page: Path) -> None:
         command = cli.get_command(click.Context(cli), name)
         assert command, f"fp4patch {name}"
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
-        ours = words[: words.index("--")] if "--" in words else words  # those behind it are another program's
-        used = {word.partition("=")[0] for word in ours if re.match(r"--?[a-z]", word)}
+        own = words[: words.index("--")] if "--" in words else words  # behind it are the options of docker buildx
+        used = {word.partition("=")[0] for word in own if re.match(r"--?[a-z]", word)}
         assert used - {"--help"} <= known, f"fp4patch {name} {shlex.join(words)}"
 
 

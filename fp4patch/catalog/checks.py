@@ -13,7 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from fp4patch.model.arch import Arch
-from fp4patch.model.edit import DropOperand, Edit, WrapAsm
+from fp4patch.model.edit import AddOperand, DropOperand, Edit, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Numerics, Probe
 from fp4patch.model.problem import Problem
@@ -144,7 +144,10 @@ def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:
         file.expect(sound, f"{prefix}retired[{number}].since", "a version", repr(retired.since))
     present = getattr(edit, "present", "")
     file.expect(_is(SpecifierSet, present), f"{prefix}present", "a version specifier such as '>=4.2'", repr(present))
-    if isinstance(edit, DropOperand):
+    if isinstance(edit, AddOperand):
+        pairs = f"{len(edit.operands)}, one for each operand"
+        file.expect(len(edit.beside) == len(edit.operands), f"{prefix}beside", pairs, str(len(edit.beside)))
+    if isinstance(edit, AddOperand | DropOperand):
         for key, name in (("defines", edit.defines), *(("operands", name) for name in edit.operands)):
             file.expect(name.isidentifier(), f"{prefix}{key}", "the name of a macro, and nothing else", repr(name))
     if isinstance(edit, WrapAsm):

@@ -15,14 +15,14 @@ from typing import NoReturn
 import click
 
 from fp4patch import __version__
-from fp4patch.cli import doctor, image, objects, probe, proof, trees
+from fp4patch.cli import doctor, export, image, objects, probe, proof, trees
 from fp4patch.cli.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.errors import Fp4PatchError, UsageError
 
 EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
 COMMANDS = (
-    *(trees.list_, trees.show_name, trees.fetch, trees.apply, trees.status, trees.revert),
+    *(trees.list_, trees.show_name, trees.fetch, trees.apply, trees.status, trees.revert, export.export),
     *(proof.verify, proof.bench, objects.objects),
     *(doctor.doctor, probe.probe),
     *(image.build, image.inspect),

@@ -124,10 +124,10 @@ def telling(what: str) -> Iterator[None]:
         raise click.exceptions.Exit(EXIT_REFUSED) from error
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, text: str | bytes) -> None:
     """Write a file for the user, or raise one clear error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
         raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help="name another file") from error

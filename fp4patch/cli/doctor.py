@@ -25,6 +25,12 @@ from fp4patch.errors import UsageError
     help="The CUDA release that builds, for example 13.0. Default: that of the toolkit at hand.",
 )
 @click.option(
+    "--python",
+    metavar="PATH",
+    default="",
+    help="Of this machine: the packages of this Python, a program or a virtual environment. Default: VIRTUAL_ENV's.",
+)
+@click.option(
     "--require",
     metavar="GPU[:native]",
     multiple=True,
@@ -39,6 +45,7 @@ def doctor(
     gpus: str | None,
     arch_list: str | None,
     cuda: str | None,
+    python: str,
     require: tuple[str, ...],
     strict: bool,
     as_json: bool,
@@ -57,7 +64,9 @@ def doctor(
     question = verb.question(gpus, arch_list, cuda, require, strict=strict)
     if require and not paths:
         raise UsageError("--require is about compiled files", help="name a wheel, a library, a directory or an image")
-    machine = None if paths else verb.examine_machine(question)
+    if python and paths:
+        raise UsageError("--python is about this machine", help="name no PATH with it")
+    machine = None if paths else verb.examine_machine(question, python)
     levels = list(machine.levels) if machine else []
     if machine and not as_json:
         show(report.machine_text(machine))

@@ -27,6 +27,8 @@ class Level(StrEnum):
     """It works now, or for some GPUs only. Read the remedy before you build."""
     RED = "red"
     """It fails in the present state."""
+    NONE = "not looked at"
+    """The thing is absent or was not examined, so nothing is known about it."""
 
 
 def worst(levels: Iterable[Level]) -> Level:

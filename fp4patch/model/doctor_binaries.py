@@ -236,6 +236,23 @@ class GpuVerdict:
 
 
 @dataclass(frozen=True)
+class RunTimeCompiler:
+    """A compiler that runs when a program does."""
+
+    name: str
+    """Its path, inside what was looked at."""
+    role: str
+    used_by: str
+    """Caller of the compiler."""
+    release: str
+    """``13.0.88``; empty where it states none."""
+    lacks: tuple[str, ...]
+    """Requested GPUs that it does not support."""
+    level: Level = Level.GREEN
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
 class RequirementRow:
     """A requirement, and every reason why it is not met."""
 
@@ -263,12 +280,14 @@ class BinaryReport:
     """Inputs that were not read. A report with any is red, since nothing is known about them."""
 
     requirements: tuple[RequirementRow, ...] = ()
+    compilers: tuple[RunTimeCompiler, ...] = ()
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Levels: one for each requirement, else for each requested GPU, and RED for each input that was not read."""
+        """Levels: one per requirement, else per GPU and compiler; and RED for each input that was not read."""
         judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
-        return (*(judged or (verdict.level for verdict in self.verdicts)), *(Level.RED for _ in self.unread))
+        judged = judged or [*(verdict.level for verdict in self.verdicts), *(one.level for one in self.compilers)]
+        return (*judged, *(Level.RED for _ in self.unread))
 
     @property
     def red(self) -> bool:

@@ -40,6 +40,25 @@ class DropOperand(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AddOperand(Manifest):
+    """Put operands back into the ``#if`` conditions whose body defines a macro, where someone took them out.
+
+    The conditions are those of ``drop-operand``. The first of ``operands`` goes behind the first of ``beside``, and so
+    on, in a condition that also has one of ``signs``: the operands that came to upstream's conditions together with
+    them. A condition without a sign never had the operand: not needed.
+    """
+
+    op: Literal["add-operand"] = "add-operand"
+    file: str
+    defines: str
+    operands: tuple[str, ...]
+    beside: tuple[str, ...]
+    signs: tuple[str, ...]
+    conditions: int
+    retired: tuple[Retired, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Insert(Manifest):
     """Insert a template before the declaration that starts with the tokens ``before``, ahead of its own comment.
 
@@ -191,4 +210,14 @@ class InsertCommands(Manifest):
     retired: tuple[Retired, ...] = ()
 
 
-Edit = DropOperand | Insert | WrapAsm | ReplaceTokens | ReplaceExpression | AddElement | ReplaceCommand | InsertCommands
+Edit = (
+    DropOperand
+    | AddOperand
+    | Insert
+    | WrapAsm
+    | ReplaceTokens
+    | ReplaceExpression
+    | AddElement
+    | ReplaceCommand
+    | InsertCommands
+)

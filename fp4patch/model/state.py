@@ -18,6 +18,8 @@ class State(StrEnum):
     """The source has the change already; the patch retires itself."""
     NOT_NEEDED = "not-needed"
     """This release never had what the patch changes."""
+    REVERSED = "reversed"
+    """Upstream has it and someone took it out of this tree; apply puts it back."""
     DRIFTED = "drifted"
     """The anchor is missing, or its count is wrong: refused."""
     FOREIGN = "foreign"

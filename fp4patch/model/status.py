@@ -13,6 +13,7 @@ WORST_FIRST = (
     State.DRIFTED,
     State.OUTDATED,
     State.APPLIED,
+    State.REVERSED,
     State.PRISTINE,
     State.UPSTREAMED,
     State.NOT_NEEDED,
@@ -53,6 +54,7 @@ class TreeStatus:
 
     @property
     def state(self) -> State:
-        """The state of its files that needs attention most; pristine if no patch changes a file."""
+        """The state of its files that needs attention most; without any it is pristine, or reversed."""
         states = {file.state for file in self.files} or {State.PRISTINE}
+        states |= {State.REVERSED} & {patch.state for patch in self.patches}
         return next(state for state in WORST_FIRST if state in states)

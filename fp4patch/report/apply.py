@@ -26,7 +26,7 @@ from fp4patch.report.words import VERBATIM, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fp4patch.model.apply import Applied, FileResult, TreeResult
+    from fp4patch.model.apply import Applied, TreeResult
 
 
 def document(applied: Applied, *, diff: bool) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _tree(tree: TreeResult, *, diff: bool) -> dict[str, Any]:
             "before_sha256": hashlib.sha256(file.before).hexdigest(),
             "after_sha256": hashlib.sha256(file.after).hexdigest(),
         }
-        files.append(entry | ({"diff": unified(file)} if diff else {}))
+        files.append(entry | ({"diff": unified(file.path, file.before, file.after)} if diff else {}))
     return {
         "tree": str(tree.root),
         "target": tree.target,
@@ -84,7 +84,7 @@ def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:
             if file.changed:
                 by = ", ".join(file.patches) if tree.state is ApplyState.APPLIED and file.patches else "pristine bytes"
                 lines.append(_line(f"  {file.path}  ({by})"))
-                lines += [Verbatim(unified(file))] if diff else []
+                lines += [Verbatim(unified(file.path, file.before, file.after))] if diff else []
         lines += [
             _line(f"  {note}") for note in (*_nothing_to_do(tree, why=why), *_remaining(tree, why=why), *tree.notes)
         ]
@@ -159,11 +159,10 @@ class Verbatim:
         yield Segment(self.text, Style.from_meta({VERBATIM: True}))
 
 
-def unified(file: FileResult) -> str:
-    """Return a unified diff of one file, as ``git apply`` accepts it: only a line feed ends a line there."""
-    before, after = (data.decode("utf-8", errors="surrogateescape") for data in (file.before, file.after))
-    old, new = _quoted(f"a/{file.path}"), _quoted(f"b/{file.path}")
-    lines = difflib.unified_diff(_lines(before), _lines(after), old, new)
+def unified(path: str, before: bytes, after: bytes) -> str:
+    """Return the unified diff of one file, as ``git apply`` takes it: only a line feed ends a line there."""
+    one, other = (data.decode("utf-8", errors="surrogateescape") for data in (before, after))
+    lines = difflib.unified_diff(_lines(one), _lines(other), _quoted(f"a/{path}"), _quoted(f"b/{path}"))
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 

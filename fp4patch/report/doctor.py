@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
     from fp4patch.model.doctor import BuildRow, Finding, MachineReport, Outlook, TreeReport
 
-MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
-COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red"}
+MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "\N{EN DASH}"}
+COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
 STATE_COLOUR = {
     State.APPLIED: "green",
     State.UPSTREAMED: "cyan",
     State.NOT_NEEDED: "cyan",
     State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
     State.DRIFTED: "red",
     State.FOREIGN: "red",
 }

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from fp4patch.model.doctor_binaries import Fp4State, Outcome, readable, total
 from fp4patch.model.schema import SCHEMA
+from fp4patch.report.doctor import COLOUR as LEVEL_COLOUR
 from fp4patch.report.words import printable
 
 if TYPE_CHECKING:
@@ -47,13 +48,25 @@ def table(report: BinaryReport) -> RenderableType:
         Text(),
     ]
     parts += [_verdict(verdict) for verdict in report.verdicts]
+    for one in report.compilers:
+        release = f" {one.release}" if one.release else ""
+        lacks = f"does not know {' and '.join(one.lacks)}" if one.lacks else "knows every GPU that was asked about"
+        parts.append(
+            Text.assemble(
+                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {lacks}; {one.used_by}"
+            )
+        )
+        if one.remedy:
+            parts.append(Text.assemble(("          help: ", "bold"), one.remedy))
     for row in report.requirements:
         said = ("met", "green") if row.met else ("not met", "bold red")
         parts.append(Text.assemble((f"required {row.requirement}: ", "bold"), said))
         parts += [Padding(Text(printable(reason)), (0, 0, 0, 2)) for reason in row.because]
-    for one in report.unread:
-        parts.append(Text.assemble(("not read: ", "bold red"), f"{printable(one.name)}: {printable(one.because)}"))
-        parts.append(Text.assemble(("          help: ", "bold"), one.help))
+    for unread in report.unread:
+        parts.append(
+            Text.assemble(("not read: ", "bold red"), f"{printable(unread.name)}: {printable(unread.because)}")
+        )
+        parts.append(Text.assemble(("          help: ", "bold"), unread.help))
     for file in report.files:
         parts += [Text(), _file(file)]
     parts += [Text(), Text(_summary(report), style="dim")]

@@ -23,6 +23,7 @@ COLOUR = {
     State.UPSTREAMED: "cyan",
     State.NOT_NEEDED: "cyan",
     State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
     State.DRIFTED: "red",
     State.FOREIGN: "red",
 }

@@ -96,11 +96,11 @@ def _cuda(text: str) -> str:
     return ".".join([*text.split("."), "0"][:2])
 
 
-def examine_machine(question: Question) -> MachineReport:
-    """Look at this machine, as far as the GPUs go that are asked about, or that it has."""
-    s = Surroundings.here()
+def examine_machine(question: Question, python: str = "") -> MachineReport:
+    """Look at this machine and a Python, as far as the GPUs go that are asked about, or that it has."""
+    s = Surroundings.here(python)
     own = question.gpus if question.named else gpus.sm12x(gpus.driver(s))
-    found = machine.examine(s, own)
+    found = machine.examine(s, own, cache=cache_dir() / "doctor")
     cuda = Version(question.cuda) if question.cuda else toolkit()
     return replace(found, sections=tuple(_judged(section, s, own, cuda) for section in found.sections))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model.edit import DropOperand, Edit, Insert
+from fp4patch.model.edit import AddOperand, DropOperand, Edit, Insert
 from fp4patch.model.outcome import NothingToDo, Outcome
 from fp4patch.model.patch import Patch
 from fp4patch.patching.edit import Fold, fold
@@ -49,5 +49,5 @@ def run(patch_id: str, root: Path) -> Edited:
 
 
 def _searched(edit: Edit, root: Path) -> set[Path]:
-    assert not isinstance(edit, DropOperand | Insert)
+    assert not isinstance(edit, AddOperand | DropOperand | Insert)
     return {path for glob in edit.search for path in root.glob(glob) if path.is_file()}

@@ -178,6 +178,11 @@ def test_fetch(holds: Holds, fp4patch: Command, tmp_path: Path) -> None:
     holds("fetch", fp4patch("fetch", "cutlass==4.2.1", tmp_path / "cutlass", "--json").document)
 
 
+def test_export(holds: Holds, fp4patch: Command, tree_copy: GetTree) -> None:
+    series = fp4patch("export", "--variant", "next2", "--json", tree_copy("cutlass", "4.2.1")).document
+    holds("export", series)
+
+
 def test_apply_revert_status_and_their_refusals(
     holds: Holds, fp4patch: Command, tree_copy: GetTree, vllm: Callable[[str], Path]
 ) -> None:
