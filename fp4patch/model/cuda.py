@@ -13,8 +13,8 @@ FAMILIES_SINCE = Version("12.9")
 FOR_GB10 = "13.0"
 """The CUDA release to recommend for GB10: PyTorch is published for it, and FAMILIES_SINCE is older."""
 
-# Target → first release whose ptxas has it, and the first that has it no more. `ptxas --help` of each release; before
-# 12.8, the release notes.
+# Target → first release whose ptxas supports it, and first release that no longer does. Source: `ptxas --help` of each
+# release; before 12.8, the release notes.
 _PLAIN = {
     **{(5, minor): ("6.5", "13.0") for minor in (0, 2, 3)},
     **{(6, minor): ("8.0", "13.0") for minor in (0, 1, 2)},

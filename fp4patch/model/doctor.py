@@ -240,7 +240,7 @@ class MachineReport:
     """Complete report on this machine."""
 
     name: str
-    """``Linux x86_64, Python 3.12.3``."""
+    """Description of the machine: ``Linux x86_64, Python 3.12.3``."""
     sections: tuple[Section, ...]
 
     @property

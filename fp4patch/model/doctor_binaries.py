@@ -136,13 +136,14 @@ class ImageGroup:
     """The cubins, or the PTX, of one architecture, one compiler and one compression in one file."""
 
     kind: str
-    """``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is linked)."""
+    """Kind of code: ``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is
+    linked)."""
     arch: str
     """Architecture with its suffix: ``sm_120f``, ``compute_90``."""
     compiler: str
     """Compiler release: ``13.0.88``. Empty if the file does not state it."""
     compression: str
-    """``none``, ``lz4`` or ``zstd``."""
+    """Compression: ``none``, ``lz4`` or ``zstd``."""
     count: int
     size: int
     """Size in bytes, uncompressed."""
@@ -240,14 +241,14 @@ class RunTimeCompiler:
     """A compiler that runs when a program does."""
 
     name: str
-    """Its path, inside what was looked at."""
+    """Path of the compiler, relative to the input."""
     role: str
     used_by: str
-    """What calls it."""
+    """Caller of the compiler."""
     release: str
-    """``13.0.88``; empty where it states none."""
+    """CUDA release: ``13.0.88``. Empty if it states none."""
     lacks: tuple[str, ...]
-    """GPUs that were asked about and that it does not know."""
+    """Requested GPUs that it does not support."""
     level: Level = Level.GREEN
     remedy: str = ""
 

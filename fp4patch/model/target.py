@@ -107,9 +107,9 @@ class Build(Manifest):
     cuda: tuple[str, ...]
     """CUDA releases to evaluate if none is known."""
     kernels: str = ""
-    """For cmake: a regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x."""
+    """Regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x (only for cmake)."""
     modules: tuple[JitModule, ...] = ()
-    """For jit: the modules that hold the FP4 kernels for SM12x. The first one represents the others in summaries."""
+    """Modules that hold the FP4 kernels for SM12x (only for jit). The first one represents the others in summaries."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""``doctor``, as text and as a JSON document."""
+"""Reports of ``doctor``, as text and as a JSON document."""
 
 from __future__ import annotations
 
