@@ -57,3 +57,7 @@ class ImageError(Fp4PatchError):
 
 class BinaryError(Fp4PatchError):
     """A file is damaged, or holds nothing that could be looked into."""
+
+
+class NothingCompiledError(BinaryError):
+    """A file or directory that exists and holds no compiled code."""

@@ -76,6 +76,8 @@ class Question:
     """They decide alone where there are any."""
     strict: bool = False
     """Whether code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
+    time_jit: bool = False
+    """Whether to measure how long the ptxas at hand takes for PTX that a GPU loads."""
 
 
 # --- source trees ----------------------------------------------------------------------------------------------------
@@ -220,6 +222,24 @@ class TreeReport:
     def level(self) -> Level:
         """The worst of them."""
         return worst(self.levels)
+
+
+# --- build recipes ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RecipeReport:
+    """Dockerfiles, scripts and patch files at one place, and those that take SM121 out of CUTLASS's guard."""
+
+    path: str
+    read: int
+    """Recipes that were read."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Of its findings; GREEN of recipes without any."""
+        return tuple(finding.level for finding in self.findings) or (Level.GREEN,)
 
 
 # --- machine ---------------------------------------------------------------------------------------------------------

@@ -211,6 +211,23 @@ class Loading:
 
 
 @dataclass(frozen=True)
+class JustInTime:
+    """Units of which one GPU loads PTX: its driver compiles them when they are first used."""
+
+    gpu: str
+    arch: str
+    """``compute_80``."""
+    isa: str
+    """The PTX version: ``8.7``."""
+    units: int
+    size: int
+    """Bytes of PTX."""
+    kernels: tuple[str, ...]
+    seconds: float | None = None
+    """What the ptxas at hand took for it, one unit after the other; None where that was not measured."""
+
+
+@dataclass(frozen=True)
 class BinaryFile:
     """One file with device code."""
 
@@ -221,6 +238,7 @@ class BinaryFile:
     """Fatbins, and cubins outside of any."""
     images: tuple[ImageGroup, ...]
     loading: tuple[Loading, ...]
+    jit: tuple[JustInTime, ...] = ()
 
 
 @dataclass(frozen=True)
