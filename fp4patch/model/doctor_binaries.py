@@ -212,6 +212,23 @@ class Loading:
 
 
 @dataclass(frozen=True)
+class JustInTime:
+    """Units of which one GPU loads PTX: its driver compiles them when they are first used."""
+
+    gpu: str
+    arch: str
+    """``compute_80``."""
+    isa: str
+    """The PTX version: ``8.7``."""
+    units: int
+    size: int
+    """Bytes of PTX."""
+    kernels: tuple[str, ...]
+    seconds: float | None = None
+    """What the ptxas at hand took for it, one unit after the other; None where that was not measured."""
+
+
+@dataclass(frozen=True)
 class BinaryFile:
     """One file with device code."""
 
@@ -222,6 +239,7 @@ class BinaryFile:
     """Number of fatbins, and of cubins outside of any fatbin."""
     images: tuple[ImageGroup, ...]
     loading: tuple[Loading, ...]
+    jit: tuple[JustInTime, ...] = ()
 
 
 @dataclass(frozen=True)
