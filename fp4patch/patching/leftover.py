@@ -184,7 +184,7 @@ def pasted(text: Text, *, names: bool) -> Iterator[Place]:
 
 def _wrapped(text: Text, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
     if text.language == "c++":
-        yield from unguarded(text.text, " ".join(options.get("guard", "").split()))
+        yield from unguarded(text.text, options)
     else:
         yield from ((place.line, place.found) for place in text.encodes())
 

@@ -235,6 +235,24 @@ LIFT_FN uint32_t lift_halves_of_singles(uint32_t high, uint32_t low) {
   return lift_pack(lift_to_half(lift_single(low)), lift_to_half(lift_single(high)));
 }
 
+/* Rounds toward zero: a finite float stays finite. */
+LIFT_FN uint32_t lift_to_half_toward_zero(float x) {
+#if defined(__F16C__) && !defined(LIFT_PORTABLE)
+  const uint32_t half = (uint32_t)_cvtss_sh(x, _MM_FROUND_TO_ZERO);
+  return x == x ? half : (uint32_t)LIFT_HALF_NAN;
+#else
+  const uint32_t bits = lift_bits(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+  const uint32_t subnormal = magnitude < 0x38800000u ? (uint32_t)(lift_single(magnitude) * 0x1p24f) : 0u;
+  const uint32_t normal = (magnitude - (112u << 23)) >> 13, most = magnitude == 0x7f800000u ? 0x7c00u : 0x7bffu;
+  const uint32_t number = magnitude < 0x38800000u ? subnormal : magnitude < 0x47800000u ? normal : most;
+  return magnitude > 0x7f800000u ? (uint32_t)LIFT_HALF_NAN : sign | number;
+#endif
+}
+
+LIFT_FN uint32_t lift_halves_toward_zero(uint32_t high, uint32_t low) {
+  return lift_pack(lift_to_half_toward_zero(lift_single(low)), lift_to_half_toward_zero(lift_single(high)));
+}
+
 LIFT_FN uint32_t lift_to_bfloat16(uint32_t x) {
   return lift_is_nan(x) ? (uint32_t)LIFT_HALF_NAN : (x + 0x7fffu + (x >> 16 & 1u)) >> 16;
 }
@@ -341,6 +359,20 @@ LIFT_FN uint32_t lift_to_e2m1(uint32_t x) {
                         (uint32_t)(magnitude >= 1.75f) + (uint32_t)(magnitude > 2.5f) + (uint32_t)(magnitude >= 3.5f) +
                         (uint32_t)(magnitude > 5.0f);
   return lift_is_nan(x) ? 7u : (x >> 28 & 8u) | code;
+}
+
+/* A value goes up to v if it is not below v - random / 256 * (v - the code below); every term is exact. */
+LIFT_FN uint32_t lift_to_e2m1_stochastic(uint32_t x, uint32_t random) {
+  const float magnitude = lift_single(x & 0x7fffffffu), part = (float)(random & 255u) * 0x1p-8f;
+  const uint32_t code = (uint32_t)(magnitude >= 0.5f - 0.5f * part) + (uint32_t)(magnitude >= 1.0f - 0.5f * part) +
+                        (uint32_t)(magnitude >= 1.5f - 0.5f * part) + (uint32_t)(magnitude >= 2.0f - 0.5f * part) +
+                        (uint32_t)(magnitude >= 3.0f - part) + (uint32_t)(magnitude >= 4.0f - part) +
+                        (uint32_t)(magnitude >= 6.0f - 2.0f * part);
+  return lift_is_nan(x) ? 7u : (x >> 28 & 8u) | code;
+}
+/* Each source has the high byte of its half of c; what comes behind finds the low bytes there. */
+LIFT_FN uint32_t lift_stochastic(uint32_t high, uint32_t low, uint32_t c) {
+  return c << 8 | lift_to_e2m1_stochastic(high, c >> 24) << 4 | lift_to_e2m1_stochastic(low, c >> 8);
 }
 
 /* Any format with `fraction` bits of fraction whose smallest normal number is 2^least: the magnitude's code, rounded to
