@@ -127,7 +127,9 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
 
 def check_coverage(patch: Patch, patches: Iterable[Patch]) -> list[Problem]:
     """Each function that a patch touches is covered by a probe of a patch for its target, or it says why not."""
-    covered = [entry for other in patches if other.target == patch.target for p in other.probes for entry in p.covers]
+    ours = [other for other in patches if other.target == patch.target]
+    covered = [entry for other in ours for probe in other.probes for entry in probe.covers]
+    covered += [entry for other in ours for build in other.builds for entry in build.covers]
     excused = [entry for unchecked in patch.unchecked for entry in unchecked.functions]
     return [
         Problem(

@@ -51,6 +51,20 @@ class Unchecked(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuildCheck(Manifest):
+    """What the tree's own build must make of lists of architectures, evaluated without a compiler."""
+
+    name: str
+    title: str
+    covers: tuple[str, ...]
+    """The files that it checks, of those that the patch ``touches``: globs."""
+    reaches: tuple[str, ...]
+    """Lists that must give each GPU of SM12x that they name the FP4 kernels with the conversion instruction."""
+    same: tuple[str, ...]
+    """Lists of which the patched build must make what the pristine one makes."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MacroPromise(Manifest):
     """Compile targets for which a header of the patched tree must not define a macro, or define it as before."""
 
@@ -86,6 +100,7 @@ class Patch(Manifest):
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()
     probes: tuple[Probe, ...] = ()
+    builds: tuple[BuildCheck, ...] = ()
     numerics: tuple[Numerics, ...] = ()
     directory: str = ""
     """Set by the loader: where templates, probes and cases lie."""

@@ -71,6 +71,23 @@ class SetAside:
 
 
 @dataclass(frozen=True)
+class BuildResult:
+    """What a tree's own build makes of one list of architectures with one CUDA release, before and after."""
+
+    check: str
+    """``vllm/arch-lists``."""
+    cuda: str
+    asked: str
+    """``12.0a;12.1a``."""
+    before: str
+    """The architectures of the FP4 kernels, or why there are none."""
+    after: str
+    verdict: Verdict
+    detail: str
+    """What was expected where it is not so."""
+
+
+@dataclass(frozen=True)
 class VerifyReport:
     """All that verify found; the JSON document and the HTML page are made of this."""
 
@@ -96,6 +113,8 @@ class VerifyReport:
     """Where they ran and where not, in words."""
     executed: Executed | None = None
     """What the machine code came to when it was executed; None where it was not."""
+    builds: tuple[BuildResult, ...] = ()
+    """The tree's own build, evaluated."""
     coverage: tuple[Covered, ...] = ()
     """Each function that the patches touch, with its checks on each target."""
 
@@ -104,6 +123,7 @@ class VerifyReport:
         """PASS only if something was checked, and all of it passed."""
         verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
         verdicts += self.executed.verdicts if self.executed else []
+        verdicts += [result.verdict for result in self.builds]
         if not self.results or self.problems or any(verdict.failed for verdict in verdicts):
             return Verdict.FAIL
         return Verdict.PASS

@@ -57,6 +57,7 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
         "numerics": [numerics.document(one) for one in report.numerics],
         "numerics_notes": list(report.numerics_notes),
         "executed": execution.document(report.executed) if report.executed else None,
+        "builds": [asdict(one) | {"verdict": one.verdict.value} for one in report.builds],
         "coverage": [coverage_document(one) for one in report.coverage],
     }
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from fp4patch.model.coverage import Covered
     from fp4patch.model.sass import SassListing
-    from fp4patch.model.verify import Check, ProbeResult, VerifyReport
+    from fp4patch.model.verify import BuildResult, Check, ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,23 @@ def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
         archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""
         reasons.setdefault(one.because, []).append(function_name(one.function) + archs)
     yield from (f"not checked: {', '.join(functions)}: {because}" for because, functions in reasons.items())
+
+
+def build_lines(builds: Sequence[BuildResult]) -> Iterator[str]:
+    """Yield what was evaluated of a tree's own build, a sentence for each check."""
+    for check in dict.fromkeys(one.check for one in builds):
+        found = [one for one in builds if one.check == check]
+        wrong = sum(one.verdict.failed for one in found)
+        changed = sum(one.before != one.after for one in found)
+        lists = counted(len(found), "pair") + " of a CUDA release and a list of architectures"
+        yield f"{check}: the tree's own build evaluated for {lists}; {changed} changed by the patches, {wrong} wrong"
+
+
+def build_sentence(one: BuildResult) -> str:
+    """Return one evaluation in words: ``vllm/arch-lists, CUDA 13.0, 12.1a: 12.0f → 12.1a; …``."""
+    return f"{one.check}, CUDA {one.cuda}, {one.asked}: {one.before} → {one.after}" + (
+        f"; {one.detail}" if one.detail else ""
+    )
 
 
 def function_name(function: str) -> str:
