@@ -76,13 +76,16 @@ def configured(
     Code that is not the same is executed with chosen inputs, if ``execute_too``; else nothing is said of it.
     """
     does = {probe.id: probe.executes or probe.quantizes for probe in probes}
+    left_alone = {(one.probe, one.arch) for one in found.results if one.diff and one.diff.identical}
     changed: dict[Subject, Configured] = {}
     checks: dict[tuple[str, Arch], list[Check]] = {}
     for one in found.configured:
         what = does[one.probe]
         if one.listing and not one.same and what and execute_too:
             sampled = replace(what, sampled=True) if isinstance(what, Executes) else what
-            subject = Subject(one.probe, sampled, one.arch, "patched", one.cubin, one.listing, variant.promise)
+            alone = (one.probe, one.arch) in left_alone
+            promise = Promise.EXACT_BUT_NAN_SIGN if alone else variant.promise
+            subject = Subject(one.probe, sampled, one.arch, "patched", one.cubin, one.listing, promise)
             changed[subject] = one
         elif one.same or one.error:
             verdict = Verdict.PASS if one.same else Verdict.FAIL

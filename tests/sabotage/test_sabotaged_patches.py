@@ -89,7 +89,7 @@ MUTANTS = [
     n3("the high value saturated at 4", HALF_PAIR, "0x0e000e00u", "0x0c000e00u", "encoder-x1"),
     n3("minimum without the sign", HALF_PAIR, "min.xorsign.abs.f16x2", "min.f16x2", "encoder-x1"),
     n3("another selection", HALF_PAIR, "0xe2;", "0xe4;", "encoder-x1"),
-    n3("rounding of halves up", HALF_PAIR, "0x08000800u", "0x08000c00u", "encoder-x1"),
+    n3("rounding of halves up", HALF_PAIR, "0x08000800u", "0x08000c00u", "encoder-x2"),
     n3("rounding of bytes up", HALF_PAIR, "bytes * 8u + 0x08080808u", "bytes * 8u + 0x0808080cu", "encoder-x4"),
     n3("the mask of bytes", HALF_PAIR, "select(0x80808080u", "select(0x80808000u", "encoder-x4"),
     n3("rounded toward zero", HALF_PAIR, "cvt.rn.f16x2.f32", "cvt.rz.f16x2.f32", "encoder-x1"),
