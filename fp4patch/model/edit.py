@@ -106,8 +106,8 @@ class WrapAsm(Manifest):
     """Names of functions that convert. A file that uses one of them has such an ``#if`` too, even if it has no
     statement of its own."""
     gates: tuple[str, ...] = ()
-    """Names that alone are the condition of an ``#if``, or of an ``if constexpr``, which chooses between a statement and
-    an error. Such a condition around a statement is opened: ``true ||`` is put before the name."""
+    """Names that alone are the condition of an ``#if``, or of an ``if constexpr``, which selects a statement or an
+    error. Such a condition around a statement is opened: ``true ||`` is put before the name."""
     unless: tuple[str, ...] = ()
     """Parts of PTX that is assembled only for targets with a suffix. A file with one of them in a string cannot lose
     the suffix and is left unchanged."""

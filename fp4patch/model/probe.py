@@ -52,6 +52,8 @@ class Executes(Manifest):
     output: Format = "e2m1"
     rounding: Literal["nearest", "stochastic"] = "nearest"
     """``stochastic``: a record has random words behind its values, one for four of them."""
+    sampled: bool = False
+    """A sample of the inputs runs, each exponent in every lane: all of them take minutes."""
     pristine_from: int = 0
     """Lowest ``__CUDA_ARCH__`` (1000: sm_100) for which the pristine kernel converts. Below it, upstream's code does
     not convert, and only the patched kernel is executed."""
@@ -63,10 +65,16 @@ class Executes(Manifest):
 
     @property
     def swept(self) -> bool:
-        """True if the sweep over all inputs covers it. Otherwise all codes in pairs of lanes, a sample of floats, or all
-        thresholds of stochastic rounding run."""
+        """True if the sweep over all inputs covers it. Otherwise all codes in pairs of lanes, a sample of floats, or
+        all thresholds of stochastic rounding run."""
         narrow = self.output in ("e2m1", "e2m3", "e3m2") and self.lanes * stored_bits(self.output) <= 64
-        return self.rounding == "nearest" and self.bits > 8 and narrow and self.lanes in (1, 2, 4, 8, 16)
+        return (
+            self.rounding == "nearest"
+            and not self.sampled
+            and self.bits > 8
+            and narrow
+            and self.lanes in (1, 2, 4, 8, 16)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +125,11 @@ class Probe(Manifest):
     needs: Needs | None = None
     arch: tuple[str, ...] = ("*",)
     """Globs of the targets that it is compiled for: upstream's headers may refuse others."""
+    covers: tuple[str, ...] = ()
+    """The functions that it checks, of those that the patch ``touches``: the beginnings of their names."""
+    together: str = ""
+    """Probes of one patch with the same word here are compiled as one translation unit, which takes less time. The
+    macros of ``defines`` are then defined around the probe's own source alone, and not for the headers."""
     slow: bool = False
     """True if compilation takes minutes: the probe runs only with ``verify --all``."""
     executes: Executes | None = None

@@ -169,7 +169,7 @@ class Target(Manifest):
     """Usual locations of such a tree below other directories; used for the hint 'did you mean'."""
     git: str
     tag: str
-    """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8`` for 2.8.0."""
+    """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``."""
     archives: tuple[Archive, ...] = ()
     series: tuple[Series, ...] = ()
     commits: dict[str, str] = field(default_factory=dict)

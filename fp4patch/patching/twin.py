@@ -162,7 +162,7 @@ def _assignment(target: str, output: Packed, values: _Values, namespace: str, ro
         nibbles.pop()
     if not nibbles:
         return f"{target}0;"
-    size = next((size for size in _CALLS if size >= len(nibbles)))
+    size = next(size for size in _CALLS if size >= len(nibbles))
     nibbles += [None] * (size - len(nibbles))
     pieces = ["0.0f" if code is None else values.single(code.value) for code in nibbles]
     if output.stochastic:
