@@ -13,6 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from fp4patch.model.arch import Arch
+from fp4patch.model.coverage import names
 from fp4patch.model.edit import DropOperand, Edit, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Numerics, Probe
@@ -104,6 +105,9 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
         file.expect(_is(Version, macro.cuda), f"{key}.cuda", "a CUDA release such as '13.0'", repr(macro.cuda))
         for arch in (*macro.off, *macro.same):
             file.expect(_is_arch(arch), key, "an architecture such as sm_121a", repr(arch))
+    file.expect(patch.touches, "touches", "the functions that its edits touch", "none")
+    for number, unchecked in enumerate(patch.unchecked):
+        file.text(unchecked, ("because",), f"unchecked[{number}].")
     tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
     for kind, named in tables.items():
         seen = set()
@@ -119,6 +123,23 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
             file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
             seen.add(thing.name)
     return file.problems
+
+
+def check_coverage(patch: Patch, patches: Iterable[Patch]) -> list[Problem]:
+    """Each function that a patch touches is covered by a probe of a patch for its target, or it says why not."""
+    covered = [entry for other in patches if other.target == patch.target for p in other.probes for entry in p.covers]
+    excused = [entry for unchecked in patch.unchecked for entry in unchecked.functions]
+    return [
+        Problem(
+            "a check of each function that the patch touches",
+            f"none of `{function}`",
+            "add it to `covers` of the probe that calls it, or to an [[unchecked]] table with the reason",
+            file=f"patches/{patch.id}/patch.toml",
+            nearest="touches",
+        )
+        for function in patch.touches
+        if not any(names(entry, function) for entry in (*covered, *excused))
+    ]
 
 
 def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:

@@ -42,6 +42,15 @@ class Allowance(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Unchecked(Manifest):
+    """Functions that the patch touches and that no probe checks, with the reason."""
+
+    functions: tuple[str, ...]
+    """As in ``touches``."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class MacroPromise(Manifest):
     """Compile targets for which a header of the patched tree must not define a macro, or define it as before."""
 
@@ -70,6 +79,9 @@ class Patch(Manifest):
     retire: str
     """When this patch may be deleted."""
     edits: tuple[Edit, ...]
+    touches: tuple[str, ...]
+    """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
+    unchecked: tuple[Unchecked, ...] = ()
     absent: tuple[Absence, ...] = ()
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()

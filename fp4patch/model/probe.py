@@ -48,6 +48,8 @@ class Executes(Manifest):
     input: Format
     lanes: int
     output: Format = "e2m1"
+    sampled: bool = False
+    """A sample of the inputs runs, each exponent in every lane: all of them take minutes."""
     pristine_from: int = 0
     """The least ``__CUDA_ARCH__`` (1000: sm_100) for which the pristine kernel does so. Below it, where upstream's code
     is no conversion at all, the patched one alone is executed."""
@@ -61,7 +63,7 @@ class Executes(Manifest):
     def swept(self) -> bool:
         """Whether the sweep over all inputs does it; else all codes in pairs of lanes, or a sample of floats, run."""
         narrow = self.output in ("e2m1", "e2m3", "e3m2") and self.lanes * stored_bits(self.output) <= 64
-        return self.bits > 8 and narrow and self.lanes in (1, 2, 4, 8, 16)
+        return not self.sampled and self.bits > 8 and narrow and self.lanes in (1, 2, 4, 8, 16)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +110,11 @@ class Probe(Manifest):
     uses: tuple[Literal["torch"], ...] = ()
     """Headers of others that it takes in earnest. Where they are not at hand it does not run, and that is said."""
     needs: Needs | None = None
+    covers: tuple[str, ...] = ()
+    """The functions that it checks, of those that the patch ``touches``: the beginnings of their names."""
+    together: str = ""
+    """Probes of one patch with the same word here are compiled as one translation unit, which takes less time. The
+    macros of ``defines`` are then defined around the probe's own source alone, and not for the headers."""
     slow: bool = False
     """The compiler takes minutes for it: it runs only if asked for (``verify --all``)."""
     executes: Executes | None = None

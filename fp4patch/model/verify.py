@@ -9,6 +9,7 @@ from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from fp4patch.model.arch import Arch
+    from fp4patch.model.coverage import Covered
     from fp4patch.model.execution import Executed
     from fp4patch.model.numerics import NumericsReport
     from fp4patch.model.probe import ProbeKind
@@ -95,6 +96,8 @@ class VerifyReport:
     """Where they ran and where not, in words."""
     executed: Executed | None = None
     """What the machine code came to when it was executed; None where it was not."""
+    coverage: tuple[Covered, ...] = ()
+    """Each function that the patches touch, with its checks on each target."""
 
     @property
     def verdict(self) -> Verdict:

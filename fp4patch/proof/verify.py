@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from fp4patch.proof.cache import Cache
 from fp4patch.proof.diff import compare
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
-from fp4patch.proof.probe import Compiler
+from fp4patch.proof.probe import Compiled, Compiler, together
 from fp4patch.proof.runner import Runner, processors
 from fp4patch.proof.view import Side, SourceView
 
@@ -90,24 +90,27 @@ def verify(
         }
         builder = _Builder(Compiler(toolchain, target, runner, kept, headers), toolchain, runner, kept)
         tasks = [
-            (probe, source, arch, side)
-            for probe, source in probes
+            (unit, arch, side)
+            for unit in _units(probes)
             for arch in archs
             # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
-            for side in (["patched"] if probe.kind is ProbeKind.HOST else sides)
+            for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
         ]
         built: dict[tuple[str, Arch, str], _Built] = {}
         progress(Step(0, len(tasks), "", cached=False))
         with ThreadPoolExecutor(max_workers=max(1, jobs or processors())) as pool:
             try:
-                futures: dict[Future[_Built], tuple[Probe, Arch, str]] = {
-                    pool.submit(builder.build, probe, source, arch, sides[side]): (probe, arch, side)
-                    for probe, source, arch, side in tasks
+                futures: dict[Future[list[_Built]], tuple[_Unit, Arch, str]] = {
+                    pool.submit(builder.build_all, unit, arch, sides[side]): (unit, arch, side)
+                    for unit, arch, side in tasks
                 }
                 for done, future in enumerate(as_completed(futures), start=1):
-                    probe, arch, side = futures[future]
-                    one = built[probe.id, arch, side] = future.result()
-                    progress(Step(done, len(tasks), f"{probe.id} {arch} {side}", cached=one.cached))
+                    unit, arch, side = futures[future]
+                    for (probe, _), one in zip(unit, future.result(), strict=True):
+                        built[probe.id, arch, side] = one
+                    name = unit[0][0].id + (f" and {len(unit) - 1} more" if len(unit) > 1 else "")
+                    cached = all(one.cached for one in future.result())
+                    progress(Step(done, len(tasks), f"{name} {arch} {side}", cached=cached))
                 broken = [
                     (probe, source, arch)
                     for probe, source in probes
@@ -137,6 +140,20 @@ def verify(
         unjudged(rules, [(probe, arch) for probe, _ in probes for arch in archs], archs, aside),
         {name: one.cubin for name, one in built.items() if one.listing},
     )
+
+
+_Unit = list[tuple[Probe, Path]]
+"""Probes that are compiled by one run of the compiler."""
+
+
+def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
+    """The probes in their order; those of one patch that say so ``together``, in the place of the first."""
+    units: dict[object, _Unit] = {}
+    for probe, source in probes:
+        alone = not probe.together or probe.kind is not ProbeKind.SASS
+        name: object = probe.id if alone else (probe.patch, probe.together, probe.include, probe.uses)
+        units.setdefault(name, []).append((probe, source))
+    return list(units.values())
 
 
 def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequence[Rule]) -> ProbeResult:
@@ -182,6 +199,27 @@ class _Builder:
         self._toolchain = toolchain
         self._runner = runner
         self._cache = cache
+
+    def build_all(self, unit: _Unit, arch: Arch, side: Side) -> list[_Built]:
+        """The probes of a unit; each alone, where they do not compile together: one must not hide what others are."""
+        if len(unit) > 1:
+            first, source = unit[0]
+            every = replace(first, defines={})
+            compiled = self._compiler.compile(every, source, arch, side, together(unit))
+            if not compiled.failed:
+                try:
+                    return self._listed(unit, arch, compiled)
+                except ProofError:
+                    pass  # compiled alone, each says for itself what is not understood
+        return [self.build(probe, source, arch, side) for probe, source in unit]
+
+    def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[_Built]:
+        cubin = compiled.content
+        text = disassemble(cubin, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache)
+        sass.check_whole(text, cubin)
+        names = [sass.kernel_of(probe.id, ()) for probe, _ in unit]
+        listings = sass.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
+        return [_Built(listings[name], cubin, cached=compiled.cached) for name in names]
 
     def build(self, probe: Probe, source: Path, arch: Arch, side: Side) -> _Built:
         compiled = self._compiler.compile(probe, source, arch, side)

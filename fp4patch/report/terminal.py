@@ -91,6 +91,10 @@ class _VerifyTable:
         if report.numerics or report.numerics_notes:
             yield Text()
             yield numerics.table(report.numerics, report.numerics_notes)
+        if report.coverage:
+            yield Text()
+        for line in words.coverage_lines(report.coverage):
+            yield _Hanging("", line, "dim")
         if report.problems:
             yield Text()
             yield problems(report.problems)

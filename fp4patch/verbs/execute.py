@@ -16,7 +16,7 @@ from fp4patch.model.progress import OnProgress
 from fp4patch.model.rule import Promise
 from fp4patch.model.sass import SassListing
 from fp4patch.model.variant import Variant
-from fp4patch.proof.lift.execute import Subject, execute
+from fp4patch.proof.lift.execute import CARD, Subject, execute
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.verify import Verification
 from fp4patch.sources.cache import cache_dir
@@ -42,15 +42,24 @@ def run(
 
 
 def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> list[Subject]:
-    """The kernels to execute: of each probe that says what it computes, every architecture and both sides."""
+    """The kernels to execute, of each probe that says what it computes.
+
+    The patched side of every target; the pristine side of one, the RTX PRO 6000's where it is requested, and wherever
+    it is the same code: that shows a mistake in the execution itself, and is what others are compared with.
+    """
+    requested = [result.arch for result in found.results]
+    reference = CARD if CARD in requested else next(iter(requested), CARD)
     does = {probe.id: probe.executes or probe.quantizes for probe in probes}
     found_code: list[Subject] = []
     for result in found.results:
         both: tuple[tuple[Side, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
         for side, listing in both:
-            if listing and (what := does[result.probe]) and (side == "patched" or _converts(what, result.arch)):
+            if not listing or not (what := does[result.probe]):
+                continue
+            same = bool(result.diff and result.diff.identical)
+            if side == "patched" or (_converts(what, result.arch) and (same or result.arch == reference)):
                 cubin = found.cubins[result.probe, result.arch, side]
-                ours = side == "patched" and not (result.diff and result.diff.identical)
+                ours = side == "patched" and not same
                 promise = variant.promise if ours else Promise.EXACT_BUT_NAN_SIGN
                 found_code.append(Subject(result.probe, what, result.arch, side, cubin, listing, promise))
     return found_code

@@ -19,6 +19,7 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model.arch import Arch
+from fp4patch.model.coverage import Covered, unchecked
 from fp4patch.model.execution import Executed, Execution, summary
 from fp4patch.model.outcome import Rewritten
 from fp4patch.model.patch import Patch
@@ -39,6 +40,7 @@ from fp4patch.proof.verify import verify as compile_and_judge
 from fp4patch.proof.view import SourceView
 from fp4patch.sources.cache import cache_dir
 from fp4patch.verbs import execute, numerics
+from fp4patch.verbs.coverage import coverage, touched_functions
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
 from fp4patch.verbs.locked import reading
 from fp4patch.verbs.needs import has, nothing_to_show
@@ -62,6 +64,8 @@ class Options:
     """Whether they go through the machine code of the probes, on the host; None: where there is no GPU."""
     every_probe: bool = False
     """Those too that take the compiler minutes."""
+    strict: bool = False
+    """A function that the patches touch and that nothing checked is a failure."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,15 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     executed = _execute(found, [probe for probe, _ in probes], run)
     numbers = _numerics(tree, pristine, run)
     _must_be_unchanged(tree, written, run)
+    covered = coverage(
+        touched_functions(tree.root, tree.target, pristine.overlay, written),
+        run.catalog.patches_of(run.variant, tree.target.name),
+        [probe for probe, _ in probes],
+        found.results,
+        tuple(aside.values()),
+        executed,
+        run.archs,
+    )
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,
@@ -136,7 +149,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         arch=run.archs,
         toolchain=run.toolchain.info,
         results=_with_executions(found.results, executed),
-        problems=found.problems + _unexecuted(executed, run) + numbers.problems,
+        problems=found.problems + _unexecuted(executed, run) + numbers.problems + _uncovered(covered, run),
         seconds=time.monotonic() - began,
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -144,6 +157,19 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         numerics=numbers.reports,
         numerics_notes=numbers.notes,
         executed=executed,
+        coverage=covered,
+    )
+
+
+def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
+    """A problem for each function without a check, where those are not allowed."""
+    return tuple(
+        Problem(
+            expected=f"a check of {one.function} on {', '.join(map(str, one.missing))}",
+            found=f"none: {one.because}",
+            file=one.files[0],
+        )
+        for one in (unchecked(covered) if run.options.strict else ())
     )
 
 

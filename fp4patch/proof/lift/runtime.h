@@ -378,4 +378,12 @@ LIFT_FN uint32_t lift_half_of_e4m3(uint32_t byte) {
   return magnitude == 127u ? (uint32_t)LIFT_HALF_NAN : (byte & 128u) << 8 | lift_to_half(number);
 }
 
+/* An FP6 code, the lower six bits of a byte, as a half: exact. */
+LIFT_FN uint32_t lift_half_of_e2m3(uint32_t byte) {
+  return (byte & 32u) << 10 | lift_to_half(lift_single((byte & 31u) << 20) * 0x1p126f);
+}
+LIFT_FN uint32_t lift_half_of_e3m2(uint32_t byte) {
+  return (byte & 32u) << 10 | lift_to_half(lift_single((byte & 31u) << 21) * 0x1p124f);
+}
+
 #endif
