@@ -11,7 +11,7 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.whole import Whole
 from fp4patch.errors import UsageError
-from fp4patch.model.edit import DropOperand, Edit, Insert, WrapAsm
+from fp4patch.model.edit import AddOperand, DropOperand, Edit, Insert, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.model.variant import Variant
 
@@ -73,7 +73,7 @@ def plan_patches(
 
 def _files_of(edit: Edit, whole: Whole, read: Read) -> Iterator[str]:
     """The files, relative to the tree, that an edit may be about: the one that it names, or those that it finds."""
-    if isinstance(edit, DropOperand | Insert):
+    if isinstance(edit, AddOperand | DropOperand | Insert):
         yield edit.file
         return
     for file in whole.matching(edit.search):

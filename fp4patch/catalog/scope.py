@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.identify import is_at
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.model.edit import DropOperand, Insert
+from fp4patch.model.edit import AddOperand, DropOperand, Insert
 from fp4patch.model.target import Target
 from fp4patch.model.tree_path import is_inside
 
@@ -53,7 +53,7 @@ class Scope:
         yield from target.touches
         for patch in self._catalog.patches.values():
             for edit in patch.edits if patch.target == target.name else ():
-                yield from (edit.file,) if isinstance(edit, DropOperand | Insert) else edit.search
+                yield from (edit.file,) if isinstance(edit, AddOperand | DropOperand | Insert) else edit.search
 
 
 def _expression(glob: str) -> str:

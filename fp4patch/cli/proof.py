@@ -1,4 +1,4 @@
-"""The commands that compile: what the machine code says of a tree, and how fast it is."""
+"""The commands that compile: the machine code of a tree, and its speed."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.doctor import containers, device_code, kept
+from fp4patch.doctor import containers, device_code, kept, run_time
 from fp4patch.doctor.judgement import judge
 from fp4patch.errors import BinaryError
 from fp4patch.model.arch import Arch
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from fp4patch.doctor.containers import Image, Member
     from fp4patch.doctor.window import Readable
+    from fp4patch.model.doctor_binaries import RunTimeCompiler
 
 
 _MOST_DOCUMENTS = 1 << 26
@@ -121,6 +122,7 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool) -> Bina
         time.monotonic() - begun,
         cached,
         tuple(replace(one, name=one.name or own) for one in search.unread),
+        compilers=run_time.used([replace(one, name=one.name or own) for one in search.compilers]),
     )
 
 
@@ -147,16 +149,16 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
     found, size = search.inner(), 0
     try:
         size = path.stat().st_size
-        key = kept.key(sha256(path), search.gpus) if cache else ""
+        key = kept.key(sha256(path), (*search.gpus, run_time.role(path.as_posix()))) if cache else ""
         known = kept.find(cache, key) if cache else None
         if known:
-            found.searched, found.files = known.searched, list(known.files)
+            found.searched, found.files, found.compilers = known.searched, list(known.files), list(known.compilers)
             search.tally(size)
         else:
             with path.open("rb") as stream:
                 found.file(containers.Member(path.name, size, stream), 0, path=path)
             if cache and not found.unread:
-                kept.store(cache, key, kept.Known(found.searched, tuple(found.files)))
+                kept.store(cache, key, kept.Known(found.searched, tuple(found.files), tuple(found.compilers)))
     except OSError as error:
         found.unread.append(Unread("", f"cannot read {path}: {error.strerror}", "check its permissions"))
         known = None
@@ -190,6 +192,7 @@ class _Search:
         self.searched = 0
         self.files: list[BinaryFile] = []
         self.unread: list[Unread] = []
+        self.compilers: list[RunTimeCompiler] = []
 
     def inner(self) -> _Search:
         """Return one of the same question that has found nothing yet."""
@@ -200,6 +203,7 @@ class _Search:
         self.searched += other.searched
         self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files]
         self.unread += [replace(one, name=kept.placed(one.name, place)) for one in other.unread]
+        self.compilers += [replace(one, name=kept.placed(one.name, place)) for one in other.compilers]
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
@@ -223,14 +227,18 @@ class _Search:
 
     def file(self, member: Member, depth: int, *, path: Path | None = None) -> None:
         """Look into a file, by what it begins with. ``path``: where it is, if it is not inside of another."""
+        place = path.as_posix() if path else member.name
         with self.reading(""), containers.opened(member) as (kind, content):
             if kind in ("zip", "tar", "compressed") and depth > _DEEPEST:
                 raise BinaryError(f"{member.name} is an archive inside {depth} others", help=_UNPACK)
             if kind == "code":
                 self.searched += 1
                 self.tally.name = member.name
-                found = device_code.examine(content, [Arch.parse(gpu) for gpu in self.gpus], self.tally)
+                compiler = run_time.Listening(content.stream, place) if run_time.role(place) else None
+                heard = replace(content, stream=compiler or content.stream)
+                found = device_code.examine(heard, [Arch.parse(gpu) for gpu in self.gpus], self.tally)
                 self.files += [replace(found, name="")] if found else []
+                self.compilers += [replace(compiler.compiler(self.gpus), name="")] if compiler else []
             elif kind == "tar":
                 self.archive(containers.tar(content.stream, member.name), depth)
             elif kind == "zip" and path:
@@ -294,6 +302,7 @@ class _Search:
                     for one in inner.files
                     if _seen(order, one.name, seen)
                 ]
+                found.compilers += [one for one in inner.compilers if _seen(order, one.name, seen)]
             self.take(found, place)
 
 

@@ -73,27 +73,36 @@ def _remedy(gpu: str, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> s
     return _BUILD.format(own=gpu)
 
 
+_CLASSES = {
+    "nearest": "conversions to E2M1",
+    "stochastic": "conversions with stochastic rounding",
+    "decodings": "conversions from E2M1",
+    "matrix": "FP4 matrix instructions",
+}
+
+
 def _with_lost(verdict: GpuVerdict, lost: Sequence[LostKernel]) -> GpuVerdict:
-    """The same verdict, no better than yellow, with the kernels that have FP4 instructions on other GPUs alone."""
+    """Return the verdict, no better than the worst kernel without its FP4 instructions, and these."""
+    groups: dict[str, list[LostKernel]] = {}
+    for kernel in lost:
+        groups.setdefault(kernel.reason, []).append(kernel)
+    why = [f"{_of_lost(kernels)}{f', by design: {reason}' if reason else ''}" for reason, kernels in groups.items()]
+    level = worst((verdict.level, *(kernel.level for kernel in lost)))
+    todo = verdict.todo or ("" if level is Level.GREEN else _BUILD.format(own=verdict.gpu))
+    return replace(verdict, because="; ".join([verdict.because, *why]), todo=todo, level=level)
+
+
+def _of_lost(lost: Sequence[LostKernel]) -> str:
     names = list(dict.fromkeys(readable(kernel.name) for kernel in lost))
-    traps = [kernel for kernel in lost if kernel.traps]
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
-    stochastic = [kernel for kernel in lost if kernel.encodes and all(key.endswith(".RS") for key in kernel.encodes)]
-    parts = [f"{len(traps)} of them only trap" if traps else ""]
-    parts += [
-        f"{len(stochastic)} of them round stochastically, for which SM12x has no instruction" if stochastic else ""
-    ]
-    why = "; ".join(
-        [
-            f"{_counted(len(lost), 'kernel')} with FP4 instructions on {_list(sorted({k.held_by for k in lost}))}"
-            f" have none in what this GPU loads ({shown})",
-            *filter(None, parts),
-        ]
-    )
-    level = worst((verdict.level, Level.RED if traps else Level.YELLOW))
-    return replace(
-        verdict, because=f"{verdict.because}; {why}", todo=verdict.todo or _BUILD.format(own=verdict.gpu), level=level
-    )
+    classes = Counter(kind for kernel in lost for kind in kernel.lost)
+    holders = _list(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
+    idle = Counter(kernel.idle.value for kernel in lost if kernel.idle)
+    says = dict.fromkeys(message for kernel in lost for message in kernel.says)
+    parts = [f"{number} without the {_CLASSES[kind]} of {holders}" for kind, number in sorted(classes.items())]
+    parts += [f"{number} {what}" for what, number in sorted(idle.items())]
+    parts += [f"{sum(bool(kernel.says) for kernel in lost)} can print {next(iter(says))!r}"] if says else []
+    return f"{_counted(len(lost), 'kernel')} ({shown}): {', '.join(parts)}"
 
 
 def _software(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:

@@ -1,4 +1,4 @@
-"""Which release of CUDA has a compiler for a target: the one place that says so."""
+"""Ranges of CUDA releases whose compilers support each target. No other module holds such a table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def known_gpus() -> tuple[Arch, ...]:
 
 
 def has(cuda: Version, arch: Arch) -> bool:
-    """Whether the compiler of a CUDA release has a target; of one that nothing is recorded of, whether it is new."""
+    """Return whether the compiler of a CUDA release supports a target.
+
+    A target without a record counts as supported by releases after 13.5.
+    """
     if (arch.major, arch.minor) not in _PLAIN:
         return cuda > Version("13.5")
     first, gone = _PLAIN[arch.major, arch.minor]
@@ -52,6 +55,6 @@ def has(cuda: Version, arch: Arch) -> bool:
 
 
 def refused(cuda: Version, archs: Iterable[Arch]) -> str:
-    """Return why the compiler of a CUDA release stops at these targets; empty if it has them all."""
+    """Return the reason why the compiler of a CUDA release rejects these targets; empty if it supports them all."""
     missing = next((arch for arch in archs if not has(cuda, arch)), None)
     return f"the nvcc of CUDA {cuda} knows no compute_{missing.number}" if missing else ""

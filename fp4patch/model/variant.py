@@ -1,4 +1,4 @@
-"""A variant: what ``variants/*.toml`` says."""
+"""A variant: the contents of ``variants/*.toml``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class TorchPin(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class Pins(Manifest):
-    """What an image of a variant is built from. Hashes of vLLM and CUTLASS stand in their target, by release."""
+    """Inputs of an image of a variant. The hashes of vLLM and CUTLASS are in their target, by release."""
 
     vllm: str
     cutlass: str
@@ -53,11 +53,11 @@ class Variant(Manifest):
     title: str
     summary: str
     cost: str
-    """One line: what this variant costs on a target that has the instruction."""
+    """Cost of this variant on a target that has the instruction, in one line."""
     arch: tuple[str, ...]
     targets: dict[str, VariantTarget]
     promise: Promise = Promise.EXACT
-    """What its conversions come to over all 2^32 inputs, wherever they are software."""
+    """Result of its conversions over all 2^32 inputs, wherever they are software."""
     rules: tuple[Rule, ...] = ()
     image: Pins | None = None
-    """None: no image is built of it."""
+    """Inputs of an image. None: no image is built of it."""

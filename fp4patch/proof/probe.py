@@ -68,13 +68,16 @@ class Compiler:
         self._outside: dict[tuple[str, str, Path | None], str | None] = {}
         self._begun = time.time()
 
-    def compile(self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "") -> Compiled:
+    def compile(
+        self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
+    ) -> Compiled:
         """A cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal.
 
-        ``text`` is compiled in the place of the source, as if it were in its directory.
+        ``text`` is compiled in the place of the source, as if it were in its directory. ``more`` are further flags; a
+        language standard or an optimization level takes the place of the usual one.
         """
         source = source.resolve()
-        flags = self._flags(probe, arch)
+        flags = self._flags(probe, arch, more)
         name = self._key(source, probe, flags, side, text)
 
         def digest(file: Dependency) -> str | None:
@@ -130,10 +133,11 @@ class Compiler:
         real = [place for name in probe.uses for place in self._headers[name]]
         return [*real, *(patch / include for include in probe.include)]
 
-    def _flags(self, probe: Probe, arch: Arch) -> list[str]:
+    def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
         kind = ["-c"] if probe.kind is ProbeKind.HOST else ["-cubin", "-Xptxas", "-v"]
         return [
-            *(*kind, f"-arch={arch}", *_STANDARD, *self._target.compile),
+            *(*kind, f"-arch={arch}", *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in more))),
+            *(*more, *self._target.compile),
             *(f"-D{name}={value}" for name, value in probe.defines.items()),
         ]
 

@@ -295,14 +295,23 @@ def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
     return digest.hexdigest()
 
 
-def _digest_of(kernel: str, cubin: bytes) -> str:
+def same_code(kernel: str, one: bytes, other: bytes) -> bool:
+    """Tell whether a kernel is the same in two cubins, of which the linker has yet to lay out the parameters of one."""
+    return _digest_of(kernel, one, linked=False) == _digest_of(kernel, other, linked=False)
+
+
+_BY_LINKER = (".nv.constant0.", ".nv.constant4")
+"""Sections that ``-rdc=true`` leaves to the linker: parameters, and addresses of variables."""
+
+
+def _digest_of(kernel: str, cubin: bytes, *, linked: bool = True) -> str:
     """SHA-256 of one kernel's code, its own constants, and those that all kernels of the cubin share."""
     sections = _sections(cubin)
     kernels = [name.removeprefix(".text.") for name, _ in sections if name.startswith(".text.")]
     digest = hashlib.sha256()
     for name, content in sorted(sections):
         owner = next((one for one in kernels if name.endswith(f".{one}")), kernel)
-        if owner == kernel:
+        if owner == kernel and (linked or not name.startswith(_BY_LINKER)):
             digest.update(f"{name.removesuffix(f'.{kernel}')}:{len(content)}:".encode() + content)
     return digest.hexdigest()
 

@@ -13,10 +13,12 @@ from fp4patch.model.execution import Executed
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Probe, ProbeKind
 from fp4patch.model.target import Target
-from fp4patch.model.verify import ProbeResult, SetAside
+from fp4patch.model.verdict import Verdict
+from fp4patch.model.verify import BuildResult, ProbeResult, SetAside
 from fp4patch.patching.functions import touched
 from fp4patch.patching.lex_error import LexError
 from fp4patch.patching.tree import decode
+from fp4patch.verbs.builds import build_id
 
 _CXX = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".inl")
 
@@ -81,6 +83,7 @@ def coverage(
     probes: Sequence[Probe],
     results: Sequence[ProbeResult],
     aside: Sequence[SetAside],
+    builds: Sequence[BuildResult],
     executed: Executed | None,
     archs: Sequence[Arch],
 ) -> tuple[Covered, ...]:
@@ -91,6 +94,7 @@ def coverage(
             files.setdefault(function, []).append(path)
     ran = {(one.probe, one.arch) for one in executed.executions if one.side == "patched"} if executed else set()
     by_id = {probe.id: probe for probe in probes}
+    covering = {build_id(patch, one): one.covers for patch in patches for one in patch.builds}
     table = []
     for function, places in files.items():
         checks = tuple(
@@ -98,10 +102,20 @@ def coverage(
             for result in results
             if result.kind is not ProbeKind.HOST and _covers(by_id[result.probe], function, places)
         )
+        checks += tuple(
+            FunctionCheck(check, arch, How.EVALUATED, _worst(builds, check))
+            for check in dict.fromkeys(one.check for one in builds)
+            if any(names(entry, function, places) for entry in covering[check])
+            for arch in archs
+        )
         missing = tuple(arch for arch in archs if not any(one.arch == arch for one in checks))
         because = _because(function, places, patches, probes, aside) if missing else ""
         table.append(Covered(function, tuple(places), checks, missing, because))
     return tuple(table)
+
+
+def _worst(builds: Sequence[BuildResult], check: str) -> Verdict:
+    return next((one.verdict for one in builds if one.check == check and one.verdict.failed), Verdict.PASS)
 
 
 def _how(result: ProbeResult, executed: set[tuple[str, Arch]]) -> How:
@@ -119,6 +133,12 @@ def _because(
 ) -> str:
     """Why nothing checked a function."""
     covering = {probe.id for probe in probes if _covers(probe, function, files)}
+    covering |= {
+        build_id(patch, one)
+        for patch in patches
+        for one in patch.builds
+        if any(names(entry, function, files) for entry in one.covers)
+    }
     if reasons := dict.fromkeys(f"{one.probe}: {one.because}" for one in aside if one.probe in covering):
         return "; ".join(reasons)
     for patch in patches:

@@ -12,13 +12,13 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.doctor import binaries, gpus, machine
+from fp4patch.doctor import binaries, gpus, machine, requirements
 from fp4patch.doctor.packages import LISTS
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model.arch import Arch
 from fp4patch.model.cuda import known_gpus
-from fp4patch.model.doctor import GPUS, Level, MachineReport, Question, Section, TreeReport, worst
+from fp4patch.model.doctor import GPUS, Level, MachineReport, Question, Requirement, Section, TreeReport, worst
 from fp4patch.model.doctor_binaries import BinaryReport
 from fp4patch.patching.transaction import OnWait
 from fp4patch.sources.cache import cache_dir
@@ -28,14 +28,35 @@ from fp4patch.verbs.recommend import toolkit
 from fp4patch.verbs.status import status
 
 
-def question(for_gpus: str | None, arch_list: str | None, cuda: str | None) -> Question:
-    """What the options ask; UsageError where one of them is not what it must be."""
+def question(
+    for_gpus: str | None,
+    arch_list: str | None,
+    cuda: str | None,
+    require: Sequence[str] = (),
+    *,
+    strict: bool = False,
+) -> Question:
+    """Return what the options ask. Raises UsageError where one of them is not what it must be."""
+    required = tuple(_requirement(text) for text in require)
+    if strict and not required:
+        raise UsageError("--strict is about --require", help="for example --require sm_121:native --strict")
+    gpus = _gpus(for_gpus) if for_gpus is not None else ()
+    gpus = tuple(dict.fromkeys((*gpus, *(one.gpu for one in required))))
     return Question(
-        _gpus(for_gpus) if for_gpus is not None else GPUS,
-        for_gpus is not None,
+        gpus or GPUS,
+        bool(gpus),
         _list(arch_list) if arch_list is not None else "",
         _cuda(cuda) if cuda is not None else "",
+        required,
+        strict,
     )
+
+
+def _requirement(text: str) -> Requirement:
+    gpu, colon, what = text.partition(":")
+    if colon and what != "native":
+        raise UsageError(f"{text!r} requires {what!r}", help="for example --require sm_121, or --require sm_121:native")
+    return Requirement(_gpus(gpu)[0], bool(colon))
 
 
 def _gpus(text: str) -> tuple[str, ...]:
@@ -75,11 +96,11 @@ def _cuda(text: str) -> str:
     return ".".join([*text.split("."), "0"][:2])
 
 
-def examine_machine(question: Question) -> MachineReport:
-    """Look at this machine, as far as the GPUs go that are asked about, or that it has."""
-    s = Surroundings.here()
+def examine_machine(question: Question, python: str = "") -> MachineReport:
+    """Look at this machine and a Python, as far as the GPUs go that are asked about, or that it has."""
+    s = Surroundings.here(python)
     own = question.gpus if question.named else gpus.sm12x(gpus.driver(s))
-    found = machine.examine(s, own)
+    found = machine.examine(s, own, cache=cache_dir() / "doctor")
     cuda = Version(question.cuda) if question.cuda else toolkit()
     return replace(found, sections=tuple(_judged(section, s, own, cuda) for section in found.sections))
 
@@ -133,8 +154,10 @@ def examine_binary(
     """
     own = question.gpus if question.named else gpus.sm12x(gpus.driver(Surroundings.here())) or question.gpus
     if path:
-        return binaries.examine(path, gpus=own, progress=on_step, cache=cache_dir() / "doctor")
-    return binaries.examine_image(name, gpus=own, progress=on_step)
+        found = binaries.examine(path, gpus=own, progress=on_step, cache=cache_dir() / "doctor")
+    else:
+        found = binaries.examine_image(name, gpus=own, progress=on_step)
+    return replace(found, requirements=requirements.judge(found, question.required, strict=question.strict))
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

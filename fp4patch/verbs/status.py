@@ -121,7 +121,11 @@ def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus])
         files[path].state if path in files else State.PRISTINE for path, o in outcomes if isinstance(o, Rewritten)
     ]
     if changed:
-        return PatchStatus(patch.id, next(state for state in WORST_FIRST if state in changed), "")
+        state = next(state for state in WORST_FIRST if state in changed)
+        undone = [o.reversal for _, o in outcomes if isinstance(o, Rewritten) and o.reversal]
+        if undone and state is State.PRISTINE:
+            return PatchStatus(patch.id, State.REVERSED, "; ".join(undone))
+        return PatchStatus(patch.id, state, "")
     for state in (State.UPSTREAMED, State.NOT_NEEDED):
         for _, outcome in outcomes:
             if isinstance(outcome, NothingToDo) and outcome.state is state:

@@ -27,9 +27,9 @@ TINY = "fp4patch-test-tiny"
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[dict[str, str]]:
-    """The environment in which ``docker`` speaks to an engine: the one that is there, else one that the script starts.
+    """Return the environment for ``docker`` with an engine: the running one, else one that the script starts.
 
-    Skipped with the script's reason where none can run; with FP4PATCH_REQUIRE_ENGINE=1 that is a failure.
+    The test is skipped with the script's reason if none can run; with FP4PATCH_REQUIRE_ENGINE=1 it fails.
     """
     patch = pytest.MonkeyPatch()
     try:
@@ -42,7 +42,7 @@ def engine() -> Iterator[dict[str, str]]:
 
 
 def start_engine() -> dict[str, str]:
-    """What a client needs for the engine that the script starts, or finds running.
+    """Return the client's environment for the engine that the script starts, or finds running.
 
     Raises:
         pytest.skip.Exception: None can run here; with FP4PATCH_REQUIRE_ENGINE=1 it is a failure.
@@ -124,7 +124,7 @@ def _listens(address: str) -> bool:
 
 
 def debian_package(name: str, folder: Path) -> Path:
-    """Where a package of Debian is unpacked, which is not installed."""
+    """Return the directory of an unpacked Debian package that is not installed."""
     subprocess.run(["apt-get", "-qq", "download", name], cwd=folder, check=True, capture_output=True)
     subprocess.run(["dpkg", "-x", next(folder.glob("*.deb")), folder / "unpacked"], check=True)
     return folder / "unpacked"

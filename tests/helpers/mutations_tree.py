@@ -36,7 +36,7 @@ TARGETS = {
 
 @dataclass
 class Mutant:
-    """A tree: its files, its links, and what was done to it."""
+    """A tree: its files, its links, and a description of its mutation."""
 
     files: dict[str, str]
     links: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Came:
-    """What the patch came to: whether it refused, the files that it named, and the tree that it would leave."""
+    """Result of the patch: whether it refused, the files that it named, and the tree that it would leave."""
 
     refused: tuple[str, ...]
     named: frozenset[str]
@@ -150,7 +150,7 @@ ASM = {mutate.__name__: mutate for mutate in (_elsewhere, _linked, _pasted, _dea
 
 
 def asm_mutant(rng: random.Random) -> Mutant:
-    """A vLLM with conversions where the patch does not expect them."""
+    """Return a vLLM with conversions where the patch does not expect them."""
     mutant = _vllm(rng)
     for name in rng.sample(list(ASM), rng.choice([1, 1, 2])):
         ASM[name](mutant, rng)
@@ -159,7 +159,7 @@ def asm_mutant(rng: random.Random) -> Mutant:
 
 
 def unguarded(came: Came, work: Path) -> set[str]:
-    """The files in which a compiler for sm_121a would see the instruction: by ``g++ -E``, or by Python's ``ast``."""
+    """Return the files in which a compiler for sm_121a would see the instruction, by ``g++ -E`` or Python's ``ast``."""
     found = set()
     for name, text in came.files.items():
         if name.endswith(".py"):
@@ -174,7 +174,7 @@ def unguarded(came: Came, work: Path) -> set[str]:
 
 
 def preprocessed(text: str, work: Path, macros: Mapping[str, str], *options: str) -> str:
-    """What ``g++ -E`` makes of a text."""
+    """Return the output of ``g++ -E`` for a text."""
     (work / "oracle.cc").write_text(text)
     defines = [f"-D{name}={value}" for name, value in macros.items()]
     command = ["g++", "-E", "-P", "-x", "c++", *defines, *options, "oracle.cc"]
@@ -197,7 +197,7 @@ MACRO = "CUDA_PTX_FP4FP6_CVT_ENABLED"
 
 
 def guard_mutant(rng: random.Random) -> Mutant:
-    """A CUTLASS whose guard has another shape."""
+    """Return a CUTLASS whose guard has another shape."""
     names = {kind: [f"CUTLASS_ARCH_MMA_SM{sm}{kind}_ENABLED" for sm in (100, 120, 121)] for kind in "AF"}
     more, config, before = "", "".join(_ARCH.format(arch=sm * 10, sm=sm) for sm in (100, 120, 121)), ""
     done = rng.choice(
@@ -258,7 +258,7 @@ def guard_mutant(rng: random.Random) -> Mutant:
 
 
 def macro_of(came: Mapping[str, str], arch: str, work: Path) -> bool:
-    """Whether the header defines the macro for a target: by ``g++ -E``."""
+    """Return whether the header defines the macro for a target, by ``g++ -E``."""
     for name, text in came.items():
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text(text)
@@ -274,7 +274,7 @@ def macro_of(came: Mapping[str, str], arch: str, work: Path) -> bool:
 
 
 def cmake_mutant(rng: random.Random) -> Mutant:
-    """A vLLM whose lists of architectures are put together in several commands."""
+    """Return a vLLM whose lists of architectures are put together in several commands."""
     suffix = rng.choice(["12.0a", "12.0f"])
     others = rng.sample(["9.0a", "10.0a", "10.3a"], rng.randint(0, 3))
 
@@ -317,7 +317,7 @@ def cmake_mutant(rng: random.Random) -> Mutant:
 
 
 def lists_of(files: Mapping[str, str], new: bool, work: Path) -> list[list[str]]:
-    """Every list that the intersection gets, run by CMake in script mode."""
+    """Return every list that the intersection gets, run by CMake in script mode."""
     stub = 'function(cuda_archs_loose_intersection OUT SRC TGT)\n  message(NOTICE "LIST=${SRC}")\nendfunction()\n'
     stub += 'function(use_archs OUT)\n  message(NOTICE "LIST=${ARGN}")\nendfunction()\n'
     names = ("cmake/lists.cmake", "CMakeLists.txt", "cmake/external_projects/x.cmake")
@@ -346,7 +346,7 @@ for arch in ARCHS:
 
 
 def family_mutant(rng: random.Random) -> Mutant:
-    """A vLLM 0.14.1 in which one of several places has another name, or stands elsewhere, or a dead copy beside it."""
+    """Return a vLLM 0.14.1 in which one of several places is renamed, moved, or duplicated as dead code."""
     mutant = _vllm(rng, "0.14.1")
     del mutant.files["csrc/fp4/utils.cuh"]
     host = {
@@ -395,7 +395,8 @@ def family_mutant(rng: random.Random) -> Mutant:
 
 
 def shut_out(files: Mapping[str, str], work: Path) -> set[str]:
-    """The files that take SM120 and not SM121: by ``g++ -E`` and the value of the condition, or by ``ast`` and eval."""
+    """Return the files that accept SM120 and not SM121, by ``g++ -E`` and the condition's value, or by ``ast`` and
+    eval."""
     found = set()
     for name, text in files.items():
         if name.endswith((".cu", ".cc")):

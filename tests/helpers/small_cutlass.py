@@ -32,7 +32,7 @@ def git(tree: Path, *words: str) -> str:
 
 
 def checkout(tree: Path) -> Path:
-    """The tree as a git checkout with one commit."""
+    """Return the tree as a git checkout with one commit."""
     git(tree, "init", "-q")
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", "upstream", "--no-gpg-sign")
@@ -40,7 +40,7 @@ def checkout(tree: Path) -> Path:
 
 
 def everything(root: Path, but: Callable[[str], bool] | None = None) -> dict[str, object]:
-    """Every name below a directory, its mode and owner, its bytes, and when it was last changed.
+    """Return every name below a directory, its mode and owner, its bytes, and when it was last changed.
 
     With names that do not count, when a directory was changed does not count either.
     """

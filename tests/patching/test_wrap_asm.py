@@ -76,7 +76,7 @@ def test_a_file_that_only_decodes_or_talks_is_left_alone_and_reported() -> None:
 def test_an_instruction_that_is_not_known_is_refused_with_its_line() -> None:
     outcome = edited((CASES / "stochastic-rounding.drifted.cuh").read_text())
     assert isinstance(outcome, Drift)
-    # The input is no float: said before the PTX is read.
+    # The input is no float: reported before the PTX is read.
     assert (outcome.line, outcome.found) == (11, '"r"(random)')
     outcome = edited(function(asm(TWO.replace("cvt.u32", "prmt.b32 %0, b; cvt.u32"), '"=r"(x)', '"f"(a), "f"(b)')))
     assert isinstance(outcome, Drift)

@@ -1,4 +1,5 @@
-"""A receipt that was lost, left behind, rewritten or brought to another tree: said, and with a way back that works."""
+"""A receipt that was lost, left behind, rewritten or brought to another tree: it is reported, with a way back that
+works."""
 
 from __future__ import annotations
 
@@ -248,7 +249,7 @@ def test_no_release_has_a_stamp_of_its_own(pristine_tree: GetTree) -> None:
 def test_a_patch_that_goes_leaves_its_globs_with_the_target(
     fp4patch: Command, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a release of fp4patch patched, one without that patch can revert."""
+    """A release of fp4patch without a patch can revert trees that an older release patched with it."""
     catalog = load()
     for patch in catalog.patches.values():
         for edit in patch.edits:

@@ -1,4 +1,4 @@
-"""The table: what an opcode does, by cases worked out by hand, beside what the golden digests say of most of them."""
+"""Semantics of opcodes, by cases worked out by hand; the golden digests cover most of them too."""
 
 from __future__ import annotations
 
