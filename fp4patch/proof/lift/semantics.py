@@ -860,6 +860,7 @@ def _stochastic(o: Operands) -> list[str]:
 
 
 _entry("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e4m3x2.f32")(_merged("lift_to_e4m3", 8))
+_entry("F2FP.SATFINITE.E5M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e5m2x2.f32")(_merged("lift_to_e5m2", 8))
 _entry("F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e2m3x2.f32")(_merged("lift_to_e2m3", 8))
 _entry("F2FP.SATFINITE.E3M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e3m2x2.f32")(_merged("lift_to_e3m2", 8))
 
