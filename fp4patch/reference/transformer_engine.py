@@ -40,7 +40,7 @@ def quantize_as_transformer_engine(
     scale (the recipe's weights); else 16 of a row. ``random``: a byte for each value, stochastic rounding (its
     gradients). For the transpose, pass the transposed matrix. ValueError where the shape is no multiple of 16.
 
-    Divisions are IEEE's: a build with -use_fast_math may differ from this by a unit in the last place.
+    Divisions are IEEE's: a build with -use_fast_math may differ from this by 1 ulp.
     """
     values = np.asarray(x).astype(np.float32)
     if values.ndim != 2 or values.shape[1] % NVFP4_BLOCK or (squares and values.shape[0] % NVFP4_BLOCK):
@@ -68,8 +68,8 @@ def hadamard_transform(x: Floats, *, signs: bool = True) -> NDArray[np.float32]:
     """Each 16 values of the last axis times TransformerEngine's 16 x 16 matrix: ``diag(signs) @ H / 4``, H Sylvester's.
 
     Orthogonal; its entries are 1/4 and -1/4. ``signs``: the recipe's; without them H alone. The sum is exact to
-    float64 and then rounded to bfloat16, which is what a tensor core's float32 sum gives but for the rare sums that
-    lie within its own error of a tie. ValueError where the last axis is no multiple of 16.
+    float64 and then rounded to bfloat16, which is what a tensor core's float32 sum gives but for the rare sums
+    within its own error of a tie. ValueError where the last axis is no multiple of 16.
     """
     values = np.asarray(x).astype(np.float64)
     if values.ndim == 0 or values.shape[-1] % NVFP4_BLOCK:

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fp4patch.model.execution import Batch
-from fp4patch.model.probe import Executes, Format, Quantizes
+from fp4patch.model.probe import BITS, Executes, Format, Quantizes
+from fp4patch.model.rule import Promise
 from fp4patch.proof.lift.grid import Array, Launch, Reciprocal, pointers
 from fp4patch.reference.formats import (
     E2M1_VALUES,
@@ -266,37 +267,47 @@ def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
 
 
 @cache
-def conversion(executes: Executes) -> Plan:
+def conversion(executes: Executes, promise: Promise = Promise.EXACT) -> Plan:
     """The launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of lanes.
 
     Of 16-bit floats each goes through every lane; of float32 it is a sample, with each exponent in every lane.
-    Stochastic rounding has all its thresholds in every lane.
+    Stochastic rounding has all its thresholds in every lane. Where the promise leaves a NaN's sign free, the code may
+    have it.
     """
+    what = f"records of {executes.lanes}"
     if executes.rounding == "stochastic":
         codes, words = _thresholds(executes)
         content = np.concatenate([_stored(executes.input, codes), words.view(np.uint8).reshape(len(words), -1)], axis=1)
         random = random_bytes(words)[:, : executes.lanes]
-        expected = _stored(executes.output, e2m1_encode_stochastic(values_of(executes.input, codes), random))
-        what = f"records of {executes.lanes} with random bits"
+        converted = e2m1_encode_stochastic(values_of(executes.input, codes), random)
+        what += " with random bits"
     else:
-        codes, what = _records(executes), f"records of {executes.lanes}"
+        codes = _records(executes)
         content = _stored(executes.input, codes)
-        expected = _stored(executes.output, _converted(executes, codes))
+        converted = _converted(executes, codes)
+    against = {f"{executes.input} to {executes.output}": _stored(executes.output, converted)}
+    if promise is Promise.EXACT_BUT_NAN_SIGN and executes.output in ("e2m1", "e2m3", "e3m2"):
+        values = values_of(executes.input, codes)
+        signs = np.where(np.isnan(values) & np.signbit(values), 1 << BITS[executes.output] - 1, 0).astype(np.uint8)
+        against[f"{executes.input} to {executes.output}, NaN with its sign"] = _stored(
+            executes.output, converted | signs
+        )
+    expected = tuple(against.values())
     cases = []
     for size, poison in ((256, _POISON[0]), (96, _POISON[1])):
         count = len(codes) // size * size
         arrays = (
             Array(_AT, content[:count].tobytes()),
-            Array(_AT + _APART, bytes([_FILL]) * expected[:count].size, writable=True),
+            Array(_AT + _APART, bytes([_FILL]) * expected[0][:count].size, writable=True),
         )
         launch = Launch((count // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, poison=poison)
 
         def describe(_: int, at: int) -> str:
-            record = codes[at // expected.shape[1]]
-            return f"byte {at % expected.shape[1]} of what {', '.join(f'{int(one):x}' for one in record)} became"
+            record = codes[at // expected[0].shape[1]]
+            return f"byte {at % expected[0].shape[1]} of what {', '.join(f'{int(one):x}' for one in record)} became"
 
-        cases.append(Case(launch, ((expected[:count].reshape(-1),),), count, describe))
-    return Plan(what, (f"{executes.input} to {executes.output}",), tuple(cases))
+        cases.append(Case(launch, tuple((one[:count].reshape(-1),) for one in expected), count, describe))
+    return Plan(what, tuple(against), tuple(cases))
 
 
 def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from fp4patch.errors import ProofError
@@ -173,6 +174,7 @@ def _located(instruction: Instruction, subroutines: Mapping[str, int]) -> Instru
     return replace(instruction, operands=operands)
 
 
+@lru_cache(maxsize=4)
 def _document(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         head, functions = json.loads(text)

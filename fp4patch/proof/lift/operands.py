@@ -257,6 +257,16 @@ class Operands:
         bits = "0u" if source.index is None else self._named(source)
         return f"({bits} >> {8 * int(source.part[1:] or '0')})"
 
+    def two_bytes(self) -> str:
+        """The bits of the upper two bytes, which H1 names; without a part, of the lower two."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
+            raise Lacks("a source is not two bytes")
+        if source.part not in ("", "H1"):
+            raise Lacks(f"part {source.part} of a source")
+        bits = "0u" if source.index is None else self._named(source)
+        return f"({bits} >> 16)" if source.part else bits
+
     def in_bars(self, *, halves: bool) -> str:
         """A source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""
         source = self._rest[0] if self._rest else None

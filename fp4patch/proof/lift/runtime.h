@@ -387,11 +387,12 @@ LIFT_FN uint32_t lift_to_small(uint32_t magnitude, uint32_t fraction, int32_t le
 }
 LIFT_FN uint32_t lift_to_limited(uint32_t x, uint32_t fraction, int32_t least, uint32_t greatest, uint32_t bits) {
   const uint32_t magnitude = x & 0x7fffffffu;
-  const uint32_t capped = magnitude < 0x43f00000u ? magnitude : 0x43f00000u; /* 480 is beyond all of these formats */
+  const uint32_t capped = magnitude < 0x47c00000u ? magnitude : 0x47c00000u; /* 98304 is beyond all of these formats */
   const uint32_t code = lift_to_small(capped, fraction, least);
   return x >> 31 << (bits - 1) | (code < greatest ? code : greatest);
 }
 LIFT_FN uint32_t lift_to_e4m3(uint32_t x) { return lift_is_nan(x) ? 0x7fu : lift_to_limited(x, 3, -6, 0x7e, 8); }
+LIFT_FN uint32_t lift_to_e5m2(uint32_t x) { return lift_is_nan(x) ? 0x7fu : lift_to_limited(x, 2, -14, 0x7b, 8); }
 LIFT_FN uint32_t lift_to_e2m3(uint32_t x) { return lift_is_nan(x) ? 0x1fu : lift_to_limited(x, 3, 0, 0x1f, 6); }
 LIFT_FN uint32_t lift_to_e3m2(uint32_t x) { return lift_is_nan(x) ? 0x1fu : lift_to_limited(x, 2, -2, 0x1f, 6); }
 
@@ -408,6 +409,14 @@ LIFT_FN uint32_t lift_half_of_e4m3(uint32_t byte) {
   const uint32_t magnitude = byte & 127u;
   const float number = lift_single(magnitude << 20) * 0x1p120f; /* exponents of E4M3 are 120 too small for a float's */
   return magnitude == 127u ? (uint32_t)LIFT_HALF_NAN : (byte & 128u) << 8 | lift_to_half(number);
+}
+
+/* An FP6 code, the lower six bits of a byte, as a half: exact. */
+LIFT_FN uint32_t lift_half_of_e2m3(uint32_t byte) {
+  return (byte & 32u) << 10 | lift_to_half(lift_single((byte & 31u) << 20) * 0x1p126f);
+}
+LIFT_FN uint32_t lift_half_of_e3m2(uint32_t byte) {
+  return (byte & 32u) << 10 | lift_to_half(lift_single((byte & 31u) << 21) * 0x1p124f);
 }
 
 #endif

@@ -860,6 +860,7 @@ def _stochastic(o: Operands) -> list[str]:
 
 
 _entry("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e4m3x2.f32")(_merged("lift_to_e4m3", 8))
+_entry("F2FP.SATFINITE.E5M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e5m2x2.f32")(_merged("lift_to_e5m2", 8))
 _entry("F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e2m3x2.f32")(_merged("lift_to_e2m3", 8))
 _entry("F2FP.SATFINITE.E3M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e3m2x2.f32")(_merged("lift_to_e3m2", 8))
 
@@ -871,11 +872,19 @@ def _unpack_e2m1(o: Operands) -> list[str]:
     return _set(to, f"lift_pack(lift_half_of_e2m1({byte} & 15u), lift_half_of_e2m1({byte} >> 4 & 15u))")
 
 
-@_entry("F2FP.F16.E4M3.UNPACK_B", "PTX ISA, cvt.rn.f16x2.e4m3x2: exact; the low byte gives the low half")
-def _unpack_e4m3(o: Operands) -> list[str]:
-    to, pair = o.to(), o.word()
-    o.end()
-    return _set(to, f"lift_pack(lift_half_of_e4m3({pair} & 255u), lift_half_of_e4m3({pair} >> 8 & 255u))")
+def _unpacked(function: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, pair = o.to(), o.two_bytes()
+        o.end()
+        return _set(to, f"lift_pack({function}({pair} & 255u), {function}({pair} >> 8 & 255u))")
+
+    return emit
+
+
+for _form in ("e4m3", "e2m3", "e3m2"):
+    _entry(
+        f"F2FP.F16.{_form.upper()}.UNPACK_B", f"PTX ISA, cvt.rn.f16x2.{_form}x2: exact; the low byte gives the low half"
+    )(_unpacked(f"lift_half_of_{_form}"))
 
 
 @_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")

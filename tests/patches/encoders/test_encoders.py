@@ -120,7 +120,7 @@ int main() {{
 def test_all_halves_and_bfloats_give_what_their_floats_give(
     name: str, pair: str, tmp_path: Path, toolchain: Toolchain
 ) -> None:
-    # The header stands before the types that it takes, as it may after pasting.
+    # The header precedes the types that it takes, as it may after pasting.
     program = f"""
 {(FOLDER / f"{name}.cuh").read_text()}
 #include <cstdio>

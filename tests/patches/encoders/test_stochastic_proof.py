@@ -1,7 +1,7 @@
 """A proof, for all 2^40 pairs of input and random byte, that stochastic.cuh is stochastic rounding to E2M1.
 
-As ``test_half_pair_proof.py`` does: Z3 is asked about the header's own steps, with constants that are read from it, and
-a wrong constant must make the proof fail. What is specified is a sum of comparisons with exact thresholds.
+As in ``test_half_pair_proof.py``, Z3 decides about the header's own steps, with constants that are read from it, and a
+wrong constant must make the proof fail. What is specified is a sum of comparisons with exact thresholds.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def dithered_half(
 
 
 def finished(half: z3.BitVecRef) -> z3.BitVecRef:
-    """Step 4 as its line in the comment says it: the nibble of one sum, in 32 bits."""
+    """Step 4 as described by its line of the comment: the nibble of one sum, in 32 bits."""
     return z3.ZeroExt(16, z3.LShR(half, 12) & 8 | z3.LShR(half, 9) & 7)
 
 
@@ -104,7 +104,7 @@ IN_CODE = z3.And(*(sum_ & 0x7000 == 0 for sum_ in SUMS))
 
 
 def nibbles(word: z3.BitVecRef, what: str) -> z3.BitVecRef:
-    """``nibbles_of_halves`` or ``nibbles_of_bytes``, with the mask that stands in the header."""
+    """Model ``nibbles_of_halves`` or ``nibbles_of_bytes``, with the mask of the header."""
     found = re.search(rf"{what}\(unsigned int (\w+)\) {{ return select\((0x\w+)u, \1, \1 \* 8u\);", DEVICE)
     assert found, what
     return selected(int(found[2], 16), word, word * 8)

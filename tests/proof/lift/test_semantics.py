@@ -1,4 +1,4 @@
-"""The table: what an opcode does, by cases worked out by hand, beside what the golden digests say of most of them."""
+"""Semantics of opcodes, by cases worked out by hand; the golden digests cover most of them too."""
 
 from __future__ import annotations
 
@@ -150,6 +150,9 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("HSETP2.GTU.AND P0,P1,R1,R2,PT", {"r1": 0x3C007E00, "r2": 0x3C007E00}, {"p0": 1, "p1": 0}),
     ("HSETP2.BF16_V2.LE.AND P0,P1,R1,R2,PT", {"r1": 0x3F807FC0, "r2": 0x3F807FC0}, {"p0": 0, "p1": 1}),
     ("F2FP.F16.E4M3.UNPACK_B R0,R1", {"r1": 0xABCDFE01}, {"r0": 0xDF001800}),
+    ("F2FP.F16.E2M3.UNPACK_B R0,R1", {"r1": 0xABCD3F01}, {"r0": 0xC7803000}),  # -7.5, 0.125
+    ("F2FP.F16.E2M3.UNPACK_B R0,R1.H1", {"r1": 0x0828ABCD}, {"r0": 0x3C00BC00}),  # 1, -1
+    ("F2FP.F16.E3M2.UNPACK_B R0,R1", {"r1": 0xABCD3F01}, {"r0": 0xCF002C00}),  # -28, 0.0625
     ("F2FP.F16.E4M3.UNPACK_B R0,R1", {"r1": 0xFF38}, {"r0": 0x7FFF3C00}),
     (
         "F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C R0,R1,R2,R3",
