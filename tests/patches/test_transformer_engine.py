@@ -67,7 +67,7 @@ def test_upstream_prints_and_writes_zeros_where_the_patch_rounds(
 
     def listing() -> str:
         probes, cubin = PATCHES / "e2m1-stochastic/probes", tmp_path / "probe.cubin"
-        command = [
+        command: list[str | Path] = [
             toolchain.nvcc,
             *toolchain.flags,
             "--expt-relaxed-constexpr",
