@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.doctor import containers, device_code, kept
+from fp4patch.doctor import containers, device_code, kept, run_time
 from fp4patch.doctor.judgement import judge
-from fp4patch.errors import BinaryError
+from fp4patch.errors import BinaryError, NothingCompiledError
 from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import GPUS
 from fp4patch.model.doctor_binaries import BinaryFile, BinaryReport, Unread
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from fp4patch.doctor.containers import Image, Member
+    from fp4patch.doctor.device_code import Price
     from fp4patch.doctor.window import Readable
+    from fp4patch.model.doctor_binaries import RunTimeCompiler
 
 
 _MOST_DOCUMENTS = 1 << 26
@@ -58,14 +60,19 @@ def examine(
     gpus: Sequence[str] = GPUS,
     progress: Callable[[Step], None] = no_progress,
     cache: Path | None = None,
+    price: Price | None = None,
+    driver_cuda: str = "",
 ) -> BinaryReport:
     """Look into a wheel, library, executable, cubin, fatbin, folder, or the tar of an image.
 
-    ``gpus`` are those to judge for, as ``sm_121``; ``cache`` is a folder for results, None for none.
+    ``gpus`` are those to judge for, as ``sm_121``; ``cache`` is a directory for results, None for none. ``price``
+    measures how long PTX takes to compile, and what it measures is not kept. ``driver_cuda`` is the newest CUDA release
+    that the installed driver serves.
     Raises BinaryError for a damaged file, and for one in which no code could be.
     """
     begun = time.monotonic()
-    search = _Search(gpus, _Tally(progress, str(path)))
+    search = _Search(gpus, _Tally(progress, str(path)), price)
+    cache = None if price else cache
     if not path.exists():
         raise BinaryError(f"{path} does not exist", help="check the path")
     cached = False
@@ -74,18 +81,18 @@ def examine(
     elif path.is_dir():
         cached = _folder(path, search, cache)
         if not (search.searched or search.unread):
-            raise BinaryError(
+            raise NothingCompiledError(
                 f"{path} holds no compiled code", help="name a wheel, a library, or a package's directory"
             )
     else:
         if not containers.kind(_head(path)):
-            raise BinaryError(
+            raise NothingCompiledError(
                 f"{path} is not a wheel, an ELF file, a cubin, a fatbin or an image's tar",
                 help="name a file that holds compiled code, or a directory of such",
             )
         search.tally.total = path.stat().st_size
         cached = _one(path, "", search, cache)
-    return _report(str(path), search, begun, cached=cached)
+    return _report(str(path), search, begun, cached=cached, driver_cuda=driver_cuda)
 
 
 def examine_image(
@@ -106,7 +113,7 @@ def examine_image(
     return _report(reference, search, begun, cached=False)
 
 
-def _report(source: str, search: _Search, begun: float, *, cached: bool) -> BinaryReport:
+def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_cuda: str = "") -> BinaryReport:
     """Judge what was found. Raises BinaryError where the one thing to look into could not be read."""
     if len(search.unread) == 1 and search.searched <= 1 and not search.files:
         raise BinaryError(search.unread[0].because, help=search.unread[0].help)
@@ -117,10 +124,11 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool) -> Bina
         search.tally.total or search.tally.done,
         search.searched,
         files,
-        tuple(judge(gpu, files, search.unread) for gpu in search.gpus),
+        tuple(judge(gpu, files, search.unread, driver_cuda) for gpu in search.gpus),
         time.monotonic() - begun,
         cached,
         tuple(replace(one, name=one.name or own) for one in search.unread),
+        compilers=run_time.used([replace(one, name=one.name or own) for one in search.compilers]),
     )
 
 
@@ -147,16 +155,16 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
     found, size = search.inner(), 0
     try:
         size = path.stat().st_size
-        key = kept.key(sha256(path), search.gpus) if cache else ""
+        key = kept.key(sha256(path), (*search.gpus, run_time.role(path.as_posix()))) if cache else ""
         known = kept.find(cache, key) if cache else None
         if known:
-            found.searched, found.files = known.searched, list(known.files)
+            found.searched, found.files, found.compilers = known.searched, list(known.files), list(known.compilers)
             search.tally(size)
         else:
             with path.open("rb") as stream:
                 found.file(containers.Member(path.name, size, stream), 0, path=path)
             if cache and not found.unread:
-                kept.store(cache, key, kept.Known(found.searched, tuple(found.files)))
+                kept.store(cache, key, kept.Known(found.searched, tuple(found.files), tuple(found.compilers)))
     except OSError as error:
         found.unread.append(Unread("", f"cannot read {path}: {error.strerror}", "check its permissions"))
         known = None
@@ -185,21 +193,23 @@ class _Search:
     The name of what is inside an archive comes after the archive's; the one that the user named has none.
     """
 
-    def __init__(self, gpus: Sequence[str], tally: _Tally) -> None:
-        self.gpus, self.tally = tuple(gpus), tally
+    def __init__(self, gpus: Sequence[str], tally: _Tally, price: Price | None = None) -> None:
+        self.gpus, self.tally, self.price = tuple(gpus), tally, price
         self.searched = 0
         self.files: list[BinaryFile] = []
         self.unread: list[Unread] = []
+        self.compilers: list[RunTimeCompiler] = []
 
     def inner(self) -> _Search:
         """Return one of the same question that has found nothing yet."""
-        return _Search(self.gpus, self.tally)
+        return _Search(self.gpus, self.tally, self.price)
 
     def take(self, other: _Search, place: str) -> None:
         """Add what another one found below ``place``."""
         self.searched += other.searched
         self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files]
         self.unread += [replace(one, name=kept.placed(one.name, place)) for one in other.unread]
+        self.compilers += [replace(one, name=kept.placed(one.name, place)) for one in other.compilers]
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:
@@ -223,14 +233,18 @@ class _Search:
 
     def file(self, member: Member, depth: int, *, path: Path | None = None) -> None:
         """Look into a file, by what it begins with. ``path``: where it is, if it is not inside of another."""
+        place = path.as_posix() if path else member.name
         with self.reading(""), containers.opened(member) as (kind, content):
             if kind in ("zip", "tar", "compressed") and depth > _DEEPEST:
                 raise BinaryError(f"{member.name} is an archive inside {depth} others", help=_UNPACK)
             if kind == "code":
                 self.searched += 1
                 self.tally.name = member.name
-                found = device_code.examine(content, [Arch.parse(gpu) for gpu in self.gpus], self.tally)
+                compiler = run_time.Listening(content.stream, place) if run_time.role(place) else None
+                heard = replace(content, stream=compiler or content.stream)
+                found = device_code.examine(heard, [Arch.parse(gpu) for gpu in self.gpus], self.tally, self.price)
                 self.files += [replace(found, name="")] if found else []
+                self.compilers += [replace(compiler.compiler(self.gpus), name="")] if compiler else []
             elif kind == "tar":
                 self.archive(containers.tar(content.stream, member.name), depth)
             elif kind == "zip" and path:
@@ -289,11 +303,14 @@ class _Search:
                 found.unread += [one for one in inner.unread if _seen(order, one.name, seen)]
                 found.files += [
                     replace(
-                        one, loading=tuple(row for row in one.loading if _is_for(row.gpu, image.platform, platforms))
+                        one,
+                        loading=tuple(row for row in one.loading if _is_for(row.gpu, image.platform, platforms)),
+                        jit=tuple(row for row in one.jit if _is_for(row.gpu, image.platform, platforms)),
                     )
                     for one in inner.files
                     if _seen(order, one.name, seen)
                 ]
+                found.compilers += [one for one in inner.compilers if _seen(order, one.name, seen)]
             self.take(found, place)
 
 

@@ -58,7 +58,7 @@ def _roots(s: Surroundings) -> Iterator[tuple[str, Path]]:
                 yield "PATH", root
     for usual in sorted((s.root / "usr/local").glob("cuda*")):
         yield f"/{usual.relative_to(s.root)}", usual
-    for folder in s.site_packages:
+    for folder in (*s.site_packages, *s.own):
         for pattern in ("nvidia/cu[0-9]*", "nvidia/cuda_nvcc"):
             yield from (("wheels of this Python", wheel) for wheel in sorted(folder.glob(pattern)))
 
@@ -101,7 +101,7 @@ def examine(s: Surroundings, gpus: Sequence[str] = ()) -> tuple[Finding, ...]:
     found = toolkits(s)
     used: Path | None = None
     try:
-        chain = find_toolchain(environ=s.environ, site_packages=s.site_packages)
+        chain = find_toolchain(environ=s.environ, site_packages=s.own or s.site_packages)
     except ToolchainError as error:
         if not found:
             why, level = "no nvcc and no ptxas: nothing can be compiled or verified here", Level.YELLOW

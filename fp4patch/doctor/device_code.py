@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from fp4patch.doctor import elf, fatbin, ptx, words
+from fp4patch.doctor import by_design, elf, fatbin, paths, ptx, words
 from fp4patch.doctor.loading import loaded
 from fp4patch.doctor.window import Window
-from fp4patch.model.doctor_binaries import BinaryFile, Fp4Code, ImageGroup, Loading, LostKernel, Outcome, total
+from fp4patch.model.doctor_binaries import (
+    BinaryFile,
+    Fp4Code,
+    Idle,
+    ImageGroup,
+    JustInTime,
+    Loading,
+    LostKernel,
+    Outcome,
+    total,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,6 +28,8 @@ if TYPE_CHECKING:
     from fp4patch.doctor.fatbin import Entry, Unit
     from fp4patch.model.arch import Arch
 
+    Price = Callable[[bytes, Arch], float | None]
+
 
 @dataclass(frozen=True)
 class _Image:
@@ -25,20 +37,30 @@ class _Image:
     arch: Arch
     compiler: str
     code: Fp4Code
-    kernels: Mapping[str, Fp4Code] = field(default_factory=dict)
+    kernels: Mapping[str, words.Found] = field(default_factory=dict)
     """Each kernel of a cubin that can have FP4 code."""
+    says: tuple[str, ...] = ()
+    """Messages about a wrong architecture."""
+    printers: frozenset[str] = frozenset()
+    """Kernels that print, or that assert."""
 
     @property
     def label(self) -> str:
         return str(self.arch) if self.entry.kind == "cubin" else f"compute_{self.arch.number}"
 
 
-def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -> BinaryFile | None:
-    """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
+def examine(
+    member: Member, gpus: Sequence[Arch], tick: Callable[[int], None], price: Price | None = None
+) -> BinaryFile | None:
+    """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one.
+
+    ``price`` measures how long PTX takes to compile for a GPU.
+    """
     window = Window(member.stream, member.name, member.size, tick)
     elf.check_whole(window.peek(64), member.size, member.name)
     groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
     loads: dict[tuple[str, str, Outcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(list)
+    jit: dict[tuple[str, str, str], _Texts] = defaultdict(_Texts)
     number = 0
     for unit in fatbin.units(window):
         number += 1
@@ -46,7 +68,12 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         for image in images:
             groups[image.entry.kind, image.label, image.compiler, image.entry.compression].append(_lighter(image))
         for gpu in gpus:
-            label, outcome, code, held_by, lost = _loading(images, gpu)
+            index = loaded([(image.entry, image.arch) for image in images], gpu)
+            chosen = None if index is None else images[index]
+            if chosen and chosen.entry.kind == "ptx":
+                text = fatbin.unpack(chosen.entry, unit.name)
+                jit[str(gpu), chosen.label, chosen.entry.isa].add(text, price(text, gpu) if price else None)
+            label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
             loads[str(gpu), label, outcome, held_by].append((code, lost))
     if not number:
         return None
@@ -65,7 +92,29 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
             )
             for (gpu, label, outcome, held_by), of in sorted(loads.items())
         ),
+        tuple(texts.row(*key) for key, texts in sorted(jit.items())),
     )
+
+
+@dataclass
+class _Texts:
+    """PTX that a GPU loads: how many texts, how long, their kernels, and what compiling them took."""
+
+    units: int = 0
+    size: int = 0
+    kernels: dict[str, None] = field(default_factory=dict)
+    seconds: float | None = None
+
+    def add(self, text: bytes, seconds: float | None) -> None:
+        """Count one."""
+        self.units += 1
+        self.size += len(text)
+        self.kernels.update(dict.fromkeys(ptx.kernels(text)))
+        self.seconds = self.seconds if seconds is None else (self.seconds or 0) + seconds
+
+    def row(self, gpu: str, arch: str, isa: str) -> JustInTime:
+        """Return all of it."""
+        return JustInTime(gpu, arch, isa, self.units, self.size, tuple(self.kernels), self.seconds)
 
 
 def _order(image: _Image) -> tuple[bool, int, int, str]:
@@ -95,20 +144,21 @@ def _image(entry: Entry, unit: Unit) -> _Image:
     cubin = elf.parse(data, name)
     if cubin.arch.major < fatbin.FIRST_WITH_FP4:
         return _Image(entry, cubin.arch, cubin.compiler, Fp4Code())
-    codes = words.by_function(data, cubin.functions)
-    kernels = {f.name: code for f, code in zip(cubin.functions, codes, strict=True) if f.kernel}
-    return _Image(entry, cubin.arch, cubin.compiler, total(codes), kernels)
+    found = words.by_function(data, cubin.functions)
+    kernels = {f.name: code for f, code in zip(cubin.functions, found, strict=True) if f.kernel}
+    printers = frozenset(f.name for f in cubin.functions if f.kernel and not f.calls.isdisjoint(paths.TELLING))
+    return _Image(entry, cubin.arch, cubin.compiler, total(one.code for one in found), kernels, cubin.says, printers)
 
 
-def _loading(images: Sequence[_Image], gpu: Arch) -> tuple[str, Outcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
+def _loading(
+    images: Sequence[_Image], chosen: _Image | None, gpu: Arch
+) -> tuple[str, Outcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
     """What one GPU loads of a unit, what that comes to, and who has the FP4 code that it does not get."""
-    index = loaded([(image.entry, image.arch) for image in images], gpu)
-    chosen = None if index is None else images[index]
     code = chosen.code if chosen else Fp4Code()
     label = "nothing" if chosen is None else chosen.label + (" (JIT)" if chosen.entry.kind == "ptx" else "")
     holders = [image for image in images if image.code.native or image.code.software]
     held_by = tuple(dict.fromkeys(image.label for image in holders))
-    lost = list(_lost(chosen, holders)) if chosen else []
+    lost = list(_lost(chosen, images, gpu)) if chosen else []
     if code.software:
         return label, Outcome.SOFTWARE, code, (), lost
     if code.native:
@@ -120,14 +170,38 @@ def _loading(images: Sequence[_Image], gpu: Arch) -> tuple[str, Outcome, Fp4Code
     return label, Outcome.OTHER if holders else Outcome.PLAIN, code, held_by, lost
 
 
-def _lost(chosen: _Image, holders: Sequence[_Image]) -> Iterator[LostKernel]:
-    """Kernels of the image that loads that have no FP4 code there, and have some in an image of the same unit."""
+def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:
+    """Yield the kernels whose loaded copy lacks FP4 instructions of a copy for another target, or prints why."""
+    others = [image for image in images if image is not chosen and image.kernels]
+    others.sort(key=lambda image: image.arch.major == gpu.major)
     for name, here in chosen.kernels.items():
-        if here.native or here.software:
-            continue
-        for image in holders:
-            there = image.kernels.get(name)
-            if there and there.native:
-                idle = bool(here.traps or here.empty)
-                yield LostKernel(name, image.label, dict(there.encodes), there.fp4_mma, idle)
+        theirs = [(image, image.kernels[name]) for image in others if name in image.kernels]
+        prints = name in chosen.printers and not any(name in image.printers for image, _ in theirs)
+        says = chosen.says if prints else ()
+        own = classes(here.code)
+        keeps = [kind for kind, number in own.items() if number]
+        for image, there in theirs:
+            lost = {kind: number for kind, number in classes(there.code).items() if number and not own[kind]}
+            if here.code.software:
+                lost = {kind: number for kind, number in lost.items() if kind not in ("nearest", "stochastic")}
+            # A copy that stores constants does so for lack of an instruction only where the other reads something.
+            idle = here.idle if here.idle is not Idle.UNREAD or there.idle is None else None
+            if lost or says:
+                kernel = LostKernel(name, image.label, lost, idle, says)
+                reason = by_design.reason(kernel, keeps=keeps, tensor_memory=there.tensor_memory)
+                yield replace(kernel, reason=reason)
                 break
+        else:
+            if says:
+                yield LostKernel(name, "", {}, here.idle, says)
+
+
+def classes(code: Fp4Code) -> dict[str, int]:
+    """Return how many FP4 instructions of each class there are."""
+    stochastic = sum(number for kind, number in code.encodes.items() if kind.endswith(".RS"))
+    return {
+        "nearest": code.hardware - stochastic,
+        "stochastic": stochastic,
+        "decodings": code.decodes,
+        "matrix": code.fp4_mma,
+    }

@@ -26,7 +26,8 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 
 _EM_CUDA = 190
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
-_SYMTAB, _NOTE, _COMPAT, _EXECUTABLE = 2, 7, 0x70000086, 0x4
+_PROGBITS, _SYMTAB, _NOTE, _CALLS, _COMPAT, _EXECUTABLE = 1, 2, 7, 0x70000001, 0x70000086, 0x4
+_READ = (_PROGBITS, _SYMTAB, _NOTE, _CALLS, _COMPAT)
 _STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
 _ENTRY = 0x10  # st_other of a kernel; device functions have it not
 
@@ -34,6 +35,14 @@ _ENTRY = 0x10  # st_other of a kernel; device functions have it not
 _RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 _RELEASE_LENGTH = 64
 _ARCH = re.compile(rb"-arch sm_(\d+)([af]?)\b")
+
+_TEXT = re.compile(rb"[\x20-\x7e]{12,500}")
+_MESSAGE = re.compile(
+    rb"architecture-specific|without targeting|only supports? sm|not available on this device"
+    rb"|no device code compatible|without CUTE_ARCH_\w+_ENABLED",
+    re.IGNORECASE,
+)
+"""Texts that programs print where they run on another architecture: TransformerEngine, CUTLASS, CuTe, ggml."""
 
 LARGEST = 1 << 30
 """Bytes that one cubin may have: the largest of vLLM 0.33 has 15 MB. More is a damaged length, or meant to do harm."""
@@ -47,6 +56,8 @@ class Function:
     begin: int
     end: int
     kernel: bool
+    calls: frozenset[str] = frozenset()
+    """Names of the functions that it calls, as the compiler lists them."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,8 @@ class Cubin:
     """``13.0.88``; empty where the file does not say it (before CUDA 12.8 for SM100)."""
     functions: tuple[Function, ...]
     """In the order they stand."""
+    says: tuple[str, ...] = ()
+    """Messages about a wrong architecture among its data."""
 
 
 def cubin_length(window: Window) -> int | None:
@@ -127,24 +140,27 @@ def _parse(data: bytes) -> Cubin:
         raise ValueError("section table")
     sections = [_SECTION.unpack_from(data, shoff + _SECTION.size * i) for i in range(shnum)]
     # Others may have no bytes in the file, whatever their type: what is reserved in shared memory, for one.
-    read = [section for section in sections if section[2] & _EXECUTABLE or section[1] in (_SYMTAB, _NOTE, _COMPAT)]
+    read = [section for section in sections if section[2] & _EXECUTABLE or section[1] in _READ]
     # Together no more than the file: one place read as thousands of sections would take hours.
     if any(section[4] + section[5] > len(data) for section in read) or sum(section[5] for section in read) > len(data):
         raise ValueError("section")
     names = sections[shstrndx][4]
-    kernels = _kernels(data, sections)
-    functions, note, compat = [], b"", b""
+    kernels, calls = _kernels(data, sections), _calls(data, sections)
+    functions, note, compat, says = [], b"", b"", dict[str, None]()
     for index, section in enumerate(sections):
         kind, flags, begin, size = section[1], section[2], section[4], section[5]
         if kind == _COMPAT:
             compat = data[begin : begin + size]
         elif flags & _EXECUTABLE and size:
             name = _text(data, names + section[0]).removeprefix(".text.")
-            functions.append(Function(name, begin, begin + size, index in kernels))
+            functions.append(Function(name, begin, begin + size, index in kernels, frozenset(calls.get(index, ()))))
         elif kind == _NOTE and _text(data, names + section[0]) == ".note.nv.tkinfo":
             note += data[begin : begin + size]
+        elif kind == _PROGBITS and _text(data, names + section[0]).startswith((".nv.global", ".nv.constant")):
+            texts = (found[0] for found in _TEXT.finditer(data, begin, begin + size))
+            says.update((text.decode().strip(), None) for text in texts if _MESSAGE.search(text))
     functions.sort(key=lambda function: function.begin)
-    return Cubin(_arch(head, note, compat), compiler([note]), tuple(functions))
+    return Cubin(_arch(head, note, compat), compiler([note]), tuple(functions), tuple(says))
 
 
 def _kernels(data: bytes, sections: list[tuple[int, ...]]) -> set[int]:
@@ -156,6 +172,22 @@ def _kernels(data: bytes, sections: list[tuple[int, ...]]) -> set[int]:
             for _, _, other, where, _, _ in _SYMBOL.iter_unpack(data[begin : begin + size - size % _SYMBOL.size]):
                 if other & _ENTRY:
                     found.add(where)
+    return found
+
+
+def _calls(data: bytes, sections: list[tuple[int, ...]]) -> dict[int, set[str]]:
+    """Return for each section of code the names of the functions that it calls, by the compiler's call graph."""
+    found: dict[int, set[str]] = {}
+    for section in sections:
+        if section[1] != _CALLS:
+            continue
+        symbols, begin, size = sections[section[6]], section[4], section[5]
+        for caller, callee in struct.iter_unpack("<II", data[begin : begin + size - size % 8]):
+            if caller and max(caller, callee) < symbols[5] // _SYMBOL.size:
+                where = _SYMBOL.unpack_from(data, symbols[4] + caller * _SYMBOL.size)[3]
+                name = _SYMBOL.unpack_from(data, symbols[4] + callee * _SYMBOL.size)[0]
+                at = sections[symbols[6]][4] + name
+                found.setdefault(where, set()).add(data[at : at + 64].partition(b"\0")[0].decode(errors="replace"))
     return found
 
 

@@ -8,9 +8,10 @@ of an encoder's must stand in one function. ``tests/doctor/test_software_encoder
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
 from dataclasses import dataclass
+
+import numpy as np
 
 FSETP, ISETP, SEL, LOP3, SHF, LEA, FMUL, HMNMX2 = 0x00B, 0x00C, 0x007, 0x012, 0x019, 0x011, 0x020, 0x040
 _BRA = 0x147
@@ -64,25 +65,28 @@ ROUNDING = "rounding"
 _RESULTS = (0x3FC00000, 0x40400000, 0x40C00000)
 
 
+CONSTANTS = np.uint64(0xFFFFFFFF000001FF)
+"""The bits of an instruction's lower half that hold its opcode and its constant."""
+_WANTED = np.array(sorted({opcode | constant << 32 for e in ENCODERS for opcode, constant in e.needs}), np.uint64)
+
+
 def recognise(code: bytes) -> dict[str, int]:
-    """Each encoder in a function's code, with the number of values that it converts there; ROUNDING too."""
-    words = struct.unpack(f"<{len(code) // 4}I", code)
-    stands = Counter((low & 0x1FF, immediate) for low, immediate in zip(words[0::4], words[1::4], strict=True))
-    constants = {immediate for _, immediate in stands}
+    """Return each encoder in a function's code, with the number of values that it converts there; ROUNDING too."""
+    words = np.frombuffer(code, "<u8")[::2]
+    pairs = words & CONSTANTS
+    at = np.flatnonzero(np.isin(pairs, _WANTED))
+    places = [(pair & 0x1FF, pair >> 32) for pair in pairs[at].tolist()]
+    stands = Counter(places)
     found = {}
     for encoder in ENCODERS:
         values = stands[encoder.counts] * encoder.values
         if not all(stands[need] for need in encoder.needs):
             continue
-        if encoder.branches is not None and encoder.branches != (_branches(words, encoder) >= values):
-            continue
-        rounds = encoder.needs[0][0] == FSETP and all(result in constants for result in _RESULTS)
+        if encoder.branches is not None:
+            own = [i for i, pair in zip(at, places, strict=True) if pair in encoder.needs]
+            branches = np.count_nonzero(words[own[0] : own[-1]] & 0x1FF == _BRA)
+            if encoder.branches != (branches >= values):
+                continue
+        rounds = encoder.needs[0][0] == FSETP and np.isin(_RESULTS, words >> 32).all()
         found[ROUNDING if rounds else encoder.name] = values
     return found
-
-
-def _branches(words: tuple[int, ...], encoder: Encoder) -> int:
-    needs = set(encoder.needs)
-    pairs = [(low & 0x1FF, immediate) for low, immediate in zip(words[0::4], words[1::4], strict=True)]
-    places = [i for i, pair in enumerate(pairs) if pair in needs]
-    return sum(operation == _BRA for operation, _ in pairs[places[0] : places[-1]])

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from fp4patch.model.doctor_binaries import BinaryFile
+from fp4patch.model.doctor_binaries import BinaryFile, RunTimeCompiler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SCAN = 2
+SCAN = 4
 """Part of every key. Raise it with any change of what is looked for: older results are then not found."""
 
 
@@ -27,6 +27,7 @@ class Known:
 
     searched: int
     files: tuple[BinaryFile, ...]
+    compilers: tuple[RunTimeCompiler, ...] = ()
 
 
 _STORED = TypeAdapter(Known)

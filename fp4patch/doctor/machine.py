@@ -7,15 +7,18 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from fp4patch.doctor import compilers, engines, gpus, packages, room
+from fp4patch.doctor import compilers, engines, gpus, jit_caches, packages, room
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import ToolchainError
-from fp4patch.model.doctor import MachineReport, Section
+from fp4patch.model.doctor import Finding, Level, MachineReport, Section
 from fp4patch.proof.toolchain import version_of
 
 
-def examine(s: Surroundings, asked: Sequence[str] = ()) -> MachineReport:
-    """``asked``: the GPUs that matter (``sm_121``); if none is named, those of this machine."""
+def examine(s: Surroundings, asked: Sequence[str] = (), *, cache: Path | None = None) -> MachineReport:
+    """Return all that is found. ``asked``: the GPUs that matter (``sm_121``); if none is named, those of this machine.
+
+    ``cache`` is a directory for what is found in the compiled code of packages.
+    """
     driver = gpus.driver(s)
     matter = tuple(asked) or gpus.sm12x(driver)
     torch = packages.torch(s)
@@ -27,14 +30,22 @@ def examine(s: Surroundings, asked: Sequence[str] = ()) -> MachineReport:
                 *packages.examine_torch(torch, matter, _nvcc_of_builds(s)),
                 *packages.examine_triton(s, matter),
                 *packages.examine_flashinfer(s),
-            ),
+                *packages.examine_others(s, matter, cache),
+            )
+            or _no_packages(s),
         ),
+        Section("caches of compiled kernels", jit_caches.examine(s, matter)),
         Section("environment", packages.examine_lists(s)),
         Section("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
         Section("for a build", (*engines.examine(s), *room.examine(s, engines.data_root(s) or Path.cwd()))),
     )
-    name = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    name = f"{platform.system()} {platform.machine()}, Python {s.version} ({s.python})"
     return MachineReport(name, tuple(section for section in sections if section.findings))
+
+
+def _no_packages(s: Surroundings) -> tuple[Finding, ...]:
+    missing = f"none of {', '.join(packages.LOOKED_FOR)} is in {s.python}"
+    return (Finding(Level.NONE, "packages", missing, "name the Python that has them: fp4patch doctor --python PATH"),)
 
 
 def _nvcc_of_builds(s: Surroundings) -> str:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.version import Version
 
+from fp4patch.doctor import binaries, run_time
 from fp4patch.doctor.compilers import toolkits
 from fp4patch.doctor.surroundings import Surroundings, said
-from fp4patch.errors import ToolchainError
+from fp4patch.errors import BinaryError, ToolchainError
 from fp4patch.model.arch import Arch
 from fp4patch.model.cuda import FAMILIES_SINCE, FOR_GB10
 from fp4patch.model.doctor import Finding, Level, Reach, reach
@@ -56,7 +56,7 @@ def torch(s: Surroundings) -> Torch | None:
 
 def _archs(s: Surroundings) -> tuple[str, ...]:
     environ = dict(s.environ) | {"PYTHONPATH": os.pathsep.join(str(folder) for folder in s.site_packages)}
-    status, output = said([sys.executable, "-W", "ignore", "-c", IMPORT], environ, IMPORT_SECONDS)
+    status, output = said([s.python, "-W", "ignore", "-c", IMPORT], environ, IMPORT_SECONDS)
     lines = output.splitlines()
     try:
         return tuple(json.loads(lines[-1])) if status == 0 and lines else ()
@@ -67,7 +67,7 @@ def _archs(s: Surroundings) -> tuple[str, ...]:
 def examine_torch(found: Torch | None, gpus: Sequence[str], nvcc: str) -> tuple[Finding, ...]:
     """``gpus``: those that matter; ``nvcc``: the version of the compiler that a build against it takes, or nothing."""
     if found is None:
-        return (Finding(Level.GREEN, "PyTorch", "not in this Python; patching and proving need none"),)
+        return ()
     if not found.cuda:
         remedy = "install the build for your CUDA release from https://pytorch.org/get-started/locally"
         return (Finding(Level.YELLOW, "PyTorch", f"{found.version}, built without CUDA", remedy),)
@@ -117,7 +117,7 @@ def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
     """Triton's own assembler, or the one that the environment puts in its place."""
     folder = s.package("triton")
     if folder is None:
-        return (Finding(Level.GREEN, "Triton", "not in this Python"),)
+        return ()
     bundled = folder / "backends/nvidia/bin"
     # Releases that bring a ptxas-blackwell take it for sm_100 and later.
     name = "ptxas-blackwell" if (bundled / "ptxas-blackwell").is_file() else "ptxas"
@@ -134,17 +134,18 @@ def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
     except ToolchainError as error:
         return (Finding(Level.RED, what, error.message, f"set {variable} to the ptxas of your CUDA toolkit"),)
     said_so = f"{variable}" if named else f"its own {name}"
+    users = "torch.compile, and what vLLM compiles by default, go through it"
     if Version(version) < FAMILIES_SINCE:
         return (
             Finding(
                 Level.RED if "sm_121" in gpus else Level.YELLOW,
                 what,
-                f"{said_so} is {version}, which knows no sm_121a: Triton kernels do not compile on GB10",
+                f"{said_so} is {version}, which knows no sm_121a: Triton kernels do not compile on GB10, and {users}",
                 _newer_ptxas(s, variable),
                 TRITON_PTXAS,
             ),
         )
-    return (Finding(Level.GREEN, what, f"{said_so} is {version}"),)
+    return (Finding(Level.GREEN, what, f"{said_so} is {version}; {users}"),)
 
 
 def _newer_ptxas(s: Surroundings, variable: str) -> str:
@@ -159,7 +160,7 @@ def examine_flashinfer(s: Surroundings) -> tuple[Finding, ...]:
     """FlashInfer, and what it would run instead of compiling a patched source."""
     installed, folder = s.distribution("flashinfer-python"), s.package("flashinfer")
     if installed is None and folder is None:
-        return (Finding(Level.GREEN, "FlashInfer", "not in this Python"),)
+        return ()
     findings = [Finding(Level.GREEN, "FlashInfer", installed.version if installed else str(folder))]
     if cached := s.distribution("flashinfer-jit-cache"):
         findings.append(
@@ -191,6 +192,65 @@ def examine_flashinfer(s: Surroundings) -> tuple[Finding, ...]:
             )
         )
     return tuple(findings)
+
+
+_OTHERS = (
+    ("vLLM", ("vllm",), "vllm"),
+    ("SGLang", ("sglang",), ""),
+    ("SGLang's kernels", ("sglang-kernel", "sgl-kernel"), "sgl_kernel"),
+    (
+        "TransformerEngine",
+        ("transformer-engine-cu13", "transformer-engine-cu12", "transformer-engine"),
+        "transformer_engine",
+    ),
+    ("CuTe DSL", ("nvidia-cutlass-dsl",), ""),
+    ("tilelang", ("tilelang",), "tilelang"),
+)
+"""Other packages with kernels: their distributions, and the package with compiled code."""
+_COMPILERS = (
+    *("nvidia/*/lib/libnvrtc.so*", "torch/lib/libnvrtc*.so*"),
+    *("nvidia/*/bin/tileiras", "nvidia_cutlass_dsl/**/_cutlass_ir*.so"),
+)
+LOOKED_FOR = ("PyTorch", "Triton", "FlashInfer", *(subject for subject, *_ in _OTHERS))
+
+
+def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> tuple[Finding, ...]:
+    """Return the other packages with kernels, what each GPU gets of their compiled code, and compilers in packages.
+
+    ``cache`` is a directory for what is found in compiled code.
+    """
+    findings = []
+    for subject, names, package in _OTHERS:
+        installed = next(filter(None, map(s.distribution, names)), None)
+        folder = s.package(package) if package else None
+        if installed is None:
+            continue
+        if folder is None or not gpus:
+            findings.append(Finding(Level.GREEN, subject, installed.version))
+        if folder and gpus:
+            findings += _code(f"{subject} {installed.version}", folder, gpus, cache)
+        elif folder:
+            why = "no GPU of SM12x is here, and none was named"
+            findings.append(Finding(Level.NONE, f"{subject}'s code", why, "fp4patch doctor --for sm_121"))
+    files = {file for folder in s.site_packages for pattern in _COMPILERS for file in folder.glob(pattern)}
+    for file in sorted(file for file in files if run_time.role(file.as_posix())):
+        one = run_time.read(file, file.as_posix(), gpus)
+        lacks = f", which does not know {' and '.join(one.lacks)}" if one.lacks else ""
+        found = f"{file.name}{lacks}: {one.used_by}"
+        findings.append(Finding(one.level, f"{one.role} {one.release}".strip(), found, one.remedy))
+    return tuple(findings)
+
+
+def _code(subject: str, folder: Path, gpus: Sequence[str], cache: Path | None) -> list[Finding]:
+    try:
+        report = binaries.examine(folder, gpus=gpus, cache=cache)
+    except BinaryError as error:
+        return [Finding(Level.NONE, subject, error.message, error.help)]
+    found = [
+        Finding(verdict.level, subject, f"{verdict.gpu}: {verdict.state.value}: {verdict.because}", verdict.todo)
+        for verdict in report.verdicts
+    ]
+    return found + [Finding(Level.RED, subject, f"{one.name}: {one.because}", one.help) for one in report.unread]
 
 
 _FOR_FLASHINFER = re.compile(r"\d+\.\d[a-z]?( \d+\.\d[a-z]?)*")

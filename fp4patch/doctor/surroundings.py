@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
+
+from fp4patch.errors import UsageError
+
+_ASK = (
+    "import json, os, platform, sys;"
+    " print(json.dumps([platform.python_version(), [p for p in sys.path if p and os.path.isdir(p)]]))"
+)
 
 
 @dataclass(frozen=True)
@@ -22,12 +31,40 @@ class Surroundings:
     """Where ``usr/local/cuda*``, ``proc`` and ``sys`` lie."""
     home: Path
     libcuda: str = "libcuda.so.1"
+    python: str = sys.executable
+    """The interpreter whose packages are looked at."""
+    version: str = platform.python_version()
+    """Of that interpreter."""
+    own: tuple[Path, ...] = ()
+    """Where fp4patch itself imports from, if that is another Python."""
 
     @classmethod
-    def here(cls) -> Surroundings:
-        """This machine and this Python."""
-        folders = tuple(Path(entry) for entry in sys.path if entry and Path(entry).is_dir())
-        return cls(os.environ, folders, Path("/"), Path(os.path.expanduser("~")))  # noqa: PTH111 - not every user has one
+    def here(cls, python: str = "") -> Surroundings:
+        """Return this machine with the packages of a Python: the one that is named, VIRTUAL_ENV's, or this one.
+
+        ``python`` is a program, or a virtual environment. Raises UsageError where it does not run.
+        """
+        home = Path(os.path.expanduser("~"))  # noqa: PTH111 - not every user has one
+        active = os.environ.get("VIRTUAL_ENV", "")
+        if not python and active and Path(active).resolve() != Path(sys.prefix).resolve():
+            python = active
+        own = tuple(Path(entry) for entry in sys.path if entry and Path(entry).is_dir())
+        if not python:
+            return cls(os.environ, own, Path("/"), home)
+        program = Path(python) / "bin/python" if Path(python).is_dir() else Path(python)
+        status, output = said([str(program), "-c", _ASK], os.environ, cwd=Path("/"))
+        try:
+            version, folders = json.loads(output) if status == 0 else ("", [])
+        except ValueError:
+            status = 1
+        if status:
+            raise UsageError(
+                f"{program} does not answer as a Python does: {output.splitlines()[-1] if output else 'no output'}",
+                help="name a program, or the directory of a virtual environment: fp4patch doctor --python .venv",
+            )
+        return cls(
+            os.environ, tuple(map(Path, folders)), Path("/"), home, python=str(program), version=version, own=own
+        )
 
     @property
     def path(self) -> str:
@@ -44,7 +81,9 @@ class Surroundings:
         return next((folder / name for folder in self.site_packages if (folder / name).is_dir()), None)
 
 
-def said(command: list[str], environ: Mapping[str, str], seconds: float = 20) -> tuple[int, str]:
+def said(
+    command: list[str], environ: Mapping[str, str], seconds: float = 20, *, cwd: Path | None = None
+) -> tuple[int, str]:
     """Exit status and output of a program; 127 where it does not run, 124 where it does not end in time."""
     try:
         run = subprocess.run(
@@ -56,6 +95,7 @@ def said(command: list[str], environ: Mapping[str, str], seconds: float = 20) ->
             timeout=seconds,
             env=dict(environ),
             stdin=subprocess.DEVNULL,
+            cwd=cwd,
         )
     except subprocess.TimeoutExpired:
         return 124, f"{command[0]} did not answer in {seconds:g} s"

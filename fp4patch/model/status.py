@@ -1,4 +1,4 @@
-"""What ``fp4patch status`` finds: the state of each patch and each file of a tree."""
+"""Findings of ``fp4patch status``: the state of each patch and each file of a tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class FileStatus:
 
 @dataclass(frozen=True)
 class PatchStatus:
-    """A patch on this tree, and, where it is not simply applied or pristine, why."""
+    """A patch on this tree, with a reason if its state is neither applied nor pristine."""
 
     patch: str
     state: State
@@ -40,7 +40,7 @@ class PatchStatus:
 
 @dataclass(frozen=True)
 class TreeStatus:
-    """A tree as its receipt and its bytes say. Without a receipt, every patch of its target is tried on it."""
+    """State of a tree from its receipt and its bytes. Without a receipt, every patch of its target is tried on it."""
 
     root: Path
     target: str
@@ -50,11 +50,11 @@ class TreeStatus:
     patches: tuple[PatchStatus, ...]
     notes: tuple[str, ...]
     remainders: tuple[Remainder, ...] = ()
-    """Places that the patches left as they are: as the receipt records them."""
+    """Places that the patches left unchanged, as the receipt records them."""
 
     @property
     def state(self) -> State:
-        """The state that needs attention most, of its files; without any it is pristine, or reversed."""
+        """The state of its files that needs attention most; without any it is pristine, or reversed."""
         states = {file.state for file in self.files} or {State.PRISTINE}
         states |= {State.REVERSED} & {patch.state for patch in self.patches}
         return next(state for state in WORST_FIRST if state in states)

@@ -1,4 +1,4 @@
-"""``doctor``, as text and as a JSON document."""
+"""Reports of ``doctor``, as text and as a JSON document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model.doctor import GPUS, Level, Reach, worst
+from fp4patch.model.doctor import GPUS, Finding, Level, Reach, worst
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.state import State
 from fp4patch.report.words import printable
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from fp4patch.model.doctor import BuildRow, Finding, MachineReport, Outlook, TreeReport
+    from fp4patch.model.doctor import BuildRow, MachineReport, Outlook, RecipeReport, TreeReport
 
-MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
-COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red"}
+MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "\N{EN DASH}"}
+COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
 STATE_COLOUR = {
     State.APPLIED: "green",
     State.UPSTREAMED: "cyan",
@@ -34,7 +34,7 @@ STATE_COLOUR = {
 REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.PARTLY: "yellow", Reach.NOTHING: "red"}
 NONE = "\N{EN DASH}"
 SUBJECT = 22
-"""Columns of what a finding is about."""
+"""Width in columns of a finding's subject."""
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
@@ -43,15 +43,20 @@ SUBJECT = 22
 def document(
     machine: MachineReport | None,
     trees: Sequence[TreeReport],
+    recipes: Sequence[RecipeReport],
     binaries: Sequence[dict[str, Any]],
     levels: Sequence[Level],
 ) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document that docs/json.md describes."""
     return {
         "schema": SCHEMA,
         "verdict": worst(levels).value,
         "machine": _machine_document(machine) if machine else None,
         "trees": [_tree_document(tree) for tree in trees],
+        "recipes": [
+            {"path": one.path, "read": one.read, "findings": [_finding_document(finding) for finding in one.findings]}
+            for one in recipes
+        ],
         "binaries": list(binaries),
     }
 
@@ -129,7 +134,7 @@ def _finding_document(finding: Finding) -> dict[str, str]:
 
 
 def machine_text(machine: MachineReport) -> RenderableType:
-    """A heading, then each section's findings, each with its remedy below it."""
+    """Return a heading, then each section's findings, each with its remedy below it."""
     parts: list[RenderableType] = [Text.assemble(("this machine", "bold"), f"  {machine.name}")]
     for section in machine.sections:
         parts += [Text(), Text(section.title, style="bold"), findings_text(section.findings)]
@@ -137,21 +142,28 @@ def machine_text(machine: MachineReport) -> RenderableType:
 
 
 def findings_text(findings: Iterable[Finding]) -> RenderableType:
-    """Mark, subject, finding; the remedy and the link on lines of their own."""
+    """Return mark, subject and finding; the remedy and the link are on lines of their own."""
     table = _grid()
     for finding in findings:
-        text = Text(finding.found)
+        text = Text(printable(finding.found))
         if finding.remedy:
             text.append("\n→ ", style=COLOUR[finding.level])
             text.append(finding.remedy)
         if finding.link:
             text.append(f"\n{finding.link}", style="dim")
-        table.add_row(Text(MARK[finding.level], style=COLOUR[finding.level]), Text(finding.subject), text)
+        table.add_row(Text(MARK[finding.level], style=COLOUR[finding.level]), Text(printable(finding.subject)), text)
     return table
 
 
+def recipe_text(recipe: RecipeReport) -> RenderableType:
+    """Return the recipes' place, and a finding for each that takes SM121 out of CUTLASS's guard."""
+    heading = Text.assemble(("build recipes", "bold"), f"  {printable(recipe.path)}, {recipe.read} read")
+    good = Finding(Level.GREEN, "CUTLASS's guard", "no command or patch takes SM121 out of it")
+    return Group(heading, Text(), findings_text(recipe.findings or [good]), Text())
+
+
 def tree_text(tree: TreeReport) -> RenderableType:
-    """What it is, its patches, its build, what needs attention, what each GPU gets, and what to type."""
+    """Return the report on a tree: its kind, patches, build, findings, the result of each GPU, and the next command."""
     heading = Text.assemble((tree.title, "bold"), f" {_version(tree)}  ", (printable(tree.root), "dim"))
     parts: list[RenderableType] = [heading]
     parts += [Text(), Text("patches", style="bold"), _patches(tree)]
@@ -164,7 +176,7 @@ def tree_text(tree: TreeReport) -> RenderableType:
 
 
 def summary(levels: Sequence[Level]) -> RenderableType:
-    """One line: the worst level, and how many findings there are of each that is not green."""
+    """Return one line: the worst level, and the number of findings of each level that is not green."""
     level = worst(levels)
     counts = [f"{levels.count(one)} {one.value}" for one in (Level.RED, Level.YELLOW) if one in levels]
     tail = ", ".join(counts) or "all well"
@@ -222,7 +234,7 @@ def _builds(rows: Sequence[BuildRow]) -> Table:
 
 
 def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
-    """List, what is made of it, and what each GPU can make of that. A line for each GPU where they differ."""
+    """Return arch list, its build result, and the support of each GPU. If GPUs differ, each has its own line."""
     asked = row.asked or "unset"
     if row.error:
         return [(asked, Text("not evaluated", style="dim"), {})]

@@ -1,4 +1,4 @@
-"""What ``fp4patch doctor`` found in compiled code: a JSON document, and text."""
+"""Findings of ``fp4patch doctor`` about compiled code: a JSON document, and text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from fp4patch.model.doctor_binaries import Fp4State, Outcome, readable, total
 from fp4patch.model.schema import SCHEMA
+from fp4patch.report.doctor import COLOUR as LEVEL_COLOUR
 from fp4patch.report.words import printable
 
 if TYPE_CHECKING:
@@ -32,24 +33,40 @@ COLOUR = {
     Fp4State.NONE: "cyan",
 }
 SHOWN = 3
-"""Names of kernels in a line; the JSON document has all."""
+"""Number of kernel names in a line; the JSON document has all."""
 
 
 def document(report: BinaryReport) -> dict[str, Any]:
-    """Its part of the JSON document, as docs/json.md describes it."""
+    """Return the part of the JSON document about binaries, as docs/json.md describes it."""
     return {"schema": SCHEMA, "red": report.red, **asdict(report)}
 
 
 def table(report: BinaryReport) -> RenderableType:
-    """The verdicts; then each file: its architectures, and what its FP4 code consists of."""
+    """Return the verdicts, then each file with its architectures and the contents of its FP4 code."""
     parts: list[RenderableType] = [
         Text.assemble((report.source, "bold"), f"  {_bytes(report.size)}, {_counted(report.searched, 'file')} read"),
         Text(),
     ]
     parts += [_verdict(verdict) for verdict in report.verdicts]
-    for one in report.unread:
-        parts.append(Text.assemble(("not read: ", "bold red"), f"{printable(one.name)}: {printable(one.because)}"))
-        parts.append(Text.assemble(("          help: ", "bold"), one.help))
+    for one in report.compilers:
+        release = f" {one.release}" if one.release else ""
+        lacks = f"does not know {' and '.join(one.lacks)}" if one.lacks else "knows every GPU that was asked about"
+        parts.append(
+            Text.assemble(
+                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {lacks}; {one.used_by}"
+            )
+        )
+        if one.remedy:
+            parts.append(Text.assemble(("          help: ", "bold"), one.remedy))
+    for row in report.requirements:
+        said = ("met", "green") if row.met else ("not met", "bold red")
+        parts.append(Text.assemble((f"required {row.requirement}: ", "bold"), said))
+        parts += [Padding(Text(printable(reason)), (0, 0, 0, 2)) for reason in row.because]
+    for unread in report.unread:
+        parts.append(
+            Text.assemble(("not read: ", "bold red"), f"{printable(unread.name)}: {printable(unread.because)}")
+        )
+        parts.append(Text.assemble(("          help: ", "bold"), unread.help))
     for file in report.files:
         parts += [Text(), _file(file)]
     parts += [Text(), Text(_summary(report), style="dim")]
@@ -82,7 +99,7 @@ def _file(file: BinaryFile) -> RenderableType:
 
 
 def _architectures(groups: Sequence[ImageGroup]) -> str:
-    """``sm_90a ×24, sm_120f ×35, compute_80 ×19; nvcc 13.0.88; zstd``."""
+    """Return a summary: ``sm_90a ×24, sm_120f ×35, compute_80 ×19; nvcc 13.0.88; zstd``."""
     counted = Counter[str]()
     for group in groups:
         counted[group.arch] += group.count
@@ -93,7 +110,7 @@ def _architectures(groups: Sequence[ImageGroup]) -> str:
 
 
 def _speaks(code: Fp4Code) -> bool:
-    return bool(code.native or code.software or code.roundings or code.traps)
+    return bool(code.native or code.software or code.roundings or code.traps or code.prints)
 
 
 def _code(group: ImageGroup) -> Text:
@@ -112,6 +129,8 @@ def _code(group: ImageGroup) -> Text:
         facts.append(f"{_counted(code.f64, 'F64 instruction')} among the conversions")
     if code.traps:
         facts.append(f"{_counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
+    if code.prints:
+        facts.append(f"{_counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
     text.append(group.arch, "bold")
     text.append(": " + ", ".join(facts))
     return text
@@ -131,7 +150,7 @@ def _loading(file: BinaryFile, gpu: str) -> Text:
 
 
 def names(mangled: Sequence[str]) -> str:
-    """Some kernels' names, as far as a reader needs them: ``vllm::cvt_fp16_to_fp4, …``."""
+    """Return the names of some kernels in a readable form: ``vllm::cvt_fp16_to_fp4, …``."""
     short = list(dict.fromkeys(printable(readable(name)) for name in mangled))
     return ", ".join(short[:SHOWN]) + (", …" if len(short) > SHOWN else "")
 

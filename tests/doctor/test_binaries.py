@@ -1,4 +1,4 @@
-"""What doctor says of real compiled files: what each GPU loads, and the verdict."""
+"""Findings of doctor on real compiled files: the code that each GPU loads, and the verdict."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from pathlib import Path
 import pytest
 import zstandard
 from cubins import CONVERTS, LOSES, compile_cuda, targets
+from packaging.version import Version
 from rich.console import Console
 
+from fp4patch import cli
 from fp4patch.doctor import binaries, ptx
 from fp4patch.errors import BinaryError
+from fp4patch.model.cuda import ptx_needs
 from fp4patch.model.doctor import GPUS, Level
-from fp4patch.model.doctor_binaries import BinaryReport, Fp4State
+from fp4patch.model.doctor_binaries import BinaryReport, Fp4State, Idle, LostKernel
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.report import doctor_binaries as report
+from fp4patch.verbs import doctor as verb
 
 ENCODER = Path(__file__).parents[2] / "patches/encoders/half_pair.cuh"
 SOFTWARE = f"""
@@ -251,7 +255,7 @@ def test_damage_anywhere_in_a_tar_is_one_sentence(
 
 
 def damaged(whole: bytes, path: Path) -> int:
-    """How many of some hundred damages were noticed; anything but an error of ours fails the test."""
+    """Return how many of some hundred damages were noticed; every exception other than ours fails the test."""
     chance, errors = random.Random(7), 0
     for number in range(250):
         content = bytearray(whole)
@@ -473,30 +477,70 @@ def test_no_device_code_is_no_green_verdict(tmp_path: Path) -> None:
 KEEPS = CONVERTS.replace("nvfp4_quantize", "keeps")
 
 
-@pytest.mark.parametrize(("define", "level"), [("", Level.YELLOW), ("#define PRINTS\n", Level.RED)])
+PRINTS, TRAPS = "#define PRINTS 1\n", "#define TRAPS 1\n"
+
+
+@pytest.mark.parametrize(
+    ("define", "level", "idle", "says"),
+    [
+        ("", Level.YELLOW, Idle.UNREAD, "1 store constants"),
+        (PRINTS, Level.RED, Idle.PRINTS, "1 can print 'architecture-specific instruction; try sm_100a'"),
+        (PRINTS + TRAPS, Level.RED, Idle.TRAPS, "1 only trap"),
+    ],
+)
 def test_a_kernel_that_converts_on_sm_100_alone_is_named(
-    compiled: Compiled, tmp_path: Path, define: str, level: Level
+    compiled: Compiled, tmp_path: Path, define: str, level: Level, idle: Idle, says: str
 ) -> None:
     (tmp_path / "a.so").write_bytes(compiled(define + LOSES, "100a", "120f").read_bytes())
     (tmp_path / "b.so").write_bytes(compiled(KEEPS, "100a", "120f").read_bytes())
     found = binaries.examine(tmp_path)
     for verdict in found.verdicts:
         assert (verdict.state, verdict.level) == (Fp4State.NATIVE, level)
-        assert "1 kernel with FP4 instructions on sm_100a" in verdict.because
-        assert "(scale)" in verdict.because
+        assert "1 kernel (scale): 1 without the conversions to E2M1 of sm_100a" in verdict.because
+        assert says in verdict.because
         assert verdict.todo
-    (lost,) = (kernel for file in found.files for row in file.loading if row.gpu == "sm_121" for kernel in row.lost)
-    assert (lost.name, lost.held_by, dict(lost.encodes), lost.traps) == ("scale", "sm_100a", {"F32": 1}, bool(define))
+    (lost,) = lost_of(found)
+    assert (lost.name, lost.held_by, dict(lost.lost), lost.idle) == ("scale", "sm_100a", {"nearest": 1}, idle)
+
+
+def lost_of(found: BinaryReport) -> list[LostKernel]:
+    return [kernel for file in found.files for row in file.loading if row.gpu == "sm_121" for kernel in row.lost]
+
+
+def test_a_message_about_the_architecture_on_one_path_is_yellow(compiled: Compiled) -> None:
+    source = (
+        KEEPS
+        + """
+#include <cstdio>
+extern "C" __global__ void sometimes(float* x, int n) {
+#if __CUDA_ARCH__ >= 1200
+  if (n > 3) { printf("this path is architecture-specific\\n"); return; }
+#endif
+  x[threadIdx.x] *= n;
+}
+"""
+    )
+    found = binaries.examine(compiled(source, "100a", "120f"))
+    assert [(kernel.name, kernel.lost, kernel.idle) for kernel in lost_of(found)] == [("sometimes", {}, None)]
+    assert [verdict.level for verdict in found.verdicts] == [Level.YELLOW, Level.YELLOW]
 
 
 STOCHASTIC = """
-extern "C" __global__ void round_randomly(const float* in, unsigned short* out) {
-#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH__ < 1200
+#ifndef NAME
+#define NAME round_randomly
+#endif
+namespace transformer_engine {
+__global__ void NAME(const float* in, unsigned short* out) {
+#if __CUDA_ARCH__ < 1200
   asm("cvt.rs.satfinite.e2m1x4.f32 %0, {%1, %2, %3, %4}, %5;"
       : "=h"(out[threadIdx.x]) : "f"(in[0]), "f"(in[1]), "f"(in[2]), "f"(in[3]), "r"(threadIdx.x));
+#elif defined(NEAREST)
+  asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u16.u8 %0, b;}"
+      : "=h"(out[threadIdx.x]) : "f"(in[0]), "f"(in[1]));
 #else
   out[threadIdx.x] = 0;
 #endif
+}
 }
 """
 
@@ -505,4 +549,103 @@ def test_stochastic_rounding_is_counted_apart(compiled: Compiled) -> None:
     found = binaries.examine(compiled(STOCHASTIC, "100a", "120f"))
     (group,) = (image for image in found.files[0].images if image.arch == "sm_100a")
     assert set(group.code.encodes) == {"F32.RS"}
-    assert "1 of them round stochastically" in found.verdicts[0].because
+    assert "1 without the conversions with stochastic rounding of sm_100a" in found.verdicts[0].because
+
+
+def test_a_kernel_in_the_list_of_reasons_is_as_it_should_be_and_named(compiled: Compiled) -> None:
+    nearest = "#define NEAREST 1\n" + STOCHASTIC
+    found = binaries.examine(compiled(nearest, "100a", "120f"))
+    assert [verdict.level for verdict in found.verdicts] == [Level.GREEN, Level.GREEN]
+    assert "by design: TransformerEngine rounds stochastically in software" in found.verdicts[0].because
+    other = nearest.replace("namespace transformer_engine", "namespace other")
+    assert binaries.examine(compiled(other, "100a", "120f")).verdicts[0].level is Level.YELLOW
+
+
+# --- requirements ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "required", "strict", "reasons"),
+    [
+        (["120f"], ["sm_120", "sm_121:native"], True, [[], []]),
+        (["120"], ["sm_121"], False, [[]]),
+        (["120"], ["sm_121:native"], False, [["units with kernels named for FP4", "no file has FP4"]]),
+        (["120a"], ["sm_120:native", "sm_121"], False, [[], ["nothing loads"]]),
+        (["90", "120f"], ["sm_121:native"], False, [[]]),
+        (["90", "120f"], ["sm_121:native"], True, [["no required GPU loads: sm_90"]]),
+        (["compute_121a"], ["sm_121:native"], False, [[]]),
+        (["compute_121a"], ["sm_121:native"], True, [["1 of 1 units have no machine code"]]),
+    ],
+)
+def test_a_requirement_is_met_by_every_file_or_says_why_not(
+    compiled: Compiled, names: list[str], required: list[str], strict: bool, reasons: list[list[str]]
+) -> None:
+    path = compiled(CONVERTS, *names)
+    asked = verb.question(None, None, None, required, strict=strict)
+    found = verb.examine_binary(path, path.name, asked, on_step=lambda _: None)
+    assert [row.met for row in found.requirements] == [not row for row in reasons]
+    for row, expected in zip(found.requirements, reasons, strict=True):
+        assert len(row.because) == len(expected)
+        assert all(words in said for words, said in zip(expected, row.because, strict=True))
+    assert found.red == any(reasons)
+    assert cli.run(["doctor", str(path), *(f"--require={one}" for one in required), *["--strict"] * strict]) == any(
+        reasons
+    )
+
+
+def test_a_file_without_code_meets_no_requirement(tmp_path: Path) -> None:
+    empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
+    assert cli.run(["doctor", str(empty), "--require", "sm_121"]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--require", "sm_121:fast", "x.whl"], ["--require", "sm_999", "x.whl"], ["--require", "sm_121"]]
+)
+def test_a_requirement_that_cannot_be_asked_is_a_usage_error(arguments: list[str]) -> None:
+    assert cli.run(["doctor", *arguments]) == 2
+
+
+def test_strict_needs_a_requirement(compiled: Compiled) -> None:
+    assert cli.run(["doctor", "--strict", str(compiled(CONVERTS, "120f"))]) == 2
+
+
+# --- code that the driver compiles -----------------------------------------------------------------------------------
+
+
+def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compiled: Compiled) -> None:
+    path = compiled(PLAIN, "90", "compute_90")
+    found = binaries.examine(path, gpus=("sm_90", "sm_121"))
+    (jit,) = found.files[0].jit
+    isa = jit.isa
+    assert (jit.gpu, jit.arch, jit.units, jit.kernels, jit.seconds) == ("sm_121", "compute_90", 1, ("add",), None)
+    assert Version(isa) >= Version("9.0")
+    cuda = f"1{int(isa[0]) - 6}.{isa[2:]}"
+    said = found.verdicts[1].because
+    assert f"compute_90, PTX {isa}" in said
+    assert f"takes a driver for CUDA {cuda}" in said
+    assert "(add)" in said
+    assert "PTX" not in found.verdicts[0].because
+
+
+@pytest.mark.parametrize(("driver", "level"), [("12.8", Level.RED), ("13.9", Level.GREEN), ("", Level.GREEN)])
+def test_ptx_that_is_newer_than_the_driver_is_red(compiled: Compiled, driver: str, level: Level) -> None:
+    (verdict,) = binaries.examine(compiled(PLAIN, "90", "compute_90"), gpus=("sm_121",), driver_cuda=driver).verdicts
+    assert verdict.level is level
+    assert ("installed one serves CUDA 12.8" in verdict.because) == (level is Level.RED)
+
+
+def test_the_time_that_ptxas_takes_is_measured_on_demand(
+    compiled: Compiled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = compiled(CONVERTS, "compute_120f")
+    assert cli.run(["doctor", "--json", "--time-jit", "--for", "sm_121", str(path)]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["binaries"][0]["files"][0]["jit"]
+    assert 0 < row["seconds"] < 60
+
+
+@pytest.mark.parametrize(
+    ("isa", "cuda", "driver"),
+    [("7.8", "11.8", ""), ("8.7", "12.8", "570"), ("9.0", "13.0", "580"), ("9.5", "13.5", "")],
+)
+def test_the_release_that_takes_a_ptx_version(isa: str, cuda: str, driver: str) -> None:
+    assert ptx_needs(isa) == (cuda, driver)

@@ -1,4 +1,4 @@
-"""The tree's own CMake functions, run: what a list of architectures becomes, and how a tree that stops is told."""
+"""Results of the tree's own CMake functions for an arch list, and reports of trees whose build stops."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ _configure_file(${CMAKE_CURRENT_LIST_FILE} ${made}/configure_file)
 
 
 def test_the_usual_commands_that_write_do_nothing_and_the_originals_do(tmp_path: Path) -> None:
-    """No protection, and the pages say so: the second half fails if that changes, and they must change with it."""
+    """The replacement is no protection, as the pages state: if the second half fails, they must change with it."""
     made = tmp_path / "made"
     made.mkdir()
     for text, expected in ((REPLACED, set[str]()), (STILL_RUN, {"execute_process", "file", "configure_file"})):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
-from cubins import assemble, listing
+from cubins import assemble, compile_cuda, listing
 
-from fp4patch.doctor import elf, words
+from fp4patch.doctor import elf, paths, words
+from fp4patch.model.doctor_binaries import Idle
 from fp4patch.proof.toolchain import Toolchain
 
 HEAD = """.version 9.0
@@ -161,15 +163,50 @@ def test_counts_double_precision_only_where_values_are_converted(toolchain: Tool
     assert words.scan(data, elf.parse(data, "f64").functions).f64 == expected
 
 
-def test_tells_kernels_that_trap_and_kernels_that_do_nothing(toolchain: Toolchain, tmp_path: Path) -> None:
-    text = HEAD.format(arch="sm_120a") + (
-        ".visible .entry only_traps(.param .u64 p) { trap; ret; }\n"
-        ".visible .entry does_nothing(.param .u64 p) { ret; }\n"
-        ".visible .entry asserts(.param .u64 p) { .reg .b64 d; .reg .b32 r; .reg .pred q; ld.param.u64 d,[p];"
-        " ld.global.u32 r,[d]; setp.eq.u32 q,r,7; @q trap; st.global.u32 [d],r; ret; }\n"
-    )
-    cubin = assemble(toolchain, text, "sm_120a", tmp_path / "idle.cubin")
+IDLE = {
+    "only_traps": (Idle.TRAPS, "trap; ret;"),
+    "bounded": (Idle.TRAPS, "@q bra DONE; trap; DONE: ret;"),
+    "traps_before_it_stores": (Idle.TRAPS, "trap; st.global.u32 [d],r; ret;"),
+    "loops": (Idle.TRAPS, "LOOP: ld.global.u32 r,[d]; setp.eq.u32 q,r,7; @q bra LOOP; trap; st.global.u32 [d],r; ret;"),
+    "does_nothing": (Idle.EMPTY, "ret;"),
+    "stores_constants": (Idle.UNREAD, "st.global.u32 [d],7; ret;"),
+    "checks": (None, "ld.global.u32 r,[d]; setp.eq.u32 q,r,7; @q trap; st.global.u32 [d],r; ret;"),
+    "traps_on_one_path": (None, "ld.global.u32 r,[d]; @q bra A; st.global.u32 [d+4],r; ret; A: trap; ret;"),
+}
+
+
+@pytest.mark.parametrize("arch", ["sm_100a", "sm_120a"])
+def test_tells_in_which_way_a_kernel_does_nothing_of_use(toolchain: Toolchain, arch: str, tmp_path: Path) -> None:
+    declared = ".reg .b64 d; .reg .b32 r, n; .reg .pred q; ld.param.u64 d,[p]; mov.u32 n,%tid.x; setp.gt.u32 q,n,9;"
+    kernels = [f".visible .entry {name}(.param .u64 p) {{ {declared} {body} }}\n" for name, (_, body) in IDLE.items()]
+    cubin = assemble(toolchain, HEAD.format(arch=arch) + "".join(kernels), arch, tmp_path / "idle.cubin")
     data = cubin.read_bytes()
-    code = words.scan(data, elf.parse(data, "idle").functions)
-    assert code.traps == ("only_traps",)
-    assert code.empty == ("does_nothing",)
+    functions = elf.parse(data, "idle").functions
+    found = words.by_function(data, functions)
+    assert {f.name: one.idle for f, one in zip(functions, found, strict=True)} == {n: i for n, (i, _) in IDLE.items()}
+
+
+def test_branches_lead_where_the_disassembler_says(toolchain: Toolchain, tmp_path: Path) -> None:
+    source = """extern "C" __global__ void k(const int* in, int* out, int n) {
+      for (int i = threadIdx.x; i < n; i += 32) { int v = in[i]; while (v > 3) { v = in[v]; if (v & 1) { __syncwarp();
+      v = v * in[v + 1] / 3; } } out[i] = v; if (v == 9) __trap(); } }"""
+    for arch in ("100a", "120a"):
+        cubin = compile_cuda(toolchain, source, tmp_path / f"{arch}.cubin", "-cubin", "-arch", f"sm_{arch}")
+        data = cubin.read_bytes()
+        (function,) = elf.parse(data, "k").functions
+        places: dict[str, int] = {}
+        targets: dict[int, tuple[str, str]] = {}
+        command = [str(toolchain.nvdisasm), "-c", str(cubin)]
+        for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
+            if label := re.match(r"(\.L_x_\d+):", line):
+                places[label[1]] = len(targets)
+            elif shown := re.match(r"\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\d )?([A-Z0-9]+)(.*)", line):
+                jumps = re.search(r"`\((\.L_x_\d+)\)", shown[3])
+                targets[int(shown[1], 16) // 16] = (shown[2], jumps[1] if jumps else "")
+        checked = set()
+        for index, (name, where) in targets.items():
+            word = int.from_bytes(data[function.begin + 16 * index :][:16], "little")
+            if name in ("BRA", "BSSY"):
+                assert paths.target(index, word, word & 0x1FF) == places[where], (arch, index)
+                checked.add(name)
+        assert checked == {"BRA", "BSSY"}

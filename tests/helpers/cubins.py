@@ -21,7 +21,7 @@ extern "C" __global__ void nvfp4_quantize(const float* in, unsigned* out) {
 #endif
 }
 """
-"""Converts where the target has the instruction, and does something else where it has not: the usual accident."""
+"""Code that converts if the target has the instruction, and does something else if it does not: the usual accident."""
 
 LOSES = """
 #include <cstdio>
@@ -33,18 +33,27 @@ __device__ unsigned convert(float a, float b) {
 #ifdef HAS
   asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;}" : "=r"(byte) : "f"(a), "f"(b));
 #elif defined(PRINTS)
-  printf("architecture-specific instruction; try sm_100a\\n"); asm("trap;");
+  printf("architecture-specific instruction; try sm_100a\\n");
+#endif
+#if defined(TRAPS) && !defined(HAS)
+  asm volatile("trap;");
 #endif
   return byte;
 }
-extern "C" __global__ void scale(const float* in, unsigned* out) { out[threadIdx.x] = convert(in[0], in[1]); }
+extern "C" __global__ void scale(const float* in, unsigned* out) {
+  unsigned byte = convert(in[0], in[1]);
+#if defined(HAS) || !defined(PRINTS)
+  out[threadIdx.x] = byte;
+#endif
+}
 extern "C" __global__ void copy(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x]; }
 """
-"""``scale`` converts for SM100 alone, and with ``PRINTS`` defined it traps elsewhere; ``copy`` never converts."""
+"""``scale`` converts for SM100 alone; elsewhere it prints or traps if ``PRINTS`` or ``TRAPS`` is defined, and else
+stores zeros. ``copy`` never converts."""
 
 
 def compile_cuda(toolchain: Toolchain, source: str, to: Path, *flags: str) -> Path:
-    """``nvcc`` on a text; what it makes is told by ``flags`` (``-cubin``, ``-fatbin``, ``-c``)."""
+    """Compile a text with ``nvcc``; ``flags`` select the output (``-cubin``, ``-fatbin``, ``-c``)."""
     unit = to.with_suffix(".cu")
     unit.write_text(source)
     command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", *flags, "-o", str(to), str(unit)]
@@ -53,7 +62,7 @@ def compile_cuda(toolchain: Toolchain, source: str, to: Path, *flags: str) -> Pa
 
 
 def assemble(toolchain: Toolchain, ptx: str, arch: str, to: Path) -> Path:
-    """``ptxas`` on a text: a cubin."""
+    """Assemble a text with ``ptxas`` to a cubin."""
     text = to.with_suffix(".ptx")
     text.write_text(ptx)
     ptxas = toolchain.root / "bin/ptxas"
@@ -62,7 +71,7 @@ def assemble(toolchain: Toolchain, ptx: str, arch: str, to: Path) -> Path:
 
 
 def targets(*names: str) -> Sequence[str]:
-    """``-gencode`` for each: ``120f`` for a cubin, ``compute_90`` for PTX."""
+    """Return ``-gencode`` for each: ``120f`` for a cubin, ``compute_90`` for PTX."""
     flags = []
     for name in names:
         number = name.removeprefix("compute_")
@@ -72,7 +81,7 @@ def targets(*names: str) -> Sequence[str]:
 
 
 def listing(toolchain: Toolchain, cubin: Path) -> dict[str, list[str]]:
-    """Each function's instructions by nvdisasm, one string each: opcode and operands."""
+    """Return each function's instructions by nvdisasm, one string each: opcode and operands."""
     run = subprocess.run([str(toolchain.nvdisasm), "-json", str(cubin)], check=True, capture_output=True, text=True)
     return {
         function["function-name"]: [

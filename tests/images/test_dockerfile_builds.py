@@ -48,7 +48,7 @@ TORCH = "torch==2.14.0"  # what vLLM 0.33.0 asks for; for CUDA 13.0 on the packa
 
 @dataclass(frozen=True)
 class Built:
-    """How a build ended, and what its plain log says."""
+    """Result of a build, and its plain log."""
 
     status: int
     log: str
@@ -120,7 +120,7 @@ def secrets(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data that the image's fp4patch has: the real patches, with few of their probes unless all are asked for."""
+    """Data of the image's fp4patch: the real patches, with few of their probes unless all are requested."""
     copy = tmp_path_factory.mktemp("data")
     copy_data(copy)
     if not ALL:
@@ -160,7 +160,7 @@ def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
 
 
 def test_a_patch_whose_code_breaks_a_rule_ends_the_build_at_the_proof(build: Build, data: Path, tmp_path: Path) -> None:
-    """Its encoder goes through double, which GB10 has hardly any of: only the machine code tells."""
+    """Its encoder goes through double, which is slow on GB10: only the machine code shows it."""
     broken = tmp_path / "broken"
     shutil.copytree(data, broken)
     template = broken / "patches/cutlass/e2m1-converter/converter.cuh"
@@ -214,7 +214,7 @@ CLONED = {
 def test_vllms_own_cmake_compiles_each_fp4_file_for_gb10_and_its_objects_are_built(
     build: Build, data: Path, tmp_path: Path, variant: str
 ) -> None:
-    """The projects that vLLM clones stand in by name: here their repositories cannot be reached."""
+    """The projects that vLLM clones are replaced by name: here their repositories are not reachable."""
     deps = tmp_path / "deps"
     for project, files in CLONED.items():
         for file in files:
@@ -346,7 +346,7 @@ def test_a_build_goes_on_from_what_was_compiled_before_it_failed_and_on_another_
 
 
 def compiled(log: str) -> tuple[int, int]:
-    """Return how many compilations the last stage of a log asked the compiler cache for, and how many it had."""
+    """Return how many compilations the last stage of a log requested from the compiler cache, and how many it had."""
     counts = re.findall(r"Cacheable calls: +(\d+) /.*\n.*  Hits: +(\d+) /", log)
     (calls, hits), (all_calls, all_hits) = ((int(one), int(other)) for one, other in counts[-2:])
     return all_calls - calls, all_hits - hits
@@ -363,7 +363,7 @@ def test_a_wheel_in_which_nothing_runs_on_the_gpu_asked_for_ends_the_build(
 
 # --- the runtime image -----------------------------------------------------------------------------------------------
 
-# What FlashInfer does when a kernel is first used: compile for the GPU at hand, link by the toolkit's folders.
+# As FlashInfer does when a kernel is first used: compile for the present GPU, link with the toolkit's directories.
 FIRST_USE = r"""
 FROM runtime AS used
 RUN <<'EOF'
@@ -391,7 +391,7 @@ EOF
 def test_the_runtime_image_compiles_what_is_compiled_at_first_use_and_not_as_root(
     build: Build, data: Path, tmp_path: Path
 ) -> None:
-    """By wheels that stand in for torch and vLLM, whose own take hours and 10 GB."""
+    """Small wheels replace torch and vLLM, whose real ones take hours and 10 GB."""
     stage = tmp_path / "wheel"
     dist, proof = stage / "opt" / "vllm" / "dist", stage / "opt" / "fp4patch" / "proof" / "receipts"
     dist.mkdir(parents=True)

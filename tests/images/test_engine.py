@@ -1,4 +1,4 @@
-"""What the preflight says of engines as they are: values for those that are not here, the real one for the rest."""
+"""Preflight checks of engines: fixed values for engines that are not here, and the real one."""
 
 from __future__ import annotations
 

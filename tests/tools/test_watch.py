@@ -53,7 +53,7 @@ class World:
         self.added.append((project, f'<a href="{file.name}#sha256={digest}" {attributes}>{file.name}</a>'))
 
     def place(self, project: str) -> Path:
-        """The folder of a project's files."""
+        """The directory of a project's files."""
         folder = self.folder / "index" / "simple" / project
         folder.mkdir(parents=True, exist_ok=True)
         return folder
