@@ -1,4 +1,4 @@
-"""`vllm/fa3-hopper-only`: which extensions each release's setup.py builds for a list of architectures, before and after.
+"""`vllm/fa3-hopper-only`: the extensions that each release's setup.py builds for a list, before and after.
 
 The statements that choose the extensions are run as they stand in the tree, with stand-ins for what they call.
 """
