@@ -44,8 +44,9 @@ def test_what_must_stay_as_it_was_is_compared_with_the_pristine_build(
     evaluated: Callable[..., builds.Evaluated], pristine_tree: Callable[[str, str], Path]
 ) -> None:
     text = (pristine_tree("vllm", "0.33.0") / LISTS).read_text(encoding="utf-8")
-    assert "cuda_archs_loose_intersection(FP4_ARCHS" in text
-    changed = text.replace("cuda_archs_loose_intersection(FP4_ARCHS", "set(FP4_ARCHS)\nset(NOTHING")
+    line = 'cuda_archs_loose_intersection(FP4_SM120_ARCHS "12.0f"'
+    assert text.count(line) == 1
+    changed = text.replace(line, line.replace("12.0f", "9.0a"))
     found = {one.asked: one for one in evaluated({LISTS: changed.encode()}).results}
     assert found["12.0a"].before != found["12.0a"].after
     assert found["12.0a"].detail == "it is not as before"
