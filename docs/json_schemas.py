@@ -47,9 +47,9 @@ CLOSED: Mapping[str, type[StrEnum]] = {
     "class of inputs": InputClass,
     "level": doctor.Level,
     "reach": doctor.Reach,
-    "worth to a GPU": doctor_binaries.Fp4State,
-    "outcome of a unit": doctor_binaries.Outcome,
-    "kernel of no use": doctor_binaries.Idle,
+    "FP4 support": doctor_binaries.Fp4State,
+    "outcome of a fatbin": doctor_binaries.Outcome,
+    "useless kernel": doctor_binaries.Idle,
     "outcome on a target": features.Outcome,
     "refusal": features.Refusal,
 }

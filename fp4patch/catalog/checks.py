@@ -208,7 +208,7 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
         file.inside(path, "version")
     if isinstance(stated, VersionPattern):
         file.pattern(stated.pattern, "version.pattern", groups=1)
-    file.expect(_names_version(target.tag), "tag", "a tag with {version} in it", repr(target.tag))
+    file.expect(_names_version(target.tag), "tag", "a tag with {version} or {release} in it", repr(target.tag))
     _check_sources(file, target)
     for number, advice in enumerate(target.advice):
         key = f"advice[{number}]"
@@ -255,7 +255,7 @@ def _check_sources(file: _File, target: Target) -> None:
 
 def _names_version(tag: str) -> bool:
     try:
-        return tag.format(version="1") != tag.format(version="2")
+        return tag.format(version="1", release="1") != tag.format(version="2", release="2")
     except (ValueError, LookupError):
         return False
 
@@ -311,14 +311,16 @@ def _check_options(file: _File, target: str, chosen: VariantTarget, patches: dic
         if patch is None:
             continue
         edits = [edit for edit in patch.edits if isinstance(edit, WrapAsm)]
-        known = _WRAP_OPTIONS if edits else set[str]()
+        known = set(_WRAP_OPTIONS) if edits else set[str]()
+        if edits and known < options.keys():
+            known |= {f"stochastic_{option}" for option in _WRAP_OPTIONS}
         for option in sorted(known ^ options.keys()):
             wrong = "none" if option in known else f"{option} = {options[option]!r}"
             file.wrong(f"{key}.{option}", "a value for this key" if option in known else "no key of this name", wrong)
-        for edit in edits if "encoder" in options else ():
-            path = Path(patch.directory) / edit.encoders / f"{options['encoder']}.cuh"
+        for edit, option in ((e, o) for e in edits for o in sorted(options) if o.endswith("encoder")):
+            path = Path(patch.directory) / edit.encoders / f"{options[option]}.cuh"
             known_encoders = ", ".join(sorted(there.stem for there in path.parent.glob("*.cuh")))
-            file.expect(path.is_file(), f"{key}.encoder", f"one of {known_encoders}", repr(options["encoder"]))
+            file.expect(path.is_file(), f"{key}.{option}", f"one of {known_encoders}", repr(options[option]))
 
 
 def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> None:

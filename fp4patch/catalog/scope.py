@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -29,20 +28,6 @@ class Scope:
         """Return whether a patch could change the file at ``path`` in the tree at ``root``."""
         hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
         return is_inside(path) and not hidden and self._globs(root)[1].fullmatch(path) is not None
-
-    def files(self, root: Path) -> Iterator[str]:
-        """Yield the files of a tree that a patch could change."""
-        globs, matches = self._globs(root)
-        fixed = {re.split(r"[^/]*[*?\[]", glob, maxsplit=1)[0].rstrip("/") for glob in globs}
-        for name in sorted(fixed):
-            if (root / name).is_file():
-                yield name
-            elif not any(name.startswith(f"{outer}/") for outer in fixed if outer):
-                start = len(f"{root}/")
-                for folder, folders, files in os.walk(root / name):
-                    folders[:] = [one for one in folders if not one.startswith(".")]
-                    prefix = f"{folder}/"[start:]
-                    yield from (prefix + file for file in files if matches.fullmatch(prefix + file) and file[0] != ".")
 
     def _find_globs(self, root: Path) -> tuple[frozenset[str], re.Pattern[str]]:
         kinds = [target for target in self._catalog.targets.values() if is_at(root, target)]

@@ -99,7 +99,9 @@ def verify(
     with progress.probes(stderr()) as tick:
         reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
     to_stdout = json_file is not None and str(json_file) == "-"
-    for report in () if to_stdout else reports:  # before any file: one that cannot be written must not hide it
+    for report in (
+        () if to_stdout else reports
+    ):  # printed before any file is written: an error in writing must not hide it
         show(terminal.verify_table(report))
     if json_file:
         text = json.dumps(document.verify_document(reports), indent=2) + "\n"

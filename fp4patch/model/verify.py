@@ -67,7 +67,7 @@ class SetAside:
     probe: str
     title: str
     because: str
-    """``csrc/**/nvfp4_utils.cuh of this release has no fp32_vec16_to_e2m1``."""
+    """Reason: ``csrc/**/nvfp4_utils.cuh of this release has no fp32_vec16_to_e2m1``."""
 
 
 @dataclass(frozen=True)

@@ -113,10 +113,12 @@ def verify(
             "patched": Side(after, target, _folder(scratch, "patched")),
         }
         builder = _Builder(Compiler(toolchain, target, runner, kept, headers), toolchain, runner, kept)
+        compiled = [(probe, source, arch) for probe, source in probes for arch in archs if probe.is_for(arch)]
         tasks = [
             (unit, arch, side)
-            for unit in _units(probes)
+            for whole in _units(probes)
             for arch in archs
+            if (unit := [(probe, source) for probe, source in whole if probe.is_for(arch)])
             # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
             for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
         ]
@@ -137,8 +139,7 @@ def verify(
                     progress(Step(done, len(tasks), f"{name} {arch} {side}", cached=cached))
                 broken = [
                     (probe, source, arch)
-                    for probe, source in probes
-                    for arch in archs
+                    for probe, source, arch in compiled
                     if probe.kind is ProbeKind.HOST and built[probe.id, arch, "patched"].error
                 ]
                 for probe, source, arch in broken:
@@ -164,12 +165,11 @@ def verify(
             built[probe.id, arch, "patched"],
             [rule for rule in rules if concerns(rule, probe, arch)],
         )
-        for probe, _ in probes
-        for arch in archs
+        for probe, _, arch in compiled
     )
     return Verification(
         results,
-        unjudged(rules, [(probe, arch) for probe, _ in probes for arch in archs], archs, aside),
+        unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside),
         {name: one.cubin for name, one in built.items() if one.listing},
         found,
     )

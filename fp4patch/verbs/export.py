@@ -13,13 +13,12 @@ from typing import Any
 
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.plan import plan_patches
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model.export import Change, Exported
 from fp4patch.model.patch import Patch
 from fp4patch.patching.stamp import unstamped
 from fp4patch.patching.transaction import OnWait, Transaction
-from fp4patch.verbs.folding import fold_tree, reader
+from fp4patch.verbs.folding import fold_tree, plan_patches
 from fp4patch.verbs.locked import reading
 
 _CXX = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".inl")
@@ -88,7 +87,7 @@ def _desired(
 ) -> dict[str, bytes]:
     """Return the files that these patches change, with upstream's names in the place of ours."""
     options = catalog.variant(variant).targets[tree.target.name].options
-    folds = fold_tree(tx, plan_patches(variant, patches, options, tree, reader(tx, tree.root)))
+    folds = fold_tree(tx, plan_patches(tx, variant, patches, options, tree))
     if folds.problems:
         raise Refused(
             f"{patches[-1].id} does not fit {tree.root}",

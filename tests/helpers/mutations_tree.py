@@ -18,10 +18,10 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.plan import plan_patches
 from fp4patch.model.edit import AddElement
 from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.folding import fold_tree, reader
+from fp4patch.verbs.concerned import concerned
+from fp4patch.verbs.folding import fold_tree, plan_patches
 
 GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
 OPTIONS = {"e2m1-asm": {"encoder": "threshold", "guard": GUARD}}
@@ -65,9 +65,9 @@ def run(patch: str, mutant: Mutant, root: Path) -> Came:
     whole = catalog.patches[patch]
     lists = tuple(edit for edit in whole.edits if isinstance(edit, AddElement))  # the other edits are of other places
     with Transaction([tree.root], lambda _: None) as tx:
-        found = fold_tree(
-            tx, plan_patches("", [replace(whole, edits=lists or whole.edits)], OPTIONS, tree, reader(tx, tree.root))
-        )
+        chosen = [replace(whole, edits=lists or whole.edits)]
+        concerned(tx, tree, chosen)
+        found = fold_tree(tx, plan_patches(tx, "", chosen, OPTIONS, tree))
     written = {path: done.desired.decode() for path, done in found.files.items() if done.desired is not None}
     named = frozenset(one.file for one in found.remainders)
     why = tuple(f"{one.file}:{one.line}: {one.expected}; {one.found}" for one in found.problems)
@@ -343,6 +343,21 @@ for arch in ARCHS:
     if arch in {archs}:
         {flag} = True
 """
+_SPELLINGS = (
+    "{0} == 120",
+    "120 == {0}",
+    "not ({0} != 120)",
+    "{0} >= 120 and {0} < 121",
+    "{0} >= 120 and {0} <= 120",
+    "121 > {0} and {0} >= 120",
+    "{0} in (90, 120)",
+)
+_HOST_SPELLINGS = (
+    "major_capability == 12 && minor_capability == 0",
+    "minor_capability == 0 && major_capability == 12",
+    "12 == major_capability && 0 == minor_capability",
+    "major_capability == 12 && minor_capability < 1",
+)
 
 
 def family_mutant(rng: random.Random) -> Mutant:
@@ -356,7 +371,21 @@ def family_mutant(rng: random.Random) -> Mutant:
     made = dict.fromkeys(("csrc/quantization/generate_kernels.py", "csrc/moe/generate_kernels.py"), "SUPPORT_FP8")
     archs = "[89, 120]"
     done = rng.choice(
-        ["plain", "kind", "place", "flag", "flags", "all kinds", "dead host", "if False", "other list", "docstring"]
+        [
+            *(
+                "plain",
+                "kind",
+                "place",
+                "flag",
+                "flags",
+                "all kinds",
+                "dead host",
+                "if False",
+                "other list",
+                "docstring",
+            ),
+            *("spelling", "host spelling"),
+        ]
     )
     mutant.done.append(done)
     if done == "kind":
@@ -379,6 +408,15 @@ def family_mutant(rng: random.Random) -> Mutant:
     elif done == "other list":
         made_of = rng.choice(["(89, 120)", "[89, 90, 120]", "{89, 120}"])
         texts[generate] = _GENERATE.format(flag=rng.choice(["SUPPORT_FP8", "WITH_FP8"]), archs=made_of)
+    elif done == "spelling":
+        test = rng.choice(_SPELLINGS).format("arch")
+        texts[generate] = f"for arch in ARCHS:\n    if {test}:\n        WITH_FP8 = True\n"
+        mutant.done.append(test)
+    elif done == "host spelling":
+        test = rng.choice([*_SPELLINGS[:-1], *_HOST_SPELLINGS]).format("(major_capability * 10 + minor_capability)")
+        test = test.replace(" and ", " && ").replace("not ", "!")
+        texts["csrc/more.cu"] = f'void more() {{\n  TORCH_CHECK({test}, "no");\n}}\n'
+        mutant.done.append(test)
     elif done == "docstring":
         texts[generate] = '"""if arch in [89, 120]: SUPPORT_FP8"""\n' + texts[generate]
     mutant.files |= texts
@@ -402,7 +440,10 @@ def shut_out(files: Mapping[str, str], work: Path) -> set[str]:
         if name.endswith((".cu", ".cc")):
             seen = preprocessed(text, work, {})
             for condition in re.findall(r"TORCH_CHECK\((.*?), \"no\"\)", seen, re.DOTALL):
-                values = [_holds(condition.replace("||", " or "), minor) for minor in (0, 1)]
+                values = [
+                    _holds(re.sub("!(?!=)", " not ", condition.replace("||", " or ").replace("&&", " and ")), minor)
+                    for minor in (0, 1)
+                ]
                 if values == [True, False]:
                     found.add(name)
         elif name.endswith("generate_kernels.py"):
