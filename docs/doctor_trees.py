@@ -1,10 +1,10 @@
-"""Runs doctor on every source tree that the catalog can fetch, and records what tells one release from another.
+"""Run doctor on every source tree that the catalog can fetch, and record fingerprints of the releases.
 
     python docs/doctor_trees.py [--missing] [--target NAME] [TREE...]
 
-Writes patches/releases.json, by which `fp4patch doctor` knows a tree's release by its content and says what the build
-makes of a list where there is no cmake, and docs/doctor-trees.md. Needs cmake. Releases that no archive of the package
-index holds are looked at where a tree of them is named, and keep their row where none is.
+It writes patches/releases.json and docs/doctor-trees.md. From the former, `fp4patch doctor` recognises a tree's release
+by its content, and reports the build's result for an arch list where there is no cmake. Needs cmake. Releases that no
+archive of the package index holds are examined if a tree of them is named, and keep their row if none is.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ PAGE = ROOT / "docs" / "doctor-trees.md"
 
 
 def files_of(tree: Identified) -> dict[str, str]:
-    """The hash of each file that tells releases apart."""
+    """Return the hash of each file that identifies a release."""
     with Transaction([tree.root]) as tx:
         return hashes_of(tree.target, reader(tx, tree.root))
 
 
 def look(path: Path, version: str | None) -> dict[str, Any]:
-    """What is recorded of one pristine tree, and what doctor says of it, for each CUDA release that matters."""
+    """Return the record of one pristine tree, and doctor's findings on it for each relevant CUDA release."""
     tree = identify(path, load(), version)
     build = tree.target.build
     cudas = build.cuda if build else ("",)
@@ -66,7 +66,7 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
 
 
 def _made(report: TreeReport) -> dict[str, list[str]]:
-    """For each list the architectures of the FP4 kernels; of a build at run time, what is compiled on each GPU."""
+    """Return the FP4 kernels' architectures for each arch list; for a build at run time, the targets on each GPU."""
     return {
         row.asked: [f"{row.on[g].targets}: {_worth(row, g)}" for g in GPUS] if row.on else list(row.kernels)
         for row in report.builds
@@ -79,7 +79,7 @@ def _worth(row: BuildRow, gpu: str) -> str:
 
 
 def main(trees: list[Path], *, missing_only: bool, only: str | None) -> None:
-    """Fetch, look, write; after each tree, so that nothing is lost when it is stopped."""
+    """Fetch, examine and write trees; write after each one, so that nothing is lost if the run is stopped."""
     file = ROOT / RECORD
     old = json.loads(file.read_text())["releases"] if file.exists() else []
     rows = {(r["target"], r["version"]): r for r in old}
@@ -88,7 +88,7 @@ def main(trees: list[Path], *, missing_only: bool, only: str | None) -> None:
         rows[row["target"], row["version"]] = row
         write(rows)
     for target in load().targets.values():
-        for version in dict.fromkeys(v for archive in target.archives for v in archive.versions):
+        for version in (archive.version for archive in target.pinned):
             if only not in (None, target.name) or (missing_only and (target.name, version) in rows):
                 continue
             with tempfile.TemporaryDirectory() as work:
@@ -99,7 +99,7 @@ def main(trees: list[Path], *, missing_only: bool, only: str | None) -> None:
 
 
 def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
-    """Both files, in order of target and version."""
+    """Write both files, in order of target and version."""
     ordered = sorted(rows.values(), key=lambda r: (r["target"], Version(r["version"])))
     text = ",\n".join(f"  {json.dumps(row)}" for row in ordered)
     (ROOT / RECORD).write_text(f'{{"schema": {SCHEMA}, "releases": [\n{text}\n]}}\n')
@@ -107,20 +107,16 @@ def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
 
 
 def page(rows: list[dict[str, Any]]) -> str:
-    """The tables for readers."""
-    text = "# What doctor says of each release's source tree\n\n"
-    text += (
-        "Made by `python docs/doctor_trees.py`, which runs `fp4patch doctor` on the pristine source of every release.\n"
-    )
-    text += (
-        "For vLLM the builds are what the tree's own CMake functions make of TORCH_CUDA_ARCH_LIST: the architectures\n"
-    )
-    text += "of its FP4 kernels. **Bold**: nothing of it loads on GB10 (sm_121), although the list names 12.1.\n"
-    text += "For FlashInfer, which compiles on the GPU's own machine, they are what its Python makes of\n"
-    text += (
-        "FLASHINFER_CUDA_ARCH_LIST there, read and not run: GEMM and fused MoE, and quantization where it differs.\n"
-    )
-    text += "There **bold** is what does not serve that GPU.\n"
+    """Return the tables for readers."""
+    text = """# Results of doctor on each release's source tree
+
+`python docs/doctor_trees.py` makes this page. It runs `fp4patch doctor` on the pristine source of every release. For
+vLLM, a cell has the architectures of the FP4 kernels that the tree's own CMake functions derive from
+TORCH_CUDA_ARCH_LIST. **Bold**: none of them loads on GB10 (sm_121), although the arch list names 12.1. For FlashInfer,
+which compiles on the GPU's own machine, a cell has the architectures that its Python derives from
+FLASHINFER_CUDA_ARCH_LIST there, read and not run: GEMM and fused MoE, and quantization if it differs. There, **bold**
+marks architectures without FP4 support on that GPU.
+"""
     for target in load().targets.values():
         own = [row for row in rows if row["target"] == target.name]
         if own and target.build:
@@ -131,7 +127,7 @@ def page(rows: list[dict[str, Any]]) -> str:
 
 
 def _at_run_time(rows: list[dict[str, Any]], lists: tuple[str, ...]) -> str:
-    """A section for the releases, one after another, that do the same; in it a line for each list."""
+    """Return a section for the releases, one after another, that do the same; in it a line for each list."""
     text = ""
     for _, same in groupby(rows, key=lambda row: (row["builds"], row["verdicts"])):
         own = list(same)

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/features.md: what the ptxas of every release makes of every feature.
+"""Write the tables of docs/features.md: the result of the ptxas of every release for every feature.
 
     python docs/features.py
 
@@ -17,7 +17,7 @@ MARKER = "<!-- below: python docs/features.py -->\n"
 
 
 def main() -> None:
-    """Probe and write."""
+    """Probe the toolkits, and write the page."""
     tables = features.markdown(probe(assemblers(["all"], (), on_download=progress.silent)))
     prose, marker, _ = PAGE.read_text(encoding="utf-8").partition(MARKER)
     if not marker:

@@ -1,4 +1,4 @@
-"""Makes the JSON Schemas in docs/schemas of the tables in docs/json.md, and that page's table of closed sets.
+"""Make the JSON Schemas in docs/schemas from the tables in docs/json.md, and that page's table of closed sets.
 
     python docs/json_schemas.py
 
@@ -22,6 +22,7 @@ from pydantic_core.core_schema import WithDefaultSchema
 
 from fp4patch.model import doctor, doctor_binaries, features
 from fp4patch.model.apply import ApplyState
+from fp4patch.model.coverage import How
 from fp4patch.model.numerics import InputClass
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import ProbeKind
@@ -42,25 +43,26 @@ CLOSED: Mapping[str, type[StrEnum]] = {
     "what was done": ApplyState,
     "kind of probe": ProbeKind,
     "promise": Promise,
+    "way of a check": How,
     "class of inputs": InputClass,
     "level": doctor.Level,
     "reach": doctor.Reach,
-    "worth to a GPU": doctor_binaries.Fp4State,
-    "outcome of a unit": doctor_binaries.Outcome,
-    "kernel of no use": doctor_binaries.Idle,
+    "FP4 support": doctor_binaries.Fp4State,
+    "outcome of a fatbin": doctor_binaries.Outcome,
+    "useless kernel": doctor_binaries.Idle,
     "outcome on a target": features.Outcome,
     "refusal": features.Refusal,
 }
 SETS = "<!-- below: python docs/json_schemas.py -->\n"
 SPREAD = "…"
-"""The key of a row that stands for all keys of another object."""
+"""Key of a row that represents all keys of another object."""
 
 LINK = re.compile(r"\[(.+?)\]\((.+?)\)")
 Schema = dict[str, Any]
 
 
 def schemas(page: str) -> dict[str, Schema]:
-    """The schema of each document, by the name of the file that the document's section links to."""
+    """Return the schema of each document, by the name of the file that the document's section links to."""
     _, *parts = re.split(r"(?m)^##+ (.+)\n", page)
     sections = dict(zip(parts[::2], parts[1::2], strict=True))
     named = {name: heading for heading in sections for name in re.findall(r"\(schemas/(.+)\.json\)", sections[heading])}
@@ -72,7 +74,7 @@ def schemas(page: str) -> dict[str, Schema]:
 
 
 def with_sets(page: str) -> str:
-    """The page with the table of the sets as the code has them."""
+    """Return the page with the table of the sets as the code has them."""
     prose, marker, _ = page.partition(SETS)
     if not marker:
         raise SystemExit(f"{PAGE.name} has lost its marker {SETS.strip()}")
@@ -81,7 +83,10 @@ def with_sets(page: str) -> str:
 
 
 def _document(heading: str, sections: Mapping[str, str]) -> Schema:
-    """What a section describes, and all that it refers to. It may be one of several, each with a section of its own."""
+    """Return the schema of a section and of everything that it refers to.
+
+    A section can describe one of several objects, each with a section of its own.
+    """
     several = re.search(r"(?m)^One of (.+)", sections[heading])
     links = (link[0] for link in LINK.finditer(several[1])) if several else ()
     root = {"anyOf": [_type(link) for link in links]} if several else _object(heading, sections)
@@ -96,7 +101,7 @@ def _document(heading: str, sections: Mapping[str, str]) -> Schema:
 
 
 def _part(name: str, sections: Mapping[str, str]) -> Schema:
-    """A closed set, or the object of the section with that heading."""
+    """Return a closed set, or the object of the section with that heading."""
     words = next((words for one, words in CLOSED.items() if _slug(one) == name), None)
     if words:
         return {"type": "string", "enum": [str(word) for word in words]}
@@ -104,7 +109,7 @@ def _part(name: str, sections: Mapping[str, str]) -> Schema:
 
 
 def _object(heading: str, sections: Mapping[str, str]) -> Schema:
-    """The object whose keys are the rows of a section's table."""
+    """Return the object whose keys are the rows of a section's table."""
     found: list[Schema] = []
     for keys, kind, meaning in re.findall(r"(?m)^\| (`.+?`) \| (.+?) \|(.*)\|$", sections[heading]):
         for key in re.findall(r"`(.+?)`", keys):
@@ -117,7 +122,7 @@ def _object(heading: str, sections: Mapping[str, str]) -> Schema:
 
 
 def _holder(path: list[str], value: Schema) -> Schema:
-    """An object with one key, which leads to the value: ``a[]``, ``b{}``, ``c?``."""
+    """Return an object with one key, which leads to the value: ``a[]``, ``b{}``, ``c?``."""
     step = re.fullmatch(r"(\w+)((?:\[\]|\{\})*)(\??)", path[0])
     if not step:
         raise SystemExit(f"{PAGE.name}: {path[0]!r} is not a key")
@@ -130,7 +135,7 @@ def _holder(path: list[str], value: Schema) -> Schema:
 
 
 def _merged(one: Schema, other: Schema) -> Schema:
-    """Both objects' keys in one object, at every depth."""
+    """Return both objects' keys in one object, at every depth."""
     result = dict(one)
     for key, value in other.items():
         if isinstance(value, dict) and key in one:
@@ -143,7 +148,7 @@ def _merged(one: Schema, other: Schema) -> Schema:
 
 
 def _type(text: str) -> Schema:
-    """``string or null``, ```pass` or `fail```, ``[state](#closed-sets)``, ``[problem](#problem) or null``."""
+    """Return ``string or null``, ```pass` or `fail```, ``[state](#closed-sets)``, ``[problem](#problem) or null``."""
     options = text.split(" or ")
     if text == "anything":
         return {}
@@ -165,7 +170,7 @@ def _slug(heading: str) -> str:
 
 
 def _of_show() -> Schema:
-    """What ``show`` prints is what a TOML file holds: pydantic, which reads these, knows it."""
+    """Return the schema of ``show`` from pydantic: the command prints the contents of a TOML file."""
     schema = TypeAdapter[Any](Variant | Target | Patch).json_schema(mode="serialization", schema_generator=_Plain)
     defs: dict[str, Schema] = schema["$defs"]
     for name in ("Variant", "Target", "Patch"):
@@ -181,7 +186,7 @@ def _of_show() -> Schema:
 
 
 class _Plain(GenerateJsonSchema):
-    """Without titles that repeat the key, and without defaults: a document has every key."""
+    """Return the schema without titles that repeat the key, and without defaults: a document has every key."""
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - by its name in pydantic
         return False
@@ -191,7 +196,7 @@ class _Plain(GenerateJsonSchema):
 
 
 def main() -> None:
-    """Write the page and the schemas, and remove what the page no longer names."""
+    """Write the page and the schemas, and remove schemas that the page no longer names."""
     page = with_sets(PAGE.read_text(encoding="utf-8"))
     PAGE.write_text(page, encoding="utf-8")
     made = schemas(page)

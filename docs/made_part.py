@@ -1,4 +1,4 @@
-"""The part of a page that a script writes: what stands between two marks, which the page must have."""
+"""The generated part of a page: the text between two marks, which the page must have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures how long commands take on this machine, and writes the table of docs/times.md.
+"""Measure the run times of commands on this machine, and write the table of docs/times.md.
 
     python docs/times.py [--repeats 5] [--cold 2] [--trees-only]
 
@@ -33,7 +33,7 @@ TREES = (("cutlass", "4.2.1", "next3"), ("vllm", "0.33.0", "next3"))
 
 
 def timed(*words: str | Path, cache: Path | None = None) -> float:
-    """Seconds of one command, which must succeed; ``cache`` is where compilations are kept."""
+    """Return the seconds of one command, which must succeed; ``cache`` is the directory of compilations."""
     environ = os.environ | ({"FP4PATCH_CACHE": str(cache)} if cache else {})
     command = [sys.executable, "-m", "fp4patch", *map(str, words)]
     began = time.perf_counter()
@@ -42,19 +42,19 @@ def timed(*words: str | Path, cache: Path | None = None) -> float:
 
 
 def shortest(measured: Iterable[float]) -> str:
-    """The shortest time, in seconds."""
+    """Return the shortest time, in seconds."""
     seconds = min(measured)
     return f"{seconds:.2f}" if seconds < 10 else f"{seconds:.0f}"
 
 
 def of_tree(target: str, version: str, variant: str, scratch: Path, repeats: int, cold: int) -> list[tuple[str, str]]:
-    """Rows of one tree: each command, and its seconds."""
+    """Return the rows of one tree: each command, and its seconds."""
     pristine = scratch / f"{target}-{version}"
     fetch(load().target(target), version, pristine, progress=progress.silent)
     tree = scratch / target
 
     def fresh_apply() -> float:
-        """A tree that this machine has not seen: nothing is remembered of it."""
+        """Make a tree that this machine has no cached results of."""
         shutil.rmtree(tree, ignore_errors=True)
         shutil.rmtree(cache_dir() / "folds", ignore_errors=True)
         shutil.copytree(pristine, tree, symlinks=True)
@@ -84,7 +84,7 @@ def of_tree(target: str, version: str, variant: str, scratch: Path, repeats: int
 
 
 def main() -> None:
-    """Measure; write between the page's marks."""
+    """Measure, and write between the page's marks."""
     parser = argparse.ArgumentParser(description="How long commands take.")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cold", type=int, default=2)

@@ -1,4 +1,4 @@
-"""Measures what each variant makes of CUTLASS's conversions, and writes the tables of docs/variants.md.
+"""Measure the code of each variant for CUTLASS's conversions, and write the tables of docs/variants.md.
 
     python docs/variants.py TREE...        # pristine CUTLASS trees: 4.2.1, 4.7.0
 
@@ -34,13 +34,14 @@ ENCODE = {"float-to-e2m1-x8": "encode-float-x8", "float-to-e2m1": "encode-float"
 
 
 def fp4patch(*words: str | Path) -> str:
-    """What the command prints; verify's verdict is not asked: a variant has no rules for targets that it is not for."""
+    """Return the command's output. The verdict is ignored: a variant has no rules for targets that it does not
+    cover."""
     command = [sys.executable, "-m", "fp4patch", *map(str, words)]
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
 def verified(tree: Path, variant: str) -> tuple[str, dict[tuple[str, str], str]]:
-    """The CUTLASS release, and for each probe and architecture its instructions, and branches if there are any."""
+    """Return the CUTLASS release, and the instructions and branches of each probe and architecture."""
     report: dict[str, Any] = json.loads(
         fp4patch("verify", "--variant", variant, "--arch", ",".join(ARCHS), "--no-execute", "--json", "-", tree)
     )
@@ -53,7 +54,7 @@ def verified(tree: Path, variant: str) -> tuple[str, dict[tuple[str, str], str]]
 
 
 def rows(tree: Path) -> tuple[str, dict[str, dict[tuple[str, str], str]]]:
-    """The release, and each variant's cells; pristine first."""
+    """Return the release, and each variant's cells; pristine first."""
     found, version = {}, ""
     for variant in ("native", "turbo", "turbo2", "next2", "next3"):
         with tempfile.TemporaryDirectory() as folder:
@@ -65,7 +66,7 @@ def rows(tree: Path) -> tuple[str, dict[str, dict[tuple[str, str], str]]]:
 
 
 def table(version: str, found: dict[str, dict[tuple[str, str], str]]) -> str:
-    """One release as Markdown: a block of rows for each conversion."""
+    """Return one release as Markdown: a block of rows for each conversion."""
     lines = [f"### CUTLASS {version}", "", f"| conversion | variant | {' | '.join(ARCHS)} |", "|---|---|---|---|---|"]
     for probe, title in PROBES.items():
         previous: dict[str, str] = {}
@@ -81,7 +82,7 @@ def table(version: str, found: dict[str, dict[tuple[str, str], str]]) -> str:
 
 
 def main(trees: list[Path]) -> None:
-    """Measure; write between the page's marks."""
+    """Measure, and write between the page's marks."""
     assert set(load().variants) == {"native", "turbo", "turbo2", "next2", "next3"}
     made_part.write(PAGE, "variants.py", "\n".join(table(*rows(tree)) for tree in trees))
 

@@ -1,4 +1,4 @@
-"""Judges published wheels, and writes the table of docs/wheels.md.
+"""Judge published wheels, and write the table of docs/wheels.md.
 
     python docs/wheels.py REQUIREMENT...        # vllm==0.33.0 bitsandbytes==0.50.2
 
@@ -38,7 +38,7 @@ def row(wheel: Path) -> str:
 
 
 def targets(report: BinaryReport) -> str:
-    """The architectures from SM100 on, and how many cubins each has."""
+    """Return the architectures from SM100 on, and how many cubins each has."""
     found: dict[str, int] = {}
     for group in (group for file in report.files for group in file.images):
         if group.arch.startswith(("sm_1", "compute_1")):
@@ -47,7 +47,7 @@ def targets(report: BinaryReport) -> str:
 
 
 def counts(report: BinaryReport) -> str:
-    """Return what else a GPU of the family loads, and the compilers that run later."""
+    """Return the counts of other instructions that a GPU of the family loads, and the compilers that run later."""
     code = total(loading.code for file in report.files for loading in file.loading if loading.gpu == "sm_121")
     parts = [(code.f64, "F64 among them"), (code.roundings, "rounded, not encoded"), (len(code.traps), "only trap")]
     said = [f"{number} {what}" for number, what in parts if number]
@@ -56,7 +56,7 @@ def counts(report: BinaryReport) -> str:
 
 
 def main(requirements: list[str]) -> None:
-    """Download, judge, delete; then the page."""
+    """Download, judge and delete the wheels, then write the page."""
     head, _, table = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     lines = (BEGIN + table).splitlines()
     rows = {line.split(" | ")[0].strip("| "): line for line in lines[2:] if line.startswith("| ")}

@@ -1,4 +1,4 @@
-"""The command ``fp4patch``, also as ``python -m fp4patch``: leaves as interrupted even while it is being imported."""
+"""The command ``fp4patch``, also as ``python -m fp4patch``; Ctrl-C ends it with status 130 even during the imports."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
-    """Nothing was begun yet, and an exception in the middle of an import would be a traceback."""
+    """Exit at once: nothing has begun yet, and an exception during an import would print a traceback."""
     os.write(2, b"interrupted\n")
     os._exit(130)
 
 
 def main() -> NoReturn:
     """Run the command line; see :func:`fp4patch.cli.main`."""
-    heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # a background job is deaf to it
+    heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # a background job ignores it
     if heard:
         _signal.signal(_signal.SIGINT, _leave)
     from fp4patch import cli  # noqa: PLC0415 - with the handler in place

@@ -1,4 +1,4 @@
-"""The one error root, and its few children: what each means for the exit status, and the problems it carries.
+"""The root of all errors and its subclasses, each with its exit status and the problems that it carries.
 
 Exit statuses: 0 done, 1 refused or failed, 2 usage, 3 a bug of ours, 130 interrupted.
 """
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Fp4PatchError(Exception):
-    """Something that the user can act on: one sentence of what happened and, in ``help``, what to do next."""
+    """An error that the user can act on: one sentence about the event and, in ``help``, the recommended action."""
 
     exit_code: ClassVar[int] = 1
 
@@ -26,17 +26,17 @@ class Fp4PatchError(Exception):
 
 
 class UsageError(Fp4PatchError):
-    """The command line asks for something that does not exist: exit status 2."""
+    """The command line names something that does not exist: exit status 2."""
 
     exit_code = 2
 
 
 class Refused(Fp4PatchError):  # noqa: N818 - the word that the tree's state and the documents use
-    """A tree cannot be brought to the state asked for; it was left as it was. Carries every problem found."""
+    """A tree cannot be brought to the requested state and was left unchanged. It carries every problem found."""
 
 
 class ManifestError(Fp4PatchError):
-    """Patches, variants or targets on disk are not valid. Carries every problem, each with file and key."""
+    """Patches, variants or targets on disk are not valid. It carries every problem, each with file and key."""
 
 
 class SourceError(Fp4PatchError):
@@ -48,7 +48,7 @@ class ToolchainError(Fp4PatchError):
 
 
 class ProofError(Fp4PatchError):
-    """A probe could not be compiled, disassembled or understood; nothing can be said of the machine code."""
+    """A probe could not be compiled, disassembled or parsed; nothing is known about the machine code."""
 
 
 class ImageError(Fp4PatchError):
@@ -56,7 +56,7 @@ class ImageError(Fp4PatchError):
 
 
 class BinaryError(Fp4PatchError):
-    """A file is damaged, or holds nothing that could be looked into."""
+    """A file is damaged, or has no contents that could be inspected."""
 
 
 class NothingCompiledError(BinaryError):

@@ -26,7 +26,7 @@ pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of ima
 @pytest.fixture(scope="session")
 def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
     """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit."""
-    # Workers of one run share the parent of their base folders; the first that asks unpacks.
+    # Workers of one run share the parent of their base directories; the first one unpacks.
     base = tmp_path_factory.getbasetemp()
     shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "trees"
     shared.mkdir(exist_ok=True)
@@ -43,7 +43,7 @@ def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, st
 
 @pytest.fixture
 def tree_copy(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[[str, str], Path]:
-    """A copy of a real tree that the test may do anything to, without the folders that no patch touches."""
+    """A writable copy of a real tree, without the directories that no patch changes."""
     left_out = shutil.ignore_patterns("cute", "conv", "gemm", "examples", "python", "test", "tools")
 
     def get(target: str, version: str) -> Path:
@@ -93,7 +93,7 @@ def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[
 
 @pytest.fixture
 def fp4patch(capsys: pytest.CaptureFixture[str]) -> Callable[..., Said]:
-    """``fp4patch("apply", "--variant", "next2", tree)``: runs the command line, and returns what it said."""
+    """Function that runs the command line and returns its output: ``fp4patch("apply", "--variant", "next2", tree)``."""
     return lambda *arguments: Said(capsys, *arguments)
 
 

@@ -1,4 +1,4 @@
-"""What `make` installs is locked: every dependency that pyproject.toml names, at a version that it allows, by hash."""
+"""Lock file of `make`: every dependency of pyproject.toml, at a version that it allows, by hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the support matrix: a row for each patch, a square for each release in the colour of its state."""
+"""Draw the support matrix: a row for each patch, a square for each release in the colour of its state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEGEND = (
 
 
 def picture(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows of ``patches/matrix.json`` as SVG."""
+    """Return the rows of ``patches/matrix.json`` as SVG."""
     parts: list[dict[str, Any]] = []
     top = 20
     for target, patches, body in matrix_rows(rows):

@@ -27,7 +27,7 @@ class Instruction(NamedTuple):
 
     word: str
     arguments: str
-    """Its arguments, with continued lines joined."""
+    """Arguments of the instruction, with continued lines joined."""
     text: str
     """The here-document that follows, or an empty string."""
 
@@ -54,13 +54,9 @@ def run(known: dict[str, list[Instruction]], name: str, given: dict[str, str], e
     """Execute a stage's instructions in order; return the status of the first command that fails, else 0."""
     for word, arguments, text in known[name]:
         if word == "FROM":
-            _inherit(known, arguments.split()[0], environ)
-        elif word == "ARG":
-            name, _, default = arguments.partition("=")
-            if value := given.get(name, default):
-                environ[name] = value
-        elif word == "ENV":
-            _set(arguments, environ)
+            _inherit(known, arguments.split()[0], given, environ)
+        elif word in ("ARG", "ENV"):
+            _set(word, arguments, given, environ)
         elif word == "COPY" and text:
             _write(Path(arguments.split()[-1]), text)
         elif word == "RUN":
@@ -76,19 +72,24 @@ def run(known: dict[str, list[Instruction]], name: str, given: dict[str, str], e
     return 0
 
 
-def _inherit(known: dict[str, list[Instruction]], base: str, environ: dict[str, str]) -> None:
-    """Set the variables that the stages below have set; ARG values do not pass from one stage to the next."""
+def _inherit(known: dict[str, list[Instruction]], base: str, given: dict[str, str], environ: dict[str, str]) -> None:
+    """Set the variables and the build arguments of the stages below, as BuildKit does."""
     for word, arguments, _ in known.get(base, ()):
         if word == "FROM":
-            _inherit(known, arguments.split()[0], environ)
-        elif word == "ENV":
-            _set(arguments, environ)
+            _inherit(known, arguments.split()[0], given, environ)
+        elif word in ("ARG", "ENV"):
+            _set(word, arguments, given, environ)
 
 
-def _set(arguments: str, environ: dict[str, str]) -> None:
-    for pair in shlex.split(arguments):
-        name, _, value = pair.partition("=")
-        environ[name] = string.Template(value).safe_substitute(environ)
+def _set(word: str, arguments: str, given: dict[str, str], environ: dict[str, str]) -> None:
+    if word == "ENV":
+        for pair in shlex.split(arguments):
+            name, _, value = pair.partition("=")
+            environ[name] = string.Template(value).safe_substitute(environ)
+        return
+    name, _, default = arguments.partition("=")
+    if value := given.get(name, default):
+        environ[name] = value
 
 
 def _write(path: Path, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Tries every patch on the releases that the support matrix does not have yet: drift is to be seen here first.
+"""Try every patch on the releases that the support matrix does not have yet, to detect drift early.
 
     python tools/watch.py                   what is new on the package index
     python tools/watch.py --git             and what has only a tag
@@ -6,12 +6,11 @@
     python tools/watch.py vllm==0.33.0      this one, and verify it
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
-SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. What came of
-it goes into patches/matrix.json, which `fp4patch list patches --matrix` shows, and docs/matrix.md with its picture; an
-archive that the catalog does not pin goes into patches/<target>/target.toml. So a pull request of it is a difference to
-review.
+SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. The results go
+into patches/matrix.json, which `fp4patch list patches --matrix` shows, and docs/matrix.md with its picture; an archive
+that the catalog does not pin goes into patches/<target>/target.toml. So a pull request of it is a difference to review.
 
-Exit status 1 if a patch drifted, a verify failed, or a release could not be had; each has its line, on stdout and,
+Exit status 1 if a patch drifted, a verify failed, or a release was not available; each has its line, on stdout and,
 where GITHUB_STEP_SUMMARY is set, in the job's summary.
 """
 
@@ -48,44 +47,45 @@ from fp4patch.verbs.verify import Options, verify
 
 PAGE, PICTURE = "docs/matrix.md", "docs/images/matrix.svg"
 ENTRY = "\n[[archives]]\n"
+SERIES = "\n[series.sha256]\n"
 FAILS = (State.DRIFTED, State.FOREIGN)
 
 
 @dataclass(frozen=True)
 class Release:
-    """Something to try: an archive of the package index, or, without one, a tag."""
+    """A release to try: an archive of the package index, or, without one, a tag."""
 
     target: Target
     version: str
-    """Of the tree where the catalog pins the archive, else of the project on the index."""
+    """Version of the tree if the catalog pins the archive, else of the project on the index."""
     archive: Archive | None
     pinned: bool = True
 
     @property
     def foreign(self) -> Archive | None:
-        """The archive of another project, whose name says nothing of the release that it holds."""
+        """True if this is an archive of another project, whose name does not state the release that it holds."""
         named = self.pinned or not self.archive or belongs(self.target, self.archive.project)
         return None if named else self.archive
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is called in the matrix; a foreign archive, until it is open, by its file's name."""
+        """Name in the matrix; for a foreign archive that is not open yet, its file's name."""
         return self.target.name, self.foreign.filename if self.foreign else self.version
 
 
 @dataclass
 class Matrix:
-    """The record: what each patch came to on each release, and what has no row."""
+    """The record: the result of each patch on each release, and the releases without a row."""
 
     rows: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     again: dict[str, str] = field(default_factory=dict)
     """Archives that hold a release which another archive is pinned for: ``{filename: "cutlass 4.0.0"}``."""
     without: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Releases that no archive holds, and which kind of archive that would be."""
+    """Releases that no archive holds, and the kind of archive that would hold them."""
 
     @classmethod
     def read(cls, file: Path) -> Matrix:
-        """As it was written; empty if it never was."""
+        """Read the record; it is empty if none was written."""
         document = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         return cls(
             {(row["target"], row["version"]): row for row in document.get("rows", ())},
@@ -94,7 +94,7 @@ class Matrix:
         )
 
     def write(self, root: Path) -> None:
-        """Both files, in order of target and version."""
+        """Write both files, in order of target and version."""
         rows = sorted(self.rows.values(), key=lambda row: in_order((row["target"], row["version"])))
         without = [
             {"target": target, "version": version, "lacks": self.without[target, version]}
@@ -108,7 +108,7 @@ class Matrix:
         (root / PICTURE).write_text(picture(rows), encoding="utf-8")
 
     def lacks(self, release: Release) -> bool:
-        """Whether the release is still to be tried."""
+        """Return whether the release is still to be tried."""
         if release.archive and release.archive.filename in self.again:
             return False
         row = self.rows.get(release.key, {"states": {"": State.DRIFTED}})
@@ -116,7 +116,7 @@ class Matrix:
 
 
 def in_order(key: tuple[str, str]) -> tuple[str, Version]:
-    """What releases are sorted by."""
+    """Return the sort key of a release."""
     return key[0], Version(key[1])
 
 
@@ -124,21 +124,21 @@ def in_order(key: tuple[str, str]) -> tuple[str, Version]:
 
 
 def pinned(target: Target) -> Iterator[Release]:
-    """The releases whose archives the catalog pins."""
-    return (Release(target, version, archive) for archive in target.archives for version in archive.versions)
+    """Return the releases whose archives the catalog pins."""
+    return (Release(target, archive.version, archive) for archive in target.pinned)
 
 
 def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Release], dict[tuple[str, str], str]]:
-    """Releases on the index that no archive is pinned for, and those that have no archive like the others.
+    """Return releases on the index without a pinned archive, and those that have no archive like the others.
 
     An archive is like the last one that is pinned of its project: its name differs in the version alone. A project
     whose every release is another target's (FlashInfer's CUTLASS) is looked at there.
     """
     found = []
     without: dict[tuple[str, str], str] = {}
-    known = {archive.filename for other in catalog.targets.values() for archive in other.archives}
-    for project in dict.fromkeys(archive.project for archive in target.archives):
-        own = [archive for archive in target.archives if archive.project == project]
+    known = {archive.filename for other in catalog.targets.values() for archive in other.pinned}
+    for project in dict.fromkeys(archive.project for archive in target.pinned):
+        own = [archive for archive in target.pinned if archive.project == project]
         if any(belongs(other, project) for other in catalog.targets.values() if other.name != target.name):
             continue
         oldest = min(Version(version_of(archive)) for archive in own)
@@ -150,7 +150,7 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
             fits = shape_of(file.filename, file.version) == shape
             lacking[file.version] = lacking.get(file.version, True) and not fits
             if fits and file.filename not in known:
-                archive = replace(own[-1], versions=(file.version,), filename=file.filename, sha256=file.sha256)
+                archive = replace(own[-1], version=file.version, filename=file.filename, sha256=file.sha256)
                 if not belongs(target, project):
                     archive = replace(archive, holds=f"what comes with {project} {file.version}")
                 found.append(Release(target, file.version, archive, pinned=False))
@@ -160,9 +160,9 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
 
 
 def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
-    """The releases that have a tag, from the oldest that is pinned on."""
-    before, _, after = target.tag.partition("{version}")
-    oldest = min(Version(version) for archive in target.archives for version in archive.versions)
+    """Yield the releases that have a tag, from the oldest that is pinned on."""
+    before, _, after = target.tag.format(version="\0", release="\0").partition("\0")
+    oldest = min(Version(archive.version) for archive in target.pinned)
     for tag in git.tags(target.git):
         if tag.startswith(before) and tag.endswith(after):
             text = tag.removeprefix(before).removesuffix(after)
@@ -170,25 +170,28 @@ def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
                 version = Version(text)
             except InvalidVersion:
                 continue
+            if "{release}" in target.tag and text.count(".") == 1:
+                text += ".0"
             if version >= oldest and (pre or not version.is_prerelease):
                 yield Release(target, text, None)
 
 
 def belongs(target: Target, project: str) -> bool:
-    """Whether the project's releases are the target's: its archives are of the versions that they hold."""
-    own = [archive for archive in target.archives if archive.project == project]
-    return bool(own) and all(archive.versions == (version_of(archive),) for archive in own)
+    """Return whether the project's versions are the target's releases: its archives have the versions that they
+    hold."""
+    own = [archive for archive in target.pinned if archive.project == project]
+    return bool(own) and all(archive.version == version_of(archive) for archive in own)
 
 
 def version_of(archive: Archive) -> str:
-    """The project's version in an archive's name."""
+    """Return the project's version in an archive's name."""
     _, version, _ = parse_filename(archive.filename, archive.project)
     assert version, archive.filename
     return version
 
 
 def shape_of(filename: str, version: str) -> str:
-    """``vllm-{}.tar.gz`` for vllm-0.33.0.tar.gz."""
+    """Return ``vllm-{}.tar.gz`` for vllm-0.33.0.tar.gz."""
     return filename.replace(f"-{version}", "-{}", 1)
 
 
@@ -197,24 +200,24 @@ def shape_of(filename: str, version: str) -> str:
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of a release: its row, and what is wrong, each with the subject and the reason."""
+    """Result of a release: its row, and its failures, each with the subject and the reason."""
 
     release: Release
     row: dict[str, Any] | None
     wrong: tuple[tuple[str, str], ...]
     inside: tuple[tuple[str, str, str], ...] = ()
-    """The trees that it contains: target, version, folder."""
+    """Trees that it contains: target, version, directory."""
 
 
 def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]) -> Tried:
-    """Fetch it, try each patch, verify."""
+    """Fetch the release, try each patch, and verify."""
     archive, target = release.archive, release.target
     if archive and not archive.sha256:
         return Tried(release, None, (("fetch", "the package index states no SHA-256"),))
     with tempfile.TemporaryDirectory() as work:
         tree = Path(work) / "tree"
         # With the archive in question alone, so that it is what comes.
-        of = replace(target, archives=(archive,) if archive else ())
+        of = replace(target, archives=(archive,) if archive else (), series=())
         try:
             got = fetch(of, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
             found, *inside = status([tree], on_wait=wait)
@@ -246,7 +249,7 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]
 
 
 def failures(tree: Path, options: Options) -> Iterator[str]:
-    """Why the variant does not verify on the tree; nothing if it does. The tree is pristine before and after."""
+    """Yield the reasons why the variant does not verify on the tree. The tree is pristine before and after."""
     try:
         applied = apply([tree], options.variant, write=True, said_version=None, on_wait=wait)
         for problem in applied.problems:
@@ -263,7 +266,7 @@ def failures(tree: Path, options: Options) -> Iterator[str]:
 
 
 def reasons(report: VerifyReport) -> Iterator[str]:
-    """Each probe that failed, and whatever else did."""
+    """Yield each probe that failed, and every other failure."""
     if not report.verdict.failed:
         return
     yield from (f"{p.nearest or p.file}: expected {p.expected}, found {p.found}" for p in report.problems)
@@ -284,20 +287,27 @@ def wait(path: Path) -> None:
 def pin(root: Path, target: str, archive: Archive) -> None:
     """Add the archive to the target's file, before the first of a later version; no other byte changes."""
     file = root / "patches" / target / "target.toml"
-    head, *entries = file.read_text(encoding="utf-8").split(ENTRY)
-    version = Version(archive.versions[0])
-    later = (
-        at for at, text in enumerate(entries) if Version(tomllib.loads(f"[a]\n{text}")["a"]["versions"][0]) > version
-    )
+    version = Version(archive.version)
+    text = file.read_text(encoding="utf-8")
+    if any(one.project == archive.project for one in load(root).target(target).series):
+        head, table, releases = text.partition(SERIES)
+        lines = releases.splitlines(keepends=True)
+        later = (at for at, line in enumerate(lines) if Version(json.loads(line.partition(" = ")[0])) > version)
+        lines.insert(next(later, len(lines)), f'"{archive.version}" = "{archive.sha256}"\n')
+        file.write_text(head + table + "".join(lines), encoding="utf-8")
+        forget()
+        return
+    head, *entries = text.split(ENTRY)
+    later = (at for at, text in enumerate(entries) if Version(tomllib.loads(f"[a]\n{text}")["a"]["version"]) > version)
     at = next(later, len(entries))
-    keys = ["versions", "project", "filename", "sha256", "subtree", *(["holds"] if archive.holds else [])]
+    keys = ["version", "project", "filename", "sha256", "subtree", *(["holds"] if archive.holds else [])]
     entries.insert(at, "".join(f"{key} = {json.dumps(getattr(archive, key))}\n" for key in keys))
     file.write_text(ENTRY.join([head, *entries]), encoding="utf-8")
     forget()
 
 
 def record(tried: Tried, matrix: Matrix) -> tuple[list[str], list[Release]]:
-    """Keep the row, and pin what is not pinned; what there is to say of that, and the releases found inside."""
+    """Record the row, pin unpinned archives, and return the messages and the releases found inside."""
     release, row = tried.release, tried.row
     if row is None:
         return [], []
@@ -311,13 +321,13 @@ def record(tried: Tried, matrix: Matrix) -> tuple[list[str], list[Release]]:
     matrix.rows[key] = row
     if archive is None or release.pinned:
         return [], []
-    pins = [Release(release.target, key[1], replace(archive, versions=(key[1],)))]
+    pins = [Release(release.target, key[1], replace(archive, version=key[1]))]
     for name, version, folder in tried.inside:
         target = load().target(name)
         if version and version not in versions_of(name):
             part = f"{archive.subtree}/{folder}".removeprefix("/")
             holds = f"what comes with {archive.project} {release.version}"
-            inner = replace(archive, versions=(version,), subtree=part, holds=holds)
+            inner = replace(archive, version=version, subtree=part, holds=holds)
             pins.append(Release(target, version, inner))
     for new in pins:
         assert new.archive
@@ -326,12 +336,12 @@ def record(tried: Tried, matrix: Matrix) -> tuple[list[str], list[Release]]:
 
 
 def versions_of(target: str) -> set[str]:
-    """The releases whose archives are pinned by now."""
-    return {version for archive in load().target(target).archives for version in archive.versions}
+    """Return the releases whose archives are pinned by now."""
+    return {archive.version for archive in load().target(target).pinned}
 
 
 def page(document: dict[str, Any]) -> str:
-    """The tables for readers."""
+    """Return the tables for readers."""
     rows = document["rows"]
     text = "# What each patch comes to on each release\n\n"
     text += (
@@ -364,7 +374,7 @@ def page(document: dict[str, Any]) -> str:
 
 
 def summary(wrong: Sequence[tuple[str, str, str]], good: Sequence[Tried], notes: Sequence[str]) -> str:
-    """The job's summary, or a pull request's text: what is wrong, what fits, what else there is to know."""
+    """Return the text of the job's summary or pull request: failures, successes, and notes."""
     text = ""
     if wrong:
         text += "## Wrong\n\n| release | what | why |\n|---|---|---|\n"
@@ -381,14 +391,14 @@ def summary(wrong: Sequence[tuple[str, str, str]], good: Sequence[Tried], notes:
 
 
 def name_of(tried: Tried) -> str:
-    """``vllm 0.33.0``; with the archive's name, where that does not say it."""
+    """Return ``vllm 0.33.0``; with the archive's name, if that does not contain it."""
     found = tried.row["version"] if tried.row else tried.release.version
     inside = f" in {tried.release.foreign.filename}" if tried.release.foreign else ""
     return f"{tried.release.target.name} {found}{inside}"
 
 
 def cell(text: str) -> str:
-    """One line that a table of Markdown shows as it is."""
+    """Return one line that a table of Markdown shows as it is."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
@@ -396,7 +406,7 @@ def cell(text: str) -> str:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Find, try, write; after each release, so that nothing is lost when it is stopped."""
+    """Find, try and write releases; write after each one, so that nothing is lost if the run is stopped."""
     catalog = load()
     matrix = Matrix.read(catalog.root / MATRIX)
     named = [name.partition("==")[::2] for name in options.releases]
@@ -446,7 +456,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def variants(text: str) -> list[str]:
-    """Names, or none."""
+    """Parse a list of names; it can be empty."""
     return [] if text == "none" else text.split(",")
 
 

@@ -44,7 +44,7 @@ DTYPES = {"half": torch.float16, "bfloat16": torch.bfloat16}
 
 
 def build(tree: Path, work: Path) -> Any:
-    """The tree's kernels as a Python module."""
+    """Compile the tree's kernels, and return them as a Python module."""
     fp4 = next(tree.glob("csrc/**/nvfp4_quant_kernels.cu")).parent
     texts = {path.name: path.read_text() for path in fp4.glob("*.cu*")}
     quant, experts = texts["nvfp4_quant_kernels.cu"], texts["nvfp4_experts_quant.cu"]
@@ -86,7 +86,7 @@ def build(tree: Path, work: Path) -> Any:
 
 
 def tensors(rows: int, columns: int, dtype: torch.dtype, seed: int) -> Iterator[tuple[str, torch.Tensor]]:
-    """Inputs by name, on the GPU: what activations look like, and what breaks kernels."""
+    """Return inputs by name, on the GPU: typical activations, and values that break kernels."""
     random = np.random.default_rng(seed)
     normal = random.standard_normal((rows, columns))
     outliers = normal * np.where(random.random(columns) < 0.02, 60, 1)  # a few channels are large, as in transformers
@@ -95,7 +95,7 @@ def tensors(rows: int, columns: int, dtype: torch.dtype, seed: int) -> Iterator[
     yield "zeros", to_gpu(np.where(random.random((rows, columns)) < 0.5, 0.0, -0.0), dtype)
     bits = torch.from_numpy(random.integers(0, 1 << 16, (rows, columns)).astype(np.int32)).to(torch.int16)
     yield "every pattern of bits", bits.cuda().view(dtype)
-    # Blocks of one kind each: denormals, the largest numbers, infinities, NaN, values next to the borders of E2M1.
+    # Blocks of one kind each: denormals, the largest numbers, infinities, NaN, values next to a rounding boundary.
     tiny, huge = torch.finfo(dtype).smallest_normal, torch.finfo(dtype).max
     kinds = [
         normal * tiny / 4,
@@ -110,12 +110,12 @@ def tensors(rows: int, columns: int, dtype: torch.dtype, seed: int) -> Iterator[
 
 
 def to_gpu(values: np.ndarray, dtype: torch.dtype) -> torch.Tensor:
-    """Rounded once, by way of float32, which is what the values are drawn for."""
+    """Round once, from the float32 in which the values are drawn."""
     return torch.from_numpy(values.astype(np.float32)).to(dtype).cuda()
 
 
 def global_scale(x: torch.Tensor, said: float | None) -> float:
-    """What vLLM calls the global scale: ``said``, or what lets the largest number use all of E4M3 and E2M1."""
+    """Return vLLM's global scale: ``said``, or the scale with which the largest number uses all of E4M3 and E2M1."""
     if said is not None:
         return said
     finite = x[x.isfinite()].abs().float()
@@ -124,19 +124,19 @@ def global_scale(x: torch.Tensor, said: float | None) -> float:
 
 
 class Comparison:
-    """Calls one build's kernels and counts the bytes that are not the reference's."""
+    """Caller of one build's kernels that counts the bytes that differ from the reference."""
 
     def __init__(self, kernels: Any) -> None:
         self.kernels = kernels
         self.found: dict[str, dict[str, Any]] = {}
 
     def reciprocal(self, x: np.ndarray) -> np.ndarray:
-        """The GPU's own rcp.approx.ftz: the one operation that no document gives to the bit."""
+        """Compute rcp.approx.ftz on the GPU: the one operation that no document specifies to the last bit."""
         flat = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32).reshape(-1)).cuda()
         return self.kernels.reciprocal(flat).cpu().numpy().reshape(x.shape)  # type: ignore[no-any-return]
 
     def all(self) -> dict[str, dict[str, Any]]:
-        """Every kernel on every input: what was compared and what was wrong, by kernel."""
+        """Run every kernel on every input, and return the numbers of compared and wrong bytes by kernel."""
         for dtype in DTYPES.values():
             for seed, (rows, columns) in enumerate(SHAPES):
                 for name, x in tensors(rows, columns, dtype, seed):
@@ -148,13 +148,14 @@ class Comparison:
         return self.found
 
     def plain(self, name: str, x: torch.Tensor, scale: float) -> None:
-        """The kernel that only quantizes."""
+        """Run the kernel that only quantizes."""
         out, scales = outputs(*x.shape)
         self.kernels.quantize(out, scales, x, torch.tensor([scale], device="cuda"))
         self.check("quantize", name, x, np.float32(scale), out, scales)
 
     def fused(self, name: str, x: torch.Tensor) -> None:
-        """SiLU, product and quantization in one; a kernel of ours that calls vLLM's function shows the first half."""
+        """Run SiLU, product and quantization in one; a kernel of ours that calls vLLM's function shows the first
+        half."""
         other = x.flip(0).contiguous()
         activated = self.kernels.activate(x, other)
         scale = global_scale(activated, None)
@@ -164,7 +165,7 @@ class Comparison:
         self.check("silu_and_mul_quantize", name, activated, np.float32(scale), out, scales)
 
     def experts(self, name: str, x: torch.Tensor, count: int) -> None:
-        """Rows dealt to experts at random, some to none; each has a scale of its own and its scales in whole tiles."""
+        """Deal rows to experts at random, some to none; each has a scale of its own and its scales in whole tiles."""
         rows, columns = x.shape
         borders = np.sort(np.random.default_rng(count).integers(0, rows + 1, count - 1))
         borders = np.concatenate([[0], borders, [rows]]).astype(np.int32)
@@ -194,7 +195,7 @@ class Comparison:
         scales: torch.Tensor,
         place: np.ndarray | None = None,
     ) -> None:
-        """Count what differs. ``place``: the row of the scales' tiles that each row of the tensor has."""
+        """Count the differences. ``place``: the row of the scales' tiles that each row of the tensor has."""
         rows, columns = x.shape
         packed, expected = quantize_as_vllm(x.float().cpu().numpy(), scale, self.reciprocal)
         row = (np.arange(rows) if place is None else place)[:, None]
@@ -217,7 +218,7 @@ class Comparison:
 
 
 def outputs(rows: int, columns: int, scale_rows: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Room for codes (rows, columns / 2) and for scales in whole tiles, as vLLM allocates it."""
+    """Allocate codes (rows, columns / 2) and scales in whole tiles, as vLLM does."""
     tall = -(-(rows if scale_rows is None else scale_rows) // 128) * 128
     wide = -(-columns // 64)
     out = torch.full((rows, columns // 2), UNTOUCHED, dtype=torch.uint8, device="cuda")
@@ -228,7 +229,7 @@ def outputs(rows: int, columns: int, scale_rows: int | None = None) -> tuple[tor
 
 
 def bandwidths(builds: dict[str, Any]) -> dict[str, Any]:
-    """Gigabytes a second, read and written: each build's quantize kernel and a copy, all in turn in each repeat."""
+    """Measure GB/s, read and written: each build's quantize kernel and a copy, all in turn in each repeat."""
     rows, columns = BANDWIDTH_SHAPE
     x = torch.randn(rows, columns, device="cuda").to(torch.bfloat16)
     target = torch.empty_like(x)
@@ -263,7 +264,7 @@ def bandwidths(builds: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Build, compare, measure; the exit status says whether every byte was right."""
+    """Build, compare and measure; the exit status is 0 if every byte was right."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("trees", nargs="+", type=Path)
     parser.add_argument("--json", type=Path)

@@ -13,7 +13,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from fp4patch.model.arch import Arch
-from fp4patch.model.edit import DropOperand, Edit, WrapAsm
+from fp4patch.model.coverage import names
+from fp4patch.model.edit import AddOperand, DropOperand, Edit, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Numerics, Probe
 from fp4patch.model.problem import Problem
@@ -104,6 +105,9 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
         file.expect(_is(Version, macro.cuda), f"{key}.cuda", "a CUDA release such as '13.0'", repr(macro.cuda))
         for arch in (*macro.off, *macro.same):
             file.expect(_is_arch(arch), key, "an architecture such as sm_121a", repr(arch))
+    file.expect(patch.touches, "touches", "the functions that its edits touch", "none")
+    for number, unchecked in enumerate(patch.unchecked):
+        file.text(unchecked, ("because",), f"unchecked[{number}].")
     tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
     for kind, named in tables.items():
         seen = set()
@@ -119,6 +123,25 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
             file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
             seen.add(thing.name)
     return file.problems
+
+
+def check_coverage(patch: Patch, patches: Iterable[Patch]) -> list[Problem]:
+    """Each function that a patch touches is covered by a probe of a patch for its target, or it says why not."""
+    ours = [other for other in patches if other.target == patch.target]
+    covered = [entry for other in ours for probe in other.probes for entry in probe.covers]
+    covered += [entry for other in ours for build in other.builds for entry in build.covers]
+    excused = [entry for unchecked in patch.unchecked for entry in unchecked.functions]
+    return [
+        Problem(
+            "a check of each function that the patch touches",
+            f"none of `{function}`",
+            "add it to `covers` of the probe that calls it, or to an [[unchecked]] table with the reason",
+            file=f"patches/{patch.id}/patch.toml",
+            nearest="touches",
+        )
+        for function in patch.touches
+        if not any(names(entry, function) for entry in (*covered, *excused))
+    ]
 
 
 def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:
@@ -144,7 +167,10 @@ def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:
         file.expect(sound, f"{prefix}retired[{number}].since", "a version", repr(retired.since))
     present = getattr(edit, "present", "")
     file.expect(_is(SpecifierSet, present), f"{prefix}present", "a version specifier such as '>=4.2'", repr(present))
-    if isinstance(edit, DropOperand):
+    if isinstance(edit, AddOperand):
+        pairs = f"{len(edit.operands)}, one for each operand"
+        file.expect(len(edit.beside) == len(edit.operands), f"{prefix}beside", pairs, str(len(edit.beside)))
+    if isinstance(edit, AddOperand | DropOperand):
         for key, name in (("defines", edit.defines), *(("operands", name) for name in edit.operands)):
             file.expect(name.isidentifier(), f"{prefix}{key}", "the name of a macro, and nothing else", repr(name))
     if isinstance(edit, WrapAsm):
@@ -182,7 +208,7 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
         file.inside(path, "version")
     if isinstance(stated, VersionPattern):
         file.pattern(stated.pattern, "version.pattern", groups=1)
-    file.expect(_names_version(target.tag), "tag", "a tag with {version} in it", repr(target.tag))
+    file.expect(_names_version(target.tag), "tag", "a tag with {version} or {release} in it", repr(target.tag))
     _check_sources(file, target)
     for number, advice in enumerate(target.advice):
         key = f"advice[{number}]"
@@ -208,15 +234,19 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
 
 def _check_sources(file: _File, target: Target) -> None:
     """Each release comes from one place, and that is pinned by a hash."""
-    count = Counter(version for archive in target.archives for version in archive.versions)
-    for number, archive in enumerate(target.archives):
-        key = f"archives[{number}]"
-        file.expect(archive.versions, f"{key}.versions", "a release at least", "none")
-        for version in archive.versions:
-            file.expect(_is(Version, version), f"{key}.versions", "a version", repr(version))
-            file.expect(count[version] == 1, f"{key}.versions", "one archive for each release", f"another {version}")
+    for number, series in enumerate(target.series):
+        key = f"series[{number}]"
+        file.expect(_names_version(series.filename), f"{key}.filename", "a name with {version} in it", series.filename)
+        file.expect(series.sha256, f"{key}.sha256", "a release at least", "none")
+    count = Counter(archive.version for archive in target.pinned)
+    for number, archive in enumerate(target.pinned):
+        single = number < len(target.archives)
+        key = f"archives[{number}]" if single else "series"
+        at, digest = (f"{key}.version", f"{key}.sha256") if single else (f"{key}.sha256",) * 2
+        file.expect(_is(Version, archive.version), at, "a version", repr(archive.version))
+        file.expect(count[archive.version] == 1, at, "one archive for each release", f"another {archive.version}")
         hexadecimal = re.fullmatch("[0-9a-f]{64}", archive.sha256)
-        file.expect(hexadecimal, f"{key}.sha256", "a SHA-256, 64 hex digits in lower case", repr(archive.sha256))
+        file.expect(hexadecimal, digest, "a SHA-256, 64 hex digits in lower case", repr(archive.sha256))
         file.expect("/" not in archive.filename, f"{key}.filename", "the name of a file", repr(archive.filename))
     for version, commit in target.commits.items():
         file.expect(_is(Version, version), "commits", "a version", repr(version))
@@ -225,7 +255,7 @@ def _check_sources(file: _File, target: Target) -> None:
 
 def _names_version(tag: str) -> bool:
     try:
-        return tag.format(version="1") != tag.format(version="2")
+        return tag.format(version="1", release="1") != tag.format(version="2", release="2")
     except (ValueError, LookupError):
         return False
 
@@ -281,14 +311,16 @@ def _check_options(file: _File, target: str, chosen: VariantTarget, patches: dic
         if patch is None:
             continue
         edits = [edit for edit in patch.edits if isinstance(edit, WrapAsm)]
-        known = _WRAP_OPTIONS if edits else set[str]()
+        known = set(_WRAP_OPTIONS) if edits else set[str]()
+        if edits and known < options.keys():
+            known |= {f"stochastic_{option}" for option in _WRAP_OPTIONS}
         for option in sorted(known ^ options.keys()):
             wrong = "none" if option in known else f"{option} = {options[option]!r}"
             file.wrong(f"{key}.{option}", "a value for this key" if option in known else "no key of this name", wrong)
-        for edit in edits if "encoder" in options else ():
-            path = Path(patch.directory) / edit.encoders / f"{options['encoder']}.cuh"
+        for edit, option in ((e, o) for e in edits for o in sorted(options) if o.endswith("encoder")):
+            path = Path(patch.directory) / edit.encoders / f"{options[option]}.cuh"
             known_encoders = ", ".join(sorted(there.stem for there in path.parent.glob("*.cuh")))
-            file.expect(path.is_file(), f"{key}.encoder", f"one of {known_encoders}", repr(options["encoder"]))
+            file.expect(path.is_file(), f"{key}.{option}", f"one of {known_encoders}", repr(options[option]))
 
 
 def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> None:
@@ -297,5 +329,5 @@ def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> No
         return
     for name, version in (("vllm", variant.image.vllm), ("cutlass", variant.image.cutlass)):
         target = targets.get(name)
-        pinned = {*target.commits, *(v for a in target.archives for v in a.versions)} if target else set()
+        pinned = {*target.commits, *(archive.version for archive in target.pinned)} if target else set()
         file.expect(version in pinned, "image", f"a release that patches/{name}/target.toml pins", repr(version))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -10,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.identify import is_at
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.model.edit import DropOperand, Insert
+from fp4patch.model.edit import AddOperand, DropOperand, Insert
 from fp4patch.model.target import Target
 from fp4patch.model.tree_path import is_inside
 
@@ -30,20 +29,6 @@ class Scope:
         hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
         return is_inside(path) and not hidden and self._globs(root)[1].fullmatch(path) is not None
 
-    def files(self, root: Path) -> Iterator[str]:
-        """Yield the files of a tree that a patch could change."""
-        globs, matches = self._globs(root)
-        fixed = {re.split(r"[^/]*[*?\[]", glob, maxsplit=1)[0].rstrip("/") for glob in globs}
-        for name in sorted(fixed):
-            if (root / name).is_file():
-                yield name
-            elif not any(name.startswith(f"{outer}/") for outer in fixed if outer):
-                start = len(f"{root}/")
-                for folder, folders, files in os.walk(root / name):
-                    folders[:] = [one for one in folders if not one.startswith(".")]
-                    prefix = f"{folder}/"[start:]
-                    yield from (prefix + file for file in files if matches.fullmatch(prefix + file) and file[0] != ".")
-
     def _find_globs(self, root: Path) -> tuple[frozenset[str], re.Pattern[str]]:
         kinds = [target for target in self._catalog.targets.values() if is_at(root, target)]
         globs = frozenset(glob for target in kinds or self._catalog.targets.values() for glob in self._of(target))
@@ -53,7 +38,7 @@ class Scope:
         yield from target.touches
         for patch in self._catalog.patches.values():
             for edit in patch.edits if patch.target == target.name else ():
-                yield from (edit.file,) if isinstance(edit, DropOperand | Insert) else edit.search
+                yield from (edit.file,) if isinstance(edit, AddOperand | DropOperand | Insert) else edit.search
 
 
 def _expression(glob: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -129,6 +130,15 @@ class Whole:
         elif os.path.isfile(target):  # noqa: PTH113
             self._files.add(real)
         return ""
+
+
+@dataclass(frozen=True)
+class Concerned:
+    """Source files of a tree that its patches may be about; no other file decides what a patch comes to."""
+
+    files: tuple[str, ...]
+    outside: tuple[str, ...]
+    """Links that lead out of the tree."""
 
     def matching(self, globs: Sequence[str]) -> Iterator[str]:
         """The files whose real path one of the globs matches, in order. No receipt may name a file elsewhere."""

@@ -15,14 +15,14 @@ from typing import NoReturn
 import click
 
 from fp4patch import __version__
-from fp4patch.cli import doctor, image, objects, probe, proof, trees
+from fp4patch.cli import doctor, export, image, objects, probe, proof, trees
 from fp4patch.cli.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.errors import Fp4PatchError, UsageError
 
 EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
 COMMANDS = (
-    *(trees.list_, trees.show_name, trees.fetch, trees.apply, trees.status, trees.revert),
+    *(trees.list_, trees.show_name, trees.fetch, trees.apply, trees.status, trees.revert, export.export),
     *(proof.verify, proof.bench, objects.objects),
     *(doctor.doctor, probe.probe),
     *(image.build, image.inspect),
@@ -41,29 +41,31 @@ for _command in COMMANDS:
 
 
 def main() -> NoReturn:
-    """Run the command line and exit with its status; see :mod:`fp4patch.errors` for what each means.
+    """Run the command line and exit with its status; see :mod:`fp4patch.errors` for the meaning of each.
 
-    A kill and a hang-up do what Ctrl-C does: compilers are ended, and temporary folders go.
+    A kill and a hang-up act like Ctrl-C: they end compilers and remove temporary directories.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup has a hang-up ignored
+        if signal.getsignal(number) is signal.SIG_DFL:  # under nohup, a hang-up is ignored
             signal.signal(number, signal.default_int_handler)
-    gc.set_threshold(200_000)  # tokens are no cycles, and to look for some among them takes a third of an apply
+    gc.set_threshold(
+        200_000
+    )  # tokens form no cycles, and the search for cycles among them would take a third of an apply
     _make_streams_safe()
     status = run(sys.argv[1:])
     try:
         sys.stdout.flush()
-    except OSError:  # said already; the exit would fail on what is left
+    except OSError:  # reported already; the exit would fail on the buffered rest
         swallow(sys.stdout)
     if status == EXIT_INTERRUPTED:
-        # Python remembers a Ctrl-C that met code which it compiled from a string (a dataclass's, for one), though it
+        # Python stores a Ctrl-C that arrives in code compiled from a string (for example a dataclass's), even after it
         # was handled, and ends itself by the signal: https://github.com/python/cpython/blob/v3.11.7/Python/pythonrun.c
         os._exit(status)
     sys.exit(status)
 
 
 def _make_streams_safe() -> None:
-    """A result can be said whatever we are started with: a closed stream swallows it, a narrow encoding escapes it."""
+    """Make output safe for any start environment: a closed stream discards it, a narrow encoding escapes it."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -73,10 +75,10 @@ def _make_streams_safe() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """The exit status for these arguments; every error becomes one message here."""
+    """Return the exit status for these arguments; every error becomes one message here."""
     try:
         return _run(arguments)
-    except FileNotFoundError:  # of getcwd
+    except FileNotFoundError:  # raised by getcwd
         click.echo("error: the current folder does not exist any more: change to another", err=True)
     except OSError as error:
         click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
@@ -84,7 +86,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """As ``run``, but for an OSError that names no file: it is about an output, or the current folder."""
+    """Run the command line; leave only an OSError without a file name, about an output or the working directory."""
     try:
         return int(cli.main(arguments, prog_name="fp4patch", standalone_mode=False) or 0)
     except click.exceptions.Exit as leaving:
@@ -123,9 +125,9 @@ def _run(arguments: list[str]) -> int:
 
 
 def _emit_error(error: Fp4PatchError, arguments: list[str]) -> None:
-    """The error as a JSON document on stdout, where the command line asks for one."""
+    """Print the error as a JSON document on stdout, if the command line requests JSON."""
     command = next((word for word in arguments if not word.startswith("-")), "")
-    if "--json" in arguments and command != "verify":  # whose --json names a file
+    if "--json" in arguments and command != "verify":  # the --json of verify names a file
         from fp4patch.report import document
 
         emit(document.error_document(error))

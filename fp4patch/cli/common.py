@@ -1,4 +1,4 @@
-"""What every command shares: the options that occur in several, and how results are printed."""
+"""Options that several commands share, and the printing of results."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def complete_names(folder: str, pattern: str):  # type: ignore[no-untyped-def]  
 
 
 def variant_option(*, required: bool) -> Callable[[Command], Command]:
-    """``--variant NAME``, completed in the shell."""
+    """Return ``--variant NAME``, completed in the shell."""
     return click.option(
         "--variant",
         metavar="NAME",
@@ -57,15 +57,15 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
 
 
 def swallow(output: Any) -> None:
-    """What is still to be written goes nowhere: who reads it has left, having seen enough, or there is no room for it.
+    """Discard all further output, since its reader has closed the pipe or the disk is full.
 
-    The exit status stays what it is; click and rich, and Python as it exits, would set their own.
+    The exit status stays as it is; click and rich, and Python as it exits, would set their own.
     """
     os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
 
 
 def emit(document: dict[str, Any]) -> None:
-    """A JSON document on stdout."""
+    """Print a JSON document on stdout."""
     try:
         click.echo(json.dumps(document, indent=2))
     except BrokenPipeError:
@@ -73,12 +73,12 @@ def emit(document: dict[str, Any]) -> None:
 
 
 def show(renderable: RenderableType, *, err: bool = False) -> None:
-    """Text for people, as wide as the terminal is."""
+    """Print text for the user, as wide as the terminal is."""
     (stderr() if err else _console(sys.stdout)).print(renderable)
 
 
 def stderr() -> Console:
-    """The console for messages."""
+    """Return the console for messages."""
     return _console(sys.stderr)
 
 
@@ -93,7 +93,8 @@ def _console(file: Any) -> Console:
             swallow(self.file)
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-            """Escape what would steer the terminal: names come from trees. The bytes of a diff stay as they are."""
+            """Escape characters that could control the terminal: names come from trees. The bytes of a diff are not
+            changed."""
             for segment in super().render(renderable, options):
                 verbatim = segment.control or (segment.style and segment.style.meta.get(VERBATIM))
                 yield segment if verbatim else Segment(printable(segment.text, kept=LINES), segment.style)
@@ -105,7 +106,7 @@ def _console(file: Any) -> Console:
 
 
 def waiting(root: Path) -> None:
-    """Said once when another fp4patch holds the tree."""
+    """Print once that another fp4patch holds the tree."""
     from fp4patch.report.words import printable
 
     click.echo(f"waiting for another fp4patch that works on {printable(str(root))}", err=True)
@@ -113,7 +114,7 @@ def waiting(root: Path) -> None:
 
 @contextmanager
 def telling(what: str) -> Iterator[None]:
-    """Where the result cannot be written, say what became of the trees all the same."""
+    """Print the result for the trees on stderr if the output cannot be written."""
     try:
         yield
     except OSError as error:
@@ -123,10 +124,10 @@ def telling(what: str) -> Iterator[None]:
         raise click.exceptions.Exit(EXIT_REFUSED) from error
 
 
-def write(path: Path, text: str) -> None:
-    """A file for the user, or one clear error."""
+def write(path: Path, text: str | bytes) -> None:
+    """Write a file for the user, or raise one clear error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
         raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help="name another file") from error

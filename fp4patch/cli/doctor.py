@@ -1,4 +1,4 @@
-"""The command that looks and changes nothing: this machine, source trees, binaries."""
+"""The command that inspects and changes nothing: this machine, source trees, binaries."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def doctor(
 ) -> None:
     """Check this machine, or each PATH, for FP4 support.
 
-    A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a folder of them, an installed
-    package, or an image's name. Of a tree with a CMake build, the tree's CMakeLists.txt is run, as a build would; its
-    usual commands that write are replaced, which is a convenience and not a protection. Exit status: 1 if a finding is
-    red, 0 if none is, 2 if a PATH or a GPU does not exist. With --require: 1 if a requirement is not met or something
-    was not read, else 0.
+    A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
+    installed package, or an image's name. Of a tree with a CMake build, the tree's CMakeLists.txt is run, as a build
+    would; its usual commands that write are replaced, which is a convenience and not a protection. Exit status: 1 if a
+    finding is red, 0 if none is, 2 if a PATH or a GPU does not exist. With --require: 1 if a requirement is not met or
+    something was not read, else 0.
     """
     from fp4patch.report import doctor as report
     from fp4patch.report import doctor_binaries as binary_report

@@ -1,4 +1,4 @@
-"""The command that looks at a configured build: which object files a patch reaches, and for which GPUs they are."""
+"""The command for a configured build: the object files that a patch affects, and their GPUs."""
 
 from __future__ import annotations
 

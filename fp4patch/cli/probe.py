@@ -1,4 +1,4 @@
-"""``fp4patch probe``: what a compiler can do, before anything is built with it."""
+"""The command ``fp4patch probe``: FP4 instructions that a compiler supports, before anything is built with it."""
 
 from __future__ import annotations
 

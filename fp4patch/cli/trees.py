@@ -1,4 +1,4 @@
-"""The commands that fetch and change trees, and that say what there is to apply."""
+"""The commands that fetch and change trees, and that list the available patches."""
 
 from __future__ import annotations
 

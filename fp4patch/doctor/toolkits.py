@@ -101,7 +101,7 @@ def fetched(wheel: ToolkitWheel, progress: Progress, *, site_packages: Sequence[
     ptxas, sum_file = folder / "ptxas", folder / _SUM
     if not (ptxas.is_file() and sum_file.is_file() and sha256(ptxas) == sum_file.read_text(encoding="ascii")):
         archive = Archive(
-            versions=(wheel.release,),
+            version=wheel.release,
             project=wheel.project,
             filename=wheel.filename,
             sha256=wheel.sha256,

@@ -1,1 +1,1 @@
-"""How it ships: the patched vLLM as an image with its proof inside, by the container engine that is there."""
+"""Images of the patched vLLM with the proof inside, built by the installed container engine."""

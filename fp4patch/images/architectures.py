@@ -1,4 +1,4 @@
-"""Checks the architectures asked for, before hours of building: what a suffix loses, and what nvcc refuses."""
+"""Checks of the requested architectures before hours of building: lost suffixes, and targets that nvcc refuses."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SM121 = Arch(12, 1)
 
 
 def check(asked: Sequence[str], variant: Variant, patches: Sequence[Patch], *, allow_bare: bool) -> Architectures:
-    """What these architectures come to for a variant and its patches; Refused carries every reason against them.
+    """Return what the requested architectures mean for a variant and its patches; Refused carries every objection.
 
-    ``allow_bare`` lets targets through that lack the suffix, and with it the FP4 instructions.
+    ``allow_bare`` accepts targets without the suffix, and therefore without the FP4 instructions.
     """
     archs = tuple(dict.fromkeys(_parse(text) for text in asked))
     if not archs:
@@ -69,7 +69,8 @@ def _bare(archs: Sequence[Arch], allowed: bool) -> list[Problem]:
 
 
 def _same_code(archs: Sequence[Arch]) -> list[Problem]:
-    """Nvcc makes one GPU code of a target and its family-specific form, and refuses to make it twice."""
+    """Return a problem for each target that comes with its family-specific form, since nvcc refuses the same code
+    twice."""
     return [
         Problem(
             "one of them",
@@ -82,7 +83,8 @@ def _same_code(archs: Sequence[Arch]) -> list[Problem]:
 
 
 def _guard_is_for_sm121(variant: Variant, patches: Sequence[Patch]) -> bool:
-    """Whether what the variant changes is compiled for SM121 alone, as the compiler's or CUTLASS's macros name it."""
+    """Return whether the changes of the variant are compiled for SM121 alone, by the macros of the compiler or
+    CUTLASS."""
     operands = [
         op for patch in patches for edit in patch.edits if isinstance(edit, DropOperand) for op in edit.operands
     ]
@@ -96,7 +98,7 @@ def _guard_is_for_sm121(variant: Variant, patches: Sequence[Patch]) -> bool:
 
 
 def _compiles_as_1200_family(arch: Arch) -> bool:
-    """Runs on GB10, and ``__CUDA_ARCH__`` is 1200 in it."""
+    """Return whether code for the target runs on GB10 although its ``__CUDA_ARCH__`` is 1200."""
     return (arch.major, arch.minor, arch.suffix) == (12, 0, "f")
 
 
@@ -119,6 +121,6 @@ def _nothing_judged(archs: Sequence[Arch], variant: Variant, unreached: Sequence
 
 
 def _runs_on(arch: Arch) -> tuple[Arch, ...]:
-    """The GPUs that code for a target must run on: its own, and for the family target of SM120 also GB10."""
+    """Return the GPUs that code for a target must run on: its own, and for the family target of SM120 also GB10."""
     own = Arch(arch.major, arch.minor)
     return (own, SM121) if _compiles_as_1200_family(arch) else (own,)

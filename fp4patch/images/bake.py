@@ -1,4 +1,4 @@
-"""``docker-bake.hcl``: every variant for every set of GPUs, generated from the same pins as ``fp4patch build``."""
+"""The file ``docker-bake.hcl``: every variant for every set of GPUs, from the same pins as ``fp4patch build``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SETS = {
     "rtx": (("12.0a",), ("linux/amd64",)),
     "both": (("12.0a", "12.1a"), ("linux/amd64", "linux/arm64")),
 }
-"""What images are for: their architectures, and the platforms of the machines that have such GPUs."""
+"""Sets of GPUs that images are built for: their architectures, and the platforms of machines with such GPUs."""
 
 HEAD = """\
 # Made by `fp4patch build --print-bake`; a test makes it again and compares.
@@ -34,7 +34,7 @@ OF_GPUS = ("FP4_ARCH", "FP4_FOR", "TORCH_CUDA_ARCH_LIST")
 
 
 def text(variants: Sequence[Variant], targets: Mapping[str, Target]) -> str:
-    """The file, for variants that pin an image and have rules for both GPUs."""
+    """Return the text of the file, for variants that pin an image and have rules for both GPUs."""
     requests = {(v.name, gpus): _arguments(v, archs, targets) for v in variants for gpus, (archs, _) in SETS.items()}
     names = [v.name for v in variants]
     of_variant = [key for key in dict.fromkeys(key for row in requests.values() for key in row) if key not in OF_GPUS]
@@ -95,7 +95,7 @@ def _group(name: str, targets: Sequence[str]) -> str:
 
 
 def _table(rows: Mapping[str, Mapping[str, object]]) -> str:
-    """An object of objects, a line for each value."""
+    """Return an HCL object of objects, with a line for each value."""
     lines = ["{"]
     for name, values in rows.items():
         lines += [f"    {name} = {{", *(f"      {key} = {json.dumps(value)}" for key, value in values.items()), "    }"]

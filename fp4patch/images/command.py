@@ -1,11 +1,13 @@
-"""Composes the ``docker buildx build`` command line from a request; a pure function, so that ``--dry-run`` is exact."""
+"""Composition of the ``docker buildx build`` command line: a pure function, so that ``--dry-run`` is exact."""
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from fp4patch.errors import UsageError
 from fp4patch.model.image import Outcome, Stage
 
 if TYPE_CHECKING:
@@ -20,7 +22,63 @@ SCCACHE_SECRET = "FP4PATCH_SCCACHE_ENV"  # noqa: S105 - the name of a variable
 SCCACHE_PREFIXES = ("SCCACHE_", "AWS_", "ACTIONS_RESULTS_", "ACTIONS_RUNTIME_", "ACTIONS_CACHE_", "GOOGLE_", "ALIYUN_")
 
 SCCACHE_HERE = ("SCCACHE_CONF", "SCCACHE_DIR", "SCCACHE_ERROR_LOG", "SCCACHE_SERVER_UDS")
-"""Paths of this machine, which mean nothing where the build runs: there the folder is a cache mount."""
+"""Settings that are paths of this machine and mean nothing in the build, where the directory is a cache mount."""
+
+
+class _Options(argparse.ArgumentParser):
+    """The options of ``docker buildx build`` that decide what is checked first, or that fp4patch sets itself."""
+
+    def __init__(self) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+        for name in ("--builder", "--provenance", "--sbom"):
+            self.add_argument(name, default="")
+        self.add_argument(
+            "--platform", dest="platforms", action="extend", type=lambda said: said.split(","), default=[]
+        )
+        self.add_argument("--tag", "-t", dest="tags", action="append", default=[])
+        self.add_argument("--cache-to", action="append", default=[])
+        for outcome in (Outcome.LOAD, Outcome.PUSH):
+            self.add_argument(f"--{outcome}", dest="outcome", action="store_const", const=outcome)
+        for name in ("--file", "-f", "--target", "--output", "-o", "--iidfile", "--metadata-file"):
+            self.add_argument(name, dest="set_here", action=_Refused)
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"docker buildx build: {message}")
+
+
+class _Refused(argparse.Action):
+    """An option that fp4patch sets itself."""
+
+    def __call__(self, _parser: object, _namespace: object, _values: object, option: str | None = None) -> NoReturn:
+        raise UsageError(
+            f"fp4patch sets {option} of docker buildx itself",
+            help="`--target STAGE` and `--output DIR` in front of `--` are fp4patch's own",
+        )
+
+
+def handed_on(words: Sequence[str], output: Path | None) -> dict[str, Any]:
+    """Return the fields of BuildSettings that the words behind ``--`` and the directory ``output`` decide.
+
+    Raises UsageError for what cannot be handed on.
+    """
+    known, rest = _Options().parse_known_args(words)
+    if rest and not rest[0].startswith("-"):
+        raise UsageError(f"{rest[0]!r} is no option of docker buildx", help="fp4patch makes the build context itself")
+    if output and known.outcome is Outcome.PUSH:
+        raise UsageError("--output writes files; --push takes an image")
+    if known.outcome is Outcome.PUSH and not known.tags:
+        raise UsageError("--push needs a name: --tag REGISTRY/NAME:TAG")
+    return {
+        "outcome": Outcome.OUTPUT if output else known.outcome or Outcome.LOAD,
+        "output": output,
+        "platforms": tuple(known.platforms),
+        "tags": tuple(known.tags),
+        "cache_to": tuple(known.cache_to),
+        "builder": known.builder,
+        "provenance": known.provenance,
+        "sbom": known.sbom,
+        "buildx": tuple(rest),
+    }
 
 
 def compose(
@@ -31,7 +89,7 @@ def compose(
     metadata: Path | str = "",
     iid: Path | str = "",
 ) -> list[str]:
-    """The words of the command. ``metadata`` and ``iid`` are the files that buildx writes; left out if empty."""
+    """Return the words of the command. ``metadata`` and ``iid`` are the files that buildx writes; left out if empty."""
     command = ["docker", "buildx", "build"]
     if request.builder:
         command += ["--builder", request.builder]
@@ -43,12 +101,9 @@ def compose(
     for name, source in (("vllm-tree", request.vllm), ("cutlass-tree", request.cutlass)):
         if source.context:
             command += ["--build-context", f"{name}={source.context}"]
-    secrets = (*request.secrets, *((f"id=sccache_env,env={SCCACHE_SECRET}",) if request.sccache else ()))
+    command += request.buildx
     for option, values in (
-        ("--build-context", request.build_contexts),
-        ("--secret", secrets),
-        ("--network", (request.network,) if request.network else ()),
-        ("--cache-from", request.cache_from),
+        ("--secret", (f"id=sccache_env,env={SCCACHE_SECRET}",) if request.sccache else ()),
         ("--cache-to", request.cache_to),
         ("--label", [f"{name}={value}" for name, value in request.labels.items()]),
         ("--tag", request.tags),
@@ -68,7 +123,7 @@ def compose(
 
 
 def arguments(request: BuildRequest) -> dict[str, str]:
-    """The Dockerfile's build arguments."""
+    """Return the Dockerfile's build arguments."""
     found = {
         "BASE_IMAGE": request.base_image,
         "RUNTIME_IMAGE": request.runtime_image,
@@ -92,9 +147,9 @@ def arguments(request: BuildRequest) -> dict[str, str]:
 
 
 def proof_first(request: BuildRequest, folder: Path) -> BuildRequest | None:
-    """The build that only exports the proof, whose receipts then name the image; None where no image is to be named.
+    """Return the build that only exports the proof; None if no image is to be named.
 
-    The image's own build finds every stage of it in the builder's cache.
+    Its receipts then name the image. The image's own build finds every stage of it in the builder's cache.
     """
     if not request.target.proven or request.outcome is Outcome.OUTPUT:
         return None
@@ -112,7 +167,7 @@ def proof_first(request: BuildRequest, folder: Path) -> BuildRequest | None:
 
 
 def sccache_environment(environ: Mapping[str, str]) -> str:
-    """The settings of sccache and of its storage, as ``export`` lines for a shell; empty if there are none."""
+    """Return the settings of sccache and of its storage, as ``export`` lines for a shell; empty if there are none."""
     chosen = {
         name: value
         for name, value in sorted(environ.items())
@@ -124,7 +179,7 @@ def sccache_environment(environ: Mapping[str, str]) -> str:
 
 
 def shell(command: Sequence[str], substitutions: Mapping[str, str]) -> str:
-    """The command as a person would write it: one option a line, quoted for a POSIX shell.
+    """Return the command in a readable form: one option per line, quoted for a POSIX shell.
 
     Each key of ``substitutions`` in a word becomes its value, which the shell expands.
     """

@@ -1,6 +1,6 @@
-"""Writes the build context: the Dockerfile, this very fp4patch as a wheel, and the pins that the stages read.
+"""The build context: the Dockerfile, the running fp4patch as a wheel, and the pins that the stages read.
 
-Equal inputs give equal bytes, so that the builder's cache knows what it has.
+Equal inputs give equal bytes, so that the builder's cache matches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
 
 
 def files(request: BuildRequest, torch: TorchPin, cuda: str, root: Path, machines: Sequence[str]) -> dict[str, bytes]:
-    """The context's files by name. ``root`` is the catalog's; ``machines`` are ``x86_64``, ``aarch64``."""
+    """Return the context's files by name. ``root`` is the catalog's; ``machines`` are ``x86_64``, ``aarch64``."""
     dockerfile = root / "dockerfiles" / "Dockerfile"
     if not dockerfile.is_file():
         raise ImageError(
@@ -47,7 +47,7 @@ def files(request: BuildRequest, torch: TorchPin, cuda: str, root: Path, machine
 
 
 def write(folder: Path, content: Mapping[str, bytes]) -> None:
-    """Put the files into a folder that exists; ImageError if it cannot be written."""
+    """Write the files into an existing directory; raise ImageError if it cannot be written."""
     try:
         for name, data in content.items():
             (folder / name).write_bytes(data)
@@ -56,7 +56,7 @@ def write(folder: Path, content: Mapping[str, bytes]) -> None:
 
 
 def pins(request: BuildRequest, torch: TorchPin, cuda: str) -> dict[str, Any]:
-    """``pins.json``: what the image is built from, by version and hash."""
+    """Return ``pins.json``: the inputs of the image, by version and hash."""
     return {
         "schema": SCHEMA,
         "fp4patch": fp4patch.__version__,
@@ -74,7 +74,7 @@ def pins(request: BuildRequest, torch: TorchPin, cuda: str) -> dict[str, Any]:
 
 
 def torch_requirement(torch: TorchPin, machines: Sequence[str]) -> str:
-    """A pip requirements file with PyTorch alone; with the hashes of the pinned wheels if every machine has one."""
+    """Return a pip requirements file for PyTorch alone, with hashes if a wheel is pinned for every machine."""
     known = all(any(name.endswith(f"_{machine}.whl") for name in torch.wheels) for machine in machines)
     hashes = [f"--hash=sha256:{digest}" for digest in torch.wheels.values()] if known and machines else []
     return " \\\n  ".join([f"torch=={torch.version}", *hashes]) + "\n"
@@ -84,9 +84,9 @@ def torch_requirement(torch: TorchPin, machines: Sequence[str]) -> str:
 
 
 def wheel(root: Path) -> tuple[str, bytes]:
-    """Name and bytes of a wheel of the fp4patch that runs, with the data that it runs with.
+    """Return name and bytes of a wheel of the running fp4patch with its data.
 
-    Works from a checkout, an editable install and an installed wheel: no build backend, no network.
+    It works from a checkout, an editable install and an installed wheel, without a build backend or network.
     """
     package = Path(fp4patch.__file__).resolve().parent
     pyproject = package.parent / "pyproject.toml"
@@ -108,7 +108,8 @@ def wheel(root: Path) -> tuple[str, bytes]:
 
 
 def _data_folders(pyproject: Path, package: Path) -> list[str]:
-    """The folders of the data root that a wheel carries: those that a checkout's build names, or those installed."""
+    """Return the directories of the data root for the wheel: those that a checkout's build names, or those
+    installed."""
     if pyproject.is_file():
         build = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
         return list(build["force-include"])
@@ -124,7 +125,7 @@ def _folder(folder: Path) -> list[tuple[str, bytes]]:
 
 
 def _metadata(pyproject: Path) -> str:
-    """Of a checkout, what its pyproject.toml says now; else what was installed."""
+    """Return the metadata of a checkout from its pyproject.toml, else the installed metadata."""
     if pyproject.is_file():
         return _from_pyproject(tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"])
     try:

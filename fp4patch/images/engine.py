@@ -1,6 +1,7 @@
-"""Looks at the container engine before anything is built: is it there, can it build this, has it room.
+"""Checks of the container engine before a build: its presence, its features, and its free memory and disk.
 
-Everything is asked of the ``docker`` command, which also does the building; the ``docker`` package has no BuildKit.
+The ``docker`` command answers all queries, since it also runs the build; the ``docker`` package does not support
+BuildKit.
 """
 
 from __future__ import annotations
@@ -23,21 +24,26 @@ GIB = 1 << 30
 OLDEST_BUILDX = Version("0.13")
 
 CORE_MINUTES, LONGEST_STEP, OTHER_MINUTES = 740, 18.5, 5
-"""What compiling vLLM took for one architecture, its longest step, and the rest (docs/image.md), in minutes."""
+"""Measured times of compiling vLLM for one architecture, in minutes: core time, longest step, the rest
+(docs/image.md)."""
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------
 
 
 def environment() -> dict[str, str]:
-    """Ours; the classic builder, which a client without buildx would take silently, is an error."""
+    """Return the environment for docker commands, with BuildKit required.
+
+    Without it, a client without buildx would silently use the classic builder.
+    """
     return os.environ | {"DOCKER_BUILDKIT": "1"}
 
 
 def look(builder: str, *, needs_engine: bool) -> Engine:
-    """The engine and the builder as they are; ImageError in one sentence if there is none to build with.
+    """Return the engine and the builder; raise ImageError with one sentence if there is none to build with.
 
-    ``needs_engine`` is whether the result goes into an engine's own store; a builder elsewhere needs none otherwise.
+    ``needs_engine`` is true if the result goes into an engine's own store. A builder on another machine needs no engine
+    for other results.
     """
     if shutil.which("docker") is None:
         raise ImageError(
@@ -72,7 +78,8 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
 
 
 def host() -> str:
-    """Where the engine in use answers (``unix:///…``), by DOCKER_HOST or its context; empty without a docker."""
+    """Return the address of the engine in use (``unix:///…``), by DOCKER_HOST or its context; empty without a
+    docker."""
     if shutil.which("docker") is None:
         return ""
     return _docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}").stdout.strip()
@@ -105,7 +112,7 @@ def _remedy(said: str) -> str:
 
 
 def _builder(name: str) -> dict[str, Any]:
-    """The named builder, or the one in use, as ``docker buildx ls`` lists it."""
+    """Return the named builder, or the one in use, as ``docker buildx ls`` lists it."""
     run = _docker("buildx", "ls", "--format", "{{json .}}")
     rows = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     by_name = {row["Name"]: row for row in rows}
@@ -127,12 +134,13 @@ def _builder(name: str) -> dict[str, Any]:
 
 
 def _plain(platform: str) -> str:
-    """``linux/arm64`` of ``linux/arm64*``, which is how a user's own choice is marked."""
+    """Return ``linux/arm64`` for ``linux/arm64*``: the asterisk marks a platform that the user configured."""
     return platform.rstrip("*")
 
 
 def _free(root: str) -> int | None:
-    """Bytes free at the engine's folder, or at its nearest parent that can be seen; None if it is elsewhere."""
+    """Return the free bytes at the engine's directory or its nearest readable parent; None if it is on another
+    machine."""
     if not root or not host().startswith("unix://"):
         return None
     path = Path(root)
@@ -165,9 +173,9 @@ def _json(run: subprocess.CompletedProcess[str], what: str) -> dict[str, Any]:
 
 
 def check(engine: Engine, request: BuildRequest, *, base: str = "") -> list[Problem]:
-    """Everything that stands against building this with that engine; nothing is read or run.
+    """Return all reasons why the engine cannot run this build. The function reads and runs nothing.
 
-    ``base`` is the architecture of the base image where the engine has it already (``amd64``), else empty.
+    ``base`` is the architecture of the base image (``amd64``) if the engine has it already, else empty.
     """
     wanted = _wanted(engine, request)
     return [
@@ -179,19 +187,19 @@ def check(engine: Engine, request: BuildRequest, *, base: str = "") -> list[Prob
 
 
 def notes(engine: Engine, request: BuildRequest) -> list[str]:
-    """What a user should know of an image that can be built."""
+    """Return notes for the user about an image that can be built."""
     wanted = _wanted(engine, request)
     gb10 = [gpu for gpu in request.archs.gpus if (gpu.major, gpu.minor) == (12, 1)]
     if gb10 == list(request.archs.gpus) and gb10 and wanted and not any(p.startswith("linux/arm64") for p in wanted):
         return [
             f"GB10 machines are arm64, and this builds for {', '.join(wanted)}: "
-            "build there, or with --platform linux/arm64 and a builder that has an arm64 node"
+            "build there, or with `-- --platform linux/arm64` and a builder that has an arm64 node"
         ]
     return []
 
 
 def estimate(engine: Engine, request: BuildRequest) -> list[str]:
-    """How long all of vLLM takes on this engine, from the times that docs/image.md states; empty for other stages."""
+    """Return an estimate of the time of a vLLM build on this engine, from docs/image.md; empty for other stages."""
     cores = request.jobs or (os.cpu_count() if engine.driver == "docker" and host().startswith("unix://") else None)
     if not request.target.compiles_vllm or not cores:
         return []
@@ -202,14 +210,14 @@ def estimate(engine: Engine, request: BuildRequest) -> list[str]:
 
 
 def _wanted(engine: Engine, request: BuildRequest) -> tuple[str, ...]:
-    """The platforms that were named, else the engine's own; empty where that is not known."""
+    """Return the platforms that were named, else the engine's own; empty where that is not known."""
     return request.platforms or ((f"linux/{engine.architecture}",) if engine.architecture else ())
 
 
 def _nodes(engine: Engine, request: BuildRequest, wanted: tuple[str, ...]) -> list[Problem]:
     known = [node for node in engine.nodes if node.platforms]
     if not known:
-        return []  # a builder that has not been started says nothing of its nodes
+        return []  # a builder that has not been started reports no nodes
     native = [node.native for node in known]
     found = []
     for platform in wanted:
@@ -222,14 +230,15 @@ def _nodes(engine: Engine, request: BuildRequest, wanted: tuple[str, ...]) -> li
             Problem(
                 f"a node whose own platform is {platform}",
                 f"{', '.join(native)}" + (", which only emulates it: vLLM's build would take days" if emulated else ""),
-                help=f"`docker buildx create --append --name NAME --platform {platform} HOST`, then --builder NAME",
+                help=f"`docker buildx create --append --name NAME --platform {platform} HOST`, then "
+                "`-- --builder NAME`",
             )
         )
     return found
 
 
 def _same_machine(one: str, other: str) -> bool:
-    """Whether two platforms are of one architecture: ``linux/amd64/v3`` runs what ``linux/amd64`` is."""
+    """Return whether two platforms have the same architecture: ``linux/amd64/v3`` code runs on ``linux/amd64``."""
     return one.split("/")[:2] == other.split("/")[:2]
 
 
@@ -250,14 +259,15 @@ def _room(engine: Engine, request: BuildRequest) -> list[Problem]:
             Problem(
                 f"{JOB_MEMORY} GiB of memory for one compilation of vLLM's largest files",
                 f"{engine.memory / GIB:.1f} GiB",
-                help="hand the build to a larger machine: --builder NAME",
+                help="hand the build to a larger machine: `-- --builder NAME`",
             )
         )
     return found
 
 
 def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
-    """What the image store cannot hold or give out: several platforms, attestations, a layer cache."""
+    """Return requested features that the image store does not support: several platforms, attestations, a layer
+    cache."""
     into_plain_store = request.outcome is Outcome.LOAD and not engine.attests
     found = []
     if into_plain_store and len(request.platforms) > 1:
@@ -265,7 +275,7 @@ def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
             Problem(
                 "an image store that holds several platforms",
                 "the engine's classic one, which holds one",
-                help="--push to a registry, or turn on the engine's containerd image store",
+                help="`-- --push` to a registry, or turn on the engine's containerd image store",
             )
         )
     asked = [f"--{name}" for name, said in (("provenance", request.provenance), ("sbom", request.sbom)) if _is_on(said)]
@@ -275,7 +285,7 @@ def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
             Problem(
                 f"an image store that holds attestations ({', '.join(asked)})",
                 "the engine's classic one",
-                help="turn on the engine's containerd image store, or --push by a builder of another driver. "
+                help="turn on the engine's containerd image store, or `-- --push` by a builder of another driver. "
                 "The proof and a CycloneDX SBOM are in the image in any case",
             )
         )
@@ -308,7 +318,7 @@ def _base(wanted: tuple[str, ...], architecture: str, image: str) -> list[Proble
 
 
 def architecture_of(image: str, engine: Engine) -> str:
-    """The architecture of an image that the engine has; empty if it has none of that name, or builds elsewhere."""
+    """Return the architecture of an image in the engine; empty if it has no such image, or builds elsewhere."""
     if engine.driver != "docker":
         return ""
     run = _docker("image", "inspect", "--format", "{{.Architecture}}", image)

@@ -1,4 +1,4 @@
-"""Labels of an image, and the re-check of what an image says of itself: labels, receipts, verdicts, files."""
+"""Labels of an image, and the check of an image's claims: labels, receipts, verdicts, files."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ SOURCE = "https://github.com/fp4patch/fp4patch"
 def labels(
     request: BuildRequest, patches: tuple[str, ...], cuda: str, *, created: str, revision: str = "", receipt: str = ""
 ) -> dict[str, str]:
-    """The image's labels: OCI's own keys, and ``io.fp4patch.*`` for what is patched, pinned and proven.
+    """Return the image's labels: OCI's own keys, and ``io.fp4patch.*`` for the patches, the pins and the proof.
 
-    ``patches`` are ``cutlass/e2m1-guard 1``; ``created`` is UTC, RFC 3339; what is empty is left out.
+    ``patches`` are ``cutlass/e2m1-guard 1``; ``created`` is UTC, RFC 3339. Empty labels are left out.
     """
     vllm, cutlass = _said(request.vllm.pin), _said(request.cutlass.pin)
     found = {
@@ -56,7 +56,7 @@ def labels(
 
 
 def _said(pin: Mapping[str, str]) -> str:
-    """A tree's pin in a word: a release, else a reference, else a local tree with its commit."""
+    """Return a tree's pin in short: a release, else a reference, else a local tree with its commit."""
     if version := pin.get("version"):
         return version
     if ref := pin.get("ref"):
@@ -66,7 +66,8 @@ def _said(pin: Mapping[str, str]) -> str:
 
 
 def revision(package: Path) -> str:
-    """The commit of the checkout that fp4patch runs from, ``-dirty`` if it was changed; empty if it is no checkout."""
+    """Return the commit of the checkout that fp4patch runs from, ``-dirty`` if it was changed; empty if it is no
+    checkout."""
     top = package.parent
     if not (top / "pyproject.toml").is_file():
         return ""
@@ -75,7 +76,7 @@ def revision(package: Path) -> str:
 
 
 def receipt_digest(receipts: Mapping[str, bytes]) -> str:
-    """``sha256:…`` over the receipts in the order of their names, without the time at which they were written.
+    """Return a digest ``sha256:…`` over the receipts in the order of their names, without their time of writing.
 
     The same patches on the same sources have the same digest, whenever and wherever they were applied.
     """
@@ -91,10 +92,10 @@ def receipt_digest(receipts: Mapping[str, bytes]) -> str:
 
 
 def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> list[Finding]:
-    """Every statement of a proof against the others, and against the labels where there are any.
+    """Check every statement of a proof against the others, and against the labels if there are any.
 
-    ``proof`` has the files of the proof's folder by their relative names. A file that does not parse, or is not what
-    fp4patch writes, is an ImageError.
+    ``proof`` has the files of the proof's directory by their relative names. ImageError is raised for a file that does
+    not parse, or that does not have the form that fp4patch writes.
     """
     receipts = receipts_of(proof)
     pins = pins_of(proof)
@@ -107,12 +108,12 @@ def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> lis
 
 
 def pins_of(proof: Mapping[str, bytes]) -> dict[str, Any]:
-    """``pins.json``; empty if there is none."""
+    """Return the contents of ``pins.json``; empty if there is none."""
     return _document(proof["pins.json"], "pins.json") if "pins.json" in proof else {}
 
 
 def receipts_of(proof: Mapping[str, bytes]) -> dict[str, bytes]:
-    """``cutlass.json`` and ``vllm.json``."""
+    """Return the receipts, ``cutlass.json`` and ``vllm.json``, by name."""
     return {name.removeprefix("receipts/"): data for name, data in proof.items() if name.startswith("receipts/")}
 
 
@@ -128,7 +129,7 @@ def _receipts(documents: Mapping[str, dict[str, Any]]) -> Finding:
 def _verify(
     proof: Mapping[str, bytes], receipts: Mapping[str, dict[str, Any]], pins: Mapping[str, Any]
 ) -> list[Finding]:
-    """The verdict is made again from the checks that it stands on; it must be about what the receipts are about."""
+    """Compute the verdict again from its checks, and check that it is about the same trees as the receipts."""
     if "verify.json" not in proof:
         return [Finding("verify", Verdict.FAIL, "there is no verify.json")]
     document = _document(proof["verify.json"], "verify.json")
@@ -169,7 +170,7 @@ def _fails(judged: Mapping[str, Any]) -> bool:
 
 
 def _failed_inputs(tree: Mapping[str, Any]) -> list[str]:
-    """What inputs were run through, of a tree's verdict, and did not come out as promised."""
+    """Return the executed subjects of a tree's verdict whose results were not as promised."""
     executed = tree["executed"] or {"executions": (), "equivalences": ()}
     ran = [one for key in ("executions", "equivalences") for one in executed[key]]
     return [one["probe"] for one in ran if _fails(one)] + [one["subject"] for one in tree["numerics"] if _fails(one)]
@@ -190,7 +191,7 @@ def _labels(
     documents: Mapping[str, dict[str, Any]],
     pins: Mapping[str, Any],
 ) -> list[Finding]:
-    """Each label of ours against the file of the proof that says the same."""
+    """Compare each of our labels with the file of the proof that states the same fact."""
     patches = [patch for d in sorted(documents.values(), key=lambda d: str(d["target"])) for patch in d["patches"]]
     versions = sorted({str(d["fp4patch"]) for d in documents.values()})
     expected = {
@@ -214,7 +215,7 @@ def _labels(
 
 
 def files_of(receipts: Mapping[str, bytes]) -> dict[str, str]:
-    """SHA-256 of each file that was patched, by its path below ``/src``: ``cutlass/include/…``."""
+    """Return the SHA-256 of each patched file, by its path below ``/src``: ``cutlass/include/…``."""
     documents = [_document(data, name) for name, data in receipts.items()]
     with _as_we_write_them():
         return {
@@ -226,7 +227,7 @@ def files_of(receipts: Mapping[str, bytes]) -> dict[str, str]:
 
 @contextmanager
 def _as_we_write_them() -> Iterator[None]:
-    """ImageError where a document lacks what every one of ours has."""
+    """Raise ImageError if a document does not have the keys that fp4patch writes."""
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""Where vLLM and CUTLASS of an image come from: the variant's pins, or what the user names instead."""
+"""Sources of vLLM and CUTLASS for an image: the variant's pins, or the ones that the user names."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 def source(target: Target, pinned: str, said: str | None, *, whole: bool = False) -> Source:
-    """The pinned release, or what ``said`` names: a release, a folder, ``URL#ref``, or a git reference of upstream.
+    """Return the pinned release, or the source that ``said`` names.
 
-    A folder or a git reference becomes a build context of its own; UsageError if a folder is no such tree. ``whole``:
-    vLLM is compiled, which takes more of the tree than its headers.
+    ``said`` is a release, a directory, ``URL#ref``, or a git reference of upstream. A directory or a git reference
+    becomes a build context of its own; UsageError is raised if a directory is no such tree. ``whole``: vLLM is
+    compiled, which needs more of the tree than its headers.
     """
     if said is None:
         return release(target, pinned, whole=whole)
@@ -36,8 +37,8 @@ def source(target: Target, pinned: str, said: str | None, *, whole: bool = False
 
 
 def release(target: Target, version: str, *, whole: bool = False) -> Source:
-    """A release, with the hash that pins it where there is one; UsageError if no whole one is to be had."""
-    archive = next((a for a in target.archives if version in a.versions), None)
+    """Return a release, with its pinned hash if there is one; raise UsageError if no complete one is available."""
+    archive = target.archive(version)
     pin = {"version": version}
     if archive and archive.partial and whole:
         if (commit := target.commits.get(version)) is None:
@@ -46,12 +47,12 @@ def release(target: Target, version: str, *, whole: bool = False) -> Source:
                 "and no commit is pinned",
                 help=f"name a clone that has it, or URL#REF: --{target.name}",
             )
-        pin |= {"git": target.git, "ref": target.tag.format(version=version), "commit": commit}
+        pin |= {"git": target.git, "ref": target.tag_of(version), "commit": commit}
         return Source(version=version, pin=pin, whole=True)
     if archive:
         pin |= {"archive": archive.filename, "sha256": archive.sha256}
     else:
-        pin |= {"git": target.git, "ref": target.tag.format(version=version)}
+        pin |= {"git": target.git, "ref": target.tag_of(version)}
         if commit := target.commits.get(version):
             pin["commit"] = commit
     return Source(version=version, pin=pin)
@@ -69,7 +70,7 @@ def _folder(target: Target, folder: Path, *, whole: bool) -> Source:
             f"vLLM cannot be compiled with {folder}: it has {target.title}'s headers, and lacks {', '.join(lacks)}",
             help=f"name a clone of {target.git}; --target proof needs the headers alone",
         )
-    pin = {"local": folder.resolve().name}  # the path says nothing elsewhere
+    pin = {"local": folder.resolve().name}  # the path means nothing on another machine
     if (folder / ".git").exists():
         pin["commit"] = git.head(folder)
         pin["changed"] = "yes" if git.changed(folder) else "no"

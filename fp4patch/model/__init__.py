@@ -1,5 +1,5 @@
-"""The nouns, as frozen values without I/O: a file for each topic. Every other module speaks in these.
+"""Frozen values without I/O that all other modules share, one file per topic.
 
-A *variant* is data; a *tree* is a fold of its edits over the pristine source; nothing counts as applied until the
-compiled machine code says so.
+A *variant* is data. A *tree* is a fold of the variant's edits over the pristine source. A patch counts as applied only
+after the compiled machine code has been verified.
 """

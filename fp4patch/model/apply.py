@@ -1,4 +1,4 @@
-"""What ``fp4patch apply`` and ``revert`` did to files and trees, or would do."""
+"""Results of ``fp4patch apply`` and ``revert``, as values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fp4patch.model.state import State
 
 
 class ApplyState(StrEnum):
-    """What apply or revert did to a tree, or would do."""
+    """Result of apply or revert on one tree; of a dry run, the result that a real run would have."""
 
     APPLIED = "applied"
     UNCHANGED = "unchanged"
@@ -32,7 +32,7 @@ class FileResult:
 
     @property
     def changed(self) -> bool:
-        """Whether its bytes change."""
+        """True if the file's bytes change."""
         return self.before != self.after
 
 
@@ -52,7 +52,7 @@ class Retired:
 
 @dataclass(frozen=True)
 class TreeResult:
-    """What a command did to one tree, or would do."""
+    """Result of a command on one tree; of a dry run, the result that a real run would have."""
 
     root: Path
     target: str
@@ -63,39 +63,39 @@ class TreeResult:
     problems: tuple[Problem, ...] = ()
     retired: tuple[Retired, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a user should know: what an edit met on its way, an interrupted command that was finished."""
+    """Notes for the user: special cases that an edit met, or an interrupted command that was completed first."""
     remainders: tuple[Remainder, ...] = ()
-    """Places that have what the patches look for and that stay as they are."""
+    """Places that contain what the patches search for and that remain unchanged."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What a command did to all its trees."""
+    """Result of a command on all of its trees."""
 
     verb: str
     written: bool
     trees: tuple[TreeResult, ...] = ()
     cost: str = ""
-    """What the variant costs on a target that has the instruction."""
+    """Cost of the variant on a target that has the instruction."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Every reason to refuse, of every tree."""
+        """Every reason to refuse, over all trees."""
         return tuple(problem for tree in self.trees for problem in tree.problems)
 
     @property
     def refused(self) -> bool:
-        """One problem anywhere refuses everything."""
+        """True if any tree has a problem: one problem refuses the whole command."""
         return self.state is ApplyState.REFUSED
 
     @property
     def changed(self) -> bool:
-        """Whether a tree changes, or would."""
+        """True if a tree changes, or would change in a real run."""
         return self.state in (ApplyState.APPLIED, ApplyState.REVERTED)
 
     @property
     def state(self) -> ApplyState:
-        """What the command came to as a whole."""
+        """State of the command as a whole."""
         states = {tree.state for tree in self.trees}
         order = (ApplyState.REFUSED, ApplyState.APPLIED, ApplyState.REVERTED)
         return next((state for state in order if state in states), ApplyState.UNCHANGED)

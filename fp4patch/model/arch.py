@@ -1,4 +1,4 @@
-"""What names a GPU target of NVIDIA's compilers."""
+"""GPU targets of NVIDIA's compilers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Literal
 class Arch:
     """A GPU target of NVIDIA's compilers: ``sm_121a`` is ``Arch(12, 1, "a")``.
 
-    The suffix matters more than anything else here: without ``a`` or ``f`` the FP4 instructions do not exist.
+    The suffix decides about FP4: a target without ``a`` or ``f`` does not have the FP4 instructions.
     """
 
     major: int
@@ -20,7 +20,7 @@ class Arch:
 
     @classmethod
     def parse(cls, text: str) -> Arch:
-        """``sm_121a``, ``compute_121a``, ``121a`` and PyTorch's ``12.1a`` all name one target; else ValueError."""
+        """Parse ``sm_121a``, ``compute_121a``, ``121a`` or PyTorch's ``12.1a``; raise ValueError for any other text."""
         found = re.fullmatch(r"(?:sm_|compute_)?(\d{1,2})(\.?)(\d)([af]?)", text.strip())
         if not found or not 5 <= int(found[1]) < 100:
             raise ValueError(f"{text!r} is not a GPU architecture; write for example sm_121a or 12.1a")
@@ -28,12 +28,12 @@ class Arch:
 
     @property
     def number(self) -> str:
-        """``121a``."""
+        """Digits and suffix: ``121a``."""
         return f"{self.major}{self.minor}{self.suffix}"
 
     @property
     def torch(self) -> str:
-        """``12.1a``, as in TORCH_CUDA_ARCH_LIST."""
+        """PyTorch's form, as in TORCH_CUDA_ARCH_LIST: ``12.1a``."""
         return f"{self.major}.{self.minor}{self.suffix}"
 
     def __str__(self) -> str:

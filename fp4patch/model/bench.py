@@ -1,4 +1,4 @@
-"""What ``fp4patch bench`` measured."""
+"""Results of ``fp4patch bench``, as values."""
 
 from __future__ import annotations
 
@@ -9,26 +9,27 @@ from fp4patch.model.verdict import Verdict
 
 @dataclass(frozen=True)
 class Rate:
-    """Values a second: the median of the repeats, the slowest and the fastest."""
+    """Values per second: the median, the slowest and the fastest of the repeats."""
 
     median: float
     low: float
     high: float
     ratio: float
-    """To ``predicate_sum``: the median of the quotients of each repeat."""
+    """Ratio to ``predicate_sum``: the median of the ratios of the single repeats."""
 
 
 @dataclass(frozen=True)
 class BenchRow:
-    """One encoder on one GPU: what all 2^32 inputs came to, and how fast it is. One that is wrong is not measured."""
+    """Correctness over all 2^32 inputs and speed of one encoder on one GPU. An encoder that is wrong is not
+    measured."""
 
     name: str
     wrong: int
-    """Of the numbers, infinities included."""
+    """Number of wrong results among the numbers, infinities included."""
     wrong_nans: int
-    """NaNs that do not become 6, of either sign."""
+    """Number of NaNs of either sign whose result is not a 6."""
     nan_signs: int
-    """NaNs that become -6, where the instruction gives +6."""
+    """Number of NaNs that become -6, where the instruction gives +6."""
     registers: Rate | None
     memory: Rate | None
 
@@ -40,7 +41,7 @@ class BenchRow:
 
 @dataclass(frozen=True)
 class BenchReport:
-    """What one run of the bench program measured."""
+    """Measurements of one run of the bench program."""
 
     device: str
     arch: str
@@ -50,7 +51,7 @@ class BenchReport:
     repeats: int
     rows: tuple[BenchRow, ...]
     notes: tuple[str, ...]
-    """What was not measured, and why."""
+    """Measurements that were left out, each with its reason."""
 
     @property
     def verdict(self) -> Verdict:

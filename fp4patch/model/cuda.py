@@ -1,4 +1,4 @@
-"""Which release of CUDA has a compiler for a target: the one place that says so."""
+"""Ranges of CUDA releases whose compilers support each target. No other module holds such a table."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ FAMILIES_SINCE = Version("12.9")
 FOR_GB10 = "13.0"
 """The CUDA release to recommend for GB10: PyTorch is published for it, and FAMILIES_SINCE is older."""
 
-# Target → first release whose ptxas has it, and the first that has it no more. `ptxas --help` of each release; before
-# 12.8, the release notes.
+# Target → first release whose ptxas supports it, and first release that no longer does. Source: `ptxas --help` of each
+# release; before 12.8, the release notes.
 _PLAIN = {
     **{(5, minor): ("6.5", "13.0") for minor in (0, 2, 3)},
     **{(6, minor): ("8.0", "13.0") for minor in (0, 1, 2)},
@@ -57,7 +57,10 @@ def ptx_needs(isa: str) -> tuple[str, str]:
 
 
 def has(cuda: Version, arch: Arch) -> bool:
-    """Whether the compiler of a CUDA release has a target; of one that nothing is recorded of, whether it is new."""
+    """Return whether the compiler of a CUDA release supports a target.
+
+    A target without a record counts as supported by releases after 13.5.
+    """
     if (arch.major, arch.minor) not in _PLAIN:
         return cuda > Version("13.5")
     first, gone = _PLAIN[arch.major, arch.minor]
@@ -66,6 +69,6 @@ def has(cuda: Version, arch: Arch) -> bool:
 
 
 def refused(cuda: Version, archs: Iterable[Arch]) -> str:
-    """Return why the compiler of a CUDA release stops at these targets; empty if it has them all."""
+    """Return the reason why the compiler of a CUDA release rejects these targets; empty if it supports them all."""
     missing = next((arch for arch in archs if not has(cuda, arch)), None)
     return f"the nvcc of CUDA {cuda} knows no compute_{missing.number}" if missing else ""

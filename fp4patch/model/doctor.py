@@ -1,4 +1,4 @@
-"""What ``fp4patch doctor`` finds of a machine and of source trees, as values."""
+"""Findings of ``fp4patch doctor`` about a machine and about source trees, as values."""
 
 from __future__ import annotations
 
@@ -15,91 +15,91 @@ if TYPE_CHECKING:
     from fp4patch.model.target import Advice
 
 GPUS = ("sm_120", "sm_121")
-"""The GPUs that fp4patch is about: RTX PRO 6000 and RTX 50, and GB10."""
+"""GPUs that fp4patch targets: RTX PRO 6000 and RTX 50 (sm_120), and GB10 (sm_121)."""
 
 
 class Level(StrEnum):
-    """How much attention a finding needs. Closed; the worst of all makes the exit status."""
+    """Severity of a finding. Closed; the worst severity of all findings decides the exit status."""
 
     GREEN = "green"
-    """As it should be, or absent and not missed."""
+    """The state is right, or the thing is absent and not needed."""
     YELLOW = "yellow"
-    """Works for now, or for some; read the remedy before you build."""
+    """It works now, or for some GPUs only. Read the remedy before you build."""
     RED = "red"
-    """This goes wrong as it is."""
+    """It fails in the present state."""
     NONE = "not looked at"
-    """Absent, or not looked at: nothing is known of it."""
+    """The thing is absent or was not examined, so nothing is known about it."""
 
 
 def worst(levels: Iterable[Level]) -> Level:
-    """RED if any is, else YELLOW if any is; GREEN of none."""
+    """Return RED if any level is RED, else YELLOW if any is YELLOW, else GREEN."""
     found = set(levels)
     return next((level for level in (Level.RED, Level.YELLOW) if level in found), Level.GREEN)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: what it is, what was found, and, unless all is well, one line of remedy."""
+    """One thing that was checked: its subject, the state that was found and, unless all is well, one line of remedy."""
 
     level: Level
     subject: str
     found: str
     remedy: str = ""
     link: str = ""
-    """Where this is discussed in public."""
+    """Link to a public discussion of the finding."""
 
 
 @dataclass(frozen=True)
 class Requirement:
-    """What every compiled file must hold for a GPU: code that loads, or FP4 instructions."""
+    """Code that every compiled file must hold for a GPU: code that loads, or FP4 instructions."""
 
     gpu: str
     native: bool
 
     def __str__(self) -> str:
-        """Return it as it is written on the command line: ``sm_121:native``."""
+        """Return the form used on the command line: ``sm_121:native``."""
         return f"{self.gpu}{':native' if self.native else ''}"
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of every tree and binary."""
+    """Options of a run that apply to every tree and binary."""
 
     gpus: tuple[str, ...] = GPUS
     named: bool = False
-    """Whether the user named the GPUs; else a list of architectures that is asked about names them."""
+    """True if the user named the GPUs. Otherwise an arch list that the user gave selects them."""
     asked: str = ""
-    """The list of architectures, with semicolons; empty: those that people set."""
+    """Requested arch list, separated by semicolons. Empty: the arch lists in common use."""
     cuda: str = ""
-    """The CUDA release; empty: that of the toolkit at hand."""
+    """CUDA release. Empty: the release of the installed toolkit."""
     required: tuple[Requirement, ...] = ()
-    """They decide alone where there are any."""
+    """Requirements of the user. If there are any, they alone decide."""
     strict: bool = False
-    """Whether code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
+    """True if code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
     time_jit: bool = False
-    """Whether to measure how long the ptxas at hand takes for PTX that a GPU loads."""
+    """True if the time that ptxas takes for PTX that a GPU loads is to be measured."""
 
 
 # --- source trees ----------------------------------------------------------------------------------------------------
 
 
 class Reach(StrEnum):
-    """What a GPU can make of the code that was compiled for some architectures."""
+    """FP4 support that a GPU gets from code compiled for a set of architectures."""
 
     SUFFIXED = "native"
-    """A cubin loads whose target has the FP4 instructions."""
+    """The GPU loads a cubin whose target has the FP4 instructions."""
     BARE = "no FP4"
-    """A cubin loads, but its target has no suffix, and so no FP4 instructions."""
+    """The GPU loads a cubin, but its target has no suffix and therefore no FP4 instructions."""
     NOTHING = "nothing loads"
     PARTLY = "in part"
-    """Of modules that are compiled each for itself, some have them and others do not."""
+    """Some of several modules that are compiled separately have the FP4 instructions, and others do not."""
 
 
 def runs_on(arch: Arch, gpu: Arch) -> bool:
-    """Whether a cubin for ``arch`` loads on ``gpu``: the same major version, and the rule of its suffix.
+    """Return whether a cubin for ``arch`` loads on ``gpu``.
 
-    A plain or family (``f``) target serves its own and later minor versions, an ``a`` target its own alone.
-    (CUDA programming guide, "Compute capability and feature set compiler targets".)
+    Both must have the same major version. A plain or family (``f``) target runs on its own and later minor versions, an
+    ``a`` target on its own alone. (CUDA programming guide, "Compute capability and feature set compiler targets".)
     """
     if arch.major != gpu.major:
         return False
@@ -107,7 +107,7 @@ def runs_on(arch: Arch, gpu: Arch) -> bool:
 
 
 def reach(archs: Iterable[Arch], gpu: Arch) -> Reach:
-    """The best that ``gpu`` can load of these."""
+    """Return the best support that ``gpu`` gets from code for these architectures."""
     loaded = [arch for arch in archs if runs_on(arch, gpu)]
     if not loaded:
         return Reach.NOTHING
@@ -116,56 +116,58 @@ def reach(archs: Iterable[Arch], gpu: Arch) -> Reach:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What a build that happens at run time, on the GPU's own machine, compiles its FP4 modules for."""
+    """Architectures for which a build at run time, on the GPU's own machine, compiles its FP4 modules."""
 
     modules: dict[str, tuple[str, ...]]
-    """Each module's architectures, as in TORCH_CUDA_ARCH_LIST."""
+    """Architectures of each module, as in TORCH_CUDA_ARCH_LIST."""
     stops: str = ""
-    """What the build itself raises instead of compiling."""
+    """Message of the exception that the build raises instead of compiling."""
 
     @property
     def targets(self) -> str:
-        """In short, the first module speaking for those that agree with it: ``12.1a; quantization 12.0f``."""
+        """Summary: the first module's architectures, then each module that differs: ``12.1a; quantization 12.0f``."""
         usual = next(iter(self.modules.values()), ())
         others = [f"{name} {', '.join(archs)}" for name, archs in self.modules.items() if archs != usual]
         return "; ".join([", ".join(usual) or "nothing", *others])
 
     def served(self, gpu: str) -> tuple[str, ...]:
-        """The modules of which the GPU loads a cubin with FP4 instructions."""
+        """Return the modules of which the GPU loads a cubin with FP4 instructions."""
         here = Arch.parse(gpu)
         return tuple(n for n, made in self.modules.items() if reach(map(Arch.parse, made), here) is Reach.SUFFIXED)
 
 
 @dataclass(frozen=True)
 class BuildRow:
-    """What the tree's own build makes of one list of architectures with one CUDA release."""
+    """Result of the tree's own build for one arch list and one CUDA release."""
 
     cuda: str
     asked: str
     kernels: tuple[str, ...]
-    """The architectures of the FP4 kernels, as in TORCH_CUDA_ARCH_LIST; those that all of these kernels have. Of a
-    build at run time: those that any of them has on any of the GPUs."""
+    """Architectures that all FP4 kernels have, as in TORCH_CUDA_ARCH_LIST. For a build at run time: those that any of
+    the kernels has on any of the GPUs."""
     on: dict[str, Compiled] = field(default_factory=dict)
-    """Of a build at run time, for each GPU (``sm_121``) on whose machine it happens; else empty."""
+    """Result of a build at run time for each GPU (``sm_121``) on whose machine it happens. Empty for other builds."""
     reaches: dict[str, Reach] = field(default_factory=dict)
-    """For each GPU (``sm_121``)."""
+    """Support of each GPU (``sm_121``)."""
     recorded: bool = False
-    """Not evaluated here, but when this release was surveyed, on its pristine tree."""
+    """True if the row comes from the survey of this release's pristine tree, and was not evaluated in this run."""
     error: str = ""
-    """Why it could not be evaluated: the tree's own fatal error, or what of its text is not known."""
+    """Reason why the build could not be evaluated: the tree's own fatal error, or source text that is not
+    understood."""
     stops: str = ""
-    """Why such a build would stop: its compiler lacks a target. Of a build at run time, ``on`` says it for each GPU."""
+    """Reason why the build would stop: its compiler does not support a target. For a build at run time, ``on`` holds
+    the reason of each GPU."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """Which release a tree's files are of, whatever it says of itself."""
+    """Release that a tree's files belong to, independent of the version that the tree states."""
 
     releases: tuple[str, ...]
-    """Those whose files these are; more than one where releases share them, none where no surveyed release fits."""
+    """Releases that have exactly these files: several if they share them, none if no surveyed release matches."""
     nearest: str = ""
     differs: int = 0
-    """How many of the files differ from the nearest release's, and how many there are."""
+    """Number of files that differ from the nearest release. ``of`` is the number of files compared."""
     of: int = 0
 
 
@@ -181,7 +183,7 @@ class PatchRow:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a GPU gets of this tree: one line."""
+    """Result for one GPU from this tree, in one line."""
 
     gpu: str
     level: Level
@@ -192,7 +194,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class TreeReport:
-    """All that doctor says of one source tree."""
+    """Complete report on one source tree."""
 
     root: str
     target: str
@@ -201,26 +203,26 @@ class TreeReport:
     """The version that the tree states; empty if none."""
     content: Content
     variant: str
-    """What is applied; empty if nothing."""
+    """Variant that is applied; empty if none."""
     state: State
     patches: tuple[PatchRow, ...]
     setting: str
-    """The environment variable that the build's architectures come from; empty if it has none of its own."""
+    """Environment variable that sets the build's architectures; empty if the build has none of its own."""
     builds: tuple[BuildRow, ...]
     advice: Advice | None
     next_command: str
-    """What to type now; empty if nothing."""
+    """Command to run next; empty if there is none."""
     findings: tuple[Finding, ...]
     outlooks: tuple[Outlook, ...]
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Of its findings and of what its GPUs get."""
+        """Levels of all findings and outlooks."""
         return (*(f.level for f in self.findings), *(o.level for o in self.outlooks))
 
     @property
     def level(self) -> Level:
-        """The worst of them."""
+        """Worst of these levels."""
         return worst(self.levels)
 
 
@@ -255,18 +257,18 @@ class Section:
 
 @dataclass(frozen=True)
 class MachineReport:
-    """All that doctor says of this machine."""
+    """Complete report on this machine."""
 
     name: str
-    """``Linux x86_64, Python 3.12.3``."""
+    """Description of the machine: ``Linux x86_64, Python 3.12.3``."""
     sections: tuple[Section, ...]
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Of its findings."""
+        """Levels of all findings."""
         return tuple(finding.level for section in self.sections for finding in section.findings)
 
     @property
     def level(self) -> Level:
-        """The worst of them."""
+        """Worst of these levels."""
         return worst(self.levels)

@@ -1,4 +1,4 @@
-"""What ``fp4patch doctor`` finds in compiled code, as values."""
+"""Findings of ``fp4patch doctor`` about compiled code, as values."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from fp4patch.model.doctor import Level, worst
 
 
 class Fp4State(StrEnum):
-    """What a binary is worth to one GPU. Closed."""
+    """FP4 support that a binary gives one GPU. Closed."""
 
     NATIVE = "NVFP4 native"
-    """What loads converts and multiplies by hardware."""
+    """The code that loads converts and multiplies in hardware."""
     SOFTWARE = "software conversion"
-    """What loads converts to E2M1 by a software encoder."""
+    """The code that loads converts to E2M1 with a software encoder."""
     MISSING = "emulated or missing"
-    """The FP4 code is there for other targets: on this GPU nothing loads, or something without it."""
+    """FP4 code exists for other targets only. On this GPU no code loads, or code without FP4."""
     NONE = "no FP4 code"
     """No FP4 code was found for any target."""
     NOTHING = "nothing loads"
-    """There is device code, and none of it loads on this GPU."""
+    """The binary has device code, and none of it loads on this GPU."""
     UNKNOWN = "not known"
     """No device code was read."""
 
 
 class Outcome(StrEnum):
-    """What one GPU gets of one unit: a fatbin, that is one translation unit, or a cubin of its own."""
+    """Result for one GPU and one fatbin (one translation unit) or one separate cubin."""
 
     NATIVE = "native"
     SOFTWARE = "software"
     LOST = "lost"
-    """A target of this GPU's family has the FP4 code; what this GPU loads, if anything, has not."""
+    """A target of this GPU's family has the FP4 code, but the code that this GPU loads, if any, does not."""
     UNWRITTEN = "unwritten"
-    """Kernels that are named for FP4 load and hold neither the instructions nor a known encoder."""
+    """Kernels with FP4 in their name load, but hold neither the instructions nor a known encoder."""
     OTHER = "other GPUs"
-    """The FP4 code is for another generation alone (SM100's tensor memory, say)."""
+    """The FP4 code is for another generation only, for example for SM100's tensor memory."""
     PLAIN = "no FP4"
 
 
 class Idle(StrEnum):
-    """In which way a kernel does nothing of use. Closed."""
+    """Way in which a kernel does nothing of use. Closed."""
 
     TRAPS = "only trap"
     """Every path ends in a trap, or in an assertion that fails, before anything is written."""
@@ -56,15 +56,15 @@ class Idle(StrEnum):
 
 @dataclass(frozen=True)
 class Fp4Code:
-    """What was counted in machine code, or in PTX. Numbers are of instructions where they stand, not as they run."""
+    """Static counts of FP4 instructions in machine code or in PTX."""
 
     encodes: Mapping[str, int] = field(default_factory=dict)
-    """Conversions to E2M1 by the instruction, by the type converted from: ``F32``, ``F16``, ``BF16``; those that round
-    stochastically, which SM12x does not have, are counted apart: ``F32.RS``."""
+    """Conversions to E2M1 by the instruction, by source type: ``F32``, ``F16``, ``BF16``. Conversions with stochastic
+    rounding, which SM12x does not have, are counted separately: ``F32.RS``."""
     encoders: Mapping[str, int] = field(default_factory=dict)
     """Values converted by each software encoder that was recognised."""
     roundings: int = 0
-    """Values that software rounds to what E2M1 can hold, and keeps as floats: a search for scales, not an encoder."""
+    """Values that software rounds to the E2M1 grid and keeps as floats. This is a search for scales, not an encoder."""
     decodes: int = 0
     """Conversions from E2M1 by the instruction, two values each."""
     mma: Mapping[str, int] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Fp4Code:
     empty: tuple[str, ...] = ()
     """Kernels that do nothing at all."""
     named: tuple[str, ...] = ()
-    """Kernels whose names speak of FP4."""
+    """Kernels with FP4 in their name."""
 
     @property
     def hardware(self) -> int:
@@ -87,7 +87,7 @@ class Fp4Code:
 
     @property
     def software(self) -> int:
-        """Values that software converts."""
+        """Number of values that software converts."""
         return sum(self.encoders.values())
 
     @property
@@ -97,12 +97,12 @@ class Fp4Code:
 
     @property
     def native(self) -> bool:
-        """Whether any FP4 instruction is there."""
+        """True if the code has any FP4 instruction."""
         return bool(self.hardware or self.decodes or self.fp4_mma)
 
 
 def total(codes: Iterable[Fp4Code]) -> Fp4Code:
-    """The sum of several."""
+    """Return the sum of several counts."""
     encodes, encoders, mma = Counter[str](), Counter[str](), Counter[str]()
     roundings = decodes = f64 = 0
     traps, prints, empty, named = (dict[str, None]() for _ in range(4))
@@ -136,21 +136,22 @@ class ImageGroup:
     """The cubins, or the PTX, of one architecture, one compiler and one compression in one file."""
 
     kind: str
-    """``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is linked)."""
+    """Kind of code: ``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is
+    linked)."""
     arch: str
-    """With its suffix: ``sm_120f``, ``compute_90``."""
+    """Architecture with its suffix: ``sm_120f``, ``compute_90``."""
     compiler: str
-    """``13.0.88``; empty where nothing says it."""
+    """Compiler release: ``13.0.88``. Empty if the file does not state it."""
     compression: str
-    """``none``, ``lz4`` or ``zstd``."""
+    """Compression: ``none``, ``lz4`` or ``zstd``."""
     count: int
     size: int
-    """Bytes, uncompressed."""
+    """Size in bytes, uncompressed."""
     code: Fp4Code
 
 
 def readable(mangled: str) -> str:
-    """Return the qualified name in an Itanium-mangled one, without arguments; what is not one stays as it is."""
+    """Return the qualified name of an Itanium-mangled one, without arguments. Other names are returned unchanged."""
     found = re.match(r"_ZN?K?", mangled)
     parts, at = [], found.end() if found else 0
     while found and (length := re.compile(r"\d+").match(mangled, at)):
@@ -166,27 +167,27 @@ class LostKernel:
 
     name: str
     held_by: str
-    """The architecture whose copy has them: ``sm_100a``."""
+    """Architecture whose copy has them: ``sm_100a``."""
     lost: Mapping[str, int]
-    """How many instructions that copy has of each class of which this one has none: ``nearest`` and ``stochastic``
+    """Number of instructions of that copy in each class of which this one has none: ``nearest`` and ``stochastic``
     (conversions to E2M1, by their rounding), ``decodings``, ``matrix``."""
     idle: Idle | None = None
-    """In which way the copy that loads does nothing of use, if it does not."""
+    """Way in which the copy that loads does nothing of use, if it does not."""
     says: tuple[str, ...] = ()
     """Messages about a wrong architecture that the copy that loads can print, and the other cannot."""
     reason: str = ""
-    """Why this is as it should be; empty where no reason is known."""
+    """Reason why the loss is intended; empty if none is known."""
 
     @property
     def level(self) -> Level:
-        """RED where the copy that loads computes nothing at all; GREEN where that is as it should be."""
+        """RED if the copy that loads computes nothing at all; GREEN if the loss is intended."""
         useless = self.idle not in (None, Idle.UNREAD)
         return Level.GREEN if self.reason else Level.RED if useless else Level.YELLOW
 
 
 @dataclass(frozen=True)
 class Unread:
-    """Something that was not read, or not to its end, and may hold code."""
+    """An input that was not read, or not to its end, and that can contain code."""
 
     name: str
     because: str
@@ -195,19 +196,19 @@ class Unread:
 
 @dataclass(frozen=True)
 class Loading:
-    """What one GPU loads of a file's units, of those that load the same and come to the same."""
+    """Code that one GPU loads from a file, for all fatbins and cubins with the same code and outcome."""
 
     gpu: str
     loads: str
-    """``sm_120f``; ``compute_90 (JIT)``; ``nothing``."""
+    """Target of the loaded code: ``sm_120f``; ``compute_90 (JIT)``; ``nothing``."""
     outcome: Outcome
     units: int
     code: Fp4Code
-    """Of what loads."""
+    """Counts of the loaded code."""
     held_by: tuple[str, ...] = ()
-    """Where it is lost: the architectures that have the FP4 code."""
+    """Architectures that have the FP4 code, where this GPU lost it."""
     lost: tuple[LostKernel, ...] = ()
-    """Kernels that lost their FP4 instructions, whatever the units come to as a whole."""
+    """Kernels that lost their FP4 instructions, independent of the outcome as a whole."""
 
 
 @dataclass(frozen=True)
@@ -232,10 +233,10 @@ class BinaryFile:
     """One file with device code."""
 
     name: str
-    """Its path, inside what was looked at."""
+    """Path of the file, relative to the input."""
     size: int
     units: int
-    """Fatbins, and cubins outside of any."""
+    """Number of fatbins, and of cubins outside of any fatbin."""
     images: tuple[ImageGroup, ...]
     loading: tuple[Loading, ...]
     jit: tuple[JustInTime, ...] = ()
@@ -243,13 +244,13 @@ class BinaryFile:
 
 @dataclass(frozen=True)
 class GpuVerdict:
-    """What all files together are worth to one GPU."""
+    """Result for one GPU over all files."""
 
     gpu: str
     state: Fp4State
     because: str
     todo: str
-    """What to do; empty where there is nothing to do."""
+    """Recommended action; empty if none is needed."""
     level: Level
 
 
@@ -258,14 +259,14 @@ class RunTimeCompiler:
     """A compiler that runs when a program does."""
 
     name: str
-    """Its path, inside what was looked at."""
+    """Path of the compiler, relative to the input."""
     role: str
     used_by: str
-    """What calls it."""
+    """Caller of the compiler."""
     release: str
-    """``13.0.88``; empty where it states none."""
+    """CUDA release: ``13.0.88``. Empty if it states none."""
     lacks: tuple[str, ...]
-    """GPUs that were asked about and that it does not know."""
+    """Requested GPUs that it does not support."""
     level: Level = Level.GREEN
     remedy: str = ""
 
@@ -275,39 +276,39 @@ class RequirementRow:
     """A requirement, and every reason why it is not met."""
 
     requirement: str
-    """As it was written: ``sm_121:native``."""
+    """The requirement as the user wrote it: ``sm_121:native``."""
     met: bool
     because: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class BinaryReport:
-    """One wheel, library, folder or image."""
+    """Report on one wheel, library, directory or image."""
 
     source: str
     size: int
-    """Bytes of what was read."""
+    """Number of bytes read."""
     searched: int
-    """Files that were looked into."""
+    """Number of files that were searched."""
     files: tuple[BinaryFile, ...]
-    """Those with device code, in the order they were found."""
+    """Files with device code, in the order in which they were found."""
     verdicts: tuple[GpuVerdict, ...]
     seconds: float
     cached: bool = False
     unread: tuple[Unread, ...] = ()
-    """What was not read. A report with any is red: nothing is known of it."""
+    """Inputs that were not read. A report with any is red, since nothing is known about them."""
 
     requirements: tuple[RequirementRow, ...] = ()
     compilers: tuple[RunTimeCompiler, ...] = ()
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """One for each requirement, else each GPU and compiler; and one for each thing that was not read."""
+        """Levels: one for each requirement, else each GPU and compiler; RED for each input that was not read."""
         judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
         judged = judged or [*(verdict.level for verdict in self.verdicts), *(one.level for one in self.compilers)]
         return (*judged, *(Level.RED for _ in self.unread))
 
     @property
     def red(self) -> bool:
-        """Whether a GPU that was asked for misses code, or something was not read."""
+        """True if a requested GPU misses code, or an input was not read."""
         return worst(self.levels) is Level.RED

@@ -1,4 +1,4 @@
-"""The kinds of edit that a patch can hold: each is a table of ``patch.toml``, its fields are the keys."""
+"""Kinds of edit that a patch can hold. Each is a table of ``patch.toml``, and its fields are the keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fp4patch.model.state import State
 
 @dataclass(frozen=True, kw_only=True)
 class Retired(Manifest):
-    """A sign in the pristine source that an edit has nothing to do, and why.
+    """Text in the pristine source that shows that an edit has nothing to do, and the reason.
 
     ``tokens`` is C++ text compared token by token (white space, comments and continuations do not count); for edits of
     Python and CMake it is an expression or a command.
@@ -27,8 +27,8 @@ class Retired(Manifest):
 class DropOperand(Manifest):
     """Remove operands from the ``#if`` conditions whose body defines a macro.
 
-    Each condition must be a disjunction of ``defined(NAME)``. ``conditions`` is how many such ``#if`` there are;
-    each must lose exactly one operand. No condition that has one: not needed.
+    Each condition must be a disjunction of ``defined(NAME)``. ``conditions`` is the number of such ``#if``; each must
+    lose exactly one operand. If no condition has such an operand, the edit is not needed.
     """
 
     op: Literal["drop-operand"] = "drop-operand"
@@ -40,11 +40,30 @@ class DropOperand(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Insert(Manifest):
-    """Put a template before the declaration that starts with these tokens, ahead of its own comment.
+class AddOperand(Manifest):
+    """Put operands back into the ``#if`` conditions whose body defines a macro, where someone took them out.
 
-    ``absent``: token sequences that must not occur in the pristine file, else the edit refuses. ``about``: a file
-    without these tokens needs nothing, because of ``otherwise``.
+    The conditions are those of ``drop-operand``. The first of ``operands`` goes behind the first of ``beside``, and so
+    on, in a condition that also has one of ``signs``: the operands that came to upstream's conditions together with
+    them. A condition without a sign never had the operand: not needed.
+    """
+
+    op: Literal["add-operand"] = "add-operand"
+    file: str
+    defines: str
+    operands: tuple[str, ...]
+    beside: tuple[str, ...]
+    signs: tuple[str, ...]
+    conditions: int
+    retired: tuple[Retired, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Insert(Manifest):
+    """Insert a template before the declaration that starts with the tokens ``before``, ahead of its own comment.
+
+    ``absent`` lists token sequences that must not occur in the pristine file, else the edit refuses. A file without the
+    tokens ``about`` needs no edit; ``otherwise`` gives the reason.
     """
 
     op: Literal["insert"] = "insert"
@@ -55,55 +74,60 @@ class Insert(Manifest):
     about: str = ""
     otherwise: str = ""
     present: str = ""
-    """Version specifier of the releases that have what the edit is about: there, absence is drift."""
+    """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
     retired: tuple[Retired, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class WrapAsm(Manifest):
-    """Give each inline-assembly statement that converts floats to E2M1 a software twin, and a guard that chooses.
+    """Give each inline-assembly statement that converts floats to E2M1 a software fallback and a guard that selects it.
 
-    The files are found by content below ``search`` (globs, ``**`` allowed): upstream moves them. Two options, set by
-    the variant: ``encoder``, a file ``<encoders>/<encoder>.cuh`` that holds ``namespace fp4patch_<encoder>``; and
-    ``guard``, the preprocessor condition under which the software is compiled.
+    The files are found by content below ``search`` (globs, ``**`` allowed), since upstream moves them. The variant sets
+    two options: ``encoder``, a file ``<encoders>/<encoder>.cuh`` that holds ``namespace fp4patch_<encoder>``; and
+    ``guard``, the preprocessor condition under which the software is compiled. ``stochastic_encoder`` and
+    ``stochastic_guard`` are the same for conversions with random bits; without them such a statement is refused.
     """
 
     op: Literal["wrap-asm"] = "wrap-asm"
     search: tuple[str, ...]
     encoders: str
-    """The folder of the encoders, relative to the patch's directory."""
+    """Directory of the encoders, relative to the patch's directory."""
     floor: str = ""
-    """``__CUDA_ARCH__ >= 1000``: an ``#if`` of this alone, around code that does nothing, or returns zero, below it.
+    """Condition of an ``#if`` around code that does nothing, or returns zero, below it: ``__CUDA_ARCH__ >= 1000``.
 
-    Such a condition is opened to the software: ``|| (lowered && (guard))`` is added. One whose other branches do the
-    work themselves stays, and so does one around assembly of another kind.
+    The edit adds ``|| (lowered && (guard))`` to such a condition, so that the software is compiled there. It leaves a
+    condition whose other branches do the work themselves, and one around assembly of another kind.
     """
     lowered: str = ""
-    """``__CUDA_ARCH__ >= 900``: the oldest GPUs that have all else that stands above the floor."""
+    """Condition of the oldest GPUs that have all other instructions used above the floor: ``__CUDA_ARCH__ >= 900``."""
     allows: tuple[str, ...] = ()
-    """What assembly above the floor may begin with, since these GPUs have it: ``griddepcontrol.``."""
+    """Prefixes of assembly that is allowed above the floor, since these GPUs have it: ``griddepcontrol.``."""
     callers: tuple[str, ...] = ()
-    """Names. A file that has one of them has such an ``#if`` as well, if it has no statement of its own."""
+    """Names of functions that convert. A file that uses one of them has such an ``#if`` too, even if it has no
+    statement of its own."""
+    gates: tuple[str, ...] = ()
+    """Names that alone are the condition of an ``#if``, or of an ``if constexpr``, which selects a statement or an
+    error. Such a condition around a statement is opened: ``true ||`` is put before the name."""
     unless: tuple[str, ...] = ()
-    """Parts of PTX that is assembled for targets with a suffix alone. A file with one of them in a string can lose
-    no suffix: it is left as it is."""
+    """Parts of PTX that is assembled only for targets with a suffix. A file with one of them in a string cannot lose
+    the suffix and is left unchanged."""
     retired: tuple[Retired, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replacement(Manifest):
-    """Something else in the place of ``find``, in each file below ``search`` that has what the edit is ``about``.
+    """Replace ``find`` by ``replace`` in each file below ``search`` that contains ``about``.
 
-    A file without ``about`` is not one that this edit speaks of; a tree without such a file needs nothing, because of
-    ``otherwise``, or drifted, if that is empty. A file with ``about`` must have ``find`` exactly ``count`` times, or
-    else a sign that retires the edit; all else is drift.
+    The edit does not apply to a file without ``about``. A tree without such a file needs no edit, and ``otherwise``
+    gives the reason; if that is empty, the tree has drifted. A file with ``about`` must have ``find`` exactly ``count``
+    times, or text that retires the edit. All else is drift.
     """
 
     search: tuple[str, ...]
     about: str
     otherwise: str = ""
     present: str = ""
-    """Version specifier of the releases that have what the edit is about: there, absence is drift."""
+    """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
     find: str
     replace: str
     count: int = 1
@@ -112,59 +136,60 @@ class Replacement(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceTokens(Replacement):
-    """A replacement of C++ tokens by others."""
+    """Replace C++ tokens by others."""
 
     op: Literal["replace-tokens"] = "replace-tokens"
     within: str = ""
-    """The tokens that a declaration begins with: sites and signs count only in its braces. Empty: the whole file."""
+    """Tokens that a declaration begins with. The edit searches only inside its braces. Empty: the whole file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceExpression(Replacement):
-    """A replacement of a Python expression by another, in files that have the name ``about``.
+    """Replace a Python expression by another, in files that have the name ``about``.
 
-    Expressions are compared by their syntax tree: layout, comments and parentheses do not count. What ``retired`` calls
-    tokens is an expression here.
+    Expressions are compared by their syntax tree: layout, comments and parentheses do not count. The ``tokens`` of
+    ``retired`` are an expression here.
     """
 
     op: Literal["replace-expression"] = "replace-expression"
     within: str = ""
-    """The name of a function. Empty: the whole file."""
+    """Name of the function to search. Empty: the whole file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddElement(Manifest):
     """Add ``element`` before the element ``beside`` of every CMake list that has the latter and not the former.
 
-    The lists are what ``commands`` are given behind the name of the variable that they set: ``set(NAME "9.0a;12.0f")``,
-    ``list(APPEND NAME "12.0f")``, ``f(NAME "9.0a;12.0f" …)``. All of them have ``element``: upstreamed. No such list:
-    not needed, because of ``otherwise``, or drift, if that is empty.
+    The lists are the arguments of ``commands`` after the name of the variable that they set: ``set(NAME
+    "9.0a;12.0f")``, ``list(APPEND NAME "12.0f")``, ``f(NAME "9.0a;12.0f" …)``. If all of them have ``element``, the
+    edit is upstreamed. If there is no such list, the edit is not needed, and ``otherwise`` gives the reason; if that is
+    empty, this is drift.
     """
 
     op: Literal["add-element"] = "add-element"
     search: tuple[str, ...]
     commands: tuple[str, ...]
     variable: str = "*"
-    """A glob."""
+    """Glob of the variable's name."""
     but: tuple[str, ...] = ()
-    """Globs of variables that are not meant."""
+    """Globs of variables to leave out."""
     beside: str
     element: str
     drop: tuple[str, ...] = ()
-    """Elements that the new one stands in for: they leave the lists that get it."""
+    """Elements that the new one replaces. They are removed from the lists that get it."""
     since: str = ""
-    """The release in which upstream's lists had the element."""
+    """Release in which upstream's lists had the element."""
     otherwise: str = ""
     present: str = ""
-    """Version specifier of the releases that have what the edit is about: there, absence is drift."""
+    """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaceCommand(Replacement):
-    """A replacement of a CMake command's arguments, written out: ``elseif(ARCHS MATCHES "12\\\\.0a")``.
+    """Replace a CMake command with its arguments: ``elseif(ARCHS MATCHES "12\\\\.0a")``.
 
     Commands are compared by name and arguments. ``about`` is a command's name and first argument, ``set(ARCHS``, or the
-    name alone. What ``retired`` calls tokens is a command.
+    name alone. The ``tokens`` of ``retired`` are a command.
     """
 
     op: Literal["replace-command"] = "replace-command"
@@ -172,10 +197,10 @@ class ReplaceCommand(Replacement):
 
 @dataclass(frozen=True, kw_only=True)
 class InsertCommands(Manifest):
-    """Put a template of CMake commands behind the one command ``after`` in the body of a CMake function.
+    """Insert a template of CMake commands after the one command ``after`` in the body of a CMake function.
 
-    A file without such a function is not meant: not needed, because of ``otherwise``. What ``retired`` calls tokens is
-    a command in that body.
+    The edit does not apply to a file without such a function: it is not needed, and ``otherwise`` gives the reason. The
+    ``tokens`` of ``retired`` are a command in that body.
     """
 
     op: Literal["insert-commands"] = "insert-commands"
@@ -183,10 +208,20 @@ class InsertCommands(Manifest):
     function: str
     otherwise: str = ""
     present: str = ""
-    """Version specifier of the releases that have what the edit is about: there, absence is drift."""
+    """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
     after: str
     template: str
     retired: tuple[Retired, ...] = ()
 
 
-Edit = DropOperand | Insert | WrapAsm | ReplaceTokens | ReplaceExpression | AddElement | ReplaceCommand | InsertCommands
+Edit = (
+    DropOperand
+    | AddOperand
+    | Insert
+    | WrapAsm
+    | ReplaceTokens
+    | ReplaceExpression
+    | AddElement
+    | ReplaceCommand
+    | InsertCommands
+)

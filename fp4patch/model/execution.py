@@ -1,4 +1,4 @@
-"""What executing machine code found: each kernel against the specification, and one architecture against another."""
+"""Results of executing machine code: each kernel against the specification, and one architecture against another."""
 
 from __future__ import annotations
 
@@ -11,52 +11,53 @@ from fp4patch.model.rule import Promise
 from fp4patch.model.verdict import Verdict
 
 Side = Literal["pristine", "patched"]
-"""Of a tree: as upstream released it, or as it is now."""
+"""State of the tree: as upstream released it, or as it is now."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Chosen inputs through a kernel, and what it stored compared byte for byte with ``fp4patch.reference``."""
+    """Selected inputs of a kernel, and its output compared byte for byte with ``fp4patch.reference``."""
 
     what: str
-    """``blocks``, ``records of 8 codes``."""
+    """Name of the inputs, in the plural: ``blocks``, ``records of 8 codes``."""
     inputs: int
-    """How many of them ran."""
+    """Number of inputs that ran."""
     mismatches: int
     first: tuple[str, ...] = ()
-    """The first of these: input, expected, got."""
+    """First few mismatches: input, expected, got."""
     against: str = ""
-    """What it was compared with: ``vLLM's cvt_warp_fp16_to_fp4``."""
+    """Name of the reference: ``vLLM's cvt_warp_fp16_to_fp4``."""
 
 
 @dataclass(frozen=True)
 class Execution:
-    """One probe's kernel, as the compiler made it for one architecture from one side, executed on the host.
+    """Result of executing the kernel of one probe, one architecture and one side on the host.
 
-    What it promises is the variant's promise on the patched side; on the pristine side it is what upstream's own
-    software keeps, a NaN's sign left free.
+    The patched side is checked against the variant's promise. The pristine side is checked against the promise that
+    upstream's own software keeps, with the sign of NaNs left free.
     """
 
     probe: str
     arch: Arch
     side: Side
     report: NumericsReport | None
-    """All inputs; None where they did not run, because of ``problem``."""
+    """Result over all inputs; None if they did not run, for the reason in ``problem``."""
     corners: tuple[NumericsRow, ...] = ()
-    """Thousands of inputs at the borders, each through every lane, over memory that is checked."""
+    """Results of thousands of inputs at the boundaries, each through every lane, with memory accesses checked."""
     batch: Batch | None = None
-    """In the place of ``report``: where there are too many inputs for all of them to run."""
+    """Result of selected inputs, in place of ``report``, if there are too many inputs to run all of them."""
     problem: str = ""
-    """``unsupported: F2FP.NEW at 0x120``, or a store outside of what is the thread's own."""
+    """Error: ``unsupported: F2FP.NEW at 0x120``, or a store outside of the thread's own memory."""
     unsupported: bool = False
-    """It has an instruction whose meaning is not known."""
+    """True if the kernel has an instruction whose semantics are not implemented."""
     instruction: bool = False
-    """It converts by F2FP, whose meaning is the specification's by definition: this is no proof of silicon."""
+    """True if the kernel converts with F2FP. Its semantics are taken from the specification: this proves nothing about
+    silicon."""
     cached: bool = False
 
     @property
     def verdict(self) -> Verdict:
-        """PASS only if every input ran and every one, the corners too, came out as promised."""
+        """PASS only if every input ran and every result, including those of the corners, keeps the promise."""
         if self.unsupported:
             return Verdict.UNSUPPORTED
         if self.batch and not self.problem:
@@ -67,7 +68,7 @@ class Execution:
 
 
 def summary(execution: Execution) -> str:
-    """Return what an execution found, with the first input that is wrong: ``3 of 2^32 inputs, first 0x3e800000 …``."""
+    """Return a summary of an execution with the first input that is wrong: ``3 of 2^32 inputs, first 0x3e800000 …``."""
     if (batch := execution.batch) and not execution.problem:
         first = f" (first: {batch.first[0]})" if batch.mismatches and batch.first else ""
         return f"{batch.inputs:,} {batch.what}, {batch.mismatches:,} wrong bytes, compared with {batch.against}{first}"
@@ -87,34 +88,34 @@ def summary(execution: Execution) -> str:
 
 @dataclass(frozen=True)
 class Equivalence:
-    """What two kernels of one probe make of every input, one against the other."""
+    """Comparison of two kernels of one probe over all inputs."""
 
     probe: str
     one: str
-    """``pristine sm_120a``."""
+    """Name of the first kernel: ``pristine sm_120a``."""
     other: str
-    """``patched sm_121a``."""
+    """Name of the second kernel: ``patched sm_121a``."""
     inputs: int
-    """How many there are to compare: all, or all for each lane."""
+    """Number of inputs to compare: all, or all for each lane."""
     rows: tuple[NumericsRow, ...]
-    """Where they differ: ``expected`` is the one's nibble, ``got`` the other's."""
+    """Counts of differences by input class. ``expected`` is the nibble of ``one``, ``got`` that of ``other``."""
     promise: Promise
     same_code: bool = False
-    """The two are one program, up to where it lies: there is nothing to compare."""
+    """True if the two are the same program, up to its address. Then there is nothing to compare."""
 
     @property
     def differences(self) -> int:
-        """Inputs that the two convert differently."""
+        """Number of inputs that the two convert differently."""
         return sum(row.mismatches for row in self.rows)
 
     @property
     def only_nan_signs(self) -> bool:
-        """They differ, and in nothing but the sign of NaNs."""
+        """True if the two differ, and only in the sign of NaNs."""
         return self.differences > 0 and not any(row.breaks(Promise.EXACT_BUT_NAN_SIGN) for row in self.rows)
 
     @property
     def verdict(self) -> Verdict:
-        """PASS only if every input was compared and they differ in nothing that the variant does not declare."""
+        """PASS only if every input was compared and all differences are allowed by the variant's promise."""
         complete = self.same_code or sum(row.inputs for row in self.rows) == self.inputs
         broken = any(row.breaks(self.promise) for row in self.rows)
         return Verdict.PASS if complete and not broken else Verdict.FAIL
@@ -122,7 +123,7 @@ class Equivalence:
 
 @dataclass(frozen=True)
 class Executed:
-    """All that executing a tree's probes came to."""
+    """Results of executing all probes of a tree."""
 
     executions: tuple[Execution, ...]
     equivalences: tuple[Equivalence, ...] = ()
@@ -130,5 +131,5 @@ class Executed:
 
     @property
     def verdicts(self) -> list[Verdict]:
-        """Of every execution and every comparison."""
+        """Verdicts of every execution and every comparison."""
         return [one.verdict for one in self.executions] + [one.verdict for one in self.equivalences]

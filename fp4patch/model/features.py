@@ -1,4 +1,4 @@
-"""The nouns of ``fp4patch probe``: an instruction of PTX, and what an assembler makes of it for a target."""
+"""Values of ``fp4patch probe``: PTX instructions, and the machine code that an assembler makes of each for a target."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Feature(Manifest):
-    """An instruction of PTX to try, with operands that come from memory and results that go there.
+    """A PTX instruction to test, with operands that come from memory and results that are stored there.
 
-    The tables of ``patches/features/*.toml``.
+    The tables of ``patches/features/*.toml`` have this form.
     """
 
     instruction: str
-    """In full, with its modifiers; also the feature's name."""
+    """Full name with modifiers; also the feature's name."""
     title: str
-    """What it does, for people."""
+    """Short description of the instruction."""
     reads: tuple[str, ...]
     """Registers to load, each with a type and names: ``.f32 a, b``."""
     writes: str = ""
     """Registers to store, written the same way; empty where the instruction itself writes elsewhere."""
     setup: str = ""
-    """PTX that must stand before the instruction, for example a predicate."""
+    """PTX to insert before the instruction, for example to set a predicate."""
     operands: str
-    """As in PTX, the destination first: ``d, a, b``."""
+    """Operands as in PTX, the destination first: ``d, a, b``."""
     sass: str
-    """A regular expression. Where an opcode of the machine code matches it in full, the target has it in hardware."""
+    """Regular expression. If it matches an opcode of the machine code in full, the target has the instruction in
+    hardware."""
     note: str = ""
-    """What a reader should know of it: who uses it, or that a document claims it."""
+    """Note for the reader, for example who uses the instruction or which document claims it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,9 +54,9 @@ class ToolkitWheel(Manifest):
     """A pinned wheel of the package index that holds one toolkit's ptxas; ``patches/toolkits.toml``."""
 
     release: str
-    """``13.0.88``."""
+    """Release of ptxas: ``13.0.88``."""
     machine: str
-    """What the program runs on, as ``uname -m`` says it: ``x86_64`` or ``aarch64``."""
+    """Machine that the program runs on, as ``uname -m`` prints it: ``x86_64`` or ``aarch64``."""
     project: str
     filename: str
     sha256: str
@@ -63,26 +64,26 @@ class ToolkitWheel(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolkitWheels(Manifest):
-    """``patches/toolkits.toml``."""
+    """Pinned wheels of all toolkits: the table of ``patches/toolkits.toml``."""
 
     wheels: tuple[ToolkitWheel, ...]
 
 
 class Outcome(StrEnum):
-    """What became of an instruction on a target. Closed."""
+    """Result of assembling an instruction for a target. Closed."""
 
     HARDWARE = "hardware"
-    """The machine code has an instruction of its own for it."""
+    """The machine code has an instruction for it."""
     EMULATED = "emulated"
-    """The assembler takes it and writes other instructions."""
+    """The assembler accepts it and emits other instructions."""
     ACCEPTED = "accepted"
-    """The assembler takes it; without a disassembler nothing more can be said."""
+    """The assembler accepts it. Without a disassembler, no more is known."""
     REJECTED = "rejected"
     """The assembler refuses it."""
 
 
 class Refusal(StrEnum):
-    """Why an assembler refuses, by its own words. Closed: what fits no other class is ``OTHER``, with the words."""
+    """Reason why an assembler refuses, from its error message. Closed: ``OTHER`` is every other message."""
 
     TARGET = "not supported on target"
     MODIFIER = "unknown modifier"
@@ -95,38 +96,39 @@ class Refusal(StrEnum):
 
 @dataclass(frozen=True)
 class Cell:
-    """One instruction on one target."""
+    """Result of one instruction on one target."""
 
     instruction: str
     target: Arch
     outcome: Outcome
     sass: tuple[tuple[str, int], ...] = ()
-    """Opcodes with modifiers, and how often: those that matched, or what it is emulated by."""
+    """Opcodes with modifiers and their counts: those that matched, or those that emulate the instruction."""
     refusal: Refusal | None = None
     words: str = ""
     """The assembler's first error, without file and line."""
 
     @property
     def code(self) -> str:
-        """``F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C``, or ``2 FFMA``; empty where nothing was disassembled."""
+        """Summary of ``sass``: ``F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C``, or ``2 FFMA``. Empty if nothing was
+        disassembled."""
         return ", ".join(opcode if count == 1 else f"{count} {opcode}" for opcode, count in self.sass)
 
 
 @dataclass(frozen=True)
 class ToolkitMatrix:
-    """All features on all targets asked about, by one ptxas."""
+    """Results of all features on all requested targets, by one ptxas."""
 
     ptxas: str
-    """Its release: ``13.0.88``."""
+    """Release of ptxas: ``13.0.88``."""
     path: str
     sha256: str
     isa: str
-    """The PTX version that the probes are written in: ``9.0``."""
+    """PTX version of the probes: ``9.0``."""
     nvdisasm: str
-    """The disassembler's release; empty where there was none."""
+    """Release of the disassembler; empty if there was none."""
     targets: tuple[Arch, ...]
     cells: tuple[Cell, ...]
-    """Feature by feature, in the order of the data, each on every target."""
+    """Results feature by feature, in the order of the data, each on every target."""
     seconds: float
 
     @cached_property
@@ -137,7 +139,7 @@ class ToolkitMatrix:
 
 @dataclass(frozen=True)
 class FeatureReport:
-    """What ``fp4patch probe`` found: the features asked about, and one matrix for each toolkit."""
+    """Report of ``fp4patch probe``: the requested features, and one matrix for each toolkit."""
 
     groups: tuple[FeatureGroup, ...]
     toolkits: tuple[ToolkitMatrix, ...]

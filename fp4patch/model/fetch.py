@@ -1,4 +1,4 @@
-"""What ``fp4patch fetch`` put where."""
+"""Result of ``fp4patch fetch``, as a value."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Fetched:
-    """Where a tree now is and where it came from."""
+    """A fetched tree: its directory and its source."""
 
     directory: Path
     target: str
     version: str
     source: str
-    """``flashinfer_python-0.6.0-py3-none-any.whl`` or the git URL with its tag."""
+    """Origin: ``flashinfer_python-0.6.0-py3-none-any.whl`` or the git URL with its tag."""
     sha256: str
-    """Of the archive; empty for git."""
+    """SHA-256 of the archive; empty for git."""
     holds: str = ""

@@ -1,4 +1,4 @@
-"""The nouns of images: what is asked for, what an engine is, what a build and an inspection came to."""
+"""Values about images: the request, the container engine, and the results of a build and of an inspection."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from fp4patch.model.arch import Arch
 
 PROOF = "/opt/fp4patch/proof"
-"""Where an image holds its proof."""
+"""Directory of the proof inside an image."""
 
 
 class Stage(StrEnum):
-    """The stages of the Dockerfile, in the order in which they build on one another, and two that only hold files."""
+    """Stages of the Dockerfile, in the order in which they build on one another; the export stages only hold files."""
 
     TOOLKIT = "toolkit"
     SOURCES = "sources"
@@ -34,22 +34,22 @@ class Stage(StrEnum):
 
     @property
     def proven(self) -> bool:
-        """Whether it lies behind the proof, so that an image of it can carry the receipt's digest."""
+        """True if the stage follows the proof, so that its image can carry the digest of the receipts."""
         return self not in (Stage.TOOLKIT, Stage.SOURCES)
 
     @property
     def compiles_vllm(self) -> bool:
-        """Whether it takes the hours, the memory and the disk of a whole vLLM build."""
+        """True if the stage needs the hours, the memory and the disk of a whole vLLM build."""
         return self in (Stage.PART, Stage.PART_EXPORT, Stage.WHEEL, Stage.RUNTIME, Stage.WHEEL_EXPORT)
 
     @property
     def compiles(self) -> bool:
-        """Whether it compiles vLLM or a part of it, which takes whole trees."""
+        """True if the stage compiles vLLM or a part of it, which needs whole trees."""
         return self is Stage.KERNELS or self.compiles_vllm
 
     @property
     def disk(self) -> int:
-        """GiB that a build of this stage needs free on the engine's disk."""
+        """Free disk space in GiB that a build of this stage needs on the engine's disk."""
         return _DISK[self]
 
 
@@ -69,72 +69,71 @@ _DISK = {
 # runtime image 20 (https://github.com/vllm-project/vllm/pull/40991).
 
 JOB_MEMORY = 8
-"""GiB that one compilation of vLLM's largest files can take (https://github.com/vllm-project/vllm/pull/12477)."""
+"""Memory in GiB that one compilation of vLLM's largest files can take
+(https://github.com/vllm-project/vllm/pull/12477)."""
 
 
 class Outcome(StrEnum):
-    """Where a build's result goes."""
+    """Destination of a build's result."""
 
     LOAD = "load"
-    """Into the engine's own image store."""
+    """Load the image into the engine's own image store."""
     PUSH = "push"
     OUTPUT = "output"
-    """Files, into a folder."""
+    """Write files into a directory."""
 
 
 @dataclass(frozen=True)
 class Architectures:
-    """What the architectures asked for come to."""
+    """Requested architectures, and the architectures and GPUs that follow from them."""
 
     asked: tuple[Arch, ...]
     judged: tuple[Arch, ...]
-    """Those that the variant has rules for; verify compiles for these."""
+    """Architectures that the variant has rules for; verify compiles for these."""
     gpus: tuple[Arch, ...]
-    """The GPUs that the built files must run on."""
+    """GPUs that the built files must run on."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a tree of the image comes from: a pinned or named release, a git reference, or a local folder."""
+    """Source of one tree of the image: a pinned or named release, a git reference, or a local directory."""
 
     version: str = ""
-    """Of a release, else empty."""
+    """Version of a release; empty for other sources."""
     context: str = ""
-    """What the build context of that name is: ``URL#ref`` or a folder. Empty: the release is fetched in the build."""
+    """Build context of that name: ``URL#ref`` or a directory. Empty: the release is fetched in the build."""
     pin: Mapping[str, str] = field(default_factory=dict)
-    """What is known of it, for ``pins.json``: ``version``, ``archive``, ``sha256``, ``git``, ``ref``, ``commit``."""
+    """Known facts for ``pins.json``: ``version``, ``archive``, ``sha256``, ``git``, ``ref``, ``commit``."""
     whole: bool = False
-    """Whether git is to give the release, since its archive holds only a part."""
+    """True if the release must come from git, since its archive holds only a part."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildSettings:
-    """How a build runs and what becomes of it, as it was said; what is built does not depend on it."""
+    """Options that decide how a build runs and where its result goes, but not what is built."""
 
     outcome: Outcome = Outcome.LOAD
     output: Path | None = None
     tags: tuple[str, ...] = ()
     platforms: tuple[str, ...] = ()
-    """``linux/arm64``; empty: the engine's own."""
-    secrets: tuple[str, ...] = ()
-    network: str = ""
-    build_contexts: tuple[str, ...] = ()
-    cache_from: tuple[str, ...] = ()
+    """Platforms: ``linux/arm64``. Empty: the engine's own."""
     cache_to: tuple[str, ...] = ()
     builder: str = ""
+    buildx: tuple[str, ...] = ()
+    """Further words for ``docker buildx build``."""
     sccache: bool = False
     jobs: int | None = None
-    """Compilations at a time; None: the machine that builds decides by its memory."""
+    """Compilations at a time. None: the build machine decides by its memory."""
     part: str = ""
-    """``2/3``: the part of vLLM's object files to compile, where the stage is ``part``."""
+    """Part of vLLM's object files to compile in the stage ``part``: ``2/3``."""
     provenance: str = ""
     sbom: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildRequest(BuildSettings):
-    """All that decides what is built, with every default filled in."""
+    """All options that decide what is built, with every default filled in."""
 
     variant: str
     archs: Architectures
@@ -154,71 +153,71 @@ class Node:
     name: str
     running: bool
     platforms: tuple[str, ...]
-    """``linux/arm64``, …; the first is its own, others may be emulated."""
+    """Platforms: ``linux/arm64``, …; the first is its own, others may be emulated."""
 
     @property
     def native(self) -> str:
-        """``linux/arm64``; empty where the node does not say."""
+        """Platform of the node itself: ``linux/arm64``. Empty if the node does not report one."""
         return self.platforms[0] if self.platforms else ""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A container engine and the builder that a build would use, as they say of themselves."""
+    """A container engine and the builder that a build would use, as they report themselves."""
 
     version: str
-    """Of the engine; empty where only a builder elsewhere is used."""
+    """Version of the engine; empty if only a builder elsewhere is used."""
     buildx: str
     driver: str
-    """``docker``: the engine itself builds; else ``docker-container``, ``remote``, ``kubernetes``."""
+    """Driver: ``docker`` if the engine itself builds; else ``docker-container``, ``remote``, ``kubernetes``."""
     nodes: tuple[Node, ...]
     architecture: str = ""
-    """``amd64``, ``arm64``."""
+    """Architecture of the engine: ``amd64``, ``arm64``."""
     memory: int | None = None
-    """Bytes of the machine that builds; None where it is another and not known."""
+    """Memory of the build machine in bytes; None if it is another machine and not known."""
     disk: int | None = None
-    """Bytes free where the engine keeps its data; None where that is not this machine."""
+    """Free disk space of the engine's data directory in bytes; None if that is not on this machine."""
     root: str = ""
     attests: bool = False
-    """Whether the image store can hold attestations (containerd's)."""
+    """True if the image store can hold attestations (containerd's can)."""
 
 
 @dataclass(frozen=True)
 class DryRun:
-    """What a build would run, and what it would send."""
+    """Commands that a build would run, and files that it would send."""
 
     commands: tuple[tuple[str, ...], ...]
-    """The words of each. Where there are two, the first writes the proof whose receipts name the second's image."""
+    """Words of each command. If there are two, the first writes the proof whose receipts name the second's image."""
     shell: tuple[str, ...]
-    """The same, for a POSIX shell."""
+    """The same commands, quoted for a POSIX shell."""
     context: str
     written: bool
-    """Whether the context is there already."""
+    """True if the context exists already."""
     files: Mapping[str, int]
-    """The context's files, with their sizes in bytes."""
+    """Files of the context, with their sizes in bytes."""
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Built:
-    """What a build came to."""
+    """Result of a build."""
 
     command: tuple[str, ...]
     image: str
-    """``sha256:…``: the image's id, or the digest of what was pushed; empty where files were written."""
+    """Image id, or digest of the pushed image: ``sha256:…``. Empty if files were written."""
     digest: str
-    """Of the manifest, where the store has one."""
+    """Digest of the manifest, if the store has one."""
     tags: tuple[str, ...]
     labels: Mapping[str, str]
     output: str
     seconds: Mapping[str, float]
-    """Wall time of each step: ``preflight``, ``context``, ``proof``, ``build``."""
+    """Wall time of each step in seconds: ``preflight``, ``context``, ``proof``, ``build``."""
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was re-checked: what, what came of it, in words."""
+    """One repeated check: its subject, its verdict and a description of the result."""
 
     subject: str
     verdict: Verdict
@@ -227,16 +226,16 @@ class Finding:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What an image, or an exported proof, says of itself, and whether it agrees with itself."""
+    """Claims of an image or an exported proof about itself, and the results of checking them."""
 
     subject: str
     image: str
-    """The id; empty for a folder."""
+    """Image id; empty for a directory."""
     architecture: str
     labels: Mapping[str, str]
     pins: Mapping[str, object]
     receipt: str
-    """The digest of the receipts, as :func:`fp4patch.images.provenance.receipt_digest` makes it."""
+    """Digest of the receipts, as :func:`fp4patch.images.provenance.receipt_digest` computes it."""
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 

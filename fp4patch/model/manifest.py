@@ -1,9 +1,9 @@
-"""What all tables of our TOML files have in common."""
+"""Base class of all tables of the project's TOML files."""
 
 from __future__ import annotations
 
 
 class Manifest:
-    """A part of a TOML file: its keys are the fields of the dataclass, and no others are taken."""
+    """A table of a TOML file. Its keys are the fields of the dataclass, and unknown keys are rejected."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - read by name, on the class, by whoever validates
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - pydantic reads it by name on the class

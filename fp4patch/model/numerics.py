@@ -1,4 +1,4 @@
-"""What became of all inputs of a conversion, by the kind of input."""
+"""Results of a conversion over all inputs, by class of input."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from fp4patch.model.verdict import Verdict
 
 
 class InputClass(StrEnum):
-    """The kinds of float32 inputs that encoders are known to treat differently."""
+    """Classes of float32 inputs that encoders are known to treat differently."""
 
     ZERO = "+0"
     NEGATIVE_ZERO = "-0"
     FINITE = "finite"
-    """Without the zeros."""
+    """Finite numbers without the zeros."""
     INFINITE = "infinity"
     NAN = "+NaN"
-    """Quiet and signalling, any payload, sign clear."""
+    """Quiet and signalling NaNs with any payload and a clear sign bit."""
     NEGATIVE_NAN = "-NaN"
 
 
 @dataclass(frozen=True)
 class Mismatch:
-    """One input that came out wrong: the bits of the float32, and two nibbles."""
+    """One input with a wrong result: the bits of the float32, and two nibbles."""
 
     input: int
     expected: int
@@ -33,43 +33,43 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class NumericsRow:
-    """What became of all inputs of one class."""
+    """Result of all inputs of one class."""
 
     cls: InputClass
     inputs: int
     mismatches: int
     magnitudes: int
-    """Of the mismatches, those that differ in more than the sign."""
+    """Number of mismatches that differ in more than the sign."""
     first: tuple[Mismatch, ...] = ()
-    """The lowest few inputs that mismatch."""
+    """First few mismatches, the lowest inputs first."""
 
     def breaks(self, promise: Promise) -> bool:
-        """Whether something mismatches that the promise does not allow."""
+        """Return whether the row has a mismatch that the promise does not allow."""
         sign_is_free = promise is Promise.EXACT_BUT_NAN_SIGN and self.cls in (InputClass.NAN, InputClass.NEGATIVE_NAN)
         return bool(self.magnitudes if sign_is_free else self.mismatches)
 
 
 @dataclass(frozen=True)
 class NumericsReport:
-    """Every float32 input through one encoder, against the specification."""
+    """Result of every float32 input through one encoder, compared with the specification."""
 
     subject: str
-    """``half_pair``, or ``NumericArrayConverter<float_e2m1_t, float, 8>``."""
+    """Name of the encoder: ``half_pair``, or ``NumericArrayConverter<float_e2m1_t, float, 8>``."""
     where: str
-    """The compiler that built it for the host, or the GPU that ran it."""
+    """Compiler that built it for the host, or GPU that ran it."""
     lanes: int
-    """How many values one call encodes."""
+    """Number of values that one call encodes."""
     rows: tuple[NumericsRow, ...]
     promise: Promise
     seconds: float
     every_lane: bool = True
-    """Every input went through every lane; else through one of them, neighbouring lanes taking distant inputs."""
+    """True if every input went through every lane. Otherwise each went through one lane, next to distant inputs."""
     bits: int = 32
-    """Of an input: 16 where half or bfloat16 is converted."""
+    """Bits of an input: 16 if half or bfloat16 is converted."""
 
     @property
     def inputs(self) -> int:
-        """Inputs that were run: all there are, or all of them for each lane, or the sweep is not one."""
+        """Number of inputs that ran. A complete sweep has all inputs, or all of them for each lane."""
         return sum(row.inputs for row in self.rows)
 
     @property

@@ -1,4 +1,4 @@
-"""What ``fp4patch objects`` finds in a configured build, as values."""
+"""Findings of ``fp4patch objects`` in a configured build, as values."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ObjectFile:
-    """One object file that sees a patch, or a conversion to E2M1."""
+    """One object file that includes patched code or a conversion to E2M1."""
 
     name: str
-    """What the build calls it: a target of ninja."""
+    """Name in the build: a target of ninja."""
     source: str
-    """The path in the tree."""
+    """Path of the source in the tree."""
     architectures: tuple[Arch, ...]
-    """Those that its command asks for machine code for, in that order."""
+    """Architectures for which its command requests machine code, in that order."""
     converts: bool
-    """Whether a statement that converts to E2M1 is in the file or in what it includes."""
+    """True if the file, or a file that it includes, has a statement that converts to E2M1."""
     sees: tuple[str, ...]
-    """The files, of those that are patched or convert, that it is or includes."""
+    """Patched or converting files that it is or includes."""
     itself: bool = True
-    """Whether the statement is in a file of the source's own tree, and not only in a library's header."""
+    """True if the statement is in a file of the source's own tree, and not only in a library's header."""
     outcomes: Mapping[Arch, frozenset[Outcome]] = field(default_factory=dict)
-    """What each GPU gets of the object file's units, where it is there and as new as its command."""
+    """Outcomes of each GPU in the object file, if the object file exists and is as new as its command."""
 
     def missed(self, gpus: Sequence[Arch]) -> tuple[Arch, ...]:
         """Return the GPUs on which its conversions would not run.
 
-        A source that only includes a library's header need not convert, and one that is compiled for other
-        architectures alone is meant for those; what the object file holds decides where it is there.
+        A source that only includes a library's header need not convert, and one that is compiled only for other
+        architectures is meant for those. If the object file exists, its contents decide.
         """
         return tuple(gpu for gpu in gpus if self.converts and self._misses(gpu))
 
@@ -50,6 +50,6 @@ class ObjectFile:
         of_family = [arch for arch in self.architectures if arch.major == gpu.major]
         if of_family:
             return reach(of_family, gpu) is not Reach.SUFFIXED
-        # FP4 instructions begin with SM100: what is compiled for nothing but those of another family is made for it.
+        # FP4 instructions begin with SM100: code compiled only for such targets of another family is meant for it.
         elsewhere = bool(self.architectures) and all(arch.major >= 10 and arch.suffix for arch in self.architectures)
         return self.itself and not elsewhere

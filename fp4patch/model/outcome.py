@@ -1,4 +1,4 @@
-"""What one edit comes to on one text: it applies, has nothing to do, or refuses."""
+"""Outcomes of one edit on one text: it applies, has nothing to do, or refuses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ class Rewritten:
     text: str
     lines: tuple[int, ...]
     notes: tuple[str, ...] = ()
-    """What a reader should know of this place, beside that it was edited."""
+    """Notes about this place, beside the fact that it was edited."""
+    reversal: str = ""
+    """Change to upstream's text, made by others, that this edit takes back. Empty: it takes none back."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class NothingToDo:
     because: str
     since: str = ""
     elsewhere: bool = False
-    """The edit searches for its files, and this is not one of them: it says nothing about this text."""
+    """True if the edit searches for its files and this is not one of them: the result does not apply to this text."""
 
 
 @dataclass(frozen=True)

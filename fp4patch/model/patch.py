@@ -1,4 +1,4 @@
-"""A patch: what ``patches/<target>/<patch>/patch.toml`` says."""
+"""A patch: the contents of ``patches/<target>/<patch>/patch.toml``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from fp4patch.model.probe import Numerics, Probe
 
 @dataclass(frozen=True, kw_only=True)
 class Absence(Manifest):
-    """Code that must not be left anywhere in the tree once the patch is applied.
+    """Code that must not remain anywhere in the tree once the patch is applied.
 
-    What the edits themselves look for is such code without being named here.
+    Code that the edits themselves search for counts as such code without an entry here.
     """
 
     code: Literal["c++", "python", "cmake"]
     files: tuple[str, ...]
-    """Globs."""
+    """Globs of the files to search."""
     versions: str = ""
     """Version specifier of the releases in which it must be absent; empty: all."""
     mention: tuple[str, ...]
@@ -35,10 +35,33 @@ class Allowance(Manifest):
     """Files that may keep what the patch looks for, and why. Each such place is named as a remainder."""
 
     files: tuple[str, ...]
-    """Globs."""
+    """Globs of the files."""
     holds: str = ""
     """Text that such a file contains."""
     because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unchecked(Manifest):
+    """Functions that the patch touches and that no probe checks, with the reason."""
+
+    functions: tuple[str, ...]
+    """As in ``touches``."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildCheck(Manifest):
+    """What the tree's own build must make of lists of architectures, evaluated without a compiler."""
+
+    name: str
+    title: str
+    covers: tuple[str, ...]
+    """The files that it checks, of those that the patch ``touches``: globs."""
+    reaches: tuple[str, ...]
+    """Lists that must give each GPU of SM12x that they name the FP4 kernels with the conversion instruction."""
+    same: tuple[str, ...]
+    """Lists of which the patched build must make what the pristine one makes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,17 +91,21 @@ class Patch(Manifest):
     applies: str
     """A version specifier (PEP 440) of upstream releases that this patch was tried on. Advice; anchors decide."""
     retire: str
-    """When this patch may be deleted."""
+    """Condition under which this patch can be deleted."""
     edits: tuple[Edit, ...]
+    touches: tuple[str, ...]
+    """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
+    unchecked: tuple[Unchecked, ...] = ()
     absent: tuple[Absence, ...] = ()
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()
     probes: tuple[Probe, ...] = ()
+    builds: tuple[BuildCheck, ...] = ()
     numerics: tuple[Numerics, ...] = ()
     directory: str = ""
-    """Set by the loader: where templates, probes and cases lie."""
+    """Directory of templates, probes and cases, set by the loader."""
 
     @property
     def id(self) -> str:
-        """``cutlass/e2m1-guard``."""
+        """Identifier: ``cutlass/e2m1-guard``."""
         return f"{self.target}/{self.name}"

@@ -1,4 +1,4 @@
-"""How far a long command is, as the part that works tells the part that shows it."""
+"""Progress of a long command, as reported to the code that displays it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Step:
-    """How far a command is: compilations or sweeps done, and which one was the last."""
+    """Progress of a command: the number of compilations or sweeps done, and the last of them."""
 
     done: int
     total: int
     what: str
-    """``cutlass/e2m1-x8 sm_121a patched``; empty before the first."""
+    """Name of the last step: ``cutlass/e2m1-x8 sm_121a patched``. Empty before the first."""
     cached: bool
 
 

@@ -1,4 +1,4 @@
-"""What a patch leaves in a tree on purpose, place by place."""
+"""Places that a patch leaves unchanged on purpose."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Remainder:
-    """A place that has what a patch looks for and that the patch leaves as it is."""
+    """A place that contains what a patch searches for and that the patch leaves unchanged."""
 
     patch: str
     file: str

@@ -1,4 +1,4 @@
-"""What a variant answers for: the rules that its machine code obeys, and what its conversions come to."""
+"""Claims of a variant: the rules that its machine code obeys, and the results of its conversions."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from fp4patch.model.manifest import Manifest
 
 
 class Promise(StrEnum):
-    """How near to ``cvt.rn.satfinite.e2m1x2.f32`` an encoder promises to be, over all 2^32 inputs."""
+    """Agreement with ``cvt.rn.satfinite.e2m1x2.f32`` that an encoder promises over all 2^32 inputs."""
 
     EXACT = "exact"
     """The same nibble for every input."""
     EXACT_BUT_NAN_SIGN = "exact-but-nan-sign"
-    """The same, but a NaN becomes 6 with a sign of its own, where the instruction gives +6."""
+    """The same nibble, except that a NaN becomes 6 with either sign, where the instruction gives +6."""
 
 
 Metric = Literal["instructions", "branches", "local", "f64", "registers"]
-"""What is counted in machine code: instructions, all or of a class, or the registers of each thread."""
+"""Quantity that is counted in machine code: instructions, all or of one class, or registers per thread."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(Manifest):
-    """What the machine code of some probes must satisfy on some architectures.
+    """Conditions on the machine code of some probes on some architectures.
 
     ``probes`` are globs over probe ids, ``arch`` globs over targets (``sm_121[af]``: with the architecture's suffix or
     the family's), ``requires`` and ``forbids`` regular expressions searched in each instruction with its modifiers and
-    operands (``F2FP.… R1, R2, R3``), ``max`` upper bounds of metrics. All of it is about the patched tree;
-    ``identical`` compares both trees' code byte for byte.
+    operands (``F2FP.… R1, R2, R3``), and ``max`` upper bounds of metrics. All of these apply to the patched tree.
+    ``identical`` compares the code of both trees byte for byte.
     """
 
     probes: tuple[str, ...]
@@ -44,7 +44,7 @@ class Rule(Manifest):
 
     @property
     def judges(self) -> bool:
-        """Whether it has a condition at all; a rule without one is a mistake."""
+        """True if the rule has a condition; a rule without one is a mistake."""
         return bool(self.identical or self.requires or self.forbids or self.max)
 
     def is_for(self, arch: Arch) -> bool:
@@ -52,7 +52,7 @@ class Rule(Manifest):
         return any(fnmatchcase(str(arch), _canonical(pattern)) for pattern in self.arch)
 
     def speaks_of(self, target: str) -> bool:
-        """Whether one of its globs is about probes of a target: ``cutlass/float-*`` is about cutlass."""
+        """Return whether one of its globs matches probes of a target: ``cutlass/float-*`` matches those of cutlass."""
         return any(fnmatchcase(target, pattern.partition("/")[0]) for pattern in self.probes)
 
 

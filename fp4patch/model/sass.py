@@ -1,4 +1,4 @@
-"""Machine code as parsed, and what two listings differ in."""
+"""Parsed machine code, and the differences between two listings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class InstructionClass(StrEnum):
-    """What an instruction is for, as the metrics, the diff and the report's colours see it."""
+    """Purpose of an instruction, as used by the metrics, the diff and the report's colours."""
 
     FP4 = "fp4"
     """Conversions to or from E2M1 (F2FP…E2M1…)."""
@@ -22,13 +22,13 @@ class InstructionClass(StrEnum):
     F64 = "f64"
     INTEGER = "integer"
     COMPARE = "compare"
-    """Sets a predicate or selects by one."""
+    """Instructions that set a predicate or select by one."""
     MEMORY = "memory"
     """Global, shared and constant loads and stores."""
     LOCAL = "local"
     """Local memory: spills and stack (LDL, STL)."""
     BRANCH = "branch"
-    """Conditional and unconditional control flow within the code, calls; not EXIT, not the final self-branch."""
+    """Conditional and unconditional control flow within the code, and calls; not EXIT, not the final self-branch."""
     CONTROL = "control"
     """EXIT, barriers, NOP, BSSY/BSYNC."""
     MOVE = "move"
@@ -41,9 +41,9 @@ class Instruction:
 
     address: int
     predicate: str
-    """``@!P0`` or empty."""
+    """Predicate: ``@!P0`` or empty."""
     opcode: str
-    """With its modifiers: ``F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C``."""
+    """Opcode with its modifiers: ``F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C``."""
     operands: str
     cls: InstructionClass
 
@@ -54,30 +54,30 @@ class Instruction:
 
     @property
     def operation(self) -> str:
-        """The instruction without its predicate: what a rule's patterns are searched in."""
+        """The instruction without its predicate; the patterns of rules are searched in this text."""
         return " ".join(part for part in (self.opcode, self.operands) if part)
 
 
 @dataclass(frozen=True)
 class SassListing:
-    """The machine code of one kernel, without the padding after its end. Every line of it was understood."""
+    """Machine code of one kernel, without the padding after its end. Every line was parsed completely."""
 
     function: str
     arch: Arch
     instructions: tuple[Instruction, ...]
     labels: dict[int, str]
-    """Address to label name, for branch targets."""
+    """Label names of branch targets, by address."""
     registers: int
     code_sha256: str
-    """Of the bytes of the code section: equal means not one byte differs."""
+    """SHA-256 of the bytes of the code section. If two are equal, the code is identical."""
 
     def count(self, *classes: InstructionClass) -> int:
-        """How many instructions are of these classes (of all, if none is named)."""
+        """Return the number of instructions of these classes, or of all if none is named."""
         return sum(not classes or i.cls in classes for i in self.instructions)
 
 
 class DiffKind(StrEnum):
-    """How one row of a side-by-side comparison differs."""
+    """Difference in one row of a side-by-side comparison."""
 
     SAME = "same"
     """The same opcode and the same operands up to register numbering."""
@@ -98,10 +98,10 @@ class DiffRow:
 
 @dataclass(frozen=True)
 class SassDiff:
-    """Two listings aligned, and what they differ in by instruction class."""
+    """Two aligned listings, and their difference by instruction class."""
 
     rows: tuple[DiffRow, ...]
     delta: dict[InstructionClass, int]
-    """Instructions after minus before, for each class that differs."""
+    """Instructions after minus instructions before, for each class that differs."""
     identical: bool
-    """Not one byte of code differs."""
+    """True if not one byte of code differs."""

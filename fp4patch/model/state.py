@@ -1,4 +1,4 @@
-"""The states that a file, or a patch on a tree, can be in."""
+"""States of a file, or of a patch on a tree."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """What a file, or a patch on a tree, is in. Closed: each knows whether an apply may go on."""
+    """State of a file, or of a patch on a tree. Closed; each state decides whether an apply can continue."""
 
     PRISTINE = "pristine"
-    """As upstream released it; the patch could be applied."""
+    """The source is as upstream released it; the patch can be applied."""
     APPLIED = "applied"
-    """Exactly what the variant's edits make of the pristine source."""
+    """The source is exactly the result of the variant's edits on the pristine source."""
     OUTDATED = "outdated"
-    """What an older version of the patch made; apply brings it up to date."""
+    """The source is the result of an older version of the patch; apply updates it."""
     UPSTREAMED = "upstreamed"
-    """The source has the change already: the patch retires itself."""
+    """The source has the change already; the patch retires itself."""
     NOT_NEEDED = "not-needed"
     """This release never had what the patch changes."""
+    REVERSED = "reversed"
+    """Upstream has it and someone took it out of this tree; apply puts it back."""
     DRIFTED = "drifted"
-    """The anchor is not there, or not as often as it must be: refused."""
+    """The anchor is missing, or its count is wrong: refused."""
     FOREIGN = "foreign"
-    """Somebody edited the file since: refused."""
+    """The file was edited after apply: refused."""
 
     @property
     def refused(self) -> bool:
-        """Whether apply must leave the tree alone."""
+        """True if apply must leave the tree unchanged."""
         return self in (State.DRIFTED, State.FOREIGN)

@@ -1,4 +1,4 @@
-"""What ``fp4patch status`` finds: the state of each patch and each file of a tree."""
+"""Findings of ``fp4patch status``: the state of each patch and each file of a tree."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ WORST_FIRST = (
     State.DRIFTED,
     State.OUTDATED,
     State.APPLIED,
+    State.REVERSED,
     State.PRISTINE,
     State.UPSTREAMED,
     State.NOT_NEEDED,
@@ -30,7 +31,7 @@ class FileStatus:
 
 @dataclass(frozen=True)
 class PatchStatus:
-    """A patch on this tree, and, where it is not simply applied or pristine, why."""
+    """A patch on this tree, with a reason if its state is neither applied nor pristine."""
 
     patch: str
     state: State
@@ -39,7 +40,7 @@ class PatchStatus:
 
 @dataclass(frozen=True)
 class TreeStatus:
-    """A tree as its receipt and its bytes say. Without a receipt, every patch of its target is tried on it."""
+    """State of a tree from its receipt and its bytes. Without a receipt, every patch of its target is tried on it."""
 
     root: Path
     target: str
@@ -49,10 +50,11 @@ class TreeStatus:
     patches: tuple[PatchStatus, ...]
     notes: tuple[str, ...]
     remainders: tuple[Remainder, ...] = ()
-    """Places that the patches left as they are: as the receipt records them."""
+    """Places that the patches left unchanged, as the receipt records them."""
 
     @property
     def state(self) -> State:
-        """The state that needs attention most, of its files; pristine where it has none that a patch changes."""
+        """The state of its files that needs attention most; without any it is pristine, or reversed."""
         states = {file.state for file in self.files} or {State.PRISTINE}
+        states |= {State.REVERSED} & {patch.state for patch in self.patches}
         return next(state for state in WORST_FIRST if state in states)

@@ -1,4 +1,4 @@
-"""A target: what ``patches/<target>/target.toml`` says of one kind of source tree."""
+"""A target: the contents of ``patches/<target>/target.toml``, which describe one kind of source tree."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class VersionMacros(Manifest):
-    """A header that states the release as three macros. It may lie: anchors decide, the version advises."""
+    """A header that states the release as three macros. The statement can be wrong: the anchors decide, and the version
+    is only a hint."""
 
     file: str
     major: str
@@ -23,7 +24,7 @@ class VersionMacros(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class VersionPattern(Manifest):
-    """Files that state the release as text. The first file that has a match of ``pattern`` says it, as group 1."""
+    """Files that state the release as text. The release is group 1 of ``pattern`` in the first file that matches."""
 
     files: tuple[str, ...]
     pattern: str
@@ -34,101 +35,119 @@ class VersionPattern(Manifest):
 class Archive(Manifest):
     """A pinned package-index file that holds a release's source tree."""
 
-    versions: tuple[str, ...]
-    """The upstream releases that this archive's tree serves as."""
+    version: str
+    """Upstream release that this archive's tree is used for."""
     project: str
     filename: str
     sha256: str
     subtree: str
-    """The folder inside the archive that becomes the tree; ``""`` for all of it (one leading folder is dropped)."""
+    """Directory inside the archive that becomes the tree; ``""`` for all of it (one leading directory is dropped)."""
     holds: str = ""
-    """What exactly is inside, where it is not the tagged tree itself."""
+    """Exact contents, if they are not the tagged tree itself."""
     partial: bool = False
-    """Whether it lacks files of the release that vLLM compiles: an image then takes the commit from git."""
+    """True if files that vLLM compiles are missing from the archive: an image then takes the commit from git."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series(Manifest):
+    """Pinned archives of one project whose names differ in the release alone."""
+
+    project: str
+    filename: str
+    """Pattern of the file name: ``vllm-{version}.tar.gz``."""
+    sha256: dict[str, str]
+    """SHA-256 (hex) of each release's archive, the oldest release first."""
+    subtree: str
+    """As in :class:`Archive`, like the next two fields."""
+    holds: str = ""
+    partial: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Advice(Manifest):
-    """Which variant to take when none is named. The first of a target's that fits release and toolkit counts."""
+    """Variant to use if the user names none. The first entry of a target that matches release and toolkit counts."""
 
     versions: str = ""
-    """A specifier (PEP 440) of releases; empty for all."""
+    """Specifier (PEP 440) of releases; empty for all."""
     cuda: str = ""
-    """A specifier of CUDA releases (13.0); empty for all. Advice that has one does not fit an unknown toolkit."""
+    """Specifier of CUDA releases (13.0); empty for all. Advice that has one does not match an unknown toolkit."""
     variant: str = ""
-    """Empty: none is needed."""
+    """Name of the variant. Empty: none is needed."""
     because: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class JitModule(Manifest):
-    """A function of a tree's Python that has one of its FP4 modules compiled, when it is first used."""
+    """A function of a tree's Python code that compiles one of its FP4 modules when the module is first used."""
 
     name: str
-    """``quantization``."""
+    """Name of the module: ``quantization``."""
     search: tuple[str, ...]
-    """Its file, relative to the package; the first that is there."""
+    """Candidate paths of its file, relative to the package; the first that exists counts."""
     function: str
     arguments: tuple[str, ...] = ()
-    """What the tree calls it with; ``{gpu}`` is the GPU's number, ``121``."""
+    """Arguments that the tree calls it with; ``{gpu}`` is the GPU's number, ``121``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Build(Manifest):
-    """How a tree's own build chooses the architectures of its FP4 kernels; ``fp4patch doctor`` evaluates it."""
+    """Method by which a tree's own build chooses the architectures of its FP4 kernels; ``fp4patch doctor`` evaluates
+    it."""
 
     kind: Literal["cmake", "jit"]
-    """``cmake``: the CMakeLists.txt at the top, with PyTorch's way of naming architectures. ``jit``: FlashInfer's
-    Python, which compiles on the GPU's own machine."""
+    """Build system. ``cmake``: the CMakeLists.txt at the top, with PyTorch's names of architectures. ``jit``:
+    FlashInfer's Python, which compiles on the GPU's own machine."""
     setting: str
-    """The environment variable that names the architectures."""
+    """Environment variable that names the architectures."""
     separator: str = ";"
-    """What stands between them."""
+    """Separator of the architectures in it."""
     lists: tuple[str, ...]
-    """What people set it to, for SM120 and SM121; looked at where no other list is asked for. Empty: it is not set."""
+    """Usual values of it for SM120 and SM121, evaluated if the user gives no arch list. An empty value: it is not
+    set."""
     cuda: tuple[str, ...]
-    """CUDA releases to look at where none is known."""
+    """CUDA releases to evaluate if none is known."""
     kernels: str = ""
-    """For cmake: a regular expression, searched in a source's path: those that hold the FP4 kernels for SM12x."""
+    """Regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x (only for cmake)."""
     modules: tuple[JitModule, ...] = ()
-    """For jit: those that hold the FP4 kernels for SM12x, the one that speaks for the others first."""
+    """Modules that hold the FP4 kernels for SM12x (only for jit). The first one represents the others in summaries."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate(Manifest):
-    """The condition by which a header lets a GPU use the FP4 conversion instruction."""
+    """Condition by which a header lets a GPU use the FP4 conversion instruction."""
 
     gpu: str
-    """``sm_121``."""
+    """GPU: ``sm_121``."""
     file: str
     defines: str
-    """The macro that turns the instruction on."""
+    """Macro that enables the instruction."""
     operands: tuple[str, ...]
-    """What the ``#if`` conditions that define it must name for this GPU."""
+    """Operands that the ``#if`` conditions that define the macro must have for this GPU."""
     conditions: int
     otherwise: str
-    """What the header does for this GPU without it."""
+    """Effect of the header on this GPU if an operand is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contained(Manifest):
-    """Another target's tree inside a tree: what is done to the one is done to the other, in the same transaction."""
+    """Another target's tree inside a tree. Commands on the outer tree also process the inner one, in the same
+    transaction."""
 
     target: str
     at: tuple[str, ...]
-    """Folders, relative to the tree, where it may lie."""
+    """Directories, relative to the tree, in which it can be located."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bypass(Manifest):
-    """Compiled code that is used in the place of a tree's sources. What it was made of, no edit reaches."""
+    """Compiled code that is used instead of a tree's sources. No edit of the sources changes it."""
 
     paths: tuple[str, ...]
-    """Globs; relative to the tree, or to the home folder if they begin with ``~``. ``{version}`` is the tree's."""
+    """Globs, relative to the tree, or to the home directory if they begin with ``~``. ``{version}`` is the tree's."""
     instead: str = ""
-    """The environment variable that names another folder in the place of the home folder."""
+    """Environment variable that names a directory to use instead of the home directory."""
     because: str
-    """Said where one is there: what it means, and what to do."""
+    """Message to print if such code exists: its meaning, and the recommended action."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,41 +157,70 @@ class Target(Manifest):
     name: str
     title: str
     marks: tuple[str, ...]
-    """Files that together make a folder a tree of this kind."""
+    """Files that together identify a directory as a tree of this kind."""
     other_marks: tuple[tuple[str, ...], ...] = ()
-    """The same for each other layout of it: a checkout, where ``marks`` are those of an installed package."""
+    """The same for each other layout: a checkout, where ``marks`` are those of an installed package."""
     version: VersionMacros | VersionPattern
     include: tuple[str, ...]
-    """Include folders, relative to the tree, to compile a probe against it."""
+    """Include directories, relative to the tree, for the compilation of a probe."""
     compile: tuple[str, ...] = ()
     """Further compiler flags for its probes."""
     found_in: tuple[str, ...] = ()
-    """Where a tree of this kind lies below other people's folders; used to say 'did you mean'."""
+    """Usual locations of such a tree below other directories; used for the hint 'did you mean'."""
     git: str
     tag: str
-    """``v{version}``."""
+    """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``."""
     archives: tuple[Archive, ...] = ()
+    series: tuple[Series, ...] = ()
     commits: dict[str, str] = field(default_factory=dict)
-    """Releases that no archive holds, or none whole, by the commit (40 hex digits) that their tag must name."""
+    """Commit (40 hex digits) that the tag of a release must name, for releases that no archive holds completely."""
     whole: tuple[str, ...] = ()
-    """Paths of the release's tree that a partial archive lacks, and that vLLM's build needs."""
+    """Paths that vLLM's build needs and that are missing from a partial archive of the release."""
     advice: tuple[Advice, ...] = ()
     telling: tuple[str, ...] = ()
-    """Files by whose content releases are told apart, whatever a tree states. Not every release has all of them."""
+    """Files whose contents identify the release, independent of the version that a tree states. Not every release has
+    all of them."""
     telling_in: tuple[str, ...] = ("",)
-    """Where these lie in each layout of a tree: folders, relative to it, with a slash at the end."""
+    """Directories of these files in each layout of a tree, relative to it, with a slash at the end."""
     build: Build | None = None
     gates: tuple[Gate, ...] = ()
     contains: tuple[Contained, ...] = ()
     distribution: str = ""
-    """The project whose installed package the tree may be: its RECORD, beside the tree, states each file's hash."""
+    """Project whose installed package the tree may be. Its RECORD, beside the tree, states the hash of each file."""
     bypasses: tuple[Bypass, ...] = ()
     touches: tuple[str, ...] = ()
-    """Globs of files that patches of this target have been about, beside those of its present patches.
+    """Globs of files that patches of this target have edited, beside those of its present patches.
 
     A receipt may name only such files: a patch that is removed leaves its globs here, so that its receipts can still be
-    reverted."""
+    reverted.
+    """
+
+    @property
+    def pinned(self) -> tuple[Archive, ...]:
+        """All pinned archives, one for each release, those of a series one by one."""
+        return self.archives + tuple(
+            Archive(
+                version=version,
+                project=series.project,
+                filename=series.filename.replace("{version}", version),
+                sha256=digest,
+                subtree=series.subtree,
+                holds=series.holds,
+                partial=series.partial,
+            )
+            for series in self.series
+            for version, digest in series.sha256.items()
+        )
+
+    def archive(self, version: str) -> Archive | None:
+        """Return the pinned archive whose tree is used for that release, if there is one."""
+        return next((archive for archive in self.pinned if archive.version == version), None)
+
+    def tag_of(self, version: str) -> str:
+        """Return the git tag of a release."""
+        return self.tag.format(version=version, release=version.removesuffix(".0"))
 
     def missing(self, has: Callable[[str], bool]) -> list[str]:
-        """The marks that are not there, of the layout that most are there of; none: this is a tree of this kind."""
+        """Return the missing marks of the layout with the fewest missing. None are missing: this is a tree of this
+        kind."""
         return min(([mark for mark in marks if not has(mark)] for marks in (self.marks, *self.other_marks)), key=len)

@@ -1,4 +1,4 @@
-"""A variant: what ``variants/*.toml`` says."""
+"""A variant: the contents of ``variants/*.toml``."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class TorchPin(Manifest):
     """The PyTorch that vLLM is compiled against and runs with."""
 
     version: str
-    """With its local version where the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
+    """Version, with its local part if the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
     wheels: dict[str, str] = field(default_factory=dict)
     """SHA-256 (hex) of each file that may be installed. Empty: none is known, and the version alone holds."""
     index: str = ""
-    """In words, where it comes from, if not from the general package index."""
+    """Source in words, if it is not the general package index."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pins(Manifest):
-    """What an image of a variant is built from. Hashes of vLLM and CUTLASS stand in their target, by release."""
+    """Inputs of an image of a variant. The hashes of vLLM and CUTLASS are in their target, by release."""
 
     vllm: str
     cutlass: str
@@ -53,11 +53,11 @@ class Variant(Manifest):
     title: str
     summary: str
     cost: str
-    """One line: what this variant costs on a target that has the instruction."""
+    """Cost of this variant on a target that has the instruction, in one line."""
     arch: tuple[str, ...]
     targets: dict[str, VariantTarget]
     promise: Promise = Promise.EXACT
-    """What its conversions come to over all 2^32 inputs, wherever they are software."""
+    """Result of its conversions over all 2^32 inputs, wherever they are software."""
     rules: tuple[Rule, ...] = ()
     image: Pins | None = None
-    """None: no image is built of it."""
+    """Inputs of an image. None: no image is built of it."""

@@ -1,4 +1,4 @@
-"""What a judgement can come to."""
+"""Results of a check."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What a judgement came to. Closed: a thing that was not checked is a failure, never a pass."""
+    """Result of a check. Closed: a thing that was not checked is a failure, never a pass."""
 
     PASS = "pass"  # noqa: S105 - a verdict, not a password
     FAIL = "fail"
     UNSUPPORTED = "unsupported"
-    """This toolchain cannot compile for that architecture at all: said, and counted as a failure of the whole."""
+    """This toolchain cannot compile for that architecture. It is reported, and the whole fails."""
 
     @property
     def failed(self) -> bool:
-        """Whether this fails the verdict as a whole."""
+        """True if this verdict makes the whole fail."""
         return self is not Verdict.PASS

@@ -1,4 +1,4 @@
-"""What ``fp4patch verify`` found: a result for each probe and architecture, and the whole."""
+"""Results of ``fp4patch verify``: one for each probe and architecture, and the verdict on the whole."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from fp4patch.model.arch import Arch
+    from fp4patch.model.coverage import Covered
     from fp4patch.model.execution import Executed
     from fp4patch.model.numerics import NumericsReport
     from fp4patch.model.probe import ProbeKind
@@ -21,16 +22,16 @@ class Check:
     """One condition of one rule on one probe and architecture."""
 
     rule: str
-    """The condition in words: ``forbids F2FP.*E2M1``."""
+    """Text of the condition: ``forbids F2FP.*E2M1``."""
     because: str
     verdict: Verdict
     detail: str
-    """What was found: ``4 F2FP.SATFINITE.E2M1…``."""
+    """Evidence that was found: ``4 F2FP.SATFINITE.E2M1…``."""
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What one probe came to on one architecture."""
+    """Result of one probe on one architecture."""
 
     probe: str
     title: str
@@ -42,7 +43,7 @@ class ProbeResult:
     diff: SassDiff | None
     checks: tuple[Check, ...]
     error: str = ""
-    """The compiler's words, where it refused."""
+    """Error message of the compiler, if it refused."""
     cached: bool = False
 
 
@@ -61,46 +62,68 @@ class ToolchainInfo:
 
 @dataclass(frozen=True)
 class SetAside:
-    """A probe that did not run because it has nothing to show here: neither a pass nor a failure."""
+    """A probe that did not run because it does not apply to this tree: neither a pass nor a failure."""
 
     probe: str
     title: str
     because: str
-    """``csrc/**/nvfp4_utils.cuh of this release has no fp32_vec16_to_e2m1``."""
+    """Reason: ``csrc/**/nvfp4_utils.cuh of this release has no fp32_vec16_to_e2m1``."""
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What a tree's own build makes of one list of architectures with one CUDA release, before and after."""
+
+    check: str
+    """``vllm/arch-lists``."""
+    cuda: str
+    asked: str
+    """``12.0a;12.1a``."""
+    before: str
+    """The architectures of the FP4 kernels, or why there are none."""
+    after: str
+    verdict: Verdict
+    detail: str
+    """What was expected where it is not so."""
 
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """All that verify found; the JSON document and the HTML page are made of this."""
+    """Complete report of verify; the JSON document and the HTML page are made from it."""
 
     variant: str
     target: str
     version: str
     tree: str
     patches: tuple[str, ...]
-    """``cutlass/e2m1-guard 1``: those applied."""
+    """Applied patches: ``cutlass/e2m1-guard 1``."""
     arch: tuple[Arch, ...]
     toolchain: ToolchainInfo
     results: tuple[ProbeResult, ...]
     problems: tuple[Problem, ...]
-    """What failed beside the probes: a rule that matched nothing, a probe that no rule judges."""
+    """Failures beside the probes: a rule that matched nothing, a probe that no rule judges."""
     seconds: float
     fp4patch: str
     finished: str
-    """UTC, ISO 8601."""
+    """End time in UTC, ISO 8601."""
     set_aside: tuple[SetAside, ...] = ()
     numerics: tuple[NumericsReport, ...] = ()
-    """Every input through the tree's conversions; empty unless asked for."""
+    """Results of every input through the tree's conversions; empty unless requested."""
     numerics_notes: tuple[str, ...] = ()
-    """Where they ran and where not, in words."""
+    """Notes on the sweeps: where they ran, and why others did not."""
     executed: Executed | None = None
-    """What the machine code came to when it was executed; None where it was not."""
+    """Results of executing the machine code; None if it was not executed."""
+    builds: tuple[BuildResult, ...] = ()
+    """The tree's own build, evaluated."""
+    coverage: tuple[Covered, ...] = ()
+    """Each function that the patches touch, with its checks on each target."""
 
     @property
     def verdict(self) -> Verdict:
         """PASS only if something was checked, and all of it passed."""
         verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
         verdicts += self.executed.verdicts if self.executed else []
+        verdicts += [result.verdict for result in self.builds]
         if not self.results or self.problems or any(verdict.failed for verdict in verdicts):
             return Verdict.FAIL
         return Verdict.PASS

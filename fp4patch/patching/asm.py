@@ -7,7 +7,8 @@ strings or preprocessor directives is a statement.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -21,6 +22,9 @@ _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v"
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]+)|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-7]{1,3})|(.))", re.DOTALL)
 _RAW = re.compile(r'R"([^()\\\s]{0,16})\((.*)\)\1"', re.DOTALL)
 _MENTION = re.compile(r"e2m1x[0-9]")
+CUT = r"(?:[\"\s\\()RLuU8]|//[^\n]*+|/\*.*?\*/)*+"
+"""What may be within a word that is cut into several literals, raw ones and those with a prefix too."""
+_SPOT = re.compile(rf"{CUT.join('e2m1x')}|\\[xuU0-7]", re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -109,33 +113,33 @@ class Scan:
 
 def scan(source: Source) -> Scan:
     """Every statement of a file that has to do with E2M1, and every mention of it that might and is in none."""
+    tokens, spots = source.tokens, _spots(source)
     encodes, decodes, strange = [], [], []
-    explained: set[int] = set()
+    explained: list[range] = []
     broken: list[tuple[int, int, Malformed]] = []
-    for at, token in enumerate(source.tokens):
-        if token.text not in KEYWORDS or token.kind is not Kind.NAME or token.directive >= 0:
-            continue
-        if not source.is_live(token.start):
+    for at in _keywords(tokens, spots):
+        token = tokens[at]
+        if token.directive >= 0 or not source.is_live(token.start):
             continue
         try:
             statement = parse(source, at)
         except Malformed as malformed:  # its literals remain unexplained: they are looked at below
-            broken.append((token.start, _reach(source.tokens, at), malformed))
+            broken.append((token.start, _reach(tokens, at), malformed))
             continue
         if statement is None:
             continue
-        explained.update(range(statement.first, statement.last + 1))
+        explained.append(range(statement.first, statement.last + 1))
         if statement.encodes:
             encodes.append(statement)
         elif format_ := unexplained(statement.template):
             strange.append(Malformed(f"{format_} in an instruction that is no cvt", statement.line))
         elif statement.decodes:
             decodes.append(statement)
-    for token in source.tokens:
+    for token in (tokens[at] for at in spots):
         # A macro could make a literal of it.
         if token.kind is Kind.NAME and _MENTION.fullmatch(token.text) and source.is_live(token.start):
             strange.append(Malformed(f"{token.text} outside a string", token.line))
-    for run in _literal_runs(source.tokens, explained):
+    for run in _literal_runs(tokens, [at for at in spots if not any(at in span for span in explained)]):
         text = "".join(literal(token) for token in run)
         opcodes = [opcode for opcode in conversions(text) if _MENTION.search(opcode)]
         decoded = opcodes and all(is_decode(opcode) for opcode in opcodes)
@@ -145,6 +149,26 @@ def scan(source: Source) -> Scan:
             where = "in a preprocessor directive" if run[0].directive >= 0 else reason or "outside any asm statement"
             strange.append(Malformed(f"{mention} {where}", run[0].line))
     return Scan(tuple(encodes), tuple(decodes), tuple(strange))
+
+
+def _spots(source: Source) -> list[int]:
+    """The indices of the tokens in which a mention of the format may begin; an escape sequence may hide one."""
+    starts = source.starts
+    found = (bisect_right(starts, spot.start()) - 1 for spot in _SPOT.finditer(source.text))
+    return list(dict.fromkeys(at for at in found if at >= 0))
+
+
+def _keywords(tokens: Sequence[Token], spots: Iterable[int]) -> list[int]:
+    """The last ``asm`` in front of each spot."""
+    found, done = [], -1
+    for spot in spots:
+        at = spot
+        while at > done and (tokens[at].text not in KEYWORDS or tokens[at].kind is not Kind.NAME):
+            at -= 1
+        if at > done:
+            found.append(at)
+        done = spot
+    return found
 
 
 def parse(source: Source, at: int) -> Statement | None:
@@ -240,19 +264,22 @@ def _leading_strings(tokens: Sequence[Token]) -> int:
     return next((n for n, token in enumerate(tokens) if token.kind is not Kind.STRING), len(tokens))
 
 
-def _literal_runs(tokens: Sequence[Token], explained: set[int]) -> list[list[Token]]:
-    """String literals that the compiler joins, outside the statements that were understood."""
-    runs: list[list[Token]] = []
-    last = -2
-    for index, token in enumerate(tokens):
-        if token.kind is Kind.STRING and index not in explained:
-            joined = index == last + 1 and tokens[last].directive == token.directive
-            if joined:
-                runs[-1].append(token)
-            else:
-                runs.append([token])
-            last = index
-    return runs
+def _literal_runs(tokens: Sequence[Token], spots: Iterable[int]) -> Iterator[Sequence[Token]]:
+    """The string literals at these indices, each with those that the compiler joins with it."""
+    done = -1
+    for spot in spots:
+        if tokens[spot].kind is not Kind.STRING or spot <= done:
+            continue
+        first = done = spot
+        while first and _joined(tokens[first - 1], tokens[first]):
+            first -= 1
+        while done + 1 < len(tokens) and _joined(tokens[done], tokens[done + 1]):
+            done += 1
+        yield tokens[first : done + 1]
+
+
+def _joined(one: Token, next_: Token) -> bool:
+    return one.kind is next_.kind is Kind.STRING and one.directive == next_.directive
 
 
 def _escaped(found: re.Match[str]) -> str:

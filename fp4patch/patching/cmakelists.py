@@ -76,7 +76,7 @@ def add_element(edit: AddElement, text: str) -> Outcome:
 def _add_element(edit: AddElement, script: Script) -> Outcome | None:
     changes: dict[_Change, None] = {}
     lists = 0
-    for index in script.live:
+    for index in script.live if edit.beside in script.text else ():
         for part in _wanting(edit, script, index):
             lists += 1
             if not part.has(edit.element):

@@ -181,6 +181,11 @@ class Source:
         return tuple(_directive(index, tuple(span)) for index, span in spans)
 
     @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The tokens' offsets."""
+        return tuple(token.start for token in self.tokens)
+
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The tokens' texts."""
         return tuple(token.text for token in self.tokens)
@@ -210,7 +215,17 @@ class Source:
 
     def line(self, offset: int) -> int:
         """The 1-based line of an offset."""
-        return self.text.count("\n", 0, offset) + 1
+        return bisect_left(self._newlines, offset) + 1
+
+    @cached_property
+    def _newlines(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self.text)]
+
+    @cached_property
+    def logical_ends(self) -> list[int]:
+        """The offsets of the newlines that no continuation takes away."""
+        taken = {splice.end() - 1 for splice in _SPLICE.finditer(self.text)}
+        return [at for at in self._newlines if at not in taken]
 
     def find(self, pattern: Sequence[str]) -> list[int]:
         """The indices of the live tokens at which the token sequence ``pattern`` begins."""
@@ -395,9 +410,11 @@ def spliced(source: Source, cuts: Sequence[Cut]) -> Source | None:
 def _windows(source: Source, cuts: Sequence[Cut]) -> Iterator[tuple[int, int, list[Cut]]]:
     """The tokens, first and behind the last, that are to be read again, and the cuts among them.
 
-    A window begins and ends at a token on another line than the cut, at which a directive begins or that is in none.
+    A window begins and ends at a token on another logical line than the cut, at which a directive begins or that is in
+    none: what a stray quote in the line joins with is in the window. The text of a cut may end with a continuation, so
+    that one more line belongs to it.
     """
-    tokens = source.tokens
+    tokens, ends = source.tokens, source.logical_ends
 
     def stands_alone(index: int) -> bool:
         token = tokens[index]
@@ -409,12 +426,14 @@ def _windows(source: Source, cuts: Sequence[Cut]) -> Iterator[tuple[int, int, li
     inside: list[Cut] = []
     for cut in sorted(cuts, key=lambda cut: cut.start):
         begin = bisect_right(tokens, cut.start, key=lambda t: t.end) - 1
-        line = source.line(cut.start)
-        while begin > 0 and not (tokens[begin].line < line and stands_alone(begin)):
+        line = bisect_left(ends, cut.start)
+        opening = ends[line - 1] + 1 if line else 0
+        while begin > 0 and not (tokens[begin].start < opening and stands_alone(begin)):
             begin -= 1
         behind = bisect_left(tokens, cut.end, key=lambda t: t.start) + 1
-        line = source.line(cut.end)
-        while behind < len(tokens) and not (tokens[behind].line > line + 1 and stands_alone(behind)):
+        below = bisect_left(ends, cut.end)
+        closing = [*ends[below : below + 2], len(source.text), len(source.text)][1]
+        while behind < len(tokens) and not (tokens[behind].start > closing and stands_alone(behind)):
             behind += 1
         if inside and begin < last:
             inside.append(cut)

@@ -1,13 +1,14 @@
-"""The edit ``drop-operand``: take operands out of the conditions whose body defines a macro."""
+"""The edits ``drop-operand`` and ``add-operand``: operands of the conditions whose body defines a macro."""
 
 from __future__ import annotations
 
 import os.path
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from fp4patch.model.edit import DropOperand
+from fp4patch.model.edit import AddOperand, DropOperand
 from fp4patch.model.outcome import NothingToDo, Outcome
 from fp4patch.model.state import State
 from fp4patch.patching.cxx import Branch, Cut, Source
@@ -34,20 +35,10 @@ def _drop(edit: DropOperand, source: Source) -> Outcome:
 
     A comment between the operand and that ``||`` goes with it.
     """
-    every = [branch for conditional in source.conditionals for branch in conditional.branches]
-    branches = [b for b in every if edit.defines in b.defines and source.is_live(b.body[0].start)]
-    names = " or ".join(edit.operands)
-    count = f"{edit.conditions} #if that define {edit.defines}"
-    if not branches:
-        seen = source.find([edit.defines])
-        raise Refusal(count, "none", source.tokens[seen[0]].line if seen else None)
-    operands = [(branch, _disjunction(branch, edit.defines)) for branch in branches]
-    for branch, found in operands:
-        _no_lookalike(branch, found, edit.operands)
+    operands, names = _conditions(edit, source), " or ".join(edit.operands)
     if not any(operand.name in edit.operands for _, found in operands for operand in found):
         return NothingToDo(State.NOT_NEEDED, f"the conditions that define {edit.defines} do not name {names}")
-    if len(branches) != edit.conditions:
-        raise Refusal(count, f"{len(branches)}", branches[-1].opening.line)
+    _counted(edit, operands)
     cuts: list[Cut] = []
     for branch, found in operands:
         chosen = [operand for operand in found if operand.name in edit.operands]
@@ -60,6 +51,62 @@ def _drop(edit: DropOperand, source: Source) -> Outcome:
         cuts.append(_cut(source, branch, found, chosen[0]))
     lines = {line for cut in cuts for line in range(source.line(cut.start), source.line(cut.end) + 1)}
     return rewritten(source, cuts, tuple(sorted(lines)))
+
+
+def add_operand(edit: AddOperand, text: str) -> Outcome:
+    """The text with each operand that is missing; NothingToDo where none is; Drift if a condition is not understood."""
+    return edit_cxx(text, edit.retired, partial(_add, edit))
+
+
+def _add(edit: AddOperand, source: Source) -> Outcome:
+    """Put the operand of each condition that lost it behind the one that it stands beside."""
+    operands = _conditions(edit, source)
+    signed = [(branch, found) for branch, found in operands if any(one.name in edit.signs for one in found)]
+    if not signed:
+        signs = " or ".join(edit.signs)
+        return NothingToDo(State.NOT_NEEDED, f"the conditions that define {edit.defines} do not name {signs}")
+    places: list[tuple[str, Branch, _Operand]] = []
+    for branch, found in signed:
+        wanted = dict(zip(edit.beside, edit.operands, strict=True))
+        due = [(one, wanted[one.name]) for one in found if one.name in wanted]
+        if len(due) != 1:
+            one_of = f"one of {', '.join(edit.beside)} in the #if that defines {edit.defines}"
+            raise Refusal(one_of, f"{len(due)}", branch.opening.line, found[-1].name)
+        beside, name = due[0]
+        if not any(one.name == name for one in found):
+            places.append((name, branch, beside))
+    _counted(edit, operands)
+    if not places:
+        return NothingToDo(State.NOT_NEEDED, f"each condition that defines {edit.defines} names its operand")
+    cuts = []
+    for name, branch, beside in places:
+        first, last = branch.condition[beside.first], branch.condition[beside.last]
+        written = source.text[first.start : last.end]
+        cuts.append(Cut(last.end, last.end, f" || {written.replace(beside.name, name)}"))
+    lines = tuple(sorted({source.line(cut.start) for cut in cuts}))
+    taken = f"someone took {' and '.join(name for name, _, _ in places)} out of what defines {edit.defines}"
+    result = rewritten(source, cuts, lines, (f"line {lines[0]}: {taken}; it is back",))
+    return replace(result, reversal=taken)
+
+
+def _conditions(edit: DropOperand | AddOperand, source: Source) -> list[tuple[Branch, list[_Operand]]]:
+    """Return the live conditions whose body defines the macro, each with its operands."""
+    every = [branch for conditional in source.conditionals for branch in conditional.branches]
+    branches = [b for b in every if edit.defines in b.defines and source.is_live(b.body[0].start)]
+    if not branches:
+        seen = source.find([edit.defines])
+        line = source.tokens[seen[0]].line if seen else None
+        raise Refusal(f"{edit.conditions} #if that define {edit.defines}", "none", line)
+    operands = [(branch, _disjunction(branch, edit.defines)) for branch in branches]
+    for branch, found in operands:
+        _no_lookalike(branch, found, edit.operands)
+    return operands
+
+
+def _counted(edit: DropOperand | AddOperand, operands: Sequence[tuple[Branch, list[_Operand]]]) -> None:
+    if len(operands) != edit.conditions:
+        count = f"{edit.conditions} #if that define {edit.defines}"
+        raise Refusal(count, f"{len(operands)}", operands[-1][0].opening.line)
 
 
 def _disjunction(branch: Branch, macro: str) -> list[_Operand]:

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from fp4patch.model.edit import (
     AddElement,
+    AddOperand,
     DropOperand,
     Edit,
     Insert,
@@ -24,7 +25,7 @@ from fp4patch.model.edit import (
 )
 from fp4patch.model.outcome import Drift, Outcome, Rewritten
 from fp4patch.patching import cmakelists, cxx
-from fp4patch.patching.drop_operand import drop_operand
+from fp4patch.patching.drop_operand import add_operand, drop_operand
 from fp4patch.patching.insert import insert
 from fp4patch.patching.refusal import UNKNOWN_SHAPE
 from fp4patch.patching.replace_tokens import replace_tokens
@@ -92,6 +93,7 @@ def _replace_expression(edit: ReplaceExpression, text: str, _template: Template)
 
 _REWRITES: Mapping[type, Callable[[Any, str, Template], Outcome]] = {
     DropOperand: lambda edit, text, _template: drop_operand(edit, text),
+    AddOperand: lambda edit, text, _template: add_operand(edit, text),
     Insert: insert,
     ReplaceTokens: lambda edit, text, _template: replace_tokens(edit, text),
     ReplaceExpression: _replace_expression,

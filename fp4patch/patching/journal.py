@@ -20,7 +20,7 @@ import re
 import shlex
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -49,9 +49,6 @@ class Scope(Protocol):
     def allows(self, root: Path, path: str, /) -> bool:
         """Return whether a receipt of that tree may name the file."""
 
-    def files(self, root: Path, /) -> Iterable[str]:
-        """Return those that there are."""
-
 
 class AnySource:
     """Every C++, Python or CMake file of a tree."""
@@ -59,11 +56,6 @@ class AnySource:
     def allows(self, _root: Path, path: str) -> bool:
         """See ``Scope``."""
         return is_source(path)
-
-    def files(self, root: Path) -> Iterator[str]:
-        """See ``Scope``."""
-        found = (path.relative_to(root).as_posix() for path in sorted(root.rglob("*")))
-        return (path for path in found if is_source(path))
 
 
 _SHA256 = re.compile("[0-9a-f]{64}")

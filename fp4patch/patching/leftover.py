@@ -7,18 +7,17 @@ not count. A text that cannot be read in its language is searched as it is.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate
-from typing import NamedTuple
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeGuard
 
 from fp4patch.model.edit import AddElement, Edit, ReplaceCommand, ReplaceExpression, ReplaceTokens, WrapAsm
-from fp4patch.patching.asm import literal
+from fp4patch.model.patch import Absence
+from fp4patch.patching.asm import CUT, literal
 from fp4patch.patching.cmake import parse
 from fp4patch.patching.cmakelists import lacking
 from fp4patch.patching.cxx import Kind, lex
@@ -70,12 +69,16 @@ class Text:
         """The live words of the code with their lines; a string is ``""``."""
         try:
             return list(_WORDS[self.language](self.text))
-        except (LexError, SyntaxError, tokenize.TokenError, ValueError, RecursionError):
+        except (LexError, SyntaxError, ValueError, RecursionError):
             return list(_raw_words(self.text))
 
     @cached_property
     def code(self) -> str:
         """The words with one blank between two."""
+        if self.language == "python" and not _MAY_BE_DEAD.search(self.text):
+            words = list(filter(None, _PYTHON_TOKEN.findall(self.text)))
+            if not any(word in ("'", '"') for word in words):
+                return " ".join('""' if word[-1] in "'\"" else word for word in words)
         return " ".join(word for word, _ in self.words)
 
     @cached_property
@@ -99,18 +102,16 @@ class Text:
         except (SyntaxError, ValueError, RecursionError):
             yield self.place(1)
             return
-        meant, dead = ast.dump(read_expression(expression)), list(_dead_lines(tree))
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.expr) or ast.dump(node) != meant:
-                continue
-            if not any(first <= node.lineno <= last for first, last in dead):
+        meant, word = ast.dump(read_expression(expression)), max(re.findall(r"\w+", expression), key=len)
+        for node in _live(tree, _lines_of(re.compile(re.escape(word).encode()), self.content)):
+            if isinstance(node, ast.expr) and ast.dump(node) == meant:
                 yield self.place(node.lineno)
 
     def encodes(self) -> Iterator[Place]:
         """Each string, or text outside the language, that holds a conversion to E2M1; for C++ see ``unguarded``."""
         if self.language == "python":
             try:
-                strings = list(_python_strings(ast.parse(self.text)))
+                strings = list(_python_strings(ast.parse(self.text), _lines_of(_PIECES, self.content)))
             except (SyntaxError, ValueError, RecursionError):
                 strings = [(1, self.text)]
         elif self.language == "cmake":
@@ -183,7 +184,7 @@ def pasted(text: Text, *, names: bool) -> Iterator[Place]:
 
 def _wrapped(text: Text, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
     if text.language == "c++":
-        yield from unguarded(text.text, " ".join(options.get("guard", "").split()))
+        yield from unguarded(text.text, options)
     else:
         yield from ((place.line, place.found) for place in text.encodes())
 
@@ -197,7 +198,7 @@ def _spaced(edit: ReplaceTokens | ReplaceCommand) -> str:
 def concerns(edit: Edit, spoken: str) -> Callable[[bytes], object] | None:
     """Return a quick look that passes each file of a language in which ``left`` may find something; None: no file."""
     if isinstance(edit, WrapAsm):
-        return CONVERSION.search if spoken == "c++" else _in_strings
+        return may_convert if spoken == "c++" else _in_strings
     within: str = getattr(edit, "within", "")
     if spoken != _LANGUAGE.get(type(edit)) or within:
         return None
@@ -207,9 +208,45 @@ def concerns(edit: Edit, spoken: str) -> Callable[[bytes], object] | None:
     return re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL).search
 
 
+def may_be_about(edit: Edit, content: bytes) -> bool:
+    """Pass every file that an edit is about, and few others: most files need no reading as tokens."""
+    return not isinstance(edit, WrapAsm) or may_convert(content) or any(n.encode() in content for n in edit.callers)
+
+
+def may_convert(content: bytes) -> bool:
+    """Pass each C++ file with an instruction of E2M1, unless all that it has convert from E2M1."""
+    return any(_may_encode(content, found.start() - 1) for found in _CONVERSION.finditer(content))
+
+
+def _may_encode(content: bytes, at: int) -> bool:
+    """Tell whether a mention of the format may be more than a part of a name, or what is converted from."""
+    return not _NO_ENCODE.search(content, max(0, at - 64), at + 7)
+
+
+def mentioned(absence: Absence, content: bytes) -> bool:
+    """Pass each file with code that must be absent."""
+    return all(look(content) for look in _mentions(absence.mention))
+
+
+@lru_cache
+def _mentions(parts: tuple[str, ...]) -> tuple[Callable[[bytes], object], ...]:
+    return tuple(within(part) if part.isalnum() else re.compile(part.encode()).search for part in parts)
+
+
+def within(word: str) -> Callable[[bytes], bool]:
+    """Return what passes each file with a word in it."""
+    letters = word.encode()
+    return lambda content: letters in content
+
+
 def may_be_pasted(content: bytes) -> object:
     """Pass a C++ file that may hold an opcode which a macro completes."""
-    return _INCOMPLETE.search(content)
+    return b"cvt" in content and _INCOMPLETE.search(content)
+
+
+def defines_the_format(content: bytes) -> bool:
+    """Pass a file in which a macro is the format's name, or holds it."""
+    return b"e2m1" in content and _DEFINED.search(content) is not None
 
 
 def begins_the_format(content: bytes) -> object:
@@ -225,6 +262,7 @@ def names_the_format(content: bytes) -> object:
 _OPCODE = re.compile(r"cvt[\w.:]*e2m1x[0-9][\w.:]*")
 _BEGUN = re.compile(rb'cvt\.rn\.satfinite\.e[2m1]*"')
 _INCOMPLETE = re.compile(rb'cvt[\w.:]*"|cvt[\w.:]*#')
+_DEFINED = re.compile(rb"#[ \t]*define[^\n]*\be2m1\b")
 _ALONE = re.compile(rb"\be2m1\b(?!\s*::)")
 
 
@@ -232,15 +270,21 @@ def _in_strings(content: bytes) -> bool:
     """Pass a file of another language that may hold a conversion: in one string, in several, or with a variable."""
     if b"cvt" not in content:
         return False
-    return bool(_IN_STRINGS.search(content) or (b"e2m1" in content and _WITH_VARIABLE.search(content)))
+    if any(_may_encode(content, found.start()) for found in _IN_STRINGS.finditer(content)):
+        return True
+    return b"e2m1" in content and _WITH_VARIABLE.search(content) is not None
 
 
 _GAP = rb"(?:[\s(),\\]|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+"
-_CUT = rb"(?:[\"\s\\]|//[^\n]*+|/\*.*?\*/)*+"
 _IN_STRINGS = re.compile(rb"e2[\"'\s\\+()fr]*+m1[\"'\s\\+()fr]*+x")
+_PIECES = re.compile(rb"c[\"'\s\\+()fr]*+v[\"'\s\\+()fr]*+t|" + _IN_STRINGS.pattern)
+"""The beginning of a conversion in a Python string, and its format."""
 _WITH_VARIABLE = re.compile(rb"cvt[^\n]*\}x[0-9]")
-CONVERSION = re.compile(_CUT.join(re.escape(letter) for letter in (b"e", b"2", b"m", b"1", b"x")), re.DOTALL)
-"""A quick look for an instruction of E2M1: a string literal may be cut anywhere, even within the name."""
+_CONVERSION = re.compile(CUT.join("2m1x").encode(), re.DOTALL)
+"""A quick look for an instruction of E2M1: a string literal may be cut anywhere, even within the name. The ``e`` is
+left out: to search for the rarer ``2`` takes half the time."""
+_NO_ENCODE = re.compile(rb"_e2m1x[0-9].?\Z|\bcvt(?:\.(?!e2m1)\w+)*+\.e2m1x[0-9][ \t]\Z", re.DOTALL)
+"""A name in which the format occurs, or an instruction that has it as its source, in one piece."""
 
 
 _LANGUAGE: Mapping[type, str] = {
@@ -262,17 +306,17 @@ def _cxx_words(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _python_words(text: str) -> Iterator[tuple[str, int]]:
-    dead = list(_dead_lines(ast.parse(text.removeprefix("\ufeff"))))
-    blank = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-    for token in tokenize.generate_tokens(io.StringIO(text.removeprefix("\ufeff")).readline):
-        line = token.start[0]
-        if token.type in blank or any(first <= line <= last for first, last in dead):
-            continue
-        if token.type == tokenize.STRING:
-            yield '""', line
-        else:
-            marks = token.string if token.type == tokenize.OP else (token.string,)
-            yield from ((mark, line) for mark in marks)
+    dead = list(_dead_lines(ast.parse(text.removeprefix("\ufeff")))) if _MAY_BE_DEAD.search(text) else ()
+    line = 0
+    starts = [0, *(found.end() for found in re.finditer(r"\r\n?|\n", text)), len(text) + 1]
+    for found in _PYTHON_TOKEN.finditer(text):
+        while found.start() >= starts[line]:
+            line += 1
+        word = found[1]
+        if word in ("'", '"'):
+            raise SyntaxError("a string that never ends")
+        if word and not any(first <= line <= last for first, last in dead):
+            yield '""' if word[-1] in "'\"" else word, line
 
 
 def _cmake_words(text: str) -> Iterator[tuple[str, int]]:
@@ -301,21 +345,70 @@ _WORDS: Mapping[str, Callable[[str], Iterator[tuple[str, int]]]] = {
 }
 
 
+_PYTHON_TOKEN = re.compile(
+    r"""
+      (?:\#[^\n\r]*|\s+|\\\r?\n|\ufeff)+
+    | ( (?i:[rbuft]|rb|br|fr|rf|tr|rt)?
+        (?:\"{3}(?:[^\\]|\\.)*?\"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')
+      | 0[xXoObB]\w+
+      | (?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][+-]?[0-9][0-9_]*)?[jJ]?
+      | \w+
+      | .
+      )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+"""Blanks and comments, or a string, a number, a name or a mark; a quote by itself begins a string that never ends."""
+_MAY_BE_DEAD = re.compile(
+    r"""
+    \b(?:if|elif|while)\b (?:[\s(\\]|\#[^\n]*\n)*+
+    (?:False | None | [0.][0-9._xXbBoOjJeE]* | (?:\w{0,2}(?:""|'')[\s\\]*)+)
+    (?:[\s)\\]|\#[^\n]*\n)*+ :
+    """,
+    re.VERBOSE,
+)
+"""A condition that is a constant which never holds, as ``falsy`` knows it."""
+
 LANGUAGES = tuple(_WORDS)
+
+
+def _is_dead(node: ast.AST) -> TypeGuard[ast.If | ast.While]:
+    """Tell whether the body of a statement never runs: ``if False:``."""
+    return isinstance(node, ast.If | ast.While) and falsy(node.test) and node.body[0].lineno > node.lineno
 
 
 def _dead_lines(tree: ast.AST) -> Iterator[tuple[int, int]]:
     """First and last line of each body of ``if False:``."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If | ast.While) and falsy(node.test) and node.body[0].lineno > node.lineno:
-            yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
+    for node in filter(_is_dead, ast.walk(tree)):
+        yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
 
 
-def _python_strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Line and text of each string that is no documentation; what a variable puts into it is ``X``."""
-    dead = list(_dead_lines(tree))
+def _lines_of(pattern: re.Pattern[bytes], content: bytes) -> list[int]:
+    """The lines on which matches begin, in order."""
+    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    starts = [found.start() for found in pattern.finditer(content)]
+    return list(accumulate((content.count(b"\n", *part) for part in pairwise([0, *starts])), initial=1))[1:]
+
+
+def _live(tree: ast.AST, lines: Sequence[int]) -> Iterator[ast.AST]:
+    """Each node of live code that one of these lines belongs to, in the order of the text."""
+    todo = [(tree, True)]
+    while todo:
+        node, known = todo.pop()
+        if known and (first := getattr(node, "lineno", 0)):
+            first = min(first, *(one.lineno for one in getattr(node, "decorator_list", ())), first)
+            if bisect_left(lines, first) == bisect_right(lines, node.end_lineno):  # type: ignore[attr-defined]
+                continue
+        yield node
+        known = known and not isinstance(node, ast.JoinedStr)  # Python 3.11 does not know the lines in an f-string
+        below = [*node.orelse, node.test] if _is_dead(node) else ast.iter_child_nodes(node)
+        todo += reversed([(child, known) for child in below])
+
+
+def _python_strings(tree: ast.AST, lines: Sequence[int]) -> Iterator[tuple[int, str]]:
+    """Line and text of each string on these lines that is no documentation; what a variable puts into it is ``X``."""
     inside: set[int] = set()
-    for node in ast.walk(tree):
+    for node in _live(tree, lines):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             inside.add(id(node.value))
         if id(node) in inside or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
@@ -323,8 +416,7 @@ def _python_strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
         text = _string(node)
         if text is not None:
             inside |= {id(part) for part in ast.walk(node)}
-            if not any(first <= node.lineno <= last for first, last in dead):
-                yield node.lineno, text
+            yield node.lineno, text
 
 
 def _string(node: ast.expr) -> str | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from fp4patch.model.edit import (
     AddElement,
+    AddOperand,
     DropOperand,
     Edit,
     Insert,
@@ -53,6 +54,7 @@ _CMAKE = "one CMake command, with its parentheses"
 
 _LANGUAGES: Mapping[type, tuple[str, Callable[[str], object], tuple[str, ...]]] = {
     DropOperand: (_CXX, words, ("defines", "operands")),
+    AddOperand: (_CXX, words, ("defines", "operands", "beside", "signs")),
     Insert: (_CXX, words, ("before", "absent", "about")),
     WrapAsm: (_CXX, words, ("floor", "lowered", "callers")),
     ReplaceTokens: (_CXX, words, ("about", "within", "find", "replace")),

@@ -41,11 +41,30 @@ def stamped(data: bytes, pristine: bytes, path: str, variant: str, patches: tupl
     return data + line + newline if data.endswith(b"\n") else data + newline + line
 
 
+def may_be_stamped(content: bytes) -> bool:
+    """Pass each file that ends with a stamp."""
+    return b"; pristine " in content[-TAIL:]
+
+
+def unstamped(data: bytes) -> bytes:
+    """Return the file as it was before :func:`stamped`; a file that ends without a stamp is returned as it is."""
+    found = _last(data)
+    if found is None or data[found.end() :].strip(b"\r\n"):
+        return data
+    above = data[: found.start()]
+    return above if data.endswith(b"\n") else above.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _last(data: bytes) -> re.Match[bytes] | None:
+    found = None
+    for found in _LINE.finditer(data) if b"; pristine " in data else ():  # noqa: B007 - the last one
+        pass
+    return found
+
+
 def find_stamp(data: bytes) -> Stamp | None:
     """Return the stamp of a file, wherever it is in it by now; None if fp4patch did not write it."""
-    found = None
-    for found in _LINE.finditer(data):  # noqa: B007 - the last one
-        pass
+    found = _last(data)
     if found is None:
         return None
     above = data[: found.start()]

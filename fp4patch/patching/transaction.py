@@ -14,7 +14,7 @@ import shlex
 import signal
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -91,6 +91,8 @@ class Transaction:
         self._staged: dict[Path, dict[str, bytes]] = {}
         self.looked_at: dict[tuple[Path, str], str] = {}
         """SHA-256 of what a plan or a fold read, by tree and path; empty for what is not there."""
+        self.contents: dict[tuple[Path, str], bytes | None] = {}
+        """The pristine bytes that a plan or a fold read."""
         self.recovered: tuple[Recovery, ...] = ()
 
     def __enter__(self) -> Self:
@@ -157,15 +159,15 @@ class Transaction:
         file = self._file(self._real(root), rel)
         return file.mode if file else None
 
-    def unrecorded(self, root: Path) -> dict[str, Stamp]:
-        """The files of a tree without a receipt that fp4patch wrote, whatever became of the receipt."""
+    def unrecorded(self, root: Path, files: Iterable[str]) -> dict[str, Stamp]:
+        """Those of these files that fp4patch wrote, in a tree without a receipt, whatever became of the receipt."""
         real = self._real(root)
         if self.receipt(real):
             return {}
         if real not in self._unrecorded:
-            files = sorted(path for path in self._scope.files(real) if find_stamp(_tail(real / path)))
+            found = (path for path in files if self._scope.allows(real, path) and find_stamp(_tail(real / path)))
             self._unrecorded[real] = {
-                path: stamp for path in files if (data := self.current(real, path)) and (stamp := find_stamp(data))
+                path: stamp for path in found if (data := self.current(real, path)) and (stamp := find_stamp(data))
             }
         return self._unrecorded[real]
 

@@ -32,9 +32,9 @@ class Quantized:
     """A tensor of ``(..., K)`` values in four bits each. A value is E2M1 x block scale x tensor scale."""
 
     packed: Codes
-    """``(..., K / 2)`` bytes, the first of two values in the low nibble."""
+    """Codes in ``(..., K / 2)`` bytes, the first of two values in the low nibble."""
     scales: Codes
-    """``(..., K / block)``: E4M3 for NVFP4, UE8M0 for MXFP4."""
+    """Block scales ``(..., K / block)``: E4M3 for NVFP4, UE8M0 for MXFP4."""
     block: Literal[16, 32]
     """16 is NVFP4, 32 is MXFP4."""
     tensor_scale: float = 1.0
@@ -47,13 +47,7 @@ class Quantized:
 
 
 def quantize_nvfp4(x: Floats, tensor_scale: float | None = None) -> Quantized:
-    """NVFP4: blocks of 16 with E4M3 scales, and one float32 scale for the tensor; every step in float32.
-
-    The block's scale is max|x| / 6 / tensor scale, rounded to E4M3; the values are divided by what it became, times the
-    tensor's. ``tensor_scale`` is by default max|x| / (448 * 6), which makes use of all of E4M3; kernels that take a
-    "global scale" are given its reciprocal. A block whose scale rounds to zero is all zeros. A NaN does not count for a
-    maximum and becomes 6. ValueError where K is no multiple of 16, or the default would not be finite.
-    """
+    """Quantize to NVFP4: blocks of 16 with E4M3 scales, and one float32 scale per tensor; every step in float32."""
     blocks = _blocks(x, NVFP4_BLOCK)
     peak = peaks(blocks)
     if tensor_scale is None:
@@ -68,9 +62,9 @@ def quantize_nvfp4(x: Floats, tensor_scale: float | None = None) -> Quantized:
 
 
 def quantize_mxfp4(x: Floats, *, scale: Literal["floor", "ceil"] = "floor") -> Quantized:
-    """MXFP4: blocks of 32 with a power of two each.
+    """Quantize to MXFP4: blocks of 32 with a power of two each.
 
-    ``floor``: 2^(floor(log2 max|x|) - 2), as OCP MX 1.0 (6.3) says; values up to a quarter beyond 6 saturate. ``ceil``:
+    ``floor``: 2^(floor(log2 max|x|) - 2), as in OCP MX 1.0 (6.3); values up to a quarter beyond 6 saturate. ``ceil``:
     the smallest power that lets nothing saturate, max|x| / 6 rounded up, as ``cvt.rp`` gives it.
     """
     blocks = _blocks(x, MXFP4_BLOCK)
@@ -82,7 +76,7 @@ def quantize_mxfp4(x: Floats, *, scale: Literal["floor", "ceil"] = "floor") -> Q
 
 
 def dequantize(quantized: Quantized) -> NDArray[np.float32]:
-    """The values, ``(..., K)``: E2M1 x block scale x tensor scale, in this order, each product in float32."""
+    """Return the values, ``(..., K)``: E2M1 x block scale x tensor scale, in this order, each product in float32."""
     codes = unpack(quantized.packed)
     blocks = e2m1_decode(codes).reshape(*quantized.scales.shape, quantized.block)
     values = blocks * quantized.block_scales[..., None] * np.float32(quantized.tensor_scale)
@@ -90,10 +84,7 @@ def dequantize(quantized: Quantized) -> NDArray[np.float32]:
 
 
 def peaks(blocks: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The largest magnitude of each block, NaN left out; 0 where there is nothing else.
-
-    Not ``np.fmax``: of a signalling NaN and a number it gives NaN.
-    """
+    """Return the largest magnitude of each block, ignoring NaN; 0 if a block has only NaN."""
     found: NDArray[np.float32] = np.where(np.isnan(blocks), np.float32(0), np.abs(blocks)).max(axis=-1)
     return found
 
@@ -106,7 +97,7 @@ def _blocks(x: Floats, size: int) -> NDArray[np.float32]:
 
 
 def _divided(blocks: NDArray[np.float32], scales: NDArray[np.float32]) -> Codes:
-    """The codes of each block's values by its scale; zeros where that is zero."""
+    """Return the codes of each block's values divided by its scale; zeros if the scale is zero."""
     usable = scales != 0
     quotients = blocks / np.where(usable, scales, np.float32(1))[..., None]
     return np.where(usable[..., None], e2m1_encode(quotients), np.uint8(0))

@@ -15,11 +15,11 @@ _LARGEST, _SMALLEST = 8, -9  # 2^8 is the largest power of two in E4M3, 2^-9 the
 
 
 def fold_mxfp4(quantized: Quantized) -> Quantized:
-    """The same values as NVFP4: each block of 32 becomes two of 16, and its power of two an E4M3 scale.
+    """Return the same values as NVFP4: each block of 32 becomes two of 16, and its power of two an E4M3 scale.
 
     The tensor's scale, a power of two too, puts the largest block at 2^8. So it is exact, code by code, as long as the
-    powers of the blocks that hold anything span at most 2^17; in blocks below, values are rounded to what the smallest
-    scale can say. A block whose scale is NaN keeps it.
+    powers of the blocks with any nonzero value span at most 2^17; in blocks below, values are rounded to the steps of
+    the smallest scale. A block whose scale is NaN keeps it.
     """
     codes = unpack(quantized.packed)
     blocks = codes.reshape(*quantized.scales.shape, quantized.block)
@@ -27,7 +27,7 @@ def fold_mxfp4(quantized: Quantized) -> Quantized:
     holds = ((blocks & 7) != 0).any(axis=-1) & ~lost
     power = quantized.scales.astype(np.int32) - 127
     whole = max(int(power.max(where=holds, initial=-126)) - _LARGEST, -126)
-    wanted = np.minimum(power - whole, _LARGEST)  # above it are only blocks that hold nothing
+    wanted = np.minimum(power - whole, _LARGEST)  # only blocks of zeros are above it
     kept = np.maximum(wanted, _SMALLEST)
     shifted = e2m1_encode(np.ldexp(e2m1_decode(blocks), np.maximum(wanted - kept, -64)[..., None]))
     blocks = np.where((wanted == kept)[..., None], blocks, shifted)
@@ -37,12 +37,12 @@ def fold_mxfp4(quantized: Quantized) -> Quantized:
 
 
 def requantize_mxfp4(quantized: Quantized) -> Quantized:
-    """The values of an MXFP4 tensor quantized anew to NVFP4: other codes, scales that are no powers of two."""
+    """Quantize the values of an MXFP4 tensor anew to NVFP4: other codes, scales that are no powers of two."""
     return quantize_nvfp4(dequantize(quantized))
 
 
 def relative_error(of: NDArray[np.float32], to: NDArray[np.float32]) -> float:
-    """The root of the summed squared differences by that of the summed squares of ``to``; 0 if both are zeros."""
+    """Return the relative L2 error with respect to ``to``; 0 if both are zeros."""
     difference, size = (float(np.linalg.norm(np.asarray(a, dtype=np.float64))) for a in (of - to, to))
     return difference / size if size else difference
 

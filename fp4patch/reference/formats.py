@@ -5,6 +5,7 @@ Each encoder compares with exact midpoints, so no intermediate rounding can slip
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ Floats = NDArray[Any]
 """An array of any floating dtype: float16, bfloat16 (of ml_dtypes), float32, float64."""
 
 E2M1_VALUES = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], dtype=np.float32)
-"""What the codes 0 to 7 stand for; bit 3 is the sign (OCP MX 1.0, 5.3.3)."""
+"""Values of the codes 0 to 7; bit 3 is the sign (OCP MX 1.0, 5.3.3)."""
 
 _E4M3_VALUES = np.array(
     # Four bits of exponent with bias 7, three of mantissa; 0x7f is NaN, there is no infinity (OCP MX 1.0, 5.3.1).
@@ -29,15 +30,40 @@ _UE8M0_BIAS = 127
 
 
 def e2m1_encode(x: Floats) -> Codes:
-    """Codes 0 to 15, one a byte, of the same shape: to nearest, ties to even, saturated at 6, every NaN to +6.
-
-    Equal to ``cvt.rn.satfinite.e2m1x2.f32`` for every float32 (PTX ISA, ``cvt``).
-    """
+    """Encode to E2M1, one code (0 to 15) per byte: to nearest, ties to even, saturated at 6, every NaN to +6."""
     return _encode(x, E2M1_VALUES, sign=8, nan=7)
 
 
+def e2m1_encode_stochastic(x: Floats, random: Codes) -> Codes:
+    """Codes 0 to 15 by stochastic rounding: ``random``, a byte for each value, is added to the bits that are discarded.
+
+    Equal to ``cvt.rs.satfinite.e2m1x4.f32`` (PTX ISA, ``cvt``): a value goes up to v if it is not below
+    ``v - random / 256 * (v - the code below)``; values of E2M1 stay, saturated at 6, every NaN to +6. Thresholds are
+    exact in float16 already. ``random_bytes`` has the bytes of the instruction's operand. ``x`` and ``random`` are
+    broadcast. ValueError where ``random`` holds no bytes.
+    """
+    x, random = np.broadcast_arrays(np.asarray(x), random)
+    if random.dtype != np.uint8:
+        raise ValueError(f"the random bits of each value are a byte (uint8), not {random.dtype}")
+    magnitude = np.abs(x).astype(np.promote_types(np.float32, _plain(x)))
+    codes = np.where(np.signbit(x), np.uint8(8), np.uint8(0))
+    for below, above in pairwise(E2M1_VALUES):
+        codes += magnitude >= above - random * np.float32((above - below) / 256)
+    return np.where(np.isnan(x), 7, codes).astype(np.uint8)
+
+
+def random_bytes(words: NDArray[np.uint32]) -> Codes:
+    """The random byte of each value, ``(..., K)``, of a word for four: ``(..., K / 4)``, the operand ``rbits``.
+
+    Value 0 is the instruction's ``f``, the lowest nibble, and has the low byte; values 1, 2 and 3 (``e``, ``b``, ``a``)
+    have bytes 2, 1 and 3 (PTX ISA, ``cvt``, the figure of the random bits for ``.e2m1x4``).
+    """
+    words = np.ascontiguousarray(words, dtype="<u4")
+    return words.view(np.uint8).reshape(*words.shape, 4)[..., [0, 2, 1, 3]].reshape(*words.shape[:-1], -1)
+
+
 def e2m1_decode(codes: Codes) -> NDArray[np.float32]:
-    """The value of each code; bits above the fourth are an error (ValueError), since they hint at packed bytes."""
+    """Return the value of each code; raise ValueError for bits above the fourth, which hint at packed bytes."""
     codes = np.asarray(codes)
     if codes.size and int(codes.max()) > 15:
         raise ValueError("an E2M1 code has four bits; unpack() gives the codes of packed bytes")
@@ -56,37 +82,35 @@ _FP6_VALUES = {
 
 
 def e2m3_encode(x: Floats) -> Codes:
-    """``cvt.rn.satfinite.e2m3x2.f32``, a code a byte: to nearest, ties to even, saturated at 7.5; NaN is +7.5."""
+    """Encode like ``cvt.rn.satfinite.e2m3x2.f32``, one code per byte: to nearest even, saturated at 7.5; NaN is
+    +7.5."""
     return _encode(x, _FP6_VALUES["e2m3"], sign=0x20, nan=0x1F)
 
 
 def e3m2_encode(x: Floats) -> Codes:
-    """``cvt.rn.satfinite.e3m2x2.f32``, a code a byte: to nearest, ties to even, saturated at 28; NaN is +28."""
+    """Encode like ``cvt.rn.satfinite.e3m2x2.f32``, one code per byte: to nearest even, saturated at 28; NaN is +28."""
     return _encode(x, _FP6_VALUES["e3m2"], sign=0x20, nan=0x1F)
 
 
 def fp6_decode(codes: Codes, form: str) -> NDArray[np.float32]:
-    """The value of each code of ``e2m3`` or ``e3m2``."""
+    """Return the value of each code of ``e2m3`` or ``e3m2``."""
     return _decode(np.asarray(codes, dtype=np.uint8), _FP6_VALUES[form], sign=0x20)
 
 
 def e4m3_encode(x: Floats) -> Codes:
-    """``cvt.rn.satfinite.e4m3x2.f32``: to nearest, ties to even, saturated at 448; NaN is 0x7f, whatever its sign."""
+    """Encode like ``cvt.rn.satfinite.e4m3x2.f32``: to nearest even, saturated at 448; NaN of either sign is 0x7f."""
     return _encode(x, _E4M3_VALUES, sign=0x80, nan=_E4M3_NAN)
 
 
 def e4m3_decode(codes: Codes) -> NDArray[np.float32]:
-    """The value of each code; 0x7f and 0xff are NaN."""
+    """Return the value of each code; 0x7f and 0xff are NaN."""
     codes = np.asarray(codes, dtype=np.uint8)
     values = _decode(np.where(codes & 0x7F == _E4M3_NAN, 0, codes), _E4M3_VALUES, sign=0x80)
     return np.where(codes & 0x7F == _E4M3_NAN, np.float32(np.nan), values)
 
 
 def ue8m0_encode(x: Floats, *, rounding: Literal["up", "down"] = "up") -> Codes:
-    """Powers of two from 2^-127 to 2^127: ``cvt.rp`` (up) or ``cvt.rz`` (down) ``.satfinite.ue8m0x2.f32``.
-
-    The sign is ignored; zero becomes the smallest power; NaN is 0xff, infinity saturates.
-    """
+    """Encode powers of two from 2^-127 to 2^127: ``cvt.rp`` (up) or ``cvt.rz`` (down) ``.satfinite.ue8m0x2.f32``."""
     magnitude = np.abs(np.asarray(x)).astype(np.float64)
     finite = np.where(np.isfinite(magnitude), magnitude, 1)
     mantissa, exponent = np.frexp(finite)  # mantissa in [0.5, 1)
@@ -98,7 +122,7 @@ def ue8m0_encode(x: Floats, *, rounding: Literal["up", "down"] = "up") -> Codes:
 
 
 def ue8m0_decode(codes: Codes) -> NDArray[np.float32]:
-    """2^(code - 127); 0xff is NaN. Code 0, 2^-127, is a denormal float32."""
+    """Return 2^(code - 127); 0xff is NaN. Code 0, 2^-127, is a denormal float32."""
     codes = np.asarray(codes, dtype=np.uint8)
     powers = np.ldexp(np.float64(1), codes.astype(np.int32) - _UE8M0_BIAS)
     return np.where(codes == _UE8M0_NAN, np.nan, powers).astype(np.float32)
@@ -121,5 +145,5 @@ def _decode(codes: NDArray[Any], values: NDArray[np.float32], *, sign: int) -> N
 
 
 def _plain(x: Floats) -> np.dtype[Any]:
-    """A dtype of NumPy's own that holds the values exactly; those of ml_dtypes fit into float32."""
+    """Return a dtype of NumPy's own that holds the values exactly; those of ml_dtypes fit into float32."""
     return x.dtype if x.dtype.kind == "f" and x.dtype.isbuiltin == 1 else np.dtype(np.float32)

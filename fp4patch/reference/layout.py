@@ -1,4 +1,4 @@
-"""How codes and scales lie in memory: two codes a byte, and scales in tiles of 128 rows by 4 columns."""
+"""Memory layout of codes and scales: two codes per byte, and scales in tiles of 128 rows by 4 columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TILE = _ROWS * _COLUMNS  # bytes
 
 
 def pack(codes: Codes) -> Codes:
-    """Two codes a byte along the last axis, the first in the low nibble: ``(..., K)`` to ``(..., K / 2)``."""
+    """Pack two codes per byte along the last axis, the first in the low nibble: ``(..., K)`` to ``(..., K / 2)``."""
     codes = np.asarray(codes, dtype=np.uint8)
     if codes.shape[-1] % 2:
         raise ValueError(f"{codes.shape[-1]} codes do not fill whole bytes")
@@ -22,27 +22,24 @@ def pack(codes: Codes) -> Codes:
 
 
 def unpack(packed: Codes) -> Codes:
-    """The codes of packed bytes: ``(..., K / 2)`` to ``(..., K)``."""
+    """Return the codes of packed bytes: ``(..., K / 2)`` to ``(..., K)``."""
     packed = np.asarray(packed, dtype=np.uint8)
     return np.stack([packed & 15, packed >> 4], axis=-1).reshape(*packed.shape[:-1], -1)
 
 
 def scale_offset(row: Any, k: Any, columns: int) -> Any:
-    """Byte offset of the scale of block ``k`` of ``row``, where a row has ``columns`` scales (integers or arrays).
+    """Return the byte offset of the scale of block ``k`` of ``row``, where a row has ``columns`` scales.
 
-    Tiles of 128 x 4 scales are 512 bytes, those of the same rows follow one another; within a tile, rows 0, 32, 64 and
-    96 stand side by side, since one thread of ``mma`` holds four (PTX ISA, block scaling; cuBLAS, "1D Block Scaling
-    Factors Layout").
+    ``k`` and ``row`` are integers or arrays. Tiles of 128 x 4 scales are 512 bytes, those of the same rows follow one
+    another; within a tile, rows 0, 32, 64 and 96 are side by side, since one thread of ``mma`` holds four (PTX ISA,
+    block scaling; cuBLAS, "1D Block Scaling Factors Layout").
     """
     tile = row // _ROWS * _tiles(columns, _COLUMNS) + k // _COLUMNS
     return tile * _TILE + row % 32 * 16 + row % _ROWS // 32 * 4 + k % _COLUMNS
 
 
 def swizzle_scales(scales: Codes) -> Codes:
-    """Scales of ``(rows, columns)`` in the order that ``mma`` and cuBLAS read, padded with zeros to whole tiles.
-
-    A flat array of ceil(rows / 128) * ceil(columns / 4) * 512 bytes.
-    """
+    """Return scales of ``(rows, columns)`` in the order that ``mma`` and cuBLAS read, zero-padded to whole tiles."""
     rows, columns = scales.shape
     tall, wide = _tiles(rows, _ROWS), _tiles(columns, _COLUMNS)
     padded = np.zeros((tall * _ROWS, wide * _COLUMNS), dtype=np.uint8)
@@ -51,7 +48,7 @@ def swizzle_scales(scales: Codes) -> Codes:
 
 
 def unswizzle_scales(swizzled: Codes, rows: int, columns: int) -> NDArray[np.uint8]:
-    """The inverse, without the padding: ``(rows, columns)``. ValueError if the size is not that of these tiles."""
+    """Undo ``swizzle_scales`` and remove the padding: ``(rows, columns)``. ValueError if the size does not match."""
     tall, wide = _tiles(rows, _ROWS), _tiles(columns, _COLUMNS)
     flat = np.asarray(swizzled, dtype=np.uint8).reshape(-1)
     if flat.size != tall * wide * _TILE:

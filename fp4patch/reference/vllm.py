@@ -13,13 +13,13 @@ from fp4patch.reference.formats import Codes, Floats, e2m1_encode, e4m3_decode, 
 from fp4patch.reference.layout import pack
 
 Reciprocal = Callable[[NDArray[np.float32]], NDArray[np.float32]]
-"""``rcp.approx.ftz.f32`` of each element: within one unit in the last place, and only the GPU knows which way."""
+"""Function like ``rcp.approx.ftz.f32`` on each element: within 1 ulp, in a direction that only hardware shows."""
 
 
 def quantize_as_vllm(
     x: Floats, global_scale: Any, reciprocal: Reciprocal, *, zero: Literal["scale", "maximum"] = "scale"
 ) -> tuple[Codes, Codes]:
-    """Packed codes ``(rows, K / 2)`` and E4M3 scales ``(rows, K / 16)`` of half or bfloat16 ``(rows, K)``.
+    """Return packed codes ``(rows, K / 2)`` and E4M3 scales ``(rows, K / 16)`` of half or bfloat16 ``(rows, K)``.
 
     vLLM's ``cvt_warp_fp16_to_fp4``: the maximum of 16, times an approximate 1/6, times ``global_scale`` (a float32, or
     one for each row: 448 * 6 / max|x|), rounded to E4M3; then each value times the approximate reciprocal of what that
@@ -39,7 +39,7 @@ def quantize_as_vllm(
 def quantize_to_powers_as_vllm(
     x: Floats, global_scale: float, reciprocal: Reciprocal, *, rounding: Literal["rounded", "truncated"]
 ) -> tuple[Codes, Codes]:
-    """The same with scales that are powers of two, a byte each, for blocks of 16.
+    """Quantize as ``quantize_as_vllm``, but with scales that are powers of two, one byte each, for blocks of 16.
 
     ``rounded``, as in 0.33: two binades below the maximum, which counts for the next one from 1.75 on; no global
     scale. ``truncated``, as up to 0.18: the power below the maximum times an approximate 1/6 times ``global_scale``.
@@ -61,10 +61,10 @@ def quantize_to_powers_as_vllm(
 
 
 def quantize_as_gemv(x: Floats, st: float) -> tuple[Codes, Codes]:
-    """Packed codes and E4M3 scales of float32 ``(rows, K)`` as CUTLASS's GemvEpilogueWithScalingFactor makes them.
+    """Return packed codes and E4M3 scales of float32 ``(rows, K)`` like CUTLASS's GemvEpilogueWithScalingFactor.
 
-    The scale is max|x| of 16 times ``st / 6``; the values are multiplied by its reciprocal times ``st``. All of it is
-    rounded as IEEE 754 says.
+    The scale is max|x| of 16 times ``st / 6``; the values are multiplied by its reciprocal times ``st``. Every step is
+    rounded as in IEEE 754.
     """
     blocks, peak = _blocks(x)
     whole = np.float32(st)
@@ -75,7 +75,7 @@ def quantize_as_gemv(x: Floats, st: float) -> tuple[Codes, Codes]:
 
 
 def _blocks(x: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """``x`` in blocks of 16, and the largest magnitude of each: NaN where there is nothing else."""
+    """Return ``x`` in blocks of 16, and the largest magnitude of each; NaN if a block has only NaN."""
     rows, columns = x.shape
     blocks = np.asarray(x).astype(np.float32).reshape(rows, columns // NVFP4_BLOCK, NVFP4_BLOCK)
     alone = np.isnan(blocks).all(axis=-1)

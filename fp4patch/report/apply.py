@@ -1,4 +1,4 @@
-"""What ``apply`` and ``revert`` did, as text, as a unified diff, and as a JSON document."""
+"""Results of ``apply`` and ``revert`` as text, as a unified diff, and as a JSON document."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from fp4patch.report.words import VERBATIM, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fp4patch.model.apply import Applied, FileResult, TreeResult
+    from fp4patch.model.apply import Applied, TreeResult
 
 
 def document(applied: Applied, *, diff: bool) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document that docs/json.md describes."""
     trees = [_tree(tree, diff=diff) for tree in applied.trees]
     only = trees[0] if len(trees) == 1 else {}
     return {
@@ -58,7 +58,7 @@ def _tree(tree: TreeResult, *, diff: bool) -> dict[str, Any]:
             "before_sha256": hashlib.sha256(file.before).hexdigest(),
             "after_sha256": hashlib.sha256(file.after).hexdigest(),
         }
-        files.append(entry | ({"diff": unified(file)} if diff else {}))
+        files.append(entry | ({"diff": unified(file.path, file.before, file.after)} if diff else {}))
     return {
         "tree": str(tree.root),
         "target": tree.target,
@@ -73,9 +73,9 @@ def _tree(tree: TreeResult, *, diff: bool) -> dict[str, Any]:
 
 
 def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:
-    """One line a tree, one a file that changes, then the notes; with ``diff`` the changes themselves.
+    """Return one line per tree, one per file that changes, then the notes; with ``diff`` the changes themselves.
 
-    Where a patch has several edits with nothing to do, they are counted; with ``why`` each says its reason.
+    If several edits of a patch have nothing to do, they are counted; with ``why`` each is listed with its reason.
     """
     lines: list[RenderableType] = []
     for tree in applied.trees:
@@ -84,7 +84,7 @@ def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:
             if file.changed:
                 by = ", ".join(file.patches) if tree.state is ApplyState.APPLIED and file.patches else "pristine bytes"
                 lines.append(_line(f"  {file.path}  ({by})"))
-                lines += [Verbatim(unified(file))] if diff else []
+                lines += [Verbatim(unified(file.path, file.before, file.after))] if diff else []
         lines += [
             _line(f"  {note}") for note in (*_nothing_to_do(tree, why=why), *_remaining(tree, why=why), *tree.notes)
         ]
@@ -94,7 +94,7 @@ def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:
 
 
 def _line(text: str) -> Text:
-    """One line, whatever is in a name."""
+    """Return a text as one line, whatever characters it contains."""
     return Text(printable(text))
 
 
@@ -128,7 +128,7 @@ def _nothing_to_do(tree: TreeResult, *, why: bool) -> Iterator[str]:
 
 
 def _remaining(tree: TreeResult, *, why: bool) -> Iterator[str]:
-    """What stays as it is: a line for each patch and reason with its files, or for each place."""
+    """Return the places that remain unchanged: a line for each patch and reason with its files, or for each place."""
     if why:
         yield from map(str, tree.remainders)
         return
@@ -142,7 +142,7 @@ def _remaining(tree: TreeResult, *, why: bool) -> Iterator[str]:
 
 
 def refusal(applied: Applied) -> RenderableType:
-    """Every problem of every tree, each tree by its name; what several edits say alike, once."""
+    """Return every problem of every tree, each tree by its name. Equal problems of several edits appear once."""
     parts: list[RenderableType] = []
     for tree in (tree for tree in applied.trees if tree.problems):
         parts += [_line(f"{tree.root}:"), terminal.problems(tuple(dict.fromkeys(tree.problems)))]
@@ -159,21 +159,20 @@ class Verbatim:
         yield Segment(self.text, Style.from_meta({VERBATIM: True}))
 
 
-def unified(file: FileResult) -> str:
-    """A unified diff of one file, as ``git apply`` takes it: only a line feed ends a line there."""
-    before, after = (data.decode("utf-8", errors="surrogateescape") for data in (file.before, file.after))
-    old, new = _quoted(f"a/{file.path}"), _quoted(f"b/{file.path}")
-    lines = difflib.unified_diff(_lines(before), _lines(after), old, new)
+def unified(path: str, before: bytes, after: bytes) -> str:
+    """Return the unified diff of one file, as ``git apply`` takes it: only a line feed ends a line there."""
+    one, other = (data.decode("utf-8", errors="surrogateescape") for data in (before, after))
+    lines = difflib.unified_diff(_lines(one), _lines(other), _quoted(f"a/{path}"), _quoted(f"b/{path}"))
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _lines(text: str) -> list[str]:
-    """The lines with their ends. ``splitlines`` would also cut at a form feed, or at a lone carriage return."""
+    """Split into lines with their ends. ``splitlines`` would also cut at a form feed, or at a lone carriage return."""
     return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
 def _quoted(name: str) -> str:
-    """A name as git writes it: in quotes, with escapes, where it has what could end the line or steer a terminal."""
+    """Quote a name as git does, if it has characters that could end the line or control a terminal."""
     if name.isprintable() and not set(name) & set('"\\'):
         return name
     escaped = (chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:03o}" for b in os.fsencode(name))

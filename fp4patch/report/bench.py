@@ -1,4 +1,4 @@
-"""What ``fp4patch bench`` measured: JSON, a table, and a bar chart as SVG."""
+"""Results of ``fp4patch bench``: JSON, a table, and a bar chart as SVG."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ GIGA = 1e9
 
 
 def ordered(report: BenchReport) -> list[BenchRow]:
-    """The fastest first; what was not measured last."""
+    """Sort the rows by speed, the fastest first and those that were not measured last."""
     return sorted(report.rows, key=lambda row: -(row.registers.median if row.registers else 0))
 
 
 def document(report: BenchReport) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it; the fastest row first."""
+    """Return the JSON document that docs/json.md describes; the fastest row is first."""
     head = {key: value for key, value in asdict(report).items() if key != "rows"}
     rows = [{"verdict": row.verdict.value, **asdict(row)} for row in ordered(report)]
     return {"schema": SCHEMA, "verdict": report.verdict.value, **head, "notes": list(report.notes), "rows": rows}
 
 
 def table(report: BenchReport) -> RenderableType:
-    """The fastest first: rates in 10^9 values a second and as ratios, and what all inputs came to."""
+    """Return a table, the fastest first: rates in 10^9 values per second and as ratios, and wrong results."""
     body = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     body.add_column("float → E2M1, 8 values", overflow="fold")
     for name in ("in registers", "ratio", "from memory", "ratio", "wrong", "NaN sign"):
@@ -62,7 +62,10 @@ def _cells(rate: Rate | None) -> tuple[str, str]:
 
 
 def chart(report: BenchReport) -> str:
-    """Bars of the rates in registers, the fastest on top, as a complete SVG that follows the reader's colour scheme."""
+    """Return a bar chart of the rates in registers, the fastest on top.
+
+    It is a complete SVG that follows the reader's colour scheme.
+    """
     rows = [row for row in ordered(report) if row.registers]
     longest = max((row.registers.median for row in rows if row.registers), default=1.0)
     return render("bench.svg.j2", report=report, bars=_bars(rows, longest))

@@ -1,4 +1,4 @@
-"""``list``, ``show`` and ``fetch``, as text and as JSON documents."""
+"""Results of ``list``, ``show`` and ``fetch``, as text and as JSON documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fp4patch.model.fetch import Fetched
 
 MATRIX = "patches/matrix.json"
-"""Below the catalog's root: what each patch came to on each release, as tools/watch.py recorded it."""
+"""Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""
 
 COLOUR = {"applied": "green", "upstreamed": "cyan", "not-needed": "dim", "drifted": "red"}
 
@@ -28,7 +28,7 @@ KINDS = ("variants", "patches", "targets")
 
 
 def list_document(catalog: Catalog, what: str | None) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it; only one of the three lists if ``what`` names it."""
+    """Return the JSON document that docs/json.md describes; only one of the three lists if ``what`` names it."""
     rows = {
         "variants": [
             {"name": v.name, "title": v.title, "arch": list(v.arch), "patches": _patches(v)}
@@ -46,7 +46,7 @@ def list_document(catalog: Catalog, what: str | None) -> dict[str, Any]:
 
 
 def list_table(catalog: Catalog, what: str | None) -> RenderableType:
-    """One small table a kind."""
+    """Return one small table per kind."""
     columns = {
         "variants": ("variant", "what", "patches"),
         "patches": ("patch", "what", "tried on"),
@@ -70,7 +70,7 @@ def list_table(catalog: Catalog, what: str | None) -> RenderableType:
 
 
 def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str], list[tuple[str, list[str]]]]]:
-    """For each target: its name, the patches that head the columns, and a row of states for each version."""
+    """Yield for each target its name, the patches that head the columns, and a row of states for each version."""
     for target in dict.fromkeys(row["target"] for row in rows):
         own = [row for row in rows if row["target"] == target]
         patches = list(dict.fromkeys(patch for row in own for patch in row["states"]))
@@ -78,7 +78,7 @@ def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[s
 
 
 def matrix_table(document: Mapping[str, Any]) -> RenderableType:
-    """Version by patch, one table a target. The document is what tools/watch.py recorded."""
+    """Return one table per target, version by patch. The document is the record of tools/watch.py."""
     tables: list[RenderableType] = []
     for target, patches, body in matrix_rows(document["rows"]):
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
@@ -102,7 +102,7 @@ def show_document(catalog: Catalog, name: str) -> dict[str, Any]:
 
 
 def show_text(document: dict[str, Any]) -> RenderableType:
-    """Title, then each part that has a value under its name, a line each: a pipe gets it whole."""
+    """Return the title, then each part that has a value under its name, one per line; a pipe gets it complete."""
     lines = [Text.assemble((document["name"], "bold"), f"  {document['kind']}"), Text(document["title"])]
 
     def add(label: str, value: str) -> None:
@@ -130,17 +130,19 @@ def show_text(document: dict[str, Any]) -> RenderableType:
         add("probe", f"{probe['name']}: {probe['title']}")
     for archive in document.get("archives", ()):
         holds = f" ({archive['holds']})" if archive["holds"] else ""
-        add("archive", f"{', '.join(archive['versions'])} from {archive['filename']}{holds}")
+        add("archive", f"{archive['version']} from {archive['filename']}{holds}")
+    for series in document.get("series", ()):
+        add("archives", f"{', '.join(series['sha256'])} from {series['filename']}")
     return Group(*lines)
 
 
 def fetch_document(fetched: Fetched) -> dict[str, Any]:
-    """Where the tree is and what it came from."""
+    """Return the directory and the source of the tree."""
     return {"schema": SCHEMA} | {key: str(value) for key, value in asdict(fetched).items()}
 
 
 def fetch_text(fetched: Fetched) -> RenderableType:
-    """One sentence, then the command that comes next."""
+    """Return one sentence, then the command to run next."""
     proof = f", sha256 {fetched.sha256[:16]}… as pinned" if fetched.sha256 else ""
     note = f"\n  {fetched.holds}" if fetched.holds else ""
     return Text(f"{fetched.target} {fetched.version} in {fetched.directory} (from {fetched.source}{proof}){note}")
@@ -151,7 +153,7 @@ def _patches(variant: Variant) -> list[str]:
 
 
 def _pinned(target: Target) -> list[str]:
-    return [version for archive in target.archives for version in archive.versions]
+    return [archive.version for archive in target.pinned]
 
 
 def _spans(target: Target) -> str:

@@ -1,4 +1,4 @@
-"""``doctor``, as text and as a JSON document."""
+"""Reports of ``doctor``, as text and as a JSON document."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ STATE_COLOUR = {
     State.UPSTREAMED: "cyan",
     State.NOT_NEEDED: "cyan",
     State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
     State.DRIFTED: "red",
     State.FOREIGN: "red",
 }
 REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.PARTLY: "yellow", Reach.NOTHING: "red"}
 NONE = "\N{EN DASH}"
 SUBJECT = 22
-"""Columns of what a finding is about."""
+"""Width in columns of a finding's subject."""
 
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
@@ -46,7 +47,7 @@ def document(
     binaries: Sequence[dict[str, Any]],
     levels: Sequence[Level],
 ) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document that docs/json.md describes."""
     return {
         "schema": SCHEMA,
         "verdict": worst(levels).value,
@@ -133,7 +134,7 @@ def _finding_document(finding: Finding) -> dict[str, str]:
 
 
 def machine_text(machine: MachineReport) -> RenderableType:
-    """A heading, then each section's findings, each with its remedy below it."""
+    """Return a heading, then each section's findings, each with its remedy below it."""
     parts: list[RenderableType] = [Text.assemble(("this machine", "bold"), f"  {machine.name}")]
     for section in machine.sections:
         parts += [Text(), Text(section.title, style="bold"), findings_text(section.findings)]
@@ -141,7 +142,7 @@ def machine_text(machine: MachineReport) -> RenderableType:
 
 
 def findings_text(findings: Iterable[Finding]) -> RenderableType:
-    """Mark, subject, finding; the remedy and the link on lines of their own."""
+    """Return mark, subject and finding; the remedy and the link are on lines of their own."""
     table = _grid()
     for finding in findings:
         text = Text(printable(finding.found))
@@ -162,7 +163,7 @@ def recipe_text(recipe: RecipeReport) -> RenderableType:
 
 
 def tree_text(tree: TreeReport) -> RenderableType:
-    """What it is, its patches, its build, what needs attention, what each GPU gets, and what to type."""
+    """Return the report on a tree: its kind, patches, build, findings, the result of each GPU, and the next command."""
     heading = Text.assemble((tree.title, "bold"), f" {_version(tree)}  ", (printable(tree.root), "dim"))
     parts: list[RenderableType] = [heading]
     parts += [Text(), Text("patches", style="bold"), _patches(tree)]
@@ -175,7 +176,7 @@ def tree_text(tree: TreeReport) -> RenderableType:
 
 
 def summary(levels: Sequence[Level]) -> RenderableType:
-    """One line: the worst level, and how many findings there are of each that is not green."""
+    """Return one line: the worst level, and the number of findings of each level that is not green."""
     level = worst(levels)
     counts = [f"{levels.count(one)} {one.value}" for one in (Level.RED, Level.YELLOW) if one in levels]
     tail = ", ".join(counts) or "all well"
@@ -233,7 +234,7 @@ def _builds(rows: Sequence[BuildRow]) -> Table:
 
 
 def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
-    """List, what is made of it, and what each GPU can make of that. A line for each GPU where they differ."""
+    """Return arch list, its build result, and the support of each GPU. If GPUs differ, each has its own line."""
     asked = row.asked or "unset"
     if row.error:
         return [(asked, Text("not evaluated", style="dim"), {})]

@@ -1,4 +1,4 @@
-"""What ``fp4patch doctor`` found in compiled code: a JSON document, and text."""
+"""Findings of ``fp4patch doctor`` about compiled code: a JSON document, and text."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ COLOUR = {
     Fp4State.NONE: "cyan",
 }
 SHOWN = 3
-"""Names of kernels in a line; the JSON document has all."""
+"""Number of kernel names in a line; the JSON document has all."""
 
 
 def document(report: BinaryReport) -> dict[str, Any]:
-    """Its part of the JSON document, as docs/json.md describes it."""
+    """Return the part of the JSON document about binaries, as docs/json.md describes it."""
     return {"schema": SCHEMA, "red": report.red, **asdict(report)}
 
 
 def table(report: BinaryReport) -> RenderableType:
-    """The verdicts; then each file: its architectures, and what its FP4 code consists of."""
+    """Return the verdicts, then each file with its architectures and the contents of its FP4 code."""
     parts: list[RenderableType] = [
         Text.assemble((report.source, "bold"), f"  {_bytes(report.size)}, {_counted(report.searched, 'file')} read"),
         Text(),
@@ -99,7 +99,7 @@ def _file(file: BinaryFile) -> RenderableType:
 
 
 def _architectures(groups: Sequence[ImageGroup]) -> str:
-    """``sm_90a ×24, sm_120f ×35, compute_80 ×19; nvcc 13.0.88; zstd``."""
+    """Return a summary: ``sm_90a ×24, sm_120f ×35, compute_80 ×19; nvcc 13.0.88; zstd``."""
     counted = Counter[str]()
     for group in groups:
         counted[group.arch] += group.count
@@ -150,7 +150,7 @@ def _loading(file: BinaryFile, gpu: str) -> Text:
 
 
 def names(mangled: Sequence[str]) -> str:
-    """Some kernels' names, as far as a reader needs them: ``vllm::cvt_fp16_to_fp4, …``."""
+    """Return the names of some kernels in a readable form: ``vllm::cvt_fp16_to_fp4, …``."""
     short = list(dict.fromkeys(printable(readable(name)) for name in mangled))
     return ", ".join(short[:SHOWN]) + (", …" if len(short) > SHOWN else "")
 

@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fp4patch.errors import Fp4PatchError
+    from fp4patch.model.coverage import Covered
     from fp4patch.model.problem import Problem
     from fp4patch.model.sass import SassListing
     from fp4patch.model.verify import ProbeResult, VerifyReport
 
 
 def verify_document(reports: Sequence[VerifyReport]) -> dict[str, Any]:
-    """What ``verify --json`` writes.
+    """Return the document that ``verify --json`` writes.
 
-    One tree: its :func:`report_document`. Several: ``schema``, ``verdict`` over all, and ``trees``, a list of
-    them. None: the same with an empty list, which fails.
+    For one tree it is its :func:`report_document`. For several it has ``schema``, ``verdict`` over all, and ``trees``,
+    a list of them. For none it is the same with an empty list, which fails.
     """
     if len(reports) == 1:
         return report_document(reports[0])
@@ -34,7 +35,7 @@ def verify_document(reports: Sequence[VerifyReport]) -> dict[str, Any]:
 
 
 def report_document(report: VerifyReport) -> dict[str, Any]:
-    """One tree's report: "verify of one tree" in docs/json.md."""
+    """Return one tree's report: "verify of one tree" in docs/json.md."""
     checks = [check for result in report.results for check in result.checks]
     return {
         "schema": SCHEMA,
@@ -56,11 +57,13 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
         "numerics": [numerics.document(one) for one in report.numerics],
         "numerics_notes": list(report.numerics_notes),
         "executed": execution.document(report.executed) if report.executed else None,
+        "builds": [asdict(one) | {"verdict": one.verdict.value} for one in report.builds],
+        "coverage": [coverage_document(one) for one in report.coverage],
     }
 
 
 def result_document(result: ProbeResult) -> dict[str, Any]:
-    """One probe on one architecture: "result" in docs/json.md."""
+    """Return the result of one probe on one architecture: "result" in docs/json.md."""
     diff = result.diff
     return {
         "probe": result.probe,
@@ -81,8 +84,21 @@ def result_document(result: ProbeResult) -> dict[str, Any]:
     }
 
 
+def coverage_document(one: Covered) -> dict[str, Any]:
+    """One function that the patches touch: "covered function" in docs/json.md."""
+    return {
+        "function": one.function,
+        "files": list(one.files),
+        "checks": [
+            {"check": c.check, "arch": str(c.arch), "how": c.how.value, "verdict": c.verdict.value} for c in one.checks
+        ],
+        "missing": [str(arch) for arch in one.missing],
+        "because": one.because,
+    }
+
+
 def listing_document(listing: SassListing) -> dict[str, Any]:
-    """One kernel's machine code: "listing" in docs/json.md."""
+    """Return one kernel's machine code: "listing" in docs/json.md."""
     found = words.metrics(listing)
     return {
         "function": listing.function,
@@ -99,7 +115,7 @@ def listing_document(listing: SassListing) -> dict[str, Any]:
 
 
 def problem_document(problem: Problem) -> dict[str, Any]:
-    """One reason to refuse: "problem" in docs/json.md."""
+    """Return one reason to refuse: "problem" in docs/json.md."""
     return {
         "patch": problem.patch,
         "file": problem.file,
@@ -113,7 +129,7 @@ def problem_document(problem: Problem) -> dict[str, Any]:
 
 
 def error_document(error: Fp4PatchError) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document that docs/json.md describes."""
     return {
         "schema": SCHEMA,
         "state": "refused",

@@ -1,4 +1,4 @@
-"""What executing the machine code found, as JSON and as text: a cell of the table, and sentences below it."""
+"""Results of executing machine code, as JSON and as text: a cell of the table, and sentences below it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def document(executed: Executed) -> dict[str, Any]:
-    """The key ``executed`` of a report: "execution" in docs/json.md."""
+    """Return the key ``executed`` of a report: "execution" in docs/json.md."""
     return {
         "executions": [
             {
@@ -52,7 +52,7 @@ def document(executed: Executed) -> dict[str, Any]:
 
 
 def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
-    """The execution of the patched side of a probe on an architecture, if there is one."""
+    """Return the execution of the patched side of a probe on an architecture, if there is one."""
     for one in executed.executions if executed else ():
         if (one.probe, one.arch, one.side) == (result.probe, result.arch, "patched"):
             return one
@@ -60,7 +60,8 @@ def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
 
 
 def cell(execution: Execution | None) -> str:
-    """``0 of 2^32`` mismatch, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash where it did not run."""
+    """Return ``0 of 2^32`` mismatch, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash if it did not
+    run."""
     if execution is None:
         return "\N{EN DASH}"
     if execution.batch and not execution.problem:
@@ -77,7 +78,7 @@ def cell(execution: Execution | None) -> str:
 
 
 def sentence(execution: Execution) -> str:
-    """``cutlass/float-to-e2m1-x8, patched sm_121a: 4,294,967,296 inputs, 0 mismatches``."""
+    """Return ``cutlass/float-to-e2m1-x8, patched sm_121a: 4,294,967,296 inputs, 0 mismatches``."""
     name = f"{execution.probe}, {execution.side} {execution.arch}"
     only_corners = not _mismatches(execution.report.rows) and _mismatches(execution.corners) if execution.report else 0
     if execution.report is None or only_corners:
@@ -91,7 +92,7 @@ def sentence(execution: Execution) -> str:
 
 
 def equivalence(one: Equivalence) -> str:
-    """``float-to-e2m1-x8: patched sm_121a gives for every input what pristine sm_120a gives, but …``."""
+    """Return ``float-to-e2m1-x8: patched sm_121a gives for every input what pristine sm_120a gives, but …``."""
     return f"{_short(one)}: {_comparison(one)}"
 
 
@@ -111,7 +112,7 @@ def _comparison(one: Equivalence) -> str:
 
 
 def lines(executed: Executed) -> Iterator[str]:
-    """Below the table: what was executed, in one sentence; how the architectures compare; and what it cannot say."""
+    """Return the lines below the table: the executed code, the comparison of architectures, and the limits of both."""
     patched = [one for one in executed.executions if one.side == "patched" and one.report]
     exact = sum(cell(one).startswith("0 of ") for one in patched)
     signs = sum(cell(one).endswith("NaN signs") for one in patched)
@@ -129,7 +130,7 @@ def lines(executed: Executed) -> Iterator[str]:
             f"executed on this host: chosen blocks and codes through the machine code of {len(batches)} patched "
             f"kernels, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
         )
-    said: dict[str, list[str]] = {}  # probes of which the same holds share a line
+    said: dict[str, list[str]] = {}  # probes with the same result share a line
     for one in executed.equivalences:
         said.setdefault(_comparison(one), []).append(_short(one))
     yield from (f"{', '.join(probes)}: {comparison}" for comparison, probes in said.items())
@@ -137,7 +138,7 @@ def lines(executed: Executed) -> Iterator[str]:
 
 
 def failures(executed: Executed) -> Iterator[str]:
-    """What did not come out as promised, a sentence each, and the first inputs that show it."""
+    """Return a sentence for each result that was not as promised, and the first inputs that show it."""
     for one in executed.executions:
         if one.verdict.failed:
             yield sentence(one) + (f"; {one.problem}" if one.problem and one.report else "")

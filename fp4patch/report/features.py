@@ -1,7 +1,4 @@
-"""``fp4patch probe``: the matrix feature × target as a table, as Markdown, in full, and as a JSON document.
-
-Targets with the same answers share a column, and toolkits with the same answer share a phrase: ``from 13.1``.
-"""
+"""Matrix feature × target of ``fp4patch probe`` as a table, as Markdown, in full, and as a JSON document."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ STYLES = {
 
 
 def document(report: FeatureReport) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "fp4patch": report.fp4patch,
@@ -80,16 +77,17 @@ def _cell(cell: Cell) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Span:
-    """What consecutive toolkits say of one feature on one target."""
+    """Equal results of consecutive toolkits for one feature on one target."""
 
     cell: Cell
     text: str
     toolkits: str
-    """``to 13.0``, ``12.9 to 13.0``, ``13.2``, ``from 13.1``; empty where all that know the target agree."""
+    """Range of toolkits: ``to 13.0``, ``12.9 to 13.0``, ``13.2``, ``from 13.1``. Empty if all that support the target
+    agree."""
 
 
 def labels(toolkits: Sequence[ToolkitMatrix]) -> list[str]:
-    """``13.0``, or the release in full where two are of one minor release; the path where even that is not enough."""
+    """Return ``13.0``, or the full release if two have the same minor release; else the path."""
     minor = [".".join(toolkit.ptxas.split(".")[:2]) for toolkit in toolkits]
     if len(set(minor)) == len(minor):
         return minor
@@ -98,7 +96,8 @@ def labels(toolkits: Sequence[ToolkitMatrix]) -> list[str]:
 
 
 def spans(report: FeatureReport, feature: Feature, targets: Sequence[Arch], say: Say) -> list[Span]:
-    """The answers for targets that answer alike, oldest toolkit first; one that knows none of them says nothing."""
+    """Return the results for targets with equal results, the oldest toolkit first. Toolkits without the targets are
+    left out."""
     names = labels(report.toolkits)
     answers: list[tuple[int, Cell, str]] = []
     for at, toolkit in enumerate(report.toolkits):
@@ -122,7 +121,7 @@ def spans(report: FeatureReport, feature: Feature, targets: Sequence[Arch], say:
 
 
 def columns(report: FeatureReport, group: FeatureGroup, say: Say) -> list[list[Arch]]:
-    """All targets, those together that no toolkit tells apart in this group."""
+    """Return all targets, grouped where every toolkit has the same results in this group of features."""
     targets = sorted({target for toolkit in report.toolkits for target in toolkit.targets})
     found: list[tuple[list[Arch], list[tuple[str, ...] | None]]] = []
     for target in targets:
@@ -146,7 +145,7 @@ def columns(report: FeatureReport, group: FeatureGroup, say: Say) -> list[list[A
 
 
 def short(cell: Cell) -> str:
-    """``OMMA``, ``≈ 2 FFMA``, or a dash: opcodes without their modifiers."""
+    """Return ``OMMA``, ``≈ 2 FFMA``, or a dash: opcodes without their modifiers."""
     counts: dict[str, int] = {}
     for opcode, count in cell.sass:
         name = opcode.split(".")[0]
@@ -155,7 +154,7 @@ def short(cell: Cell) -> str:
 
 
 def full(cell: Cell) -> str:
-    """The same with the opcodes in full."""
+    """Return the same with the opcodes in full."""
     return _said(cell, cell.code)
 
 
@@ -168,7 +167,7 @@ def _said(cell: Cell, code: str) -> str:
 
 
 def _alike(say: Say, report: FeatureReport) -> Say:
-    """Beside one another toolkits are asked what they take: why one refuses stands in --details."""
+    """Return a function that leaves out the reason of a refusal if several toolkits are compared; --details has it."""
     if len(report.toolkits) == 1:
         return say
     return lambda cell: NO if cell.outcome is Outcome.REJECTED else say(cell)
@@ -179,7 +178,7 @@ def _legend(report: FeatureReport) -> str:
 
 
 def _phrases(found: Sequence[Span]) -> list[tuple[Span, str]]:
-    """What stands in a cell: every answer with its toolkits; refusals go without saying beside another answer."""
+    """Return the texts of a cell: every result with its toolkits. Refusals are left out beside another result."""
     told = [span for span in found if span.text != NO] if len(found) > 1 else found
     return [(span, f"{span.text} {span.toolkits}".strip()) for span in told]
 
@@ -201,7 +200,7 @@ def _head(report: FeatureReport) -> list[str]:
 
 
 def table(report: FeatureReport) -> RenderableType:
-    """One table a group: a line for each feature, a column for the targets that answer alike."""
+    """Return one table per group: a line for each feature, a column for the targets with equal results."""
     say = _alike(short, report)
     parts: list[RenderableType] = [Text(line, style="bold") for line in _head(report)]
     for group in report.groups:
@@ -222,7 +221,8 @@ def _styled(phrases: Sequence[tuple[Span, str]]) -> Text:
 
 
 def details(report: FeatureReport) -> RenderableType:
-    """Each instruction in full, and for each answer its targets, the machine code, or the assembler's words."""
+    """Return each instruction in full, and for each result its targets, the machine code, or the assembler's
+    message."""
     parts: list[RenderableType] = [Text(line, style="bold") for line in _head(report)]
     for group in report.groups:
         parts += [Text(), Text(group.title, style="bold underline")]
@@ -245,7 +245,8 @@ def details(report: FeatureReport) -> RenderableType:
 
 
 def _in_full(cell: Cell) -> str:
-    """Machine code, or the refusal's class and the words, in which the target's name would tell equal ones apart."""
+    """Return the machine code, or the class and message of the refusal, without the target's name, so that equal ones
+    match."""
     if cell.outcome is not Outcome.REJECTED:
         return cell.code
     return f"{cell.refusal}: {cell.words.replace(f'{cell.target}', 'sm_…')}"
@@ -255,7 +256,7 @@ def _in_full(cell: Cell) -> str:
 
 
 def markdown(report: FeatureReport) -> str:
-    """The tables for a page, with PTX and machine code in full."""
+    """Return the tables for a page, with PTX and machine code in full."""
     say = _alike(full, report)
     text = "".join(f"- {line.rpartition(',')[0]}\n" for line in _head(report)) + f"\n{_legend(report)}.\n"
     for group in report.groups:

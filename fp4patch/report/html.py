@@ -1,6 +1,6 @@
-"""Verify's page: one HTML file without script or network that shows the machine code before and after.
+"""The HTML page of verify: one file without script or network that shows the machine code before and after.
 
-What it says is prepared here and in ``rows``; ``page.html.j2`` only lays it out, and escapes everything.
+Its contents are prepared here and in ``rows``; ``page.html.j2`` only lays them out, and escapes everything.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Section:
     comparison: str
     stretches: tuple[Stretch, ...]
     delta: tuple[tuple[str, str, str], ...]
-    """CSS class, words, signed number: what there is more or less of."""
+    """Differences in number: CSS class, words, signed number."""
     bars: tuple[int, int] | None
     """Instructions before and after, in percent of the longest listing of the tree."""
 
@@ -59,7 +59,7 @@ class Tree:
 
 
 def page(reports: Sequence[VerifyReport]) -> str:
-    """The page over the trees of one verify, complete as a string: no script, no request, everything escaped."""
+    """Return the page over the trees of one verify as a complete string: no script, no request, everything escaped."""
     trees = [_tree(report, f"t{number}") for number, report in enumerate(reports, start=1)]
     shown = {
         instruction.cls
@@ -120,12 +120,12 @@ def _section(result: ProbeResult, anchor: str, longest: int) -> Section:
 
 
 def _percent(part: int, whole: int) -> int:
-    """At least 1, so that a short bar is seen."""
+    """Return the share in percent, at least 1 so that a short bar is visible."""
     return max(1, round(100 * part / whole)) if whole else 0
 
 
 def _comparison(result: ProbeResult) -> str:
-    """What the two listings come to, in one line."""
+    """Return a summary of the difference between the two listings, in one line."""
     before, after, diff = result.before, result.after, result.diff
     if result.kind is ProbeKind.HOST:
         return "Device and host pass of a whole object file: it only has to compile, so there is no listing."

@@ -1,4 +1,4 @@
-"""What a build and an inspection came to, as text and as JSON documents; a dry run as a shell script."""
+"""Results of a build and of an inspection, as text and as JSON documents; a dry run as a shell script."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red"}
 
 
 def dry_run_script(planned: DryRun) -> str:
-    """A script for a POSIX shell: the context's files and the notes as comments, then each command."""
+    """Return a script for a POSIX shell: the context's files and the notes as comments, then each command."""
     how = "" if planned.written else f"; --context {planned.context} writes it"
     lines = [f"# build context {planned.context}{how}"]
     lines += [f"#   {name}  {size:,} bytes" for name, size in planned.files.items()]
@@ -30,7 +30,7 @@ def dry_run_script(planned: DryRun) -> str:
 
 
 def dry_run_document(planned: DryRun) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "commands": [list(words) for words in planned.commands],
@@ -43,7 +43,7 @@ def dry_run_document(planned: DryRun) -> dict[str, Any]:
 
 
 def built_document(built: Built) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "image": built.image,
@@ -58,7 +58,7 @@ def built_document(built: Built) -> dict[str, Any]:
 
 
 def built_text(built: Built) -> RenderableType:
-    """What there is now, and the command that looks into it."""
+    """Return the result of a build, and the command that inspects it."""
     took = f"{sum(built.seconds.values()):.0f} s"
     if built.output:
         return Text(f"wrote {built.output} in {took}\n  `fp4patch inspect {built.output}` checks the proof")
@@ -67,7 +67,7 @@ def built_text(built: Built) -> RenderableType:
 
 
 def inspection_document(found: Inspection) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document, as docs/json.md describes it."""
     return {
         "schema": SCHEMA,
         "verdict": found.verdict.value,
@@ -83,7 +83,7 @@ def inspection_document(found: Inspection) -> dict[str, Any]:
 
 
 def inspection_text(found: Inspection) -> RenderableType:
-    """The labels, then each statement with what came of checking it, then the verdict."""
+    """Return the labels, then each statement with the result of checking it, then the verdict."""
     parts: list[RenderableType] = [Text(" ".join(p for p in (found.subject, found.image) if p), style="bold")]
     if found.labels:
         parts.append(_rows([(name, value, "") for name, value in sorted(found.labels.items())]))

@@ -1,4 +1,4 @@
-"""What ``verify --numerics`` found, as JSON and as text: mismatches by class of input, and the first of them."""
+"""Results of ``verify --numerics``, as JSON and as text: mismatches by class of input, and the first of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red"}
 
 
 def document(report: NumericsReport) -> dict[str, Any]:
-    """One subject: "sweep" in docs/json.md."""
+    """Return one subject: "sweep" in docs/json.md."""
     return {
         "subject": report.subject,
         "where": report.where,
@@ -57,7 +57,7 @@ def document(report: NumericsReport) -> dict[str, Any]:
 
 
 def table(reports: Sequence[NumericsReport], notes: Sequence[str]) -> RenderableType:
-    """Mismatches of each subject by class of input; below it the first of those that break the promise; then notes."""
+    """Return the mismatches of each subject by class of input, the first that break the promise, and the notes."""
     body = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     body.add_column("all 2^32 inputs through", overflow="fold")
     body.add_column("where", overflow="fold")
@@ -84,14 +84,14 @@ def table(reports: Sequence[NumericsReport], notes: Sequence[str]) -> Renderable
 
 
 def cell(report: NumericsReport, classes: Sequence[InputClass]) -> str:
-    """``0``, ``245,282``, or ``8,388,607 signs`` where only signs mismatch."""
+    """Return ``0``, ``245,282``, or ``8,388,607 signs`` if only signs mismatch."""
     rows = [row for row in report.rows if row.cls in classes]
     mismatches, magnitudes = sum(row.mismatches for row in rows), sum(row.magnitudes for row in rows)
     return f"{mismatches:,}" + (" signs" if mismatches and not magnitudes else "")
 
 
 def first(report: NumericsReport) -> Iterator[str]:
-    """The first mismatches in words: those that break the promise, or where it was kept, those that it allows."""
+    """Return the first mismatches in words: those that break the promise, else those that it allows."""
     wrong = [row for row in report.rows if row.mismatches]
     for row in [row for row in wrong if row.breaks(report.promise)] or wrong:
         for mismatch in row.first:
@@ -99,7 +99,7 @@ def first(report: NumericsReport) -> Iterator[str]:
 
 
 def sentence(mismatch: Mismatch) -> str:
-    """``0x3e800001 (0.25000003) gives 0x0 (0), not 0x1 (0.5)``."""
+    """Return ``0x3e800001 (0.25000003) gives 0x0 (0), not 0x1 (0.5)``."""
     (number,) = struct.unpack("<f", struct.pack("<I", mismatch.input))
     got, expected = _nibble(mismatch.got), _nibble(mismatch.expected)
     return f"{mismatch.input:#010x} ({number:.9g}) gives {got}, not {expected}"

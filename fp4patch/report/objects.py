@@ -1,4 +1,4 @@
-"""``objects``, as a table and as a JSON document."""
+"""Results of ``objects``, as a table and as a JSON document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def document(found: Sequence[ObjectFile]) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document, as docs/json.md describes it."""
     rows = [
         {
             "name": one.name,
@@ -31,7 +31,7 @@ def document(found: Sequence[ObjectFile]) -> dict[str, Any]:
 
 
 def table(found: Sequence[ObjectFile]) -> RenderableType:
-    """A line for each: the source, its architectures, and what it sees."""
+    """Return a line for each object file: the source, its architectures, and the patched files that it includes."""
     rows = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("source", "architectures", "converts", "sees"):
         rows.add_column(title, no_wrap=title == "source", overflow="fold")

@@ -46,12 +46,12 @@ class _Bytes:
 
 
 def download(console: Console) -> Callable[[int | None], _Bytes]:
-    """What :mod:`fp4patch.sources.index` wants: a bar for a file of so many bytes."""
+    """Return a progress bar for a file of so many bytes, as :mod:`fp4patch.sources.index` expects it."""
     return partial(_Bytes, console)
 
 
 def silent(total: int | None) -> _Bytes:
-    """A bar that is not shown."""
+    """Return a progress bar that is not shown."""
     return _Bytes(Console(quiet=True), total)
 
 

@@ -41,7 +41,7 @@ CLASSES: dict[InstructionClass, tuple[str, str]] = {
     InstructionClass.MOVE: ("mv", "move"),
     InstructionClass.OTHER: ("ot", "other"),
 }
-"""The CSS class of each instruction class (two letters: they stand on every row), and its words in the legend."""
+"""CSS class of each instruction class (two letters, since it appears in every row), and its words in the legend."""
 
 MINUS = "\N{MINUS SIGN}"
 
@@ -78,7 +78,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Label:
-    """The name of an address that branches go to, and where the page's links to it land."""
+    """Name of a branch target's address, and the anchor of the page's links to it."""
 
     name: str
     anchor: str
@@ -86,7 +86,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of the two listings, with the labels that stand above it."""
+    """One row of the two listings, with the labels above it."""
 
     css: str
     mark: str
@@ -105,7 +105,8 @@ class Stretch:
 
 
 def stretches_of(result: ProbeResult, anchor: str) -> tuple[Stretch, ...]:
-    """A result's rows, folded where many are of one kind; labels and branch targets become anchors below ``anchor``."""
+    """Return a result's rows, folded where many are of one kind; labels and branch targets become anchors below
+    ``anchor``."""
     before, after = result.before, result.after
     rows = result.diff.rows if result.diff else _unaligned(result)
     labels = {"b": before.labels if before else {}, "a": after.labels if after else {}}
@@ -133,7 +134,7 @@ def stretches_of(result: ProbeResult, anchor: str) -> tuple[Stretch, ...]:
         )
 
     if not rows or (result.kind is ProbeKind.UNIT and result.diff and result.diff.identical):
-        return ()  # a whole source file can be tens of thousands of rows, of which none says more than the headline
+        return ()  # a whole source file can be tens of thousands of rows, and none adds to the headline
     if result.diff is None or result.diff.identical:
         return (Stretch(tuple(shown(row) for row in rows)),)
     return tuple(
@@ -142,7 +143,7 @@ def stretches_of(result: ProbeResult, anchor: str) -> tuple[Stretch, ...]:
 
 
 def _unaligned(result: ProbeResult) -> tuple[DiffRow, ...]:
-    """One listing alone, or two that nobody compared: each in full."""
+    """Yield the rows of one listing alone, or of two that were not compared: each in full."""
     before = result.before.instructions if result.before else ()
     after = result.after.instructions if result.after else ()
     left = [DiffRow(DiffKind.SAME, instruction, None) for instruction in before]
@@ -150,7 +151,8 @@ def _unaligned(result: ProbeResult) -> tuple[DiffRow, ...]:
 
 
 def fold(rows: Sequence[DiffRow]) -> Iterator[tuple[tuple[DiffRow, ...], bool]]:
-    """The rows in their order, cut into visible stretches and folded ones (True); visible neighbours are joined."""
+    """Yield the rows in their order, cut into visible stretches and folded ones (True); visible neighbours are
+    joined."""
     visible: list[DiffRow] = []
     for kind, run in groupby(rows, key=lambda row: row.kind):
         part = tuple(run)
@@ -168,7 +170,7 @@ def fold(rows: Sequence[DiffRow]) -> Iterator[tuple[tuple[DiffRow, ...], bool]]:
 
 
 def _summary(rows: Sequence[DiffRow]) -> str:
-    """``376 more added instructions: 120 integer, 98 compare, select …``."""
+    """Return ``376 more added instructions: 120 integer, 98 compare, select …``."""
     kind = rows[0].kind
     if kind is DiffKind.SAME:
         return f"{len(rows):,} more instructions, the same on both sides"
@@ -193,7 +195,7 @@ def _side(instruction: Instruction, other: Instruction | None, anchor: str, labe
 
 
 def _pieces(instruction: Instruction, other: Instruction | None, anchor: str, labels: set[str]) -> Iterator[Piece]:
-    """The operands, those marked that differ from the other side's beyond register numbers."""
+    """Yield the operands, and mark those that differ from the other side's beyond register numbers."""
     if not instruction.operands:
         return
     parts = _OPERAND.split(instruction.operands)
@@ -229,5 +231,6 @@ def _label_anchor(anchor: str, side: str, name: str) -> str:
 
 
 def _slug(name: str) -> str:
-    """A label's name as part of an id: what is no letter or digit becomes its code, so that two names stay two."""
+    """Return a label's name as part of an id, each special character replaced by its code so that names stay
+    distinct."""
     return re.sub(r"[^A-Za-z0-9]", lambda found: f"_{ord(found[0]):x}", name)

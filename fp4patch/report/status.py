@@ -1,4 +1,4 @@
-"""``status``, as text and as a JSON document."""
+"""Results of ``status``, as text and as a JSON document."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ COLOUR = {
     State.UPSTREAMED: "cyan",
     State.NOT_NEEDED: "cyan",
     State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
     State.DRIFTED: "red",
     State.FOREIGN: "red",
 }
 
 
 def document(trees: Sequence[TreeStatus]) -> dict[str, Any]:
-    """The JSON document, as docs/json.md describes it."""
+    """Return the JSON document, as docs/json.md describes it."""
     rows = [
         {
             "tree": str(tree.root),
@@ -48,7 +49,7 @@ def document(trees: Sequence[TreeStatus]) -> dict[str, Any]:
 
 
 def text(trees: Sequence[TreeStatus]) -> RenderableType:
-    """A heading a tree, then its patches and its files with their states."""
+    """Return a heading per tree, then its patches and its files with their states."""
     parts: list[RenderableType] = []
     for tree in trees:
         what = " ".join(part for part in (tree.target, tree.version) if part)
@@ -63,7 +64,7 @@ def text(trees: Sequence[TreeStatus]) -> RenderableType:
         table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
         table.add_column(style="dim", no_wrap=True)
         table.add_column(no_wrap=True)
-        table.add_column(overflow="fold")  # what may be long stands last: at 80 columns nothing else gives way
+        table.add_column(overflow="fold")  # the column that can be long is last: at 80 columns only that one is cut
         rows = [(" patch", patch.state, patch.patch, patch.because) for patch in tree.patches]
         rows += [(" file", file.state, file.path, ", ".join(file.patches)) for file in tree.files]
         for kind, state, name, more in rows:

@@ -9,7 +9,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 
 def render(name: str, *, folder: Path = Path(__file__).parent, **values: Any) -> str:
-    """The template of that name with these values; templates lie beside the reports if no other folder is named."""
+    """Render the template of that name with these values, by default one from the directory of the reports."""
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,

@@ -32,21 +32,23 @@ NONE = "\N{EN DASH}"
 
 
 def verify_table(report: VerifyReport) -> RenderableType:
-    """Each probe on each architecture: instructions, branches, conversions, registers before → after, and the verdict.
+    """Return a table with a row for each probe and architecture.
 
-    Below it, what failed with rule, finding and reason; last, one line with verdict, number of checks, tool versions
+    It has instructions, branches, conversions and registers before → after, and the verdict. Below it are the failures,
+    each with rule, finding and reason; last, one line with verdict, number of checks, tool versions
     and seconds.
     """
     return _VerifyTable(report)
 
 
 def problems(found: Sequence[Problem]) -> RenderableType:
-    """Refusals: what, where, expected and found, nearest, and what to do; one block a problem."""
+    """Return the refusals: place, expected and found, nearest, and the recommended action; one block per problem."""
     return Group(*(_problem(problem) for problem in advised_once(found)))
 
 
 def advised_once(found: Sequence[Problem], said: str = "") -> Iterator[Problem]:
-    """Yield the problems, each advice with the last one that it is for. ``said`` follows below all of them."""
+    """Yield the problems, each advice with the last problem that it applies to. ``said`` is printed below all of
+    them."""
     last = {problem.help: number for number, problem in enumerate(found)}
     for number, problem in enumerate(found):
         repeated = problem.help == said or number < last[problem.help]
@@ -54,7 +56,7 @@ def advised_once(found: Sequence[Problem], said: str = "") -> Iterator[Problem]:
 
 
 def error(failure: Fp4PatchError) -> RenderableType:
-    """An error with its problems, and what to do next."""
+    """Return an error with its problems, and what to do next."""
     parts: list[RenderableType] = [_label("error", failure.message, "bold red")]
     parts += [_problem(problem, "  ") for problem in advised_once(failure.problems, failure.help)]
     if failure.help:
@@ -91,11 +93,25 @@ class _VerifyTable:
         if report.numerics or report.numerics_notes:
             yield Text()
             yield numerics.table(report.numerics, report.numerics_notes)
+        yield from _covered(report)
         if report.problems:
             yield Text()
             yield problems(report.problems)
         yield Text()
         yield _summary(report)
+
+
+def _covered(report: VerifyReport) -> Iterator[RenderableType]:
+    """What the tree's own build comes to, and how the functions that the patches touch were checked."""
+    if report.builds or report.coverage:
+        yield Text()
+    for line in words.build_lines(report.builds):
+        yield _Hanging("", line, "dim")
+    for build in report.builds:
+        if build.verdict.failed:
+            yield _label("fail", words.build_sentence(build), STYLES[Verdict.FAIL])
+    for line in words.coverage_lines(report.coverage):
+        yield _Hanging("", line, "dim")
 
 
 def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: bool) -> Table:

@@ -1,4 +1,4 @@
-"""What terminal and page both say of a verify report: the same numbers and the same sentences, found once."""
+"""Sentences and numbers that terminal and page share about a verify report."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fp4patch.model.coverage import How, unchecked
 from fp4patch.model.problem import Problem
 from fp4patch.model.sass import InstructionClass
 from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from fp4patch.model.coverage import Covered
     from fp4patch.model.sass import SassListing
-    from fp4patch.model.verify import Check, ProbeResult, VerifyReport
+    from fp4patch.model.verify import BuildResult, Check, ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What the table shows of one listing; all are numbers of instructions, save ``registers``."""
+    """Numbers that the table shows for one listing; all count instructions, except ``registers``."""
 
     instructions: int
     branches: int
@@ -33,15 +35,56 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Headline:
-    """The verdict in words: one short sentence, and one that says how much was looked at."""
+    """The verdict in words: one short sentence, and one that states the number of checks."""
 
     verdict: Verdict
     title: str
     detail: str
 
 
+def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
+    """Yield how the functions were checked, in one sentence, and those that were not, by the reason."""
+    if not coverage:
+        return
+    missing = unchecked(coverage)
+    weakest = [max((list(How).index(c.how) for c in one.checks), default=0) for one in coverage if not one.missing]
+    ways = [f"{weakest.count(at)} {how.value}" for at, how in enumerate(How) if at in weakest]
+    found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on every target"
+    yield found + (f" ({', '.join(ways)})" if ways else "")
+    reasons: dict[str, list[str]] = {}
+    for one in missing:
+        archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""
+        reasons.setdefault(one.because, []).append(function_name(one.function) + archs)
+    yield from (f"not checked: {', '.join(functions)}: {because}" for because, functions in reasons.items())
+
+
+def build_lines(builds: Sequence[BuildResult]) -> Iterator[str]:
+    """Yield what was evaluated of a tree's own build, a sentence for each check."""
+    for check in dict.fromkeys(one.check for one in builds):
+        found = [one for one in builds if one.check == check]
+        wrong = sum(one.verdict.failed for one in found)
+        changed = sum(one.before != one.after for one in found)
+        lists = counted(len(found), "pair") + " of a CUDA release and a list of architectures"
+        yield f"{check}: the tree's own build evaluated for {lists}; {changed} changed by the patches, {wrong} wrong"
+
+
+def build_sentence(one: BuildResult) -> str:
+    """Return one evaluation in words: ``vllm/arch-lists, CUDA 13.0, 12.1a: 12.0f → 12.1a; …``."""
+    return f"{one.check}, CUDA {one.cuda}, {one.asked}: {one.before} → {one.after}" + (
+        f"; {one.detail}" if one.detail else ""
+    )
+
+
+def function_name(function: str) -> str:
+    """Return a function's name with its parameters left out where they are long."""
+    return function if len(function) <= _LONGEST_FUNCTION else f"{function[:_LONGEST_FUNCTION]}\N{HORIZONTAL ELLIPSIS}"
+
+
+_LONGEST_FUNCTION = 90
+
+
 def metrics(listing: SassListing) -> Metrics:
-    """The numbers of one listing."""
+    """Return the numbers of one listing."""
     return Metrics(
         instructions=listing.count(),
         branches=listing.count(InstructionClass.BRANCH),
@@ -53,23 +96,23 @@ def metrics(listing: SassListing) -> Metrics:
 
 
 def overall(reports: Sequence[VerifyReport]) -> Verdict:
-    """PASS only if there is a report and every one passes."""
+    """Return PASS only if there is a report and every one passes."""
     return Verdict.PASS if reports and not any(r.verdict.failed for r in reports) else Verdict.FAIL
 
 
 def failed_checks(result: ProbeResult) -> tuple[Check, ...]:
-    """The checks that did not hold."""
+    """Return the checks that did not hold."""
     return tuple(check for check in result.checks if check.verdict.failed)
 
 
 def reason(result: ProbeResult) -> str:
-    """Why this probe failed, in one short line; empty where it passed."""
+    """Return the reason why this probe failed, in one short line; empty if it passed."""
     if not result.verdict.failed:
         return ""
     if result.verdict is Verdict.UNSUPPORTED:
         return f"this toolkit cannot compile for {result.arch}"
     if result.error:
-        line = re.sub(r"^/\S*/(?=[^\s/])", "", first_error_line(result.error))  # the folders say nothing in a table
+        line = re.sub(r"^/\S*/(?=[^\s/])", "", first_error_line(result.error))  # directories add nothing in a table
         return textwrap.shorten(line, 72, placeholder=" …")
     failed = failed_checks(result)
     if failed:
@@ -78,13 +121,13 @@ def reason(result: ProbeResult) -> str:
 
 
 def first_error_line(error: str) -> str:
-    """The line of a compiler's output that names the error, else its first."""
+    """Return the line of a compiler's output that names the error, else its first."""
     lines = [line.strip() for line in error.splitlines() if line.strip()]
     return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
 
 
 def headline(reports: Sequence[VerifyReport]) -> Headline:
-    """The verdict over these reports, as a tired person wants to read it."""
+    """Return the verdict over these reports in one short sentence, and one with the numbers."""
     results = [result for report in reports for result in report.results]
     problems = sum(len(report.problems) for report in reports)
     checks = [check for result in results for check in result.checks]
@@ -96,7 +139,14 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     looked = f"{counted(len(results), 'result')} for {archs}, {counted(len(checks), 'check')}" if results else ""
     if not overall(reports).failed:
-        return Headline(Verdict.PASS, f"Verified: {variant} on {names} does what it says", f"{looked}, all passed.")
+        coverage = [one for report in reports for one in report.coverage]
+        missing = unchecked(coverage)
+        where = f" for {len(coverage) - len(missing)} of {counted(len(coverage), 'function')}" if missing else ""
+        return Headline(
+            Verdict.PASS,
+            f"Verified: {variant} on {names} does what it says{where}",
+            f"{looked}, all passed." + (f" Not checked: {counted(len(missing), 'function')}." if missing else ""),
+        )
     if not results:
         return Headline(
             Verdict.FAIL,
@@ -122,14 +172,14 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
 
 
 def problem_title(problem: Problem) -> str:
-    """``cutlass/e2m1-guard: drifted``: what, and in which state; empty where the place says it all."""
+    """Return patch and state, ``cutlass/e2m1-guard: drifted``; empty if the place contains both."""
     if problem.patch == problem.file or not problem.patch:
-        return ""  # the place says it, with the line
+        return ""  # the place contains it, with the line
     return ": ".join(part for part in (problem.patch, problem.state.value if problem.state else "") if part)
 
 
 def problem_place(problem: Problem) -> str:
-    """``include/cutlass/float_subbyte.h:47``; with the state of a file that no one patch refuses."""
+    """Return ``include/cutlass/float_subbyte.h:47``; with the state of a file that no one patch refuses."""
     place = f"{problem.file}:{problem.line}" if problem.file and problem.line is not None else problem.file
     return (
         ": ".join(part for part in (place, problem.state.value) if part)
@@ -139,7 +189,7 @@ def problem_place(problem: Problem) -> str:
 
 
 def problem_sentence(problem: Problem) -> str:
-    """Expected, found, nearest, in one sentence."""
+    """Return expected, found and nearest in one sentence."""
     sentence = ", ".join(
         f"{word} {text}" for word, text in (("expected", problem.expected), ("found", problem.found)) if text
     )
@@ -147,25 +197,25 @@ def problem_sentence(problem: Problem) -> str:
 
 
 def tools(report: VerifyReport) -> str:
-    """``nvcc 13.0.88, ptxas 13.0.88, nvdisasm 13.5.37``."""
+    """Return ``nvcc 13.0.88, ptxas 13.0.88, nvdisasm 13.5.37``."""
     chain = report.toolchain
     named = (("nvcc", chain.nvcc), ("ptxas", chain.ptxas), ("nvdisasm", chain.nvdisasm))
     return ", ".join(f"{name} {version}" for name, version in named if version)
 
 
 def listed(items: Sequence[str]) -> str:
-    """``a, b and c``."""
+    """Return ``a, b and c``."""
     *head, last = [item for item in items if item] or [""]
     return f"{', '.join(head)} and {last}" if head else last
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 check``, ``2 checks``."""
+    """Return ``1 check``, ``2 checks``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def short_names(results: Sequence[ProbeResult]) -> dict[str, str]:
-    """Probe ids without their target, where all have the same one."""
+    """Return probe ids without their target if all have the same one."""
     targets = {result.probe.partition("/")[0] for result in results}
     if len(targets) > 1:
         return {result.probe: result.probe for result in results}
@@ -173,15 +223,15 @@ def short_names(results: Sequence[ProbeResult]) -> dict[str, str]:
 
 
 LINES = "\t\n\xa0"
-"""What may stand in a text of several lines beside printable characters."""
+"""Characters that a text of several lines can contain beside printable ones."""
 
 VERBATIM = "verbatim"
 """The meta key of a style under which not a character is escaped: a diff is for programs."""
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Control characters and lone surrogates as escapes, but for those ``kept``.
+    """Return the text with control characters and lone surrogates escaped, except those in ``kept``.
 
-    A path, a name in somebody's wheel or a compiler's message must not steer the terminal, nor add lines of its own.
+    A path, a name in a third-party wheel or a compiler's message must not control the terminal, nor add lines.
     """
     return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)

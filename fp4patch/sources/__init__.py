@@ -1,1 +1,1 @@
-"""Where pristine trees come from: pinned, hash-checked package-index archives, or git."""
+"""Sources of pristine trees: pinned, hash-checked package-index archives, or git."""

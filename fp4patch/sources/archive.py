@@ -1,4 +1,4 @@
-"""Takes one folder out of a wheel or a source archive, safely: nothing lands outside, no links, no devices."""
+"""Safe extraction of one directory from a wheel or a source archive: nothing outside, no links, no devices."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from fp4patch.errors import SourceError
 
 
 def extract(archive: Path, subtree: str, to: Path) -> int:
-    """Write the files below ``subtree`` of the archive into ``to``; returns how many.
+    """Write the files below ``subtree`` of the archive into ``to`` and return their number.
 
-    In a source archive the single leading folder (``vllm-0.16.0/``) does not count as part of a name.
-    Raises SourceError for a name that would leave ``to``, for a damaged archive, and if there is no such folder.
+    In a source archive the single leading directory (``vllm-0.16.0/``) is not part of a name. SourceError is raised for
+    a name that would leave ``to``, for a damaged archive, and if there is no such directory.
     """
     count = 0
     try:
@@ -58,7 +58,8 @@ def extract_program(archive: Path, name: str, to: Path) -> None:
 
 
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]]:
-    """Name, mode bits and a way to open each regular file, in the archive's order; links and devices are left out."""
+    """Yield name, mode bits and an opener of each regular file in the archive's order; links and devices are left
+    out."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             for entry in wheel.infolist():
@@ -67,7 +68,7 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]
     else:
         with tarfile.open(archive) as tar:
             for member in tar:
-                # extractfile gives None for what is not a file, and those are left out here.
+                # extractfile returns None for entries that are no files; they are left out here.
                 if member.isfile() and (content := tar.extractfile(member)):
                     yield member.name.partition("/")[2], member.mode, partial(_same, content)
 

@@ -1,4 +1,4 @@
-"""The user's cache folder, the hash by which a file in it is known, and directories for what is not finished."""
+"""The user's cache directory, the hashes of files in it, and directories for unfinished files."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from fp4patch.errors import SourceError
 
 
 def cache_dir() -> Path:
-    """Where downloads and compilations are kept: ``FP4PATCH_CACHE``, else the user's cache folder.
+    """Return the directory of downloads and compilations: ``FP4PATCH_CACHE``, else the user's cache directory.
 
-    SourceError: this user has none, as in a container that runs under another user's number.
+    Raise SourceError if this user has none, as in a container that runs under another user id.
     """
     try:
         return Path(os.environ.get("FP4PATCH_CACHE") or platformdirs.user_cache_path("fp4patch"))
@@ -48,7 +48,7 @@ def scratch(parent: Path, prefix: str) -> Iterator[Path]:
             yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
-        with suppress(OSError):  # what is in use now stays
+        with suppress(OSError):  # a directory in use remains
             for directory in made:
                 directory.rmdir()
 
@@ -68,6 +68,6 @@ def _locked(directory: Path) -> Iterator[None]:
 
 
 def sha256(path: Path) -> str:
-    """The file's SHA-256, in hexadecimal."""
+    """Return the file's SHA-256, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

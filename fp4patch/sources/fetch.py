@@ -1,6 +1,6 @@
-"""A pristine tree of a target's release in a folder: from its pinned archive where there is one, else by git.
+"""Fetching of a pristine tree of a target's release: from its pinned archive if there is one, else by git.
 
-The folder appears whole or not at all: everything is made beside it and renamed at the end.
+The directory appears whole or not at all: everything is made beside it and renamed at the end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from packaging.version import InvalidVersion, Version
 
 from fp4patch.errors import SourceError, UsageError
 from fp4patch.model.fetch import Fetched
-from fp4patch.model.target import Archive, Target
+from fp4patch.model.target import Target
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
 from fp4patch.sources.cache import scratch
@@ -28,11 +28,11 @@ def fetch(
     show_progress: bool = False,
     whole: bool = False,
 ) -> Fetched:
-    """Put the release ``version`` of ``target`` into the folder ``to``, which must not exist or be empty.
+    """Put the release ``version`` of ``target`` into the directory ``to``, which must not exist or be empty.
 
-    ``git_url`` asks for git even where an archive is pinned; behind a ``#`` it names a tag, branch or commit.
-    ``whole`` asks for git where the archive holds only a part. ``progress`` is told of a download; with
-    ``show_progress`` git says on stderr how far it is. SourceError leaves ``to`` as it was.
+    ``git_url`` requests git even if an archive is pinned; after a ``#`` it names a tag, branch or commit. ``whole``
+    requests git if the archive holds only a part. ``progress`` receives the progress of a download; with
+    ``show_progress`` git prints its own on stderr. SourceError leaves ``to`` unchanged.
     """
     try:
         Version(version)
@@ -45,11 +45,11 @@ def fetch(
             raise UsageError(f"{to} exists and is not an empty folder", help="name a folder that does not exist yet")
     except OSError as error:
         raise SourceError(f"cannot look at {to}: {error.strerror}", help="choose another folder") from error
-    archive = None if git_url else archive_of(target, version)
+    archive = None if git_url else target.archive(version)
     if archive and archive.partial and whole:
         archive = None
     url, _, ref = (git_url or target.git).partition("#")
-    tag = ref or target.tag.format(version=version)
+    tag = ref or target.tag_of(version)
     try:
         with scratch(to.parent, f".{to.name}-") as work:
             tree = work / "tree"
@@ -67,7 +67,7 @@ def fetch(
                 raise SourceError(
                     f"what was fetched is not {target.title}: it has no {missing[0]}", help="is this the right URL?"
                 )
-            tree.rename(to)  # also over an empty folder
+            tree.rename(to)  # also over an empty directory
     except OSError as error:
         raise SourceError(
             f"cannot put the tree into {to}: {error.filename or to}: {error.strerror or error}",
@@ -78,10 +78,5 @@ def fetch(
     return Fetched(to, target.name, version, f"{url} {tag}", "")
 
 
-def archive_of(target: Target, version: str) -> Archive | None:
-    """The pinned archive whose tree serves as that release, if there is one."""
-    return next((a for a in target.archives if version in a.versions), None)
-
-
 def _versions(target: Target) -> list[str]:
-    return sorted((v for a in target.archives for v in a.versions), key=Version) or ["1.0"]
+    return sorted((archive.version for archive in target.pinned), key=Version) or ["1.0"]

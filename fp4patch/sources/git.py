@@ -33,7 +33,7 @@ T = TypeVar("T")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = "check the version and the network, or name another repository: --git URL (a local path works too)"
 _ENVIRONMENT = {
-    "GIT_TERMINAL_PROMPT": "0",  # a repository that wants a password is an error, not a question
+    "GIT_TERMINAL_PROMPT": "0",  # a repository that requires a password is an error; git must not prompt
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "advice.detachedHead",
     "GIT_CONFIG_VALUE_0": "false",
@@ -76,7 +76,7 @@ def head(tree: Path) -> str:
 
 
 def changed(tree: Path) -> bool:
-    """Tell whether a tracked file differs from the commit that is checked out, or cannot be compared with it.
+    """Return whether a tracked file differs from the checked-out commit, or cannot be compared with it.
 
     The bytes are compared, and line ends do not count. No filter of the repository is run.
     """
@@ -93,14 +93,14 @@ def changed(tree: Path) -> bool:
 
 
 def untracked(tree: Path) -> bool:
-    """Tell whether a checkout has files that git does not know. It runs git there: only for a trusted checkout."""
+    """Return whether a checkout has untracked files. It runs git there: only for a trusted checkout."""
     return _asked(tree, lambda repo: bool(repo.untracked_files), otherwise=False)
 
 
 def _asked(tree: Path, question: Callable[[Repo], T], otherwise: T) -> T:
-    """The answer of the repository whose top is this directory; ``otherwise`` if there is none that can be read."""
+    """Return the result of a query on the repository whose top is this directory; ``otherwise`` if none can be read."""
     git = _git()
-    # What GitPython raises of a repository that is damaged, or made to confuse whoever reads it.
+    # Exceptions of GitPython for a repository that is damaged, or crafted to confuse its reader.
     unreadable = (
         *(git.exc.GitError, git.exc.ODBError, struct.error, zlib.error, configparser.Error),
         *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, EOFError),
@@ -109,14 +109,14 @@ def _asked(tree: Path, question: Callable[[Repo], T], otherwise: T) -> T:
         with git.Repo(tree, expand_vars=False) as repo:
             repo.git.update_environment(
                 GIT_ALLOW_PROTOCOL="none"
-            )  # what is missing is not fetched by its core.sshCommand
+            )  # missing objects are not fetched, which would run its core.sshCommand
             return question(repo)
     except unreadable:
         return otherwise
 
 
 def _is_file(path: Path, sha: str, mode: int) -> bool:
-    """Whether a file is what git calls by this name and mode."""
+    """Return whether a file has the contents and the mode that git records for it."""
     if stat.S_IFMT(mode) == 0o160000:  # a submodule: a commit of another repository
         return True
     found = path.lstat().st_mode
@@ -133,7 +133,7 @@ def _blob(data: bytes) -> str:
 
 def _git() -> Any:
     """Load GitPython."""
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # to read a repository takes no git
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # reading a repository needs no git program
     import git  # noqa: PLC0415 - it takes a while to load
 
     return git
@@ -154,12 +154,12 @@ def _said(what: str, advice: str) -> Iterator[Any]:
     except git.exc.GitError as error:
         raise SourceError(f"{what}: {str(error).partition(', use ')[0]}", help=advice) from error
     except KeyboardInterrupt as stop:
-        traceback.clear_frames(stop.__traceback__)  # GitPython ends git, and waits for it, as it drops the process
+        traceback.clear_frames(stop.__traceback__)  # GitPython ends git and waits for it when it drops the process
         raise
 
 
 def _reason(stderr: str) -> str:
-    """What git names as the reason first, behind a colon; else its last line, or nothing."""
+    """Return the reason that git prints first, after a colon; else its last line, or nothing."""
     lines = [line.strip().removeprefix("stderr: '").strip("'") for line in stderr.strip().splitlines()]
     reasons = [line for line in lines if line.startswith(("fatal:", "error:"))]
     return f": {reasons[0] if reasons else lines[-1]}" if lines else ""

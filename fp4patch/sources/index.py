@@ -1,7 +1,7 @@
-"""Downloads one pinned file from the package index that pip is configured for, and checks its SHA-256.
+"""Download of one pinned file from the package index that pip is configured for, with a check of its SHA-256.
 
-The pin is the file's name and hash; the index only says where it is, so any mirror will do. What a project has there
-is listed for whoever pins more.
+The pin is the file's name and hash. The index only provides its location, so any mirror will do. The files of a project
+can be listed to pin more of them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fp4patch.model.target import Archive
 from fp4patch.sources.cache import cache_dir, scratch, sha256
 
 Progress = Callable[[int | None], ProgressTracker]
-"""Given the size in bytes, if known: a progress bar, which is told of each piece that comes."""
+"""Factory of a progress bar: called with the size in bytes, if known. The bar receives each chunk."""
 
 
 _UNAVAILABLE = (
@@ -39,12 +39,12 @@ _UNAVAILABLE = (
     UnsupportedRepoVersionError,
     ValueError,
 )
-"""What it means that an index does not answer, or not with the project, or with what is no list of its files."""
+"""Exceptions for an index that does not answer, does not have the project, or returns no list of its files."""
 
 
 @dataclass(frozen=True)
 class IndexConfig:
-    """The part of pip's configuration that says where packages come from and how to get there."""
+    """The part of pip's configuration that names the package indexes and how to reach them."""
 
     urls: tuple[str, ...]
     cert: str | None = None
@@ -57,14 +57,14 @@ class IndexFile:
 
     filename: str
     version: str
-    """Of the project's release."""
+    """Version of the project's release."""
     sha256: str
     """Empty where the index states none."""
     yanked: bool
 
 
 def index_config() -> IndexConfig:
-    """Ask pip for its configuration (files and environment); without pip, read the environment."""
+    """Read pip's configuration from pip itself (files and environment); without pip, read the environment."""
     run = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
     values: dict[str, str] = {}
     for line in run.stdout.splitlines() if run.returncode == 0 else ():
@@ -79,10 +79,7 @@ def index_config() -> IndexConfig:
 
 
 def download(archive: Archive, progress: Progress) -> Path:
-    """The archive's path in the cache, downloaded if it is not there.
-
-    Raises SourceError if no configured index has the file, or if what came is not what was pinned.
-    """
+    """Return the archive's path in the cache, and download the archive if it is not there."""
     path = cache_dir() / "archives" / archive.sha256[:16] / archive.filename
     try:
         return _cached(path, archive, progress)
@@ -108,7 +105,7 @@ def _cached(path: Path, archive: Archive, progress: Progress) -> Path:
                 reasons.append(_first_line(error))
                 continue
             except OSError as error:
-                if error.errno is not None:  # the disk; what requests says of a certificate has no number
+                if error.errno is not None:  # the disk; errors of requests about a certificate have no number
                     raise
                 reasons.append(_first_line(error))
                 continue
@@ -126,10 +123,7 @@ def _cached(path: Path, archive: Archive, progress: Progress) -> Path:
 
 
 def listing(project: str) -> tuple[IndexFile, ...]:
-    """The source archives and wheels of a project, from the first configured index that has it, in the index's order.
-
-    Raises SourceError if none has.
-    """
+    """Return the source archives and wheels of a project, in the order of the first configured index that has it."""
     config = index_config()
     reasons = []
     for url in config.urls:

@@ -57,8 +57,8 @@ def recall(kind: str, name: str, classes: Mapping[str, type]) -> Any:
         return None
 
 
-def keep(kind: str, name: str, value: object) -> None:
-    """Keep a value of the model under a name, in the place of what was there."""
+def keep(kind: str, name: str, value: object, most: int | None = None) -> None:
+    """Keep a value of the model under a name, in the place of what was there. ``most``: entries of that kind."""
     with suppress(OSError, SourceError):
         place = _place(kind, name)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def keep(kind: str, name: str, value: object) -> None:
                 Path(file.name).unlink(missing_ok=True)
                 raise
         entries = sorted(place.parent.glob("*.json"), key=lambda entry: entry.stat().st_mtime)
-        for entry in entries[:-_KEPT]:
+        for entry in entries[: -(most or _KEPT)]:
             entry.unlink(missing_ok=True)
 
 

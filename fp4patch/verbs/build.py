@@ -26,6 +26,8 @@ from fp4patch.model.variant import Pins, TorchPin
 
 OnNote = Callable[[str], None]
 
+handed_on = command.handed_on
+
 DRY_CONTEXT = "fp4patch-context"
 """The folder that a dry run's command names where none is said."""
 
@@ -49,11 +51,6 @@ class BuildFailedError(ImageError):
             help="its last lines say which step; the stages before it are in the builder's cache",
         )
         self.status = status
-
-
-def outcome(into: str, output: Path | None) -> Outcome:
-    """What becomes of the build: files in ``output``, else ``load`` or ``push``."""
-    return Outcome.OUTPUT if output else Outcome(into)
 
 
 @dataclass(frozen=True, kw_only=True)

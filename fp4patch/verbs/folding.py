@@ -6,7 +6,7 @@ Apply, status and verify are three uses of this.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -17,7 +17,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog, data_root
-from fp4patch.catalog.plan import Plan, plan
+from fp4patch.catalog.plan import Plan, edits_of, patches_of
 from fp4patch.catalog.values import CLASSES
 from fp4patch.errors import ManifestError, Refused
 from fp4patch.model.edit import Edit
@@ -28,10 +28,12 @@ from fp4patch.model.remainder import Remainder
 from fp4patch.model.state import State
 from fp4patch.model.variant import Variant
 from fp4patch.patching.journal import sha256
+from fp4patch.patching.leftover import may_be_about
 from fp4patch.patching.stamp import stamped
 from fp4patch.patching.transaction import Transaction
 from fp4patch.patching.tree import decode, encode
 from fp4patch.sources.kept import classes, digest, keep, recall
+from fp4patch.verbs.concerned import concerned
 from fp4patch.verbs.lost import lost, lost_file
 from fp4patch.verbs.postcondition import check
 
@@ -69,8 +71,17 @@ class FoldedTree:
 
 
 def plan_for(tx: Transaction, variant: Variant, tree: Identified, catalog: Catalog) -> Plan:
-    """The variant's plan, made from the pristine bytes."""
-    return plan(variant, tree, catalog, reader(tx, tree.root))
+    """The variant's plan, made from the pristine bytes. UsageError if the variant has nothing for such trees."""
+    patches, options = patches_of(variant, tree, catalog)
+    return plan_patches(tx, variant.name, patches, options, tree)
+
+
+def plan_patches(
+    tx: Transaction, name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]], tree: Identified
+) -> Plan:
+    """The edits of these patches, in this order. Refused: a directory to search may not be read."""
+    whole, read = concerned(tx, tree), reader(tx, tree.root)
+    return Plan(tree, name, tuple(patches), edits_of(patches, options), whole, read, may_be_about)
 
 
 def reader(tx: Transaction, root: Path) -> Callable[[str], bytes | None]:
@@ -79,12 +90,14 @@ def reader(tx: Transaction, root: Path) -> Callable[[str], bytes | None]:
     known = receipt.files if receipt else {}
 
     def read(path: str) -> bytes | None:
-        try:
-            content = tx.pristine(root, path) if path in known else (root / path).read_bytes()
-        except (OSError, Refused):
-            content = None
-        tx.looked_at[root, path] = sha256(content) or ""
-        return content
+        if (root, path) not in tx.contents:
+            try:
+                content = tx.pristine(root, path) if path in known else (root / path).read_bytes()
+            except (OSError, Refused):
+                content = None
+            tx.looked_at[root, path] = sha256(content) or ""
+            tx.contents[root, path] = content
+        return tx.contents[root, path]
 
     return read
 
@@ -219,7 +232,6 @@ def _exchanged(outcomes: Iterable[tuple[Any, Outcome]], exchange: Callable[[Any]
 
 def _name(wanted: Plan, on_record: Iterable[str]) -> str:
     """What a fold depends on, but for the contents of the tree's files: the edits, the code, the files there are."""
-    numbers = {id(step): number for number, step in enumerate(wanted.edits)}
     return repr(
         (
             str(wanted.tree.root),
@@ -227,7 +239,6 @@ def _name(wanted: Plan, on_record: Iterable[str]) -> str:
             str(wanted.tree.version),
             wanted.variant,
             [(step.patch.id, sorted(step.options.items())) for step in wanted.edits],
-            {path: [numbers[id(step)] for step in steps] for path, steps in sorted(wanted.files.items())},
             sorted(on_record),
             wanted.whole.files,
             wanted.whole.outside,

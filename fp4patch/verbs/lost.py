@@ -14,11 +14,12 @@ from fp4patch.model.state import State
 from fp4patch.patching.git_index import tracked
 from fp4patch.patching.stamp import Stamp, find_stamp
 from fp4patch.patching.transaction import Transaction
+from fp4patch.verbs.concerned import concerned
 
 
 def lost(tx: Transaction, tree: Identified) -> dict[str, Stamp]:
     """Return the files of a tree without a receipt that fp4patch wrote."""
-    return tx.unrecorded(tree.root)
+    return tx.unrecorded(tree.root, concerned(tx, tree).files)
 
 
 def lost_file(tx: Transaction, tree: Identified, path: str) -> Problem | None:

@@ -6,7 +6,6 @@ and only those with a hit are read as code.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -28,9 +27,11 @@ from fp4patch.patching.leftover import (
     Text,
     begins_the_format,
     concerns,
+    defines_the_format,
     language,
     left,
     may_be_pasted,
+    mentioned,
     names_the_format,
     pasted,
 )
@@ -104,7 +105,7 @@ def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Sea
     @cache
     def tree_names() -> bool:
         files = (file for file in wanted.whole.files if language(file) == "c++")
-        return any(_defines_format(desired(file) or b"") for file in files)
+        return any(defines_the_format(desired(file) or b"") for file in files)
 
     for spoken in LANGUAGES:
         found = [
@@ -141,19 +142,12 @@ def _pasted(edit: WrapAsm, tree_names: Callable[[], bool], text: Text) -> Iterat
         yield from (place._replace(because=reason) for place in pasted(text, names=named))
 
 
-def _defines_format(content: bytes) -> bool:
-    return b"e2m1" in content and re.search(rb"#[ \t]*define[^\n]*\be2m1\b", content) is not None
-
-
 def _passes(look: Callable[[bytes], object], text: Text) -> object:
     return look(text.content)
 
 
 def _mentions(absence: Absence, text: Text) -> bool:
-    content = text.content
-    return all(re.search(part.encode(), content) for part in absence.mention) and bool(
-        glob(absence.files).fullmatch(text.file)
-    )
+    return mentioned(absence, text.content) and glob(absence.files).fullmatch(text.file) is not None
 
 
 def _left(wanted: Plan, planned: Planned, text: Text) -> Iterable[Place]:

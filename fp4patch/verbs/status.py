@@ -7,7 +7,6 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import Identified, contained, identify_all
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.plan import plan_patches
 from fp4patch.errors import Refused
 from fp4patch.model.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.model.patch import Patch
@@ -15,7 +14,7 @@ from fp4patch.model.state import State
 from fp4patch.model.status import WORST_FIRST, FileStatus, PatchStatus, TreeStatus
 from fp4patch.patching.transaction import OnWait, Transaction
 from fp4patch.patching.tree import Unreadable
-from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, reader
+from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, plan_patches
 from fp4patch.verbs.installed import bypasses, stale_record
 from fp4patch.verbs.locked import reading
 from fp4patch.verbs.lost import lost, lost_file
@@ -81,10 +80,10 @@ def each_patch(tx: Transaction, tree: Identified, catalog: Catalog, files: dict[
 
     A patch that applies has the state of the files that it changes; of files that are not named, it is pristine.
     """
-    options, read = _any_options(catalog), reader(tx, tree.root)
+    options = _any_options(catalog)
     own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
     return [
-        _patch_status(patch, fold_tree(tx, plan_patches("", [patch], options, tree, read), outcomes_only=True), files)
+        _patch_status(patch, fold_tree(tx, plan_patches(tx, "", [patch], options, tree), outcomes_only=True), files)
         for patch in own
     ]
 
@@ -121,7 +120,11 @@ def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus])
         files[path].state if path in files else State.PRISTINE for path, o in outcomes if isinstance(o, Rewritten)
     ]
     if changed:
-        return PatchStatus(patch.id, next(state for state in WORST_FIRST if state in changed), "")
+        state = next(state for state in WORST_FIRST if state in changed)
+        undone = [o.reversal for _, o in outcomes if isinstance(o, Rewritten) and o.reversal]
+        if undone and state is State.PRISTINE:
+            return PatchStatus(patch.id, State.REVERSED, "; ".join(undone))
+        return PatchStatus(patch.id, state, "")
     for state in (State.UPSTREAMED, State.NOT_NEEDED):
         for _, outcome in outcomes:
             if isinstance(outcome, NothingToDo) and outcome.state is state:

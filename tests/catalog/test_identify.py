@@ -20,7 +20,7 @@ def catalog() -> Catalog:
 
 @pytest.fixture
 def package(tmp_path: Path, catalog: Catalog) -> Path:
-    """What FlashInfer and the CUTLASS in it are recognised by, and nothing else."""
+    """Write the files by which FlashInfer and its CUTLASS are recognised, and no others."""
     root = tmp_path / "site-packages" / "flashinfer"
     marks(root, catalog, "flashinfer")
     marks(root / "data/cutlass", catalog, "cutlass")

@@ -72,7 +72,7 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         (GUARD, "conditions = 2", "conditions = 0", "edits[0].conditions: a number from 1 on: 0"),
         (GUARD, '"CUTLASS_ARCH_MMA_SM121A_ENABLED"', '"defined(SM121A)"', "edits[0].operands: the name of a macro"),
         (GUARD, "VALUES = 2 }", "VALUES = 2 }\ninclude = ['stubs']", "probes[0].include: a folder beside patch.toml"),
-        (GUARD, 'search = ["inc', 'search = ["/inc', "probes[9].needs.search: a path inside the tree"),
+        (GUARD, 'search = ["inc', 'search = ["/inc', "probes[12].needs.search: a path inside the tree"),
         (FAMILY, f"search = {COMMON}", f'search = "{COMMON[2:-2]}"', "edits[0].search: a list"),
         (FAMILY, f"search = {COMMON}", "search = []", "edits[0].search: a glob at least"),
         (FAMILY, f"search = {COMMON}", 'search = [""]', "edits[0].search: a path inside the tree"),
@@ -82,10 +82,13 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         (FAMILY, 'since = "0.16"', 'since = "long ago"', "edits[0].retired[0].since: a version"),
         (CUTLASS, "marks = [", "marks = [] # [", "marks: a file at least, or every folder would be such a tree"),
         (CUTLASS, 'tag = "v{version}"', 'tag = "v{release}"', "tag: a tag with {version} in it"),
-        (CUTLASS, 'versions = ["4.0.0"]', 'versions = ["four"]', "archives[0].versions: a version"),
-        (CUTLASS, 'versions = ["4.0.0"]', 'versions = ["4.2.1"]', "archives[0].versions: one archive for each release"),
+        (CUTLASS, 'version = "4.0.0"', 'version = "four"', "archives[0].version: a version"),
+        (CUTLASS, 'version = "4.0.0"', 'version = "4.2.1"', "archives[0].version: one archive for each release"),
         (CUTLASS, 'sha256 = "1e71', 'sha256 = "1E71', "archives[0].sha256: a SHA-256"),
         (CUTLASS, 'gpu = "sm_120"', 'gpu = "sm120"', "gates[0].gpu: a GPU such as sm_121"),
+        (VLLM, '"vllm-{version}.tar.gz"', '"vllm.tar.gz"', "series[0].filename: a name with {version} in it"),
+        (VLLM, '"0.10.2" = "57', '"ten" = "57', "series.sha256: a version: 'ten'"),
+        (VLLM, '"0.10.2" = "57', '"0.10.2" = "5Z', "series.sha256: a SHA-256"),
         (VLLM, "pattern = '", "pattern = '(", "version.pattern: a regular expression"),
         (VLLM, "pattern = '", "pattern = '^Version' # '", "version.pattern: a regular expression with 1 group"),
         (VLLM, "kernels = '", "kernels = '(", "build.kernels: a regular expression"),
@@ -115,7 +118,7 @@ def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, ol
 def test_a_patch_for_a_target_that_is_not_there_is_refused(data: Path) -> None:
     shutil.copytree(data / "patches/cutlass/e2m1-guard", data / "patches/tensorrt/e2m1-guard")
     edit(data / "patches/tensorrt/e2m1-guard/patch.toml", 'target = "cutlass"', 'target = "tensorrt"')
-    (found,) = problems(data)
+    found = problems(data)[0]
     assert found.startswith(
         "patches/tensorrt/e2m1-guard/patch.toml: target: a target, with patches/tensorrt/target.toml"
     )

@@ -138,7 +138,7 @@ def test_completion_offers_the_variants(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_is_status_130_and_leaves_the_tree_alone(tree_copy: GetTree, tmp_path: Path) -> None:
-    """Another process holds the tree; ours waits for it, is interrupted, and says so."""
+    """Another process holds the tree; ours waits for it, is interrupted, and reports that."""
     import fcntl
 
     tree = tree_copy("cutlass", "4.2.1")
@@ -179,7 +179,7 @@ def test_a_verify_that_is_ended_leaves_no_compiler_and_no_folder(
 
 
 def compilers(scratch: Path) -> list[int]:
-    """Processes that work for a verify whose temporary files lie there."""
+    """Return processes that work for a verify whose temporary files are in that directory."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -196,7 +196,7 @@ def fp4patch_process(*arguments: str, environ: dict[str, str] | None = None, out
 
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_reader_that_leaves_changes_no_exit_status(pristine_tree: GetTree, tmp_path: Path, form: list[str]) -> None:
-    """In ``fp4patch apply --check TREE | head -1`` with pipefail, what would change must not be said to be done."""
+    """In ``fp4patch apply --check TREE | head -1`` with pipefail, pending changes must not count as done."""
     tree, statuses = pristine_tree("cutlass", "4.2.1"), []
     for command in (f"status {tree}", f"apply --check --variant next2 {tree}", f"status {tmp_path}"):
         reader, writer = os.pipe()

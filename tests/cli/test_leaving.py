@@ -1,4 +1,4 @@
-"""How the command leaves where something comes in between: Ctrl-C at an import, no room for output, a closed file."""
+"""Exit of the command when it is disturbed: Ctrl-C during an import, no room for output, a closed file."""
 
 from __future__ import annotations
 

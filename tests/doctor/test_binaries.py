@@ -1,4 +1,4 @@
-"""What doctor says of real compiled files: what each GPU loads, and the verdict."""
+"""Findings of doctor on real compiled files: the code that each GPU loads, and the verdict."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_damage_anywhere_in_a_tar_is_one_sentence(
 
 
 def damaged(whole: bytes, path: Path) -> int:
-    """How many of some hundred damages were noticed; anything but an error of ours fails the test."""
+    """Return how many of some hundred damages were noticed; every exception other than ours fails the test."""
     chance, errors = random.Random(7), 0
     for number in range(250):
         content = bytearray(whole)

@@ -1,4 +1,4 @@
-"""The tree's own CMake functions, run: what a list of architectures becomes, and how a tree that stops is told."""
+"""Results of the tree's own CMake functions for an arch list, and reports of trees whose build stops."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fp4patch.sources.index import download
 
 ROOT = Path(__file__).parents[2]
 DEBIAN_12 = Archive(
-    versions=("3.25.2",),
+    version="3.25.2",
     project="cmake",
     filename="cmake-3.25.2-py2.py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
     sha256="f9587645cea5298d5eb20649f58a83cc53c9efa7d57b0716449a39f366a74986",
@@ -159,7 +159,7 @@ _configure_file(${CMAKE_CURRENT_LIST_FILE} ${made}/configure_file)
 
 
 def test_the_usual_commands_that_write_do_nothing_and_the_originals_do(tmp_path: Path) -> None:
-    """No protection, and the pages say so: the second half fails if that changes, and they must change with it."""
+    """The replacement is no protection, as the pages state: if the second half fails, they must change with it."""
     made = tmp_path / "made"
     made.mkdir()
     for text, expected in ((REPLACED, set[str]()), (STILL_RUN, {"execute_process", "file", "configure_file"})):

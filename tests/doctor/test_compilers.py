@@ -1,4 +1,4 @@
-"""Which compilers are found, whether their parts agree, and which one is used."""
+"""Discovery of compilers: the ones found, the agreement of their parts, and the one selected."""
 
 from __future__ import annotations
 

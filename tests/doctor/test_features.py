@@ -1,4 +1,4 @@
-"""What the real ptxas of the test environment makes of the features: outcomes, and words."""
+"""Outcomes and messages of the features with the real ptxas of the test environment."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_tells_what_an_emulation_consists_of(matrix: ToolkitMatrix, instruction:
 
 
 def test_nothing_that_is_taken_folds_away(matrix: ToolkitMatrix) -> None:
-    """An instruction whose operands were constants, or whose result nobody stored, would leave no code."""
+    """An instruction with constant operands, or with a result that is never stored, would leave no code."""
     assert [cell for cell in matrix.cells if cell.outcome is not Outcome.REJECTED and not cell.code] == []
 
 
@@ -164,7 +164,7 @@ def test_the_assembler_lists_its_targets(assembler: Assembler) -> None:
     assert min(assembler.targets) == Arch(9, 0)
 
 
-# The words of releases that the test environment does not have, as they said them.
+# Error messages of releases that the test environment does not have.
 WORDS = [
     ("Instruction 'cvt with .e2m1x2' not supported on .target 'sm_120'", Refusal.TARGET),  # to 13.0
     ("Feature 'cvt.e2m1x2.f32' not supported on .target 'sm_120'", Refusal.TARGET),  # from 13.1

@@ -1,4 +1,4 @@
-"""Which ptxas is taken, and how one gets here: named, installed, or out of a pinned wheel."""
+"""Selection of ptxas, and its sources: named, installed, or from a pinned wheel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RELEASES = ["12.8", "12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5"]
 
 
 def program(path: Path, release: str) -> Path:
-    """A stand-in that states its release as NVIDIA's tools do: what is tested is which one is chosen."""
+    """Write a replacement that prints its release as NVIDIA's tools do: the tests check which one is selected."""
     path.parent.mkdir(parents=True, exist_ok=True)
     minor = ".".join(release.split(".")[:2])
     path.write_text(f"#!/bin/sh\necho 'Cuda compilation tools, release {minor}, V{release}'\n")

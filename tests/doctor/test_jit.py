@@ -1,4 +1,4 @@
-"""What FlashInfer's JIT compiles for, read from released FlashInfers; and against what their own Python does."""
+"""Targets of FlashInfer's JIT, read from released FlashInfers and compared with their own Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fp4patch.model.doctor import GPUS, Compiled
 TARGET = load().target("flashinfer")
 assert TARGET.build
 BUILD = TARGET.build
-EVERY = tuple(version for archive in TARGET.archives for version in archive.versions)
+EVERY = tuple(archive.version for archive in TARGET.pinned)
 VERSIONS = EVERY if os.environ.get("FP4PATCH_TEST_ALL_TREES") else ("0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2")
 LISTS = (*BUILD.lists, "12.1f", "8.9 12.0", "9.0", "12.0a;12.1a", "12.0+PTX")
 
@@ -79,7 +79,8 @@ def test_reads_the_targets_of_a_released_flashinfer(package: Get, version: str, 
 def test_says_of_each_list_what_flashinfers_own_python_does(
     package: Get, version: str, cuda: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its CompilationContext, run: from a pinned archive, with stand-ins for PyTorch and for what asks nvcc."""
+    """FlashInfer's CompilationContext runs from a pinned archive, with replacements for PyTorch and for queries of
+    nvcc."""
     text = (package(version) / "compilation_context.py").read_text()
     monkeypatch.setitem(sys.modules, "flashinfer", ModuleType("flashinfer"))
     monkeypatch.setitem(sys.modules, "flashinfer.jit", ModuleType("flashinfer.jit"))
@@ -113,7 +114,7 @@ def test_says_of_each_list_what_flashinfers_own_python_does(
             made = said(package(version), archs, str(gpu), cuda)
             if raised:
                 assert made.stops.startswith(raised), (archs, made)
-            elif made.stops:  # nvcc, which is not asked here, would refuse it
+            elif made.stops:  # nvcc, which does not run here, would refuse it
                 assert archs == "12.0+PTX" or cuda == "12.8", (archs, made)
             else:
                 found = {Arch.parse(arch).number for arch in made.modules["GEMM"]}
@@ -151,7 +152,7 @@ def test_a_module_that_chooses_in_a_way_that_is_not_known_is_not_guessed(package
 
 
 def test_every_function_of_a_release_is_answered(package: Get) -> None:
-    """With a value, a reason, or the tree's own exception: nothing that stands in a tree makes the command fail."""
+    """The result is a value, a reason, or the tree's own exception: no content of a tree makes the command fail."""
     root = package("0.5.0")
     world = jit.world("13.0", "12.0", Arch.parse("sm_120"))
     tree, answers = Package(root), Counter[str]()

@@ -1,4 +1,4 @@
-"""Which entry of a fatbin a driver takes, by the rules of the CUDA programming guide."""
+"""Selection of a fatbin's entry by the driver, by the rules of the CUDA programming guide."""
 
 from __future__ import annotations
 

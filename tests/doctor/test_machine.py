@@ -1,4 +1,4 @@
-"""This machine as a whole: every part is looked at, none may fail the others, and the asked GPUs decide."""
+"""This machine as a whole: every part is examined, none may fail the others, and the requested GPUs decide."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_real_machine_is_examined_with_a_remedy_for_all_that_is_not_green() 
 
 @pytest.fixture
 def spark(tmp_path: Path) -> Surroundings:
-    """A DGX Spark with the Triton that does not know it."""
+    """Make a DGX Spark with a Triton that does not support it."""
     site = tmp_path / "site"
     site.mkdir()
     torch(site, "2.9.1+cu130", "13.0", "sm_80 sm_90 sm_100 sm_120")

@@ -18,7 +18,7 @@ Evaluate = Callable[..., Any]
 
 @pytest.fixture
 def evaluate(tmp_path: Path) -> Evaluate:
-    """What ``f`` of a file gives, beside further files."""
+    """Return the result of ``f`` of a file, with further files beside it."""
 
     def run(source: str, others: Mapping[str, str] = MappingProxyType({})) -> Any:
         root = tmp_path / "package"

@@ -28,7 +28,7 @@ extern "C" __global__ void encode(const float* in, unsigned char* out) {
 }
 """
 
-# As CUTLASS 4.7 does: the bits of the magnitude are compared with the borders' bits, as integers.
+# As CUTLASS 4.7 does: the bits of the magnitude are compared with the bits of the rounding boundaries, as integers.
 INTEGER_BORDERS = """
 extern "C" __global__ void encode(const float* in, unsigned* out) {
   const unsigned b = __float_as_uint(in[threadIdx.x]), m = b & 0x7fffffff;

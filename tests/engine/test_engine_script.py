@@ -16,7 +16,7 @@ from engine_fixtures import SCRIPT, start_engine
 
 @pytest.fixture
 def home(engine: dict[str, str]) -> Iterator[Path]:
-    """A folder for an engine beside that of the other tests, whose packages it shares; short, for the sockets in it."""
+    """Return a directory for an engine that shares the packages of the other tests; short, for the sockets in it."""
     with tempfile.TemporaryDirectory() as folder:
         unpacked = Path(engine.get("DOCKER_CONFIG", "/")).parent / "prefix"
         if unpacked.is_dir():
@@ -32,7 +32,7 @@ def test_an_engine_that_was_killed_is_in_nobodys_way(home: Path, monkeypatch: py
             client = os.environ | start_engine()
             assert subprocess.run(["docker", "version"], env=client, capture_output=True, check=False).returncode == 0
             kill(int(pid_file.read_text()))
-        pid_file.write_text(str(os.getpid()))  # of somebody else by now
+        pid_file.write_text(str(os.getpid()))  # of another process by now
     finally:
         ended = subprocess.run([SCRIPT, "stop"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")

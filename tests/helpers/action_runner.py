@@ -1,4 +1,4 @@
-"""Runs a composite action as GitHub's runner does: its steps' own scripts, with the inputs in their environment.
+"""Runner of a composite action like GitHub's: its steps' own scripts, with the inputs in their environment.
 
 Only what action.yml makes use of is understood; any other key or expression is an error, never passed over.
 """
@@ -22,14 +22,14 @@ _STEP_KEYS = {"name", "id", "shell", "env", "run"}
 
 @dataclass(frozen=True)
 class Ran:
-    """How a job ended that has this action as its only step."""
+    """Result of a job whose only step is this action."""
 
     status: int
-    """Of the last step that ran."""
+    """Exit status of the last step that ran."""
     steps: tuple[str, ...]
-    """The names of the steps that ran."""
+    """Names of the steps that ran."""
     outputs: Mapping[str, str]
-    """The action's outputs."""
+    """Outputs of the action."""
     summary: str
     log: str
 
@@ -43,7 +43,7 @@ class Runner:
     environ: Mapping[str, str]
 
     def uses(self, action: Path, given: Mapping[str, str], done: Collection[str] = ()) -> Ran:
-        """One step ``uses:`` of a workflow. ``action`` is the folder with action.yml, ``given`` its ``with:``.
+        """Run one step ``uses:`` of a workflow. ``action`` is the directory with action.yml, ``given`` its ``with:``.
 
         ``done`` are the names of steps that an earlier job has done on this machine, which saves their time.
         """
@@ -107,6 +107,7 @@ class Runner:
 
 
 def environment() -> dict[str, str]:
-    """This process's, with its Python in front as actions/setup-python puts one, and nothing of pytest."""
+    """Return this process's environment, with its Python first in PATH like actions/setup-python, without pytest's
+    variables."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "COV_"))}
     return kept | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}

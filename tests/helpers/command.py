@@ -1,4 +1,4 @@
-"""The command as a test sees it: what it said, and what became of a tree."""
+"""The command as a test runs it: its output, and the resulting trees."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Said:
 
 
 def snapshot(tree: Path) -> dict[str, tuple[int, str]]:
-    """Mode and content (or link target) of everything below a folder."""
+    """Return mode and content (or link target) of everything below a directory."""
     found = {}
     for path in sorted(tree.rglob("*")):
         content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
@@ -42,7 +42,7 @@ def sha256(path: Path) -> str:
 
 
 def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]]:
-    """Exit status and JSON document of a verify that executes nothing."""
+    """Return exit status and JSON document of a verify that executes nothing."""
     document = tree.parent / "verify.json"
     status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
     return status, json.loads(document.read_text())

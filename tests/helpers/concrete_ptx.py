@@ -1,4 +1,4 @@
-"""A second, direct interpreter of packing PTX, over numbers: what the symbolic one is compared with.
+"""A second, direct interpreter of packing PTX, over numbers: the reference for the symbolic one.
 
 It shares nothing with ``fp4patch.patching.ptx``: text is cut with regular expressions, registers are Python integers, a
 float is its bits, and the conversion computes the code.
@@ -23,7 +23,7 @@ SIZES = {"h": 16, "r": 32, "l": 64, "f": 32}
 
 
 def e2m1(x: float) -> int:
-    """The nibble of a number: the nearest magnitude, of two the one with the even code, and the sign."""
+    """Return the nibble of a number: the nearest magnitude, of two the one with the even code, and the sign."""
     best = min(range(8), key=lambda code: (abs(min(abs(x), 6.0) - MAGNITUDES[code]), code % 2))
     return best | (8 if struct.pack(">f", x)[0] & 0x80 else 0)
 
@@ -39,7 +39,7 @@ def number(text: str) -> int:
 
 
 def run(template: str, outputs: str, inputs: Sequence[float]) -> list[int]:
-    """The integers that the outputs, given by the letters of their constraints, hold afterwards."""
+    """Return the integers that the outputs, given by the letters of their constraints, hold afterwards."""
     text = re.sub(r"//.*|/\*[\s\S]*?\*/", " ", template)
     text = re.sub(r"%(\d+)", r"@\1", text).replace("%%", "%")
     width = {f"@{n}": SIZES[letter] for n, letter in enumerate(outputs)}
@@ -112,7 +112,7 @@ class Program:
         return self.rng.choice(["", "", " ", "  ", "\t", "/* , */"])
 
     def source(self) -> str:
-        """A float: an input, one that was moved to a register, or the constant zero."""
+        """Return a float: an input, one that was moved to a register, or the constant zero."""
         text = f"%{len(self.outputs) + self.rng.randrange(self.count)}"
         if self.rng.random() < 0.05:
             return "0f00000000"
@@ -163,7 +163,7 @@ class Program:
         return name
 
     def render(self) -> str:
-        """Declarations in one of the styles, in front or in an outer scope, then the instructions."""
+        """Return declarations in one of the styles, in front or in an outer scope, then the instructions."""
         rng, declared = self.rng, []
         kinds = {8: "b", 16: rng.choice("bu"), 32: "b", 64: rng.choice("bu")}  # 32 bits may hold floats
         for width in (8, 16, 32, 64):

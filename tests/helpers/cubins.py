@@ -23,7 +23,7 @@ extern "C" __global__ void nvfp4_quantize(const float* in, unsigned* out) {
 #endif
 }
 """
-"""Converts where the target has the instruction, and does something else where it has not: the usual accident."""
+"""Code that converts if the target has the instruction, and does something else if it does not: the usual accident."""
 
 LOSES = """
 #include <cstdio>
@@ -55,7 +55,7 @@ stores zeros. ``copy`` never converts."""
 
 
 def compile_cuda(toolchain: Toolchain, source: str, to: Path, *flags: str) -> Path:
-    """``nvcc`` on a text; what it makes is told by ``flags`` (``-cubin``, ``-fatbin``, ``-c``)."""
+    """Compile a text with ``nvcc``; ``flags`` select the output (``-cubin``, ``-fatbin``, ``-c``)."""
     unit = to.with_suffix(".cu")
     unit.write_text(source)
     command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", *flags, "-o", str(to), str(unit)]
@@ -64,7 +64,7 @@ def compile_cuda(toolchain: Toolchain, source: str, to: Path, *flags: str) -> Pa
 
 
 def assemble(toolchain: Toolchain, ptx: str, arch: str, to: Path) -> Path:
-    """``ptxas`` on a text: a cubin."""
+    """Assemble a text with ``ptxas`` to a cubin."""
     text = to.with_suffix(".ptx")
     text.write_text(ptx)
     ptxas = toolchain.root / "bin/ptxas"
@@ -73,7 +73,7 @@ def assemble(toolchain: Toolchain, ptx: str, arch: str, to: Path) -> Path:
 
 
 def targets(*names: str) -> Sequence[str]:
-    """``-gencode`` for each: ``120f`` for a cubin, ``compute_90`` for PTX."""
+    """Return ``-gencode`` for each: ``120f`` for a cubin, ``compute_90`` for PTX."""
     flags = []
     for name in names:
         number = name.removeprefix("compute_")
@@ -83,7 +83,7 @@ def targets(*names: str) -> Sequence[str]:
 
 
 def listing(toolchain: Toolchain, cubin: Path) -> dict[str, list[str]]:
-    """Each function's instructions by nvdisasm, one string each: opcode and operands."""
+    """Return each function's instructions by nvdisasm, one string each: opcode and operands."""
     run = subprocess.run([str(toolchain.nvdisasm), "-json", str(cubin)], check=True, capture_output=True, text=True)
     return {
         function["function-name"]: [

@@ -1,4 +1,4 @@
-"""The files that the Dockerfile writes, as they stand in it."""
+"""The files that the Dockerfile writes by here-documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ DOCKERFILE = Path(__file__).parents[2] / "dockerfiles" / "Dockerfile"
 
 
 def written(path: str) -> str:
-    """What the Dockerfile writes to this path by a here-document."""
+    """Return the text that the Dockerfile writes to this path by a here-document."""
     found = re.search(
         rf"^COPY (?:--\S+ )?<<'EOF' {re.escape(path)}\n(.*?)^EOF$", DOCKERFILE.read_text(), re.MULTILINE | re.DOTALL
     )

@@ -27,9 +27,9 @@ TINY = "fp4patch-test-tiny"
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[dict[str, str]]:
-    """The environment in which ``docker`` speaks to an engine: the one that is there, else one that the script starts.
+    """Return the environment for ``docker`` with an engine: the running one, else one that the script starts.
 
-    Skipped with the script's reason where none can run; with FP4PATCH_REQUIRE_ENGINE=1 that is a failure.
+    The test is skipped with the script's reason if none can run; with FP4PATCH_REQUIRE_ENGINE=1 it fails.
     """
     patch = pytest.MonkeyPatch()
     try:
@@ -42,7 +42,7 @@ def engine() -> Iterator[dict[str, str]]:
 
 
 def start_engine() -> dict[str, str]:
-    """What a client needs for the engine that the script starts, or finds running.
+    """Return the client's environment for the engine that the script starts, or finds running.
 
     Raises:
         pytest.skip.Exception: None can run here; with FP4PATCH_REQUIRE_ENGINE=1 it is a failure.
@@ -91,7 +91,7 @@ def two_nodes(engine: dict[str, str]) -> Iterator[tuple[Node, Node]]:
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """``127.0.0.1:PORT`` of an empty registry, for the time of the tests."""
+    """Address ``127.0.0.1:PORT`` of an empty registry, for the time of the tests."""
     folder = tmp_path_factory.mktemp("registry")
     program = shutil.which("docker-registry") or str(
         debian_package("docker-registry", folder) / "usr/bin/docker-registry"
@@ -124,7 +124,7 @@ def _listens(address: str) -> bool:
 
 
 def debian_package(name: str, folder: Path) -> Path:
-    """Where a package of Debian is unpacked, which is not installed."""
+    """Return the directory of an unpacked Debian package that is not installed."""
     subprocess.run(["apt-get", "-qq", "download", name], cwd=folder, check=True, capture_output=True)
     subprocess.run(["dpkg", "-x", next(folder.glob("*.deb")), folder / "unpacked"], check=True)
     return folder / "unpacked"
@@ -152,7 +152,8 @@ def _busybox(folder: Path) -> str:
 
 @pytest.fixture(scope="session")
 def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable[[str, str], Path]) -> Path:
-    """``proof/`` and ``src/`` as the Dockerfile's stages make them, of a real CUTLASS 4.2.1 with next2, verified."""
+    """Directories ``proof/`` and ``src/`` as the Dockerfile's stages make them, of a real CUTLASS 4.2.1 with next2,
+    verified."""
     made = tmp_path_factory.mktemp("made")
     tree = made / "src" / "cutlass"
     source = pristine_tree("cutlass", "4.2.1")

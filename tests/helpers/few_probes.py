@@ -1,7 +1,8 @@
-"""The project's data with few of its probes, for tests of what surrounds a verify and not of the proof itself."""
+"""The project's data with few of its probes, for tests of the code around verify and not of the proof itself."""
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tomllib
@@ -13,7 +14,7 @@ from fp4patch.catalog.manifest import data_root
 
 
 def few_probes(to: Path, kept: Mapping[str, str]) -> Path:
-    """Patches and variants in the folder ``to``, with the probes ``kept`` (name to target), and the rules on them."""
+    """Write patches and variants to ``to``, with the probes ``kept`` (name to target), and the rules on them."""
     for folder in ("patches", "variants"):
         shutil.copytree(data_root() / folder, to / folder, ignore=shutil.ignore_patterns("cases"))
     leave(to, kept)
@@ -21,9 +22,11 @@ def few_probes(to: Path, kept: Mapping[str, str]) -> Path:
 
 
 def leave(folder: Path, kept: Mapping[str, str]) -> None:
-    """Take all other probes out of the data in a folder, and the rules that would then judge none."""
+    """Remove all other probes from the data in a directory, and the rules that would then judge none."""
     for file in (*folder.glob("patches/*/*/patch.toml"), *folder.glob("variants/*.toml")):
         first, *tables = re.split(r"(?m)^(?=\[)", file.read_text(encoding="utf-8"))
+        if touches := tomllib.loads(first).get("touches"):
+            tables.insert(0, f"\n[[unchecked]]\nfunctions = {json.dumps(touches)}\nbecause = 'left out'\n\n")
         file.write_text("".join([first, *(table for table in tables if _stays(table, kept))]), encoding="utf-8")
 
 

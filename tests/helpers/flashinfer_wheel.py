@@ -1,4 +1,4 @@
-"""Parts of a released FlashInfer, as pip installs it: all of the newest is a third of a gigabyte."""
+"""Parts of a released FlashInfer, as pip installs it; all of the newest is a third of a gigabyte."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from pathlib import Path
 
 from fp4patch.catalog.manifest import load
 from fp4patch.report import progress
-from fp4patch.sources.fetch import archive_of
 from fp4patch.sources.index import download
 
 
 def unpack(version: str, site: Path, wanted: Callable[[str], bool]) -> Path:
-    """The package's folder in ``site``, with the files of the pinned wheel whose names are wanted."""
-    archive = archive_of(load().target("flashinfer"), version)
+    """Unpack the selected files of the pinned wheel, and return the package's directory in ``site``."""
+    archive = load().target("flashinfer").archive(version)
     assert archive
     with zipfile.ZipFile(download(archive, progress.silent)) as wheel:
         wheel.extractall(site, [name for name in wheel.namelist() if wanted(name)])
@@ -22,5 +21,5 @@ def unpack(version: str, site: Path, wanted: Callable[[str], bool]) -> Path:
 
 
 def is_python(name: str) -> bool:
-    """Whether a file of the wheel is the package's own Python, which decides what is compiled for what."""
+    """Return whether a file of the wheel is the package's own Python, which decides the build targets."""
     return name.startswith("flashinfer/") and name.endswith(".py") and not name.startswith("flashinfer/data/")

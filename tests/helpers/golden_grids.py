@@ -1,4 +1,4 @@
-"""What the golden grids are launched with: the same here and where the GPU is (``golden/gpu_grids.py``)."""
+"""Launch parameters of the golden grids, the same here and on the GPU machine (``golden/gpu_grids.py``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def content(array: dict[str, Any]) -> bytes:
-    """What an array holds at first: pseudo-random bytes, each word of 16 bits masked; what is said; or zeros."""
+    """Return the initial content of an array: masked pseudo-random 16-bit words, given content, or zeros."""
     if "seed" not in array:
         return bytes.fromhex(array["hex"]) if "hex" in array else bytes(array["bytes"])
     words = random.Random(array["seed"]).randbytes(array["bytes"])
@@ -17,7 +17,7 @@ def content(array: dict[str, Any]) -> bytes:
 
 
 def parameter(one: list[Any], arrays: list[int]) -> bytes:
-    """A parameter's bytes: a list of fields, each an array's number, or a format of ``struct`` and a value."""
+    """Return a parameter's bytes: a list of fields, each an array's number, or a format of ``struct`` and a value."""
     packed = [struct.pack("<Q", arrays[field]) if isinstance(field, int) else struct.pack(f"<{field[0]}", field[1])
               for field in one]  # fmt: skip
     return b"".join(packed)

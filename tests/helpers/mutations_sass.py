@@ -1,7 +1,7 @@
 """Small changes to a kernel's machine code, one at a time, as the disassembler would write them.
 
-Each changes one opcode, modifier, immediate, register or predicate of one instruction. That the result may be no code
-that a compiler would emit does not matter: whoever executes it must notice that it computes something else.
+Each changes one opcode, modifier, immediate, register or predicate of one instruction. The result need not be code that
+a compiler would emit: an executor must notice that it computes something else.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ _REAL = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w.x])")
 
 @dataclass(frozen=True)
 class Mutant:
-    """A listing with one change, and what the change is."""
+    """A listing with one change, and a description of the change."""
 
     text: str
     kind: str
     change: str
-    """``0x0110 FMUL R4,R7,6.1e-05 -> FADD R4,R7,6.1e-05``."""
+    """Description: ``0x0110 FMUL R4,R7,6.1e-05 -> FADD R4,R7,6.1e-05``."""
 
 
 def mutants(listing: str, *, seed: int) -> Iterator[Mutant]:
-    """Mutants of a listing (``nvdisasm -json``) without end, each another change, in an order that the seed decides."""
+    """Yield mutants of a listing (``nvdisasm -json``) without end, each another change, in an order decided by the
+    seed."""
     chance = random.Random(seed)
     document = json.loads(listing)
     code = document[1][0]["sass-instructions"]
@@ -66,7 +67,7 @@ def mutants(listing: str, *, seed: int) -> Iterator[Mutant]:
 
 
 def _length(code: list[dict[str, Any]]) -> int:
-    """Instructions up to the last EXIT; what pads the code after it is nobody's."""
+    """Return the number of instructions up to the last EXIT; the rest is padding."""
     return max(at for at, one in enumerate(code) if one["opcode"] == "EXIT") + 1
 
 

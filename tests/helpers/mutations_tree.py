@@ -18,10 +18,10 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.plan import plan_patches
 from fp4patch.model.edit import AddElement
 from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.folding import fold_tree, reader
+from fp4patch.verbs.concerned import concerned
+from fp4patch.verbs.folding import fold_tree, plan_patches
 
 GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
 OPTIONS = {"e2m1-asm": {"encoder": "threshold", "guard": GUARD}}
@@ -36,7 +36,7 @@ TARGETS = {
 
 @dataclass
 class Mutant:
-    """A tree: its files, its links, and what was done to it."""
+    """A tree: its files, its links, and a description of its mutation."""
 
     files: dict[str, str]
     links: dict[str, str] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Came:
-    """What the patch came to: whether it refused, the files that it named, and the tree that it would leave."""
+    """Result of the patch: whether it refused, the files that it named, and the tree that it would leave."""
 
     refused: tuple[str, ...]
     named: frozenset[str]
@@ -65,9 +65,9 @@ def run(patch: str, mutant: Mutant, root: Path) -> Came:
     whole = catalog.patches[patch]
     lists = tuple(edit for edit in whole.edits if isinstance(edit, AddElement))  # the other edits are of other places
     with Transaction([tree.root], lambda _: None) as tx:
-        found = fold_tree(
-            tx, plan_patches("", [replace(whole, edits=lists or whole.edits)], OPTIONS, tree, reader(tx, tree.root))
-        )
+        chosen = [replace(whole, edits=lists or whole.edits)]
+        concerned(tx, tree, chosen)
+        found = fold_tree(tx, plan_patches(tx, "", chosen, OPTIONS, tree))
     written = {path: done.desired.decode() for path, done in found.files.items() if done.desired is not None}
     named = frozenset(one.file for one in found.remainders)
     why = tuple(f"{one.file}:{one.line}: {one.expected}; {one.found}" for one in found.problems)
@@ -150,7 +150,7 @@ ASM = {mutate.__name__: mutate for mutate in (_elsewhere, _linked, _pasted, _dea
 
 
 def asm_mutant(rng: random.Random) -> Mutant:
-    """A vLLM with conversions where the patch does not expect them."""
+    """Return a vLLM with conversions where the patch does not expect them."""
     mutant = _vllm(rng)
     for name in rng.sample(list(ASM), rng.choice([1, 1, 2])):
         ASM[name](mutant, rng)
@@ -159,7 +159,7 @@ def asm_mutant(rng: random.Random) -> Mutant:
 
 
 def unguarded(came: Came, work: Path) -> set[str]:
-    """The files in which a compiler for sm_121a would see the instruction: by ``g++ -E``, or by Python's ``ast``."""
+    """Return the files in which a compiler for sm_121a would see the instruction, by ``g++ -E`` or Python's ``ast``."""
     found = set()
     for name, text in came.files.items():
         if name.endswith(".py"):
@@ -174,7 +174,7 @@ def unguarded(came: Came, work: Path) -> set[str]:
 
 
 def preprocessed(text: str, work: Path, macros: Mapping[str, str], *options: str) -> str:
-    """What ``g++ -E`` makes of a text."""
+    """Return the output of ``g++ -E`` for a text."""
     (work / "oracle.cc").write_text(text)
     defines = [f"-D{name}={value}" for name, value in macros.items()]
     command = ["g++", "-E", "-P", "-x", "c++", *defines, *options, "oracle.cc"]
@@ -197,7 +197,7 @@ MACRO = "CUDA_PTX_FP4FP6_CVT_ENABLED"
 
 
 def guard_mutant(rng: random.Random) -> Mutant:
-    """A CUTLASS whose guard has another shape."""
+    """Return a CUTLASS whose guard has another shape."""
     names = {kind: [f"CUTLASS_ARCH_MMA_SM{sm}{kind}_ENABLED" for sm in (100, 120, 121)] for kind in "AF"}
     more, config, before = "", "".join(_ARCH.format(arch=sm * 10, sm=sm) for sm in (100, 120, 121)), ""
     done = rng.choice(
@@ -258,7 +258,7 @@ def guard_mutant(rng: random.Random) -> Mutant:
 
 
 def macro_of(came: Mapping[str, str], arch: str, work: Path) -> bool:
-    """Whether the header defines the macro for a target: by ``g++ -E``."""
+    """Return whether the header defines the macro for a target, by ``g++ -E``."""
     for name, text in came.items():
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text(text)
@@ -274,7 +274,7 @@ def macro_of(came: Mapping[str, str], arch: str, work: Path) -> bool:
 
 
 def cmake_mutant(rng: random.Random) -> Mutant:
-    """A vLLM whose lists of architectures are put together in several commands."""
+    """Return a vLLM whose lists of architectures are put together in several commands."""
     suffix = rng.choice(["12.0a", "12.0f"])
     others = rng.sample(["9.0a", "10.0a", "10.3a"], rng.randint(0, 3))
 
@@ -317,7 +317,7 @@ def cmake_mutant(rng: random.Random) -> Mutant:
 
 
 def lists_of(files: Mapping[str, str], new: bool, work: Path) -> list[list[str]]:
-    """Every list that the intersection gets, run by CMake in script mode."""
+    """Return every list that the intersection gets, run by CMake in script mode."""
     stub = 'function(cuda_archs_loose_intersection OUT SRC TGT)\n  message(NOTICE "LIST=${SRC}")\nendfunction()\n'
     stub += 'function(use_archs OUT)\n  message(NOTICE "LIST=${ARGN}")\nendfunction()\n'
     names = ("cmake/lists.cmake", "CMakeLists.txt", "cmake/external_projects/x.cmake")
@@ -343,10 +343,25 @@ for arch in ARCHS:
     if arch in {archs}:
         {flag} = True
 """
+_SPELLINGS = (
+    "{0} == 120",
+    "120 == {0}",
+    "not ({0} != 120)",
+    "{0} >= 120 and {0} < 121",
+    "{0} >= 120 and {0} <= 120",
+    "121 > {0} and {0} >= 120",
+    "{0} in (90, 120)",
+)
+_HOST_SPELLINGS = (
+    "major_capability == 12 && minor_capability == 0",
+    "minor_capability == 0 && major_capability == 12",
+    "12 == major_capability && 0 == minor_capability",
+    "major_capability == 12 && minor_capability < 1",
+)
 
 
 def family_mutant(rng: random.Random) -> Mutant:
-    """A vLLM 0.14.1 in which one of several places has another name, or stands elsewhere, or a dead copy beside it."""
+    """Return a vLLM 0.14.1 in which one of several places is renamed, moved, or duplicated as dead code."""
     mutant = _vllm(rng, "0.14.1")
     del mutant.files["csrc/fp4/utils.cuh"]
     host = {
@@ -356,7 +371,21 @@ def family_mutant(rng: random.Random) -> Mutant:
     made = dict.fromkeys(("csrc/quantization/generate_kernels.py", "csrc/moe/generate_kernels.py"), "SUPPORT_FP8")
     archs = "[89, 120]"
     done = rng.choice(
-        ["plain", "kind", "place", "flag", "flags", "all kinds", "dead host", "if False", "other list", "docstring"]
+        [
+            *(
+                "plain",
+                "kind",
+                "place",
+                "flag",
+                "flags",
+                "all kinds",
+                "dead host",
+                "if False",
+                "other list",
+                "docstring",
+            ),
+            *("spelling", "host spelling"),
+        ]
     )
     mutant.done.append(done)
     if done == "kind":
@@ -379,6 +408,15 @@ def family_mutant(rng: random.Random) -> Mutant:
     elif done == "other list":
         made_of = rng.choice(["(89, 120)", "[89, 90, 120]", "{89, 120}"])
         texts[generate] = _GENERATE.format(flag=rng.choice(["SUPPORT_FP8", "WITH_FP8"]), archs=made_of)
+    elif done == "spelling":
+        test = rng.choice(_SPELLINGS).format("arch")
+        texts[generate] = f"for arch in ARCHS:\n    if {test}:\n        WITH_FP8 = True\n"
+        mutant.done.append(test)
+    elif done == "host spelling":
+        test = rng.choice([*_SPELLINGS[:-1], *_HOST_SPELLINGS]).format("(major_capability * 10 + minor_capability)")
+        test = test.replace(" and ", " && ").replace("not ", "!")
+        texts["csrc/more.cu"] = f'void more() {{\n  TORCH_CHECK({test}, "no");\n}}\n'
+        mutant.done.append(test)
     elif done == "docstring":
         texts[generate] = '"""if arch in [89, 120]: SUPPORT_FP8"""\n' + texts[generate]
     mutant.files |= texts
@@ -395,13 +433,17 @@ def family_mutant(rng: random.Random) -> Mutant:
 
 
 def shut_out(files: Mapping[str, str], work: Path) -> set[str]:
-    """The files that take SM120 and not SM121: by ``g++ -E`` and the value of the condition, or by ``ast`` and eval."""
+    """Return the files that accept SM120 and not SM121, by ``g++ -E`` and the condition's value, or by ``ast`` and
+    eval."""
     found = set()
     for name, text in files.items():
         if name.endswith((".cu", ".cc")):
             seen = preprocessed(text, work, {})
             for condition in re.findall(r"TORCH_CHECK\((.*?), \"no\"\)", seen, re.DOTALL):
-                values = [_holds(condition.replace("||", " or "), minor) for minor in (0, 1)]
+                values = [
+                    _holds(re.sub("!(?!=)", " not ", condition.replace("||", " or ").replace("&&", " and ")), minor)
+                    for minor in (0, 1)
+                ]
                 if values == [True, False]:
                     found.add(name)
         elif name.endswith("generate_kernels.py"):

@@ -1,6 +1,6 @@
-"""Seeded mutations of sources with E2M1 assembly, and an independent judgement of what ``wrap-asm`` makes of them.
+"""Seeded mutations of sources with E2M1 assembly, and an independent judgement of the output of ``wrap-asm``.
 
-A source becomes text and statement models; mutations change both; the models say what must come out, by a direct
+A source becomes text and statement models. Mutations change both. The models give the expected output, by a direct
 interpreter of their PTX. The result is read back with regular expressions. Nothing here uses the code under test.
 """
 
@@ -45,17 +45,17 @@ class Asm:
     keyword: str = "asm volatile"
     names: dict[int, str] = field(default_factory=dict)
     joints: Callable[[], str] = lambda: "\n"
-    """What stands between literals and between operands."""
+    """Factory of the separators between literals and between operands."""
     raw: bool = False
     pieces: int = 0
-    """How many literals the template is split into; 0: one a line."""
+    """Number of literals that the template is split into; 0: one per line."""
     lead: str = ""
     trail: str = ""
     text: str = ""
-    """As rendered last."""
+    """The statement as it was rendered last."""
 
     def render(self, rng: random.Random) -> str:
-        """The statement as C++."""
+        """Return the statement as C++."""
         operands = [*self.outputs, *self.inputs]
         listed = [
             (f"[{self.names[n]}] " if n in self.names else "") + f'"{constraint}"({expression})'
@@ -81,7 +81,7 @@ class Asm:
         return self.joints().join(f'"{part.translate(escape)}"' for part in parts)
 
     def expected(self, values: dict[str, float]) -> dict[str, int]:
-        """What each output holds if the expressions have these values."""
+        """Return the value of each output if the expressions have these values."""
         numbers = {name: n for n, name in self.names.items()}
         numbered = re.sub(r"%\[(\w+)\]", lambda m: f"%{numbers[m[1]]}", self.template)
         done = run(numbered, "".join(c[-1] for c, _ in self.outputs), [values[squeeze(e)] for _, e in self.inputs])
@@ -103,7 +103,7 @@ class Document:
 
     parts: list[str | Asm]
     refused: str = ""
-    """Why it must be refused; empty if it must not."""
+    """Reason why it must be refused; empty if it must not."""
     crlf: bool = False
 
     @classmethod
@@ -149,7 +149,7 @@ class Document:
 
 
 def squeeze(expression: str) -> str:
-    """Without white space and comments."""
+    """Return the text without white space and comments."""
     return re.sub(r"\s+", "", re.sub(r"//[^\n]*|/\*.*?\*/", "", expression, flags=re.DOTALL))
 
 
@@ -418,7 +418,7 @@ REFUSED: dict[str, Callable[[Document, random.Random], None]] = {
 
 
 def mutate(text: str, rng: random.Random) -> tuple[Document, str, list[str]]:
-    """A mutated document, its text, and what was done to it. One in five must be refused."""
+    """Return a mutated document, its text, and what was done to it. One in five must be refused."""
     doc = Document.read(text)
     done = []
     if rng.random() < 0.2:
@@ -438,7 +438,7 @@ def mutate(text: str, rng: random.Random) -> tuple[Document, str, list[str]]:
 
 
 def judge(doc: Document, before: str, after: str, rng: random.Random) -> None:
-    """Assert that ``after`` keeps every statement under the guard and has twins that compute the same."""
+    """Assert that ``after`` keeps every statement under the guard and has software fallbacks that compute the same."""
     newline = "\r\n" if doc.crlf else "\n"
     helper = ENCODER.strip("\n").replace("\n", newline)
     assert after.count(helper) == 1
@@ -468,7 +468,7 @@ def squeeze_space(text: str) -> str:
 
 
 def twin(software: str, values: dict[str, float], seen: Counter[str]) -> dict[str, int]:
-    """What the generated C++ computes: calls, temporaries and assignments, nothing else."""
+    """Evaluate the generated C++: calls, temporaries and assignments, nothing else."""
     body = squeeze(software.strip())
     body = body[1:-1] if body.startswith("{") else body
     known = {"0.0f": 0}
@@ -499,7 +499,7 @@ def twin(software: str, values: dict[str, float], seen: Counter[str]) -> dict[st
 
 
 def cut(text: str, separator: str) -> list[str]:
-    """At separators outside brackets; a ``<`` before digits is one too."""
+    """Split at separators outside brackets; a ``<`` before digits is one too."""
     parts, depth = [""], 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")

@@ -1,4 +1,4 @@
-"""Whether processes that a test started still run."""
+"""Checks whether processes that a test started still run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def alive(pid: int) -> bool:
 
 
 def ends(pid: int) -> bool:
-    """A signal was sent, and the kernel delivers it when it gets to it."""
+    """Return whether the process ends soon: the kernel delivers a signal with some delay."""
     for _ in range(250):
         if not alive(pid):
             return True

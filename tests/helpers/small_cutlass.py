@@ -14,7 +14,7 @@ EPILOGUE = "include/cutlass/epilogue/threadblock/epilogue_with_scaling_factor.h"
 ARCHITECTURES = tuple(
     f"include/cutlass/{name}" for name in ("arch/config.h", "detail/helper_macros.hpp", "platform/platform.h")
 )
-"""They define what the guard's conditions name; apply evaluates these for each target."""
+"""Architecture macros that the guard's conditions name; apply evaluates these for each target."""
 FILES = ("include/cutlass/cutlass.h", "include/cutlass/version.h", *ARCHITECTURES, GUARD, CONVERTER, EPILOGUE)
 
 
@@ -32,7 +32,7 @@ def git(tree: Path, *words: str) -> str:
 
 
 def checkout(tree: Path) -> Path:
-    """The tree as a git checkout with one commit."""
+    """Return the tree as a git checkout with one commit."""
     git(tree, "init", "-q")
     git(tree, "add", "-A")
     git(tree, "commit", "-qm", "upstream", "--no-gpg-sign")
@@ -40,7 +40,7 @@ def checkout(tree: Path) -> Path:
 
 
 def everything(root: Path, but: Callable[[str], bool] | None = None) -> dict[str, object]:
-    """Every name below a directory, its mode and owner, its bytes, and when it was last changed.
+    """Return every name below a directory, its mode and owner, its bytes, and when it was last changed.
 
     With names that do not count, when a directory was changed does not count either.
     """

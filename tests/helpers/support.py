@@ -1,4 +1,4 @@
-"""What tests of several parts share."""
+"""Helpers that tests of several parts share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def wheel(path: Path, files: dict[str, str]) -> Path:
 
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[str]:
-    """A folder on loopback, by the URL that is given: with HTML pages in ``simple/``, a package index."""
+    """Serve a directory on loopback under the given URL: with HTML pages in ``simple/``, a package index."""
 
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None: ...

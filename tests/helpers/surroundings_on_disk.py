@@ -10,7 +10,7 @@ from fp4patch.doctor.surroundings import Surroundings
 
 
 def program(path: Path, script: str) -> Path:
-    """A shell script in the place of a program."""
+    """Write a shell script in place of a program, and return its path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
@@ -18,13 +18,13 @@ def program(path: Path, script: str) -> Path:
 
 
 def tool(path: Path, version: str) -> Path:
-    """A program of the CUDA toolkit, as far as its version goes."""
+    """Write a program of the CUDA toolkit that prints its version, and return its path."""
     release = ".".join(version.split(".")[:2])
     return program(path, f"echo 'Cuda compilation tools, release {release}, V{version}'")
 
 
 def toolkit(root: Path, version: str, *, cicc: str = "", newest_gcc: int = 99) -> Path:
-    """A toolkit's folder; ``cicc`` of another version makes a mixed one."""
+    """Write a toolkit's directory; ``cicc`` of another version makes a mixed one."""
     for name in ("bin/nvcc", "bin/ptxas", "bin/nvdisasm"):
         tool(root / name, version)
     tool(root / "nvvm/bin/cicc", cicc or version)
@@ -62,7 +62,7 @@ def triton(site: Path, **assemblers: str) -> None:
 
 
 def machine(tmp: Path, **environ: str) -> Surroundings:
-    """A machine that has g++ and the usual tools, and below ``tmp`` what a test put there."""
+    """Return a machine that has g++ and the usual tools, and below ``tmp`` what a test put there."""
     tools = tmp / "tools"
     tools.mkdir(exist_ok=True)
     for name in ("g++", "sh", "cat", "echo", "sed", "dirname"):

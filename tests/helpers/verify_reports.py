@@ -47,7 +47,7 @@ def hardware(arch: Arch) -> SassListing:
 
 
 def software() -> SassListing:
-    """A load from elsewhere, and a branch over a selection, in place of the conversion."""
+    """Return a load from elsewhere, and a branch over a selection, in place of the conversion."""
     return listing(
         SM121A,
         instruction(0, "LDG.E", "R2, desc[UR4][R2.64+0x10]"),

@@ -1,4 +1,4 @@
-"""Runs a patch's edits over the files of a real tree that they search for, without apply's transaction."""
+"""Runs of a patch's edits over the files of a real tree that they search for, without apply's transaction."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model.edit import DropOperand, Edit, Insert
+from fp4patch.model.edit import AddOperand, DropOperand, Edit, Insert
 from fp4patch.model.outcome import NothingToDo, Outcome
 from fp4patch.model.patch import Patch
 from fp4patch.patching.edit import Fold, fold
@@ -15,7 +15,7 @@ from fp4patch.patching.edit import Fold, fold
 
 @dataclass(frozen=True)
 class Beside:
-    """An edit whose templates lie beside its patch."""
+    """An edit whose templates are located beside its patch."""
 
     patch: Patch
     edit: Edit
@@ -27,14 +27,14 @@ class Beside:
 
 @dataclass(frozen=True)
 class Edited:
-    """What came of each file that was searched, and of each edit: file → outcome, where the file is meant."""
+    """Results of each file that was searched, and of each edit: file → outcome, if the edit applies to the file."""
 
     files: dict[Path, Fold]
     edits: tuple[dict[str, Outcome], ...]
 
 
 def run(patch_id: str, root: Path) -> Edited:
-    """Fold the patch over the tree at ``root``; nothing is written."""
+    """Fold the patch over the tree at ``root``, without writing anything."""
     patch = load().patches[patch_id]
     files: dict[Path, Fold] = {}
     edits: tuple[dict[str, Outcome], ...] = tuple({} for _ in patch.edits)
@@ -49,5 +49,5 @@ def run(patch_id: str, root: Path) -> Edited:
 
 
 def _searched(edit: Edit, root: Path) -> set[Path]:
-    assert not isinstance(edit, DropOperand | Insert)
+    assert not isinstance(edit, AddOperand | DropOperand | Insert)
     return {path for glob in edit.search for path in root.glob(glob) if path.is_file()}

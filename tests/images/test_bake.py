@@ -1,4 +1,4 @@
-"""docker-bake.hcl is what the pins say, and buildx reads it as the command line that we would run."""
+"""The file docker-bake.hcl matches the pins, and buildx reads it as the command line that we would run."""
 
 from __future__ import annotations
 

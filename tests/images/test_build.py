@@ -1,4 +1,4 @@
-"""``fp4patch build`` with a real engine on the smallest base there is, and what it says before one is asked."""
+"""Tests of ``fp4patch build`` with a real engine on the smallest base there is, and of its checks before the build."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,23 @@ from fp4patch.catalog.manifest import data_root, load
 HERE = Path(__file__).parent
 
 
+@dataclass(frozen=True)
+class Tiny:
+    """The arguments of ``fp4patch build``: its own, and those of buildx."""
+
+    own: Sequence[str | Path]
+    buildx: Sequence[str]
+
+    def __call__(self, *own: str | Path, buildx: Sequence[str] = ()) -> list[str | Path]:
+        """Return the words of the command, with these in addition."""
+        return ["build", *self.own, *own, "--", *self.buildx, *buildx]
+
+
 @pytest.fixture
 def tiny(
     engine: dict[str, str], tiny_base: str, real_proof: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[list[str | Path]]:
-    """The arguments of a build by the tiny Dockerfile, which takes a real proof as a build context."""
+) -> Iterator[Tiny]:
+    """A build by the tiny Dockerfile, which takes a real proof as a build context."""
     data = tmp_path / "data"
     (data / "dockerfiles").mkdir(parents=True)
     for part in ("patches", "variants"):
@@ -40,7 +53,7 @@ def tiny(
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr("tempfile.tempdir", None)
-    options: list[str | Path] = [
+    options = [
         "--variant",
         "next2",
         "--arch",
@@ -49,9 +62,9 @@ def tiny(
         "4.2.1",
         "--base-image",
         tiny_base,
+        "--no-preflight",
     ]
-    options += ["--network", "host", "--build-context", f"made={real_proof}", "--no-preflight"]
-    yield options
+    yield Tiny(options, ["--network", "host", "--build-context", f"made={real_proof}"])
     assert list(temporary.iterdir()) == []  # no context is left behind, whatever came of the build
 
 
@@ -74,9 +87,9 @@ def docker(*words: str, **more: Any) -> str:
 
 
 def test_builds_an_image_that_says_what_it_is_and_whose_proof_holds(
-    capfd: pytest.CaptureFixture[str], tiny: list[str | Path]
+    capfd: pytest.CaptureFixture[str], tiny: Tiny
 ) -> None:
-    built = Said(capfd, "build", *tiny, "--tag", TAG, "--json")
+    built = Said(capfd, *tiny("--json", buildx=["--tag", TAG]))
     assert built.status == 0, built.err
     document = built.document
     (inspected,) = json.loads(docker("image", "inspect", TAG))
@@ -85,7 +98,7 @@ def test_builds_an_image_that_says_what_it_is_and_whose_proof_holds(
     assert inspected["Config"]["Labels"]["io.fp4patch.receipt"].startswith("sha256:")
     assert set(document["seconds"]) == {"preflight", "context", "proof", "build"}
 
-    # The labels speak of all the variant's patches, and this proof is of CUTLASS alone.
+    # The labels name all the variant's patches, and this proof covers CUTLASS alone.
     looked = Said(capfd, "inspect", TAG, "--json")
     assert looked.status == 1
     failed = [f["subject"] for f in looked.document["findings"] if f["verdict"] != "pass"]
@@ -98,9 +111,9 @@ def test_builds_an_image_that_says_what_it_is_and_whose_proof_holds(
 
 
 def test_inspect_finds_a_patched_file_that_was_changed_in_the_image(
-    capfd: pytest.CaptureFixture[str], tiny: list[str | Path], tmp_path: Path
+    capfd: pytest.CaptureFixture[str], tiny: Tiny, tmp_path: Path
 ) -> None:
-    assert Said(capfd, "build", *tiny, "--tag", TAG).status == 0
+    assert Said(capfd, *tiny(buildx=["--tag", TAG])).status == 0
     (tmp_path / "Dockerfile").write_text(
         f"FROM {TAG}\nRUN echo >>/src/cutlass/include/cutlass/float_subbyte.h\nLABEL io.fp4patch.variant=next3\n"
     )
@@ -121,19 +134,17 @@ def test_an_image_without_a_proof_and_one_that_is_not_there_are_refused(
 
 
 def test_writes_the_proof_into_a_folder_that_can_be_inspected(
-    capfd: pytest.CaptureFixture[str], tiny: list[str | Path], tmp_path: Path
+    capfd: pytest.CaptureFixture[str], tiny: Tiny, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    built = Said(capfd, "build", *tiny, "--target", "proof", "--output", out, "--json")
+    built = Said(capfd, *tiny("--target", "proof", "--output", out, "--json"))
     assert built.status == 0, built.err
     assert built.document["image"] == ""
     assert Said(capfd, "inspect", out).status == 0
 
 
-def test_a_build_that_fails_ends_with_the_status_of_buildx(
-    capfd: pytest.CaptureFixture[str], tiny: list[str | Path]
-) -> None:
-    built = Said(capfd, "build", *tiny, "--target", "wheel", "--json")
+def test_a_build_that_fails_ends_with_the_status_of_buildx(capfd: pytest.CaptureFixture[str], tiny: Tiny) -> None:
+    built = Said(capfd, *tiny("--target", "wheel", "--json"))
     assert built.status == 1
     assert "this fails" in built.err  # the engine's own words, plain, since this is no terminal
     assert "the build of stage wheel failed (docker buildx ended with status 1)" in built.err
@@ -141,8 +152,8 @@ def test_a_build_that_fails_ends_with_the_status_of_buildx(
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_stops_the_engines_build_and_leaves_nothing(tiny: list[str | Path], stop: signal.Signals) -> None:
-    command = [sys.executable, "-m", "fp4patch", "build", *map(str, tiny), "--target", "kernels"]
+def test_an_interrupt_stops_the_engines_build_and_leaves_nothing(tiny: Tiny, stop: signal.Signals) -> None:
+    command = [sys.executable, "-m", "fp4patch", *map(str, tiny("--target", "kernels"))]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
         for line in process.stderr:
@@ -156,7 +167,7 @@ def test_an_interrupt_stops_the_engines_build_and_leaves_nothing(tiny: list[str 
 
 
 def becomes(condition: Callable[[], bool]) -> bool:
-    """Whether it holds within a minute."""
+    """Return whether the condition holds within a minute."""
     end = time.monotonic() + 60
     while not condition() and time.monotonic() < end:
         time.sleep(0.1)
@@ -164,7 +175,7 @@ def becomes(condition: Callable[[], bool]) -> bool:
 
 
 def sleeping() -> bool:
-    """Whether the step that never ends runs, on an engine whose processes can be seen from here."""
+    """Return whether the endless step runs, on an engine whose processes are visible here."""
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if b"sleep\x0086399" in (folder / "cmdline").read_bytes():
@@ -175,10 +186,10 @@ def sleeping() -> bool:
 
 
 def test_the_dry_run_is_a_script_that_builds_the_same_image(
-    capfd: pytest.CaptureFixture[str], tiny: list[str | Path], tmp_path: Path
+    capfd: pytest.CaptureFixture[str], tiny: Tiny, tmp_path: Path
 ) -> None:
     folder = tmp_path / "context of mine"
-    said = Said(capfd, "build", *tiny, "--tag", f"{TAG}-script", "--dry-run", "--context", folder)
+    said = Said(capfd, *tiny("--dry-run", "--context", folder, buildx=["--tag", f"{TAG}-script"]))
     assert said.status == 0
     assert "#   pins.json" in said.out
     bin_ = tmp_path / "bin"
@@ -188,7 +199,7 @@ def test_the_dry_run_is_a_script_that_builds_the_same_image(
     environ = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}", "SOURCE_DATE_EPOCH": "0"}
     ran = subprocess.run(["sh", "-e"], input=said.out, capture_output=True, text=True, check=False, env=environ)
     assert ran.returncode == 0, ran.stderr
-    assert Said(capfd, "build", *tiny, "--tag", TAG).status == 0
+    assert Said(capfd, *tiny(buildx=["--tag", TAG])).status == 0
     by_script, by_us = (json.loads(docker("image", "inspect", tag))[0] for tag in (f"{TAG}-script", TAG))
     assert by_script["RootFS"] == by_us["RootFS"]
     created = "org.opencontainers.image.created"
@@ -197,24 +208,22 @@ def test_the_dry_run_is_a_script_that_builds_the_same_image(
     assert by_script["Config"]["Labels"] == by_us["Config"]["Labels"]
 
 
-def test_a_second_build_finds_everything_in_the_builders_cache(
-    capfd: pytest.CaptureFixture[str], tiny: list[str | Path]
-) -> None:
-    assert Said(capfd, "build", *tiny, "--tag", TAG).status == 0
-    again = Said(capfd, "build", *tiny, "--tag", TAG)
+def test_a_second_build_finds_everything_in_the_builders_cache(capfd: pytest.CaptureFixture[str], tiny: Tiny) -> None:
+    assert Said(capfd, *tiny(buildx=["--tag", TAG])).status == 0
+    again = Said(capfd, *tiny(buildx=["--tag", TAG]))
     steps = [line for line in again.err.splitlines() if " CACHED" in line]
     assert len(steps) >= 8
 
 
 def test_attestations_are_refused_in_one_sentence_where_the_store_cannot_hold_them(
-    capfd: pytest.CaptureFixture[str], tiny: list[str | Path]
+    capfd: pytest.CaptureFixture[str], tiny: Tiny
 ) -> None:
     from fp4patch.images.engine import look
 
     if look("", needs_engine=True).attests:
         pytest.skip("this engine has the containerd image store, which holds attestations")
-    options = [option for option in tiny if option != "--no-preflight"]
-    said = Said(capfd, "build", *options, "--target", "sources", "--provenance", "mode=max")
+    words = tiny("--target", "sources", buildx=["--provenance", "mode=max"])
+    said = Said(capfd, *(word for word in words if word != "--no-preflight"))
     assert said.status == 1
     assert "an image store that holds attestations (--provenance)" in said.err
 
@@ -223,15 +232,15 @@ def test_attestations_are_refused_in_one_sentence_where_the_store_cannot_hold_th
 
 
 @pytest.fixture
-def shared(tiny: list[str | Path], tiny_base: str, registry: str, tmp_path: Path) -> list[str | Path]:
-    """The arguments of a build whose base every node finds in the registry, and none has built upon before."""
+def shared(tiny: Tiny, tiny_base: str, registry: str, tmp_path: Path) -> Tiny:
+    """A build whose base every node finds in the registry, and none has built upon before."""
     base = f"{registry}/base:1"
     (tmp_path / "base").mkdir()
     (tmp_path / "base" / "Dockerfile").write_text(f"FROM {tiny_base}\nCOPY new /\n")
     (tmp_path / "base" / "new").write_text(str(uuid.uuid4()))
     docker("buildx", "build", "--load", "--provenance", "false", "--tag", base, str(tmp_path / "base"))
     docker("push", "--quiet", base)
-    return [*tiny[:-1], *("--base-image", base), tiny[-1]]
+    return replace(tiny, own=[*tiny.own, "--base-image", base])
 
 
 def layers(image: str) -> list[str]:
@@ -241,7 +250,7 @@ def layers(image: str) -> list[str]:
 def test_a_node_builds_and_pushes_and_another_takes_its_layers_from_the_registry(
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-    shared: list[str | Path],
+    shared: Tiny,
     registry: str,
     two_nodes: tuple[Node, Node],
 ) -> None:
@@ -251,11 +260,11 @@ def test_a_node_builds_and_pushes_and_another_takes_its_layers_from_the_registry
         for name, value in environ.items():
             node.setenv(name, value)
         options = ["--cache-to", f"{cache},mode=max", "--provenance", "mode=max", "--push", "--tag", pushed]
-        there = Said(capfd, "build", *shared, *builder, *options, "--json")
+        there = Said(capfd, *shared("--json", buildx=[*builder, *options]))
     assert there.status == 0, there.err
     assert there.document["digest"].startswith("sha256:")
 
-    here = Said(capfd, "build", *shared, *another, "--cache-from", cache, "--tag", TAG)
+    here = Said(capfd, *shared(buildx=[*another, "--cache-from", cache, "--tag", TAG]))
     assert here.status == 0, here.err
     first = here.err.split("#1 [internal] load build definition")[1]  # as far as the proof; the image is the second
     steps = set(re.findall(r"(?m)^#(\d+) \[(?:toolkit|sources|proof) .*\] (?:RUN|COPY)", first))
@@ -328,8 +337,13 @@ def test_inspect_says_the_same_of_no_engine(capfd: pytest.CaptureFixture[str], m
     [
         (["--variant", "next3"], "no architecture is named"),
         (["--variant", "nope", "--arch", "12.1a"], "there is no variant 'nope'"),
-        (["--variant", "next3", "--arch", "12.1a", "--push"], "--push needs a name"),
-        (["--variant", "next3", "--arch", "12.1a", "--push", "--output", "x"], "--output writes files"),
+        (["--variant", "next3", "--arch", "12.1a", "--", "--push"], "--push needs a name"),
+        (["--arch", "12.1a", "--output", "x", "--", "--push"], "--output writes files"),
+        (["--arch", "12.1a", "--push"], "Options of `docker buildx build` go behind `--`"),
+        (["--arch", "12.1a", "--", "--target", "x"], "fp4patch sets --target of docker buildx itself"),
+        (["--arch", "12.1a", "--", "--output=x"], "fp4patch sets --output of docker buildx itself"),
+        (["--arch", "12.1a", "--", "."], "'.' is no option of docker buildx"),
+        (["--arch", "12.1a", "--", "--builder"], "--builder: expected one argument"),
         (["--variant", "next3", "--arch", "12.1a", "--vllm", "0.20.0"], "may need another PyTorch than 2.14.0"),
         (["--variant", "next3", "--arch", "12.1a", "--sccache"], "no SCCACHE_"),
         (["--variant", "next3", "--arch", "12.1a", "--cutlass", "/"], "is not a tree of NVIDIA CUTLASS"),
@@ -340,7 +354,7 @@ def test_mistakes_of_the_command_line_are_found_before_anything_is_asked(
 ) -> None:
     for name in [name for name in os.environ if name.startswith("SCCACHE_")]:
         monkeypatch.delenv(name)
-    said = Said(capfd, "build", *arguments, "--dry-run")
+    said = Said(capfd, "build", "--dry-run", *arguments)
     assert said.status == 2
     assert sentence in said.err
 
@@ -380,7 +394,7 @@ def test_vllm_is_compiled_with_a_cutlass_that_is_whole(capfd: pytest.CaptureFixt
     target, pins = load().target("cutlass"), load().variant(variant).image
     assert pins
     assert pins.cutlass in target.commits
-    partial = any(pins.cutlass in archive.versions for archive in target.archives)
+    partial = target.archive(pins.cutlass) is not None
     for stage, whole in (("proof", False), ("kernels", True), ("runtime", True)):
         said = Said(capfd, "build", "--variant", variant, "--arch", "12.1a", "--target", stage, "--dry-run", "--json")
         words = json.loads(said.out)["commands"][-1]

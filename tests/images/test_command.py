@@ -63,28 +63,20 @@ def test_the_base_is_never_pulled_again_and_the_result_goes_where_it_was_said() 
 
 
 def test_every_option_reaches_buildx() -> None:
-    request = replace(
-        REQUEST,
-        platforms=("linux/arm64", "linux/amd64"),
-        tags=("a:1", "b:2"),
-        secrets=("id=ca,src=x",),
-        network="host",
-        build_contexts=("deps-tree=deps",),
-        cache_from=("type=registry,ref=c",),
-        cache_to=("type=registry,ref=c,mode=max",),
-        builder="farm",
-        sccache=True,
-        jobs=3,
-        provenance="mode=max",
-        sbom="true",
-        labels={"k": "v w"},
-    )
+    said = [
+        *("--platform", "linux/arm64,linux/amd64", "--tag", "a:1", "-t=b:2", "--secret", "id=ca,src=x"),
+        *("--network=host", "--build-context", "deps-tree=deps", "--cache-from", "type=registry,ref=c"),
+        *("--cache-to", "type=registry,ref=c,mode=max", "--builder", "farm", "--provenance=mode=max"),
+        *("--sbom", "true", "--ulimit", "nofile=1024"),
+    ]
+    request = replace(REQUEST, sccache=True, jobs=3, labels={"k": "v w"}, **command.handed_on(said, None))
+    assert request.platforms == ("linux/arm64", "linux/amd64")
     words = command.compose(request, "ctx", progress="auto", metadata="m", iid="i")
     expected = {
         "--platform": ["linux/arm64,linux/amd64"],
         "--tag": ["a:1", "b:2"],
         "--secret": ["id=ca,src=x", "id=sccache_env,env=FP4PATCH_SCCACHE_ENV"],
-        "--network": ["host"],
+        "--ulimit": ["nofile=1024"],
         "--build-context": ["deps-tree=deps"],
         "--cache-from": ["type=registry,ref=c"],
         "--cache-to": ["type=registry,ref=c,mode=max"],
@@ -97,6 +89,7 @@ def test_every_option_reaches_buildx() -> None:
         "--progress": ["auto"],
     }
     assert {name: options(words, name) for name in expected} == expected
+    assert "--network=host" in words
     assert {"MAX_JOBS=3", "COMPILER_CACHE=sccache"} <= set(options(words, "--build-arg"))
 
 
@@ -105,7 +98,7 @@ def test_the_proof_is_built_first_and_is_no_image_with_a_name() -> None:
     assert first is not None
     assert (first.target, first.outcome, first.output) == (Stage.PROOF_EXPORT, Outcome.OUTPUT, Path("p"))
     assert (first.tags, first.labels, first.sbom) == ((), {}, "")
-    assert command.arguments(first) == command.arguments(REQUEST)  # else the cache would not serve
+    assert command.arguments(first) == command.arguments(REQUEST)  # else the cache would not match
     assert command.proof_first(replace(REQUEST, target=Stage.SOURCES), Path("p")) is None
     assert command.proof_first(replace(REQUEST, outcome=Outcome.OUTPUT), Path("p")) is None
 
@@ -131,7 +124,7 @@ def test_sccache_gets_its_own_settings_and_those_of_its_storage_and_no_others() 
         ["export", "SCCACHE_BUCKET=b c"],
     ]
     assert command.sccache_environment({"AWS_REGION": "x"}) == ""
-    assert command.sccache_environment({"SCCACHE_DIR": "/here"}) == ""  # a folder of this machine
+    assert command.sccache_environment({"SCCACHE_DIR": "/here"}) == ""  # a directory of this machine
 
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])

@@ -74,7 +74,7 @@ def test_every_variant_with_an_image_pins_a_torch_whose_version_no_cpu_build_has
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of the context, installed by pip into a folder of its own, away from the checkout."""
+    """Install the context's wheel by pip into a directory of its own, away from the checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     name, data = context.wheel(data_root())
     (folder / name).write_bytes(data)

@@ -19,7 +19,7 @@ CHAIN = ("toolkit", "sources", "proof", "kernels", "wheel", "runtime")
 
 
 def buildx(environ: dict[str, str], base: str, tmp_path: Path, *options: str) -> str:
-    """What the builder says of the Dockerfile, with the tiny base in the place of NVIDIA's."""
+    """Return the builder's output for the Dockerfile, with the tiny base in place of NVIDIA's."""
     bases = [f"--build-arg={name}={base}" for name in ("BASE_IMAGE", "RUNTIME_IMAGE")]
     command = ["docker", "buildx", "build", *options, *bases, "-f", str(DOCKERFILE), str(tmp_path)]
     run = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
@@ -56,7 +56,7 @@ def test_each_stage_is_made_of_the_one_before(engine: dict[str, str], tiny_base:
 
 
 def test_no_stage_can_be_reached_around_the_proof() -> None:
-    """What the later stages take of the sources they take of the stage that has proven them."""
+    """Later stages copy sources only from the stage that has proven them."""
     after = TEXT[TEXT.index(" AS kernels") :]
     assert "from=sources" not in after
     assert "COPY --from=proof /src /src" in after

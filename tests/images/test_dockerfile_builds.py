@@ -13,14 +13,16 @@ import re
 import shutil
 import ssl
 import subprocess
+import uuid
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pytest
-from dockerfile_parts import DOCKERFILE, written
+from dockerfile_parts import DOCKERFILE
 from few_probes import leave
 
 from fp4patch import cli
@@ -46,7 +48,7 @@ TORCH = "torch==2.14.0"  # what vLLM 0.33.0 asks for; for CUDA 13.0 on the packa
 
 @dataclass(frozen=True)
 class Built:
-    """How a build ended, and what its plain log says."""
+    """Result of a build, and its plain log."""
 
     status: int
     log: str
@@ -118,7 +120,7 @@ def secrets(folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data that the image's fp4patch has: the real patches, with few of their probes unless all are asked for."""
+    """Data of the image's fp4patch: the real patches, with few of their probes unless all are requested."""
     copy = tmp_path_factory.mktemp("data")
     copy_data(copy)
     if not ALL:
@@ -158,7 +160,7 @@ def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
 
 
 def test_a_patch_whose_code_breaks_a_rule_ends_the_build_at_the_proof(build: Build, data: Path, tmp_path: Path) -> None:
-    """Its encoder goes through double, which GB10 has hardly any of: only the machine code tells."""
+    """Its encoder goes through double, which is slow on GB10: only the machine code shows it."""
     broken = tmp_path / "broken"
     shutil.copytree(data, broken)
     template = broken / "patches/cutlass/e2m1-converter/converter.cuh"
@@ -212,7 +214,7 @@ CLONED = {
 def test_vllms_own_cmake_compiles_each_fp4_file_for_gb10_and_its_objects_are_built(
     build: Build, data: Path, tmp_path: Path, variant: str
 ) -> None:
-    """The projects that vLLM clones stand in by name: here their repositories cannot be reached."""
+    """The projects that vLLM clones are replaced by name: here their repositories are not reachable."""
     deps = tmp_path / "deps"
     for project, files in CLONED.items():
         for file in files:
@@ -230,72 +232,138 @@ def test_vllms_own_cmake_compiles_each_fp4_file_for_gb10_and_its_objects_are_bui
 
 # --- the wheel, and the look into it ---------------------------------------------------------------------------------
 
-# A stage in the place of `kernels`, with a vLLM of one kernel.
-KERNELS = r"""
-FROM toolkit AS small
-ARG KERNEL_ARCH
+# A PyTorch that has a version alone, and a toolkit that its wheel would complete.
+SMALL_TORCH = r"""
+FROM toolkit AS small-torch
+ARG COMPILER_CACHE=ccache
 ENV PATH=/opt/vllm/venv/bin:${PATH}
-COPY --from=small-vllm / /src/vllm
-COPY --from=kernels-settings / /opt/fp4patch
 RUN --mount=type=secret,id=ca,target=/etc/ssl/certs/ca-certificates.crt \
     --mount=type=secret,id=pip,target=/etc/pip.conf <<'EOF'
 #!/bin/bash
 set -euo pipefail
 python3 -m venv /opt/vllm/venv
-python -m pip install -q setuptools
-mkdir /src/deps
-nvcc -arch=$KERNEL_ARCH -shared -Xcompiler -fPIC /src/vllm/kernel.cu -o /src/vllm/vllm/_C.abi3.so
+python -m pip install -q setuptools cmake
+packages=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+mkdir -p "$packages/torch" "$packages/nvidia/cu13/lib" /src
+echo '__version__ = "2.14.0"' >"$packages/torch/__init__.py"
 EOF
 
 """
-SMALL_VLLM = {
-    "kernel.cu": """
+KERNEL = """
 #include <cuda_fp4.h>
-extern "C" __global__ void scaled_fp4_quant(float2 *in, __nv_fp4x2_e2m1 *out) { out[0] = __nv_fp4x2_e2m1(in[0]); }
+extern "C" __global__ void {name}(float2 *in, __nv_fp4x2_e2m1 *out) {{ out[{salt}] = __nv_fp4x2_e2m1(in[0]); }}
+"""
+NAMES = ("scaled_fp4_quant", "silu_and_mul", "experts", "entry")
+SMALL_VLLM = {
+    "CMakeLists.txt": f"""
+cmake_minimum_required(VERSION 3.26)
+project(small LANGUAGES CXX CUDA)
+add_library(_C SHARED {" ".join(f"{name}.cu" for name in NAMES)})
 """,
     "vllm/__init__.py": "",
-    "pyproject.toml": f"""
+    "pyproject.toml": """
 [build-system]
 requires = ["setuptools"]
 build-backend = "setuptools.build_meta"
-[project]
-name = "vllm"
-version = "{VLLM}"
-[tool.setuptools.package-data]
-vllm = ["*.so"]
+""",
+    "setup.py": f"""
+import glob, shutil, subprocess
+from setuptools import setup
+from setuptools.command.build_py import build_py
+
+class Build(build_py):
+    def run(self):
+        (folder,) = glob.glob("build/temp.*")
+        subprocess.run(["cmake", "--build", folder, "--", "-k", "0"], check=True)
+        shutil.copy(folder + "/lib_C.so", "vllm/_C.abi3.so")
+        super().run()
+
+data = {{"vllm": ["*.so"]}}
+setup(name="vllm", version="{VLLM}", packages=["vllm"], package_data=data, cmdclass={{"build_py": Build}})
 """,
 }
 
 
-@pytest.mark.parametrize(("arch", "fits"), [("sm_120f", True), ("sm_120a", False)])
-def test_a_wheel_in_which_nothing_runs_on_the_gpu_asked_for_ends_the_build(
-    build: Build, data: Path, tmp_path: Path, arch: str, fits: bool
-) -> None:
-    settings = {"settings": written("/opt/fp4patch/settings")}
-    contexts = {"small-vllm": tmp_path / "vllm", "kernels-settings": tmp_path / "settings"}
-    for folder, files in zip(contexts.values(), (SMALL_VLLM, settings), strict=True):
-        for name, text in files.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text)
-    whole = DOCKERFILE.read_text()
-    assert whole.count("FROM kernels AS wheel\n") == 1
-    dockerfile = whole.replace("FROM kernels AS wheel\n", f"{KERNELS}FROM small AS wheel\n")
+def small_kernels() -> str:
+    """Return the Dockerfile with a vLLM of four kernels, without the commands that look for patches in it."""
+    text = DOCKERFILE.read_text()
+    before, stage, after = text.partition("FROM torch AS kernels\n")
+    kernels, part, rest = after.partition("FROM kernels AS part\n")
+    kernels, patched = re.subn(r"COPY --from=proof .* /opt/fp4patch\nCOPY --from=proof .*\n", "", kernels)
+    kernels, looks = re.subn(r'^fp4=.*\n(?:(?:"\$fp4"| ).*\n)+', "", kernels, flags=re.MULTILINE)
+    assert stage
+    assert part
+    assert (patched, looks) == (1, 1)
+    stage = "FROM small-torch AS kernels\nCOPY --from=small-vllm / /src/vllm\n"
+    return f"{before}{SMALL_TORCH}{stage}{kernels}{part}{rest}"
 
-    out = tmp_path / "out"
-    for_gb10 = {"FP4_FOR": "sm_121", "TORCH_CUDA_ARCH_LIST": "12.1a", "KERNEL_ARCH": arch}
-    built = build(data, "wheel-export", out, contexts=contexts, dockerfile=dockerfile, **for_gb10)
-    assert (built.status == 0) is fits, built.log[-6000:]
-    if fits:
-        assert json.loads((out / "proof" / "binaries.json").read_text())["verdict"] == "green"
-        assert [path.name for path in out.glob("*.whl")] == [f"vllm-{VLLM}-py3-none-any.whl"]
-    else:
-        assert '"verdict": "red"' in built.log
-        assert not out.exists()
+
+@pytest.fixture
+def small(build: Build, data: Path, tmp_path: Path) -> Callable[..., Built]:
+    """``small(target, out, arch="sm_120f", contexts={})``: a stage of that Dockerfile, for GB10."""
+    tree = tmp_path / "vllm"
+    salt = uuid.uuid4().int % 1_000_000  # a kernel that no compiler cache has
+    kernels = {f"{name}.cu": KERNEL.format(name=name, salt=salt) for name in NAMES}
+    for name, text in (SMALL_VLLM | kernels).items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+
+    def run(target: str, out: Path | None = None, *, arch: str = "sm_120f", dockerfile: str = "", **more: Any) -> Built:
+        contexts = {"small-vllm": tree} | more.pop("contexts", {})
+        flags = f"-DCMAKE_CUDA_ARCHITECTURES=OFF -DCMAKE_CUDA_FLAGS=-arch={arch}"
+        arguments = {"FP4_FOR": "sm_121", "TORCH_CUDA_ARCH_LIST": "12.1a", "TORCH_VERSION": "", "CMAKE_ARGS": flags}
+        dockerfile = dockerfile or small_kernels()
+        return build(data, target, out, contexts=contexts, dockerfile=dockerfile, **(arguments | more))
+
+    return run
+
+
+def test_a_build_goes_on_from_what_was_compiled_before_it_failed_and_on_another_machine(
+    small: Callable[..., Built], tmp_path: Path
+) -> None:
+    broken = tmp_path / "vllm" / "entry.cu"
+    right = broken.read_text()
+    broken.write_text("#error not yet\n")
+    failed = small("wheel-export", tmp_path / "none")
+    assert failed.status != 0
+    assert "#error not yet" in failed.log
+    assert not (tmp_path / "none").exists()
+
+    broken.write_text(right)
+    part = small("part-export", tmp_path / "cache", PART="1/2")
+    assert part.status == 0, part.log[-6000:]
+    assert re.findall(r"Building CUDA object \S+?/(\w+)\.cu\.o", part.log) == ["scaled_fp4_quant", "entry"]
+    assert compiled(part.log) == (2, 1)  # entry.cu alone is compiled: scaled_fp4_quant.cu was, before the other failed
+
+    # A machine that has nothing but these files: a cache mount is known by its path.
+    elsewhere = small_kernels().replace("/var/cache/compiler", "/var/cache/elsewhere")
+    given = {"compiler-cache": tmp_path / "cache"}
+    built = small("wheel-export", tmp_path / "out", dockerfile=elsewhere, contexts=given)
+    assert built.status == 0, built.log[-6000:]
+    assert compiled(built.log) == (4, 4)
+    assert json.loads((tmp_path / "out" / "proof" / "binaries.json").read_text())["verdict"] == "green"
+    assert [path.name for path in (tmp_path / "out").glob("*.whl")] == [f"vllm-{VLLM}-py3-none-any.whl"]
+
+
+def compiled(log: str) -> tuple[int, int]:
+    """Return how many compilations the last stage of a log requested from the compiler cache, and how many it had."""
+    counts = re.findall(r"Cacheable calls: +(\d+) /.*\n.*  Hits: +(\d+) /", log)
+    (calls, hits), (all_calls, all_hits) = ((int(one), int(other)) for one, other in counts[-2:])
+    return all_calls - calls, all_hits - hits
+
+
+def test_a_wheel_in_which_nothing_runs_on_the_gpu_asked_for_ends_the_build(
+    small: Callable[..., Built], tmp_path: Path
+) -> None:
+    built = small("wheel-export", tmp_path / "out", arch="sm_120a")
+    assert built.status != 0
+    assert '"verdict": "red"' in built.log
+    assert not (tmp_path / "out").exists()
 
 
 # --- the runtime image -----------------------------------------------------------------------------------------------
 
-# What FlashInfer does when a kernel is first used: compile for the GPU at hand, link by the toolkit's folders.
+# As FlashInfer does when a kernel is first used: compile for the present GPU, link with the toolkit's directories.
 FIRST_USE = r"""
 FROM runtime AS used
 RUN <<'EOF'
@@ -323,7 +391,7 @@ EOF
 def test_the_runtime_image_compiles_what_is_compiled_at_first_use_and_not_as_root(
     build: Build, data: Path, tmp_path: Path
 ) -> None:
-    """By wheels that stand in for torch and vLLM, whose own take hours and 10 GB."""
+    """Small wheels replace torch and vLLM, whose real ones take hours and 10 GB."""
     stage = tmp_path / "wheel"
     dist, proof = stage / "opt" / "vllm" / "dist", stage / "opt" / "fp4patch" / "proof" / "receipts"
     dist.mkdir(parents=True)

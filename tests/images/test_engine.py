@@ -1,4 +1,4 @@
-"""What the preflight says of engines as they are: values for those that are not here, the real one for the rest."""
+"""Preflight checks of engines: fixed values for engines that are not here, and the real one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import ImageError
 from fp4patch.images import engine as preflight
 from fp4patch.images import sources
-from fp4patch.images.engine import GIB, check, look, notes
+from fp4patch.images.engine import GIB, check, estimate, look, notes
 from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import Level
 from fp4patch.model.image import Architectures, BuildRequest, Engine, Node, Outcome, Stage
@@ -121,6 +121,29 @@ def test_an_image_for_gb10_alone_on_amd64_is_noted() -> None:
     assert "arm64" in note
     assert notes(LARGE, replace(REQUEST, platforms=("linux/arm64",))) == []
     assert notes(LARGE, replace(REQUEST, archs=replace(SM121A, gpus=(Arch(12, 0), Arch(12, 1))))) == []
+
+
+@pytest.mark.parametrize(
+    ("jobs", "gib", "minutes", "at_a_time"),
+    [
+        (20, 128, 42, 20),  # 740 core-minutes / 20, and 5 for the rest
+        (1000, 128, 24, 1000),  # the longest step takes 18.5 minutes, however many cores there are
+        (None, 8, 375, 2),  # 4 GiB for each compilation
+        (None, 2, 745, 1),
+    ],
+)
+def test_the_time_of_a_build_is_estimated_from_what_it_took(
+    monkeypatch: pytest.MonkeyPatch, jobs: int | None, gib: int, minutes: int, at_a_time: int
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    monkeypatch.setattr(preflight, "host", lambda: "unix:///run/docker.sock")
+    (said,) = estimate(replace(LARGE, memory=gib * GIB), replace(REQUEST, jobs=jobs))
+    assert said.startswith(f"about {minutes} minutes with {at_a_time} compilations at a time")
+
+
+def test_a_build_elsewhere_or_of_another_stage_has_no_estimate() -> None:
+    assert estimate(replace(LARGE, driver="remote"), REQUEST) == []
+    assert estimate(LARGE, replace(REQUEST, target=Stage.KERNELS, jobs=20)) == []
 
 
 # --- the real one ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The compiler cache that --sccache brings into the image knows this nvcc: its local storage, and the same version."""
+"""Support of the compiler cache of --sccache for this nvcc: its local storage, and the same version."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def git(repository: Path, *arguments: str) -> None:
 
 @pytest.fixture
 def project(tree_copy: Callable[[str, str], Path], tmp_path: Path) -> Path:
-    """A project that fetches CUTLASS 4.5.0 as the page says, with the repository's address alone put in."""
+    """A project that fetches CUTLASS 4.5.0 as on the page, with only the repository's address inserted."""
     repository = tree_copy("cutlass", "4.5.0")
     git(repository, "init", "-q")
     git(repository, "add", "-A")

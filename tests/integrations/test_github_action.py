@@ -1,4 +1,4 @@
-"""The GitHub Action: action.yml's own steps on a real CUTLASS tree, and what linters say of it."""
+"""The GitHub Action: action.yml's own steps on a real CUTLASS tree, and the reports of linters on it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Use = Callable[..., Ran]
 
 @pytest.fixture(scope="module")
 def temp(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runner's temporary folder, with what the first job installs for the others."""
+    """The runner's temporary directory, with the packages that the first job installs for the others."""
     return tmp_path_factory.mktemp("runner")
 
 

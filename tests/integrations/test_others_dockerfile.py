@@ -1,8 +1,8 @@
 """The Dockerfile lines of the page, built by a real engine on real sources.
 
-Here no repository can be cloned and no base image pulled: a CUTLASS of the package index stands in for the page's, and
-Debian with Python for a CUDA image. `status` asks in the place of `verify`, which takes minutes; that it runs in a
-container and ends a build is tested on the project's own Dockerfile.
+Here no repository can be cloned and no base image pulled: a CUTLASS of the package index replaces the page's, and
+Debian with Python replaces a CUDA image. `status` replaces `verify`, which takes minutes; the project's own Dockerfile
+tests that verify runs in a container and ends a build.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def build(environ: dict[str, str], context: Path, *options: str) -> subprocess.C
 
 @pytest.fixture
 def user_base(engine: dict[str, str]) -> str:
-    """What stands above the lines in somebody's Dockerfile, for a context with ``ca.crt`` and fp4patch's wheel."""
+    """Write the lines above ours in a third-party Dockerfile, for a context with ``ca.crt`` and fp4patch's wheel."""
     script = ROOT / "tests" / "engine" / "base.sh"
     debian = subprocess.run([script], env=engine, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
     index = index_config()

@@ -1,7 +1,7 @@
 """The mod for spark-vllm-docker: its run.sh in an environment like that image's, with a real FlashInfer from its wheel.
 
-What stands in: a virtual environment for the container's Python, the toolkit of the test environment for its CUDA, and
-for vLLM a package with one compiled kernel.
+A virtual environment replaces the container's Python, the toolkit of the test environment its CUDA, and a package with
+one compiled kernel replaces vLLM.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from fp4patch.catalog.manifest import data_root, load
 from fp4patch.images.context import wheel
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.report import progress
-from fp4patch.sources.fetch import archive_of
 from fp4patch.sources.index import download
 
 MOD = Path(__file__).parents[2] / "integrations" / "spark-vllm-docker" / "mods" / "fp4patch"
@@ -34,14 +33,14 @@ QUANTIZATION = "data/csrc/nv_internal/tensorrt_llm/kernels/quantization_utils.cu
 
 @dataclass(frozen=True)
 class Container:
-    """A Python with packages, and the folder that the launcher copies the mod to."""
+    """A Python with packages, and the directory that the launcher copies the mod to."""
 
     packages: Path
     mod: Path
     environ: dict[str, str]
 
     def launch(self, **environ: str) -> subprocess.CompletedProcess[str]:
-        """What launch-cluster.sh has the container do."""
+        """Run the container steps of launch-cluster.sh."""
         command = f"export WORKSPACE_DIR=$PWD && cd {self.mod} && chmod +x run.sh && ./run.sh"
         return subprocess.run(
             ["bash", "-c", command], env=self.environ | environ, capture_output=True, text=True, check=False
@@ -54,7 +53,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) ->
     home = tmp_path_factory.mktemp("container")
     subprocess.run([sys.executable, "-m", "venv", str(home / "python")], check=True)
     bin_ = home / "python" / "bin"
-    archive = archive_of(load().target("flashinfer"), RELEASE)
+    archive = load().target("flashinfer").archive(RELEASE)
     assert archive
     file = download(archive, progress.silent)
     install = [str(bin_ / "python"), "-m", "pip", "install", "--quiet", "--no-deps", str(file)]
@@ -142,7 +141,7 @@ def test_compiled_modules_that_flashinfer_takes_instead_are_judged_and_its_sourc
     ran = container.launch(FP4PATCH_JIT="1", FP4PATCH_VARIANT="next4")
     assert not package.exists()
     assert ran.returncode == 2
-    assert "next4" in ran.stderr  # what was asked for is what is applied, and a refusal stops the launch
+    assert "next4" in ran.stderr  # the requested variant is applied, and a refusal stops the launch
 
 
 def test_compiled_code_that_gb10_does_not_load_stops_the_launch(

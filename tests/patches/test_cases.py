@@ -29,7 +29,7 @@ EDITED = [case for case in CASES if ".before." in str(case.id)]
 
 @dataclass(frozen=True)
 class Beside:
-    """An edit whose templates lie beside its patch."""
+    """An edit whose templates are located beside its patch."""
 
     patch: Patch
     edit: Edit
@@ -39,7 +39,7 @@ class Beside:
         return OPTIONS
 
     def template(self, name: str) -> str:
-        if name.startswith("../../encoders/"):  # a stand-in: the encoders have tests of their own
+        if name.startswith("../../encoders/"):  # a placeholder: the encoders have tests of their own
             encoder = Path(name).stem
             return ENCODER.replace("threshold", encoder).replace("THRESHOLD", encoder.upper())
         return Path(self.patch.directory, name).read_text(encoding="utf-8")

@@ -34,11 +34,11 @@ def headers(pristine_tree: GetTree, tmp_path: Path) -> GetTree:
 
 
 def sweep(tree: Path, toolchain: Toolchain, *flags: str, step: int = 1021) -> tuple[int, str, str]:
-    """Run every float whose bits are a multiple of ``step``, and the borders, through the tree's converters."""
+    """Run every float whose bits are a multiple of ``step``, and the boundaries, through the tree's converters."""
     program = tree.parent / f"{tree.name}-converters"
     cuda = toolchain.root / "include"
     command = ["g++", "-std=c++17", "-O3", *flags, "-o", str(program), str(SWEEP)]
-    # Without nvcc CUTLASS's headers name device functions that are not declared, in templates that nobody uses.
+    # Without nvcc CUTLASS's headers name device functions that are not declared, in templates that are never used.
     command += ["-fpermissive", "-w", *(f"-I{folder}" for folder in (tree / "include", cuda, cuda / "cccl"))]
     subprocess.run(command, check=True)
     done = subprocess.run([program, "0", str(1 << 32), str(step)], capture_output=True, text=True, check=False)

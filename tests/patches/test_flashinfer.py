@@ -60,10 +60,10 @@ KEPT = (
     "flashinfer/data/cutlass/include/cutlass/epilogue/threadblock/epilogue_with_scaling_factor.h",
     "flashinfer_python-",
 )
-"""What the patches edit, and what they must leave; all of the newest release is a third of a gigabyte."""
+"""Files that the patches edit or must leave; all of the newest release is a third of a gigabyte."""
 
 ENCODERS = {"turbo": "threshold", "turbo2": "predicate_sum", "next3": "half_pair", "next2": "", "native": ""}
-"""What each variant puts beside FlashInfer's own conversions, if anything."""
+"""Encoder that each variant adds beside FlashInfer's own conversions, if any."""
 
 STATEMENTS = {OLDEST: 7, NEWEST: 16}
 """Conversions in these files that are not for one target with a suffix alone."""
@@ -77,12 +77,12 @@ WITHOUT_CUTLASS = (
     "flashinfer/data/include/",
     "flashinfer/data/spdlog/",
 )
-"""What the probes are compiled from. The CUTLASS that it brings is verified as any other is: elsewhere, in minutes."""
+"""Files that the probes are compiled from. The bundled CUTLASS is verified by another test, which takes minutes."""
 
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """``installed("0.5.0")``: the package's folder, in a site-packages with its RECORD."""
+    """Function that returns the package's directory, in a site-packages with its RECORD: ``installed("0.5.0")``."""
     monkeypatch.setenv("FLASHINFER_WORKSPACE_BASE", str(tmp_path / "home"))
 
     def get(version: str, kept: tuple[str, ...] = KEPT) -> Path:
@@ -96,7 +96,7 @@ def sources(package: Path) -> list[Path]:
 
 
 def unreached(package: Path) -> list[str]:
-    """Conversions that stand alone, or under a condition below which nothing is done."""
+    """Return conversions without a condition, or under a condition below which nothing is done."""
     found = []
     for path in sources(package):
         text = path.read_text()

@@ -20,11 +20,11 @@ from fp4patch.model.outcome import Drift
 PATCH = "vllm/cmake-sm121a"
 
 NEVER = ("0.10.2", "0.11.0")
-"""Releases that know no families."""
+"""Releases that do not support family targets."""
 FAMILY = ("0.12.0", "0.13.0", "0.14.1", "0.16.0", "0.18.0")
 """Releases that build 12.0f with CUDA 13, and drop every suffix."""
 SUFFIX = ("0.20.0", "0.25.1", "0.30.0", "0.33.0")
-"""Releases that keep a suffix; with CUDA 13 they do not know 12.1."""
+"""Releases that keep a suffix; with CUDA 13 they do not support 12.1."""
 RELEASES = NEVER + FAMILY + SUFFIX
 CUDA = ("12.9", "13.0")
 
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.skipif(cmake() is None, reason="no cmake: pip install c
 
 @dataclass(frozen=True)
 class Release:
-    """A release's tree and its patched twin, which shares all but the CMake files."""
+    """A release's tree and its patched copy, which shares all but the CMake files."""
 
     version: str
     before: Path
@@ -87,7 +87,7 @@ def release(
 
 
 def unpatched(version: str, cuda: str, arch_list: str) -> tuple[str, ...]:
-    """What upstream builds FP4 kernels for, where the build names 12.1: measured, and why this patch exists."""
+    """Architectures of upstream's FP4 kernels when the build names 12.1: measured, and the reason for this patch."""
     if version in SUFFIX and cuda == "12.9":
         return ASKED[arch_list]
     if version in SUFFIX and arch_list == "12.0a;12.1a":

@@ -95,5 +95,5 @@ def test_no_kernel_or_host_code_is_left_that_takes_sm120_alone(release: Release)
         if source.find(words("__CUDA_ARCH__ == 1200")):
             gates.append(path.name)
     # What is left is the old gate's own definition, which no kernel uses, a list of all architectures, and a form of an
-    # instruction whose other form compiles to the same (patch.toml says so).
+    # instruction whose other form compiles to the same (see patch.toml).
     assert set(gates) <= {"common.hpp", "launch_bounds_utils.h", "marlin_template.h"}

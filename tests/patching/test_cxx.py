@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations_with_replacement
 
 import pytest
 from hypothesis import given, settings
@@ -229,7 +231,7 @@ def test_white_space_and_comments_do_not_change_the_tokens(texts: list[str], dat
 PUT = st.lists(PIECES, max_size=4).map("".join)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=int(os.environ.get("FP4PATCH_SPLICES", "300")))
 @given(st.lists(PIECES, max_size=40).map("".join), st.data())
 def test_a_splice_reads_as_the_whole_text_does(text: str, data: st.DataObject) -> None:
     """The edits rely on it: what a few lines read again give is what the whole text gives, or the splice refuses."""
@@ -237,10 +239,30 @@ def test_a_splice_reads_as_the_whole_text_does(text: str, data: st.DataObject) -
         source = read(text)
     except LexError:
         return
-    edges = sorted({0, len(text), *(t.start for t in source.tokens), *(t.end for t in source.tokens)})
-    picked = sorted(data.draw(st.lists(st.sampled_from(edges), min_size=2, max_size=6)))
+    picked = sorted(data.draw(st.lists(st.sampled_from(edges_of(source)), min_size=2, max_size=6)))
     cuts = [Cut(start, end, data.draw(PUT)) for start, end in zip(picked[::2], picked[1::2], strict=False)]
-    result = spliced(source, cuts)
+    reads_as_whole(source, cuts)
+
+
+@pytest.mark.parametrize("around", ["{}", "x\ny\n{}\nz\n#u\nv\n", "#x \\\n{}\\\ny\nz\n"])
+@pytest.mark.parametrize("text", ["\\\n\\\na", "\\\n\\\n#a", "a\\\n\\\n", "//\\\n\\\na\nb", "'a\\\na", "#a\nb\n#c"])
+def test_a_splice_beside_continuations_reads_as_the_whole_text_does(text: str, around: str) -> None:
+    """Hypothesis found two of them."""
+    source, made = read(around.format(text)), 0
+    for start, end in combinations_with_replacement(edges_of(source), 2):
+        for put in ("", "a", "\n", "#", "#a\n", "\\\n", "\\\n\\\na", " //", "/*b*/", '"s"', "'"):
+            made += reads_as_whole(source, [Cut(start, end, put)])
+    assert made
+
+
+def edges_of(source: cxx.Source) -> list[int]:
+    """Where a cut may begin or end."""
+    return sorted({0, len(source.text), *(t.start for t in source.tokens), *(t.end for t in source.tokens)})
+
+
+def reads_as_whole(source: cxx.Source, cuts: list[Cut]) -> bool:
+    """Tell whether the splice is made; what comes of it is what the whole text gives."""
+    text, result = source.text, spliced(source, cuts)
     if result is not None:
         expected = text
         for cut in reversed(cuts):
@@ -248,6 +270,7 @@ def test_a_splice_reads_as_the_whole_text_does(text: str, data: st.DataObject) -
         assert result.text == expected
         assert result == read(expected)
         assert cxx.is_proven(expected)
+    return result is not None
 
 
 def test_a_result_that_does_not_read_as_the_edits_say_is_not_proven() -> None:

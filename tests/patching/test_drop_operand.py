@@ -112,7 +112,7 @@ GAP = st.sampled_from(["", " ", "  ", "\\\n", " \\\n    ", "\\\r\n\t", " /* c */
 
 @st.composite
 def disjunctions(draw: st.DrawFn) -> tuple[str, list[str], bool]:
-    """A random condition that holds SM_A among other names, those names, and whether it stands in parentheses."""
+    """Generate a condition that has SM_A among other names, those names, and whether it is in parentheses."""
     others = draw(NAMES)
     names = list(others)
     names.insert(draw(st.integers(0, len(others))), "SM_A")

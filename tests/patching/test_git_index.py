@@ -1,4 +1,4 @@
-"""What git itself says that it tracks, against what is read from its index."""
+"""Comparison of git's own list of tracked files with the index as it is read here."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ JUDGES = {
 
 
 def test_the_oracles_see_what_is_wrong(tmp_path: Path) -> None:
-    """A tree that nobody patched fails each judge."""
+    """An unpatched tree fails each judge."""
     for patch, make in KINDS.items():
         mutants = [make(random.Random(seed)) for seed in range(12)]
         work = tmp_path / patch.replace("/", "-")

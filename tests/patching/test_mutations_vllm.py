@@ -1,7 +1,7 @@
 """Mutated sources come out correct or refused: never wrong, never silent.
 
-``FP4PATCH_MUTATIONS=10000`` asks for that many; ``FP4PATCH_MUTATIONS_TREES`` (a folder of vLLM source trees) adds
-every file of theirs that has such a statement to the excerpts that stand beside the patch.
+``FP4PATCH_MUTATIONS=10000`` requests that many; ``FP4PATCH_MUTATIONS_TREES`` (a directory of vLLM source trees) adds
+every file of theirs that has such a statement to the excerpts beside the patch.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def test_each_mutation_alone_on_each_shape(mutation: str) -> None:
 
 
 def test_damaged_sources_never_raise_and_are_never_passed_over() -> None:
-    """Pieces cut out, doubled or moved: nothing sensible is expected, only an answer, and no conversion unguarded."""
+    """Parts are cut out, doubled or moved: only a result is expected, and no conversion unguarded."""
     every = sources()
     for seed in range(COUNT):
         rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""An edit whose own texts cannot be read is its author's slip, and told by key; those that can be read are let pass."""
+"""Errors in an edit's own texts are the author's, and are reported by key; valid texts are accepted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C++ tokens replaced, in the files that speak of the matter."""
+"""Replacement of C++ tokens, in the files that contain ``about``."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_what_was_replaced_before_is_not_replaced_again() -> None:
 
 
 def test_the_change_itself_is_told_from_an_unknown_shape() -> None:
-    """Somebody took it from upstream by hand, or the receipt of a patched tree was lost."""
+    """The change was copied from upstream by hand, or the receipt of a patched tree was lost."""
     outcome = replace_tokens(replace(EDIT, retired=()), replaced(SOURCE))
     assert isinstance(outcome, Drift)
     assert (outcome.found, outcome.line, outcome.help) == ("`family<Kernel<` in its place", 4, ADDED)

@@ -43,7 +43,7 @@ def roots(tmp_path: Path) -> list[Path]:
 def stage_all(
     tx: Transaction, roots: Sequence[Path], word: str, paths: Sequence[str] = (A, B)
 ) -> dict[Path, Receipt | None]:
-    """Stages each file with a word appended to its pristine bytes; the receipts that say so."""
+    """Stage each file with a word appended to its pristine bytes, and return the matching receipts."""
     receipts: dict[Path, Receipt | None] = {}
     for root in roots:
         files = {}
@@ -427,7 +427,7 @@ def test_a_file_that_cannot_be_replaced_after_the_decision_puts_all_back(roots: 
 
 
 class Died(BaseException):
-    """Stands for a kill: nothing of ours runs after it."""
+    """Exception that simulates a kill: nothing of ours runs after it."""
 
 
 @pytest.fixture

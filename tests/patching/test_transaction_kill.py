@@ -51,7 +51,7 @@ def make_trees(base: Path, count: int) -> list[Path]:
 
 
 def bring(roots: Sequence[Path], variant: str | None) -> None:
-    """What apply and revert do: stage the fold of each file, and commit receipts that say so."""
+    """Act like apply and revert: stage the fold of each file, and commit matching receipts."""
     wanted = VARIANTS[variant]
     with Transaction(roots) as tx:
         receipts = {}
@@ -118,7 +118,7 @@ def at_step(number: int, do: Callable[[], None], *, also_later: bool = False) ->
 
 @pytest.fixture
 def scratch() -> Iterator[Path]:
-    """A folder in memory where there is one: thousands of renames make a disk's journal the slowest part."""
+    """A directory in memory if there is one: thousands of renames make a disk's journal the slowest part."""
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
         yield Path(folder).resolve()
 
@@ -165,7 +165,7 @@ def kill_everywhere(scenario: str, base: Path, *, recovery_too: bool) -> int:
                 attempt += 1
         with Transaction([first]) as some:
             recovered = some.recovered
-        with Transaction(roots) as rest:  # a tree that was finished already does not know of the others any more
+        with Transaction(roots) as rest:  # a tree that was finished already no longer records the others
             outcomes = {recovery.outcome for recovery in (*recovered, *rest.recovered)}
         seen.append(state_of(roots))
         if not recovery_too:

@@ -21,7 +21,7 @@ from fp4patch.report.bench import chart
 from fp4patch.verbs import bench as verb
 
 RECORDED = data_root() / "docs/images/bench.txt"
-"""What the program wrote on an H200: docs/numerics.md shows it."""
+"""Recorded output of the program on an H200; docs/numerics.md shows it."""
 
 
 @pytest.mark.skipif(not RECORDED.is_file(), reason="docs/ is not part of an installed package")

@@ -1,4 +1,4 @@
-"""What counts as a difference between two listings, and what does not."""
+"""Differences between two listings that count, and those that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch's headers: taken from where the user says, else from an installed PyTorch."""
+"""PyTorch's headers: from the directory that the user names, else from an installed PyTorch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The specification against witnesses that know nothing of it; all 2^32 inputs; and sweeps that must not pass."""
+"""The specification against independent witnesses, over all 2^32 inputs; and sweeps that must not pass."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_lost_sign_of_zero_is_found() -> None:
 
 
 def test_a_nan_that_becomes_zero_breaks_even_the_weaker_promise() -> None:
-    # What summing (ax > border) does.
+    # The result of summing (ax > border).
     report = wrong("return std::isnan(x) ? 0u : fp4patch_half_pair::e2m1(x);")
     assert {row.cls: row.magnitudes for row in report.rows if row.mismatches} == dict.fromkeys(NANS, (1 << 23) - 1)
     assert report.verdict is Verdict.FAIL

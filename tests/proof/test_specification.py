@@ -1,4 +1,4 @@
-"""The specification: every input once, borders exact, two witnesses that are not ours."""
+"""The specification: every input once, exact boundaries, two witnesses that are not ours."""
 
 from __future__ import annotations
 

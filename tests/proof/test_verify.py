@@ -56,7 +56,7 @@ SOFTWARE = Rule(probes=("lib/*",), arch=("sm_121a",), because="the patch is for 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """A tree that somebody patched in the sibling header."""
+    """A tree whose sibling header was patched by hand."""
     root = tmp_path / "tree"
     write(root, {"include/lib.h": LIB, SCALE: PATCHED})
     return root
@@ -233,7 +233,7 @@ def test_a_script_in_a_programs_place_does_not_get_what_the_program_made(bench: 
 
 
 def test_a_listing_that_is_cut_off_is_not_judged(bench: Bench, tmp_path: Path) -> None:
-    """What is forbidden, and comes after the cut, would not be found."""
+    """A forbidden instruction after the cut would not be found."""
     cut = tmp_path / "cut-nvdisasm"
     cut.write_text(f'#!/bin/sh\n{bench.toolchain.nvdisasm} "$@" | sed "/MUFU/,\\$d"\n')
     cut.chmod(0o755)

@@ -125,7 +125,7 @@ def test_below_that_values_are_rounded_to_the_smallest_scale(shift: int) -> None
     folded = fold_mxfp4(source)
     values, expected = dequantize(folded), dequantize(source)
     assert np.array_equal(values[0, 32:], expected[0, 32:])
-    step = np.ldexp(0.5, shift - 17)  # half a unit of E2M1 at the smallest scale
+    step = np.ldexp(0.5, shift - 17)  # half a step of E2M1 at the smallest scale
     assert 0 < np.abs(values - expected).max() <= step / 2
     assert e2m1_decode(unpack(folded.packed)).any()
 

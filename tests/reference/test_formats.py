@@ -1,4 +1,4 @@
-"""E2M1, E4M3 and UE8M0 against ml_dtypes, exhaustively where a format has 16 bits, at every border where it has 32."""
+"""E2M1, E4M3 and UE8M0 against ml_dtypes, over all 16-bit inputs, and at every boundary of 32-bit inputs."""
 
 from __future__ import annotations
 

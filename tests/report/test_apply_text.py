@@ -1,4 +1,4 @@
-"""What ``apply`` prints: what changed, why edits had nothing to do, and on a refusal nothing that was not done."""
+"""Output of ``apply``: changes, reasons of edits with nothing to do, and on a refusal nothing that was not done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON documents of verify and of errors: they survive JSON, and say all there is."""
+"""The JSON documents of verify and of errors: they survive JSON, and are complete."""
 
 from __future__ import annotations
 

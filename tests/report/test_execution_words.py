@@ -1,4 +1,4 @@
-"""A row of the table never says "pass" beside an execution that is wrong, in all inputs or at the corners alone."""
+"""A row of the table never has "pass" beside an execution that is wrong, in all inputs or at the corners alone."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_every_text_colour_has_contrast_aa_on_every_background(theme: int) -> No
     assert len(colours) == 6 + 1 + 6 + len(listing_rows.CLASSES)
     low = []
     for text_colour in colours.keys() - backgrounds - {"line"}:
-        # Only operands, in the text's colour, stand on the mark; verdicts and links never stand on listing rows.
+        # Only operands, in the text's colour, are on the mark; verdicts and links are never on listing rows.
         on = {"bg", "card"} if text_colour in on_plain else backgrounds - (set() if text_colour == "text" else {"mark"})
         for background in on:
             lighter, darker = sorted((colours[text_colour], colours[background]), reverse=True)

@@ -59,7 +59,7 @@ EVERY = object()
 
 
 def keys(schema: dict[str, Any], parts: dict[str, Any], at: str, value: object = EVERY) -> Iterator[str]:
-    """The keys that a schema speaks of and that a value has, each below the part of the schema that it belongs to."""
+    """Return the keys that a schema describes and that a value has, each below its part of the schema."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix("#/$defs/")
         yield from keys(parts[name], parts, name, value)
@@ -78,7 +78,7 @@ def keys(schema: dict[str, Any], parts: dict[str, Any], at: str, value: object =
 
 
 def fits(schema: dict[str, Any], parts: dict[str, Any], value: object) -> bool:
-    """Whether a valid value is of this alternative: objects are told apart by their keys."""
+    """Return whether a valid value matches this alternative; objects are distinguished by their keys."""
     if "$ref" in schema:
         return fits(parts[schema["$ref"].removeprefix("#/$defs/")], parts, value)
     if not isinstance(value, dict):
@@ -88,7 +88,7 @@ def fits(schema: dict[str, Any], parts: dict[str, Any], value: object) -> bool:
 
 @pytest.fixture
 def holds(tmp_path: Path) -> Holds:
-    """``holds("status", *documents)``: each is as its schema says, and no key of the schema is in none of them.
+    """Function that asserts that documents fit their schema and hold all its keys: ``holds("status", *documents)``.
 
     ``elsewhere``: keys, or parts of the schema with all of theirs, that need not occur.
     """
@@ -163,7 +163,7 @@ def test_list(holds: Holds, fp4patch: Command) -> None:
 
 def test_list_patches_matrix(holds: Holds, fp4patch: Command) -> None:
     recorded = fp4patch("list", "patches", "--matrix", "--json").document
-    holds("matrix", recorded, elsewhere=("matrix.rows.verified",))  # the watch verifies only if asked
+    holds("matrix", recorded, elsewhere=("matrix.rows.verified",))  # the watch verifies only on request
 
 
 def test_show(holds: Holds, fp4patch: Command) -> None:
@@ -176,6 +176,11 @@ def test_show(holds: Holds, fp4patch: Command) -> None:
 
 def test_fetch(holds: Holds, fp4patch: Command, tmp_path: Path) -> None:
     holds("fetch", fp4patch("fetch", "cutlass==4.2.1", tmp_path / "cutlass", "--json").document)
+
+
+def test_export(holds: Holds, fp4patch: Command, tree_copy: GetTree) -> None:
+    series = fp4patch("export", "--variant", "next2", "--json", tree_copy("cutlass", "4.2.1")).document
+    holds("export", series)
 
 
 def test_apply_revert_status_and_their_refusals(

@@ -1,4 +1,4 @@
-"""What ``status`` prints: however narrow the terminal and long the names, each state in full."""
+"""Output of ``status``: each state in full, on narrow terminals and with long names."""
 
 from __future__ import annotations
 

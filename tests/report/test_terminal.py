@@ -1,4 +1,4 @@
-"""What verify and errors say on a terminal, at any width."""
+"""Terminal output of verify and of errors, at any width."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ MUTANTS: dict[str, tuple[str, str, str]] = {
 
 @pytest.fixture(scope="module")
 def built(toolchain: Toolchain, pristine_tree: Callable[[str, str], Path], tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
-    """``built(probe, before, after)``: the probe's execution, of a vLLM whose header says the one for the other."""
+    """The probe's execution, of a vLLM with ``before`` replaced in a header: ``built(probe, before, after)``."""
     catalog = load()
     probes = {p.id: (p, Path(patch.directory) / p.source) for patch in catalog.patches.values() for p in patch.probes}
 

@@ -1,4 +1,4 @@
-"""Archives are unpacked into the folder and nowhere else."""
+"""Archives are unpacked into the directory and nowhere else."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Ta
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
     monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    archive = Archive(versions=("1.0",), project="tiny", filename=path.name, sha256=digest, subtree="tiny/cutlass")
+    archive = Archive(version="1.0", project="tiny", filename=path.name, sha256=digest, subtree="tiny/cutlass")
     with served(tmp_path / "mirror") as url:
         monkeypatch.setenv("PIP_INDEX_URL", f"{url}/simple/")
         yield replace(CUTLASS, archives=(archive,)), path

@@ -1,4 +1,4 @@
-"""`apply`, `revert` and `status` on real CUTLASS trees: what they do, say and refuse."""
+"""Results, messages and refusals of `apply`, `revert` and `status` on real CUTLASS trees."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def test_a_file_of_another_user_is_not_called_read_only(fp4patch: Callable[..., 
 def test_a_user_without_a_home_patches_a_tree_all_the_same(
     fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """``docker run --user 12345``: nobody of that number is in /etc/passwd."""
+    """In ``docker run --user 12345``, the user is not in /etc/passwd."""
     tree = pristine_tree("flashinfer", "0.6.8")
     monkeypatch.delenv("HOME", raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
@@ -323,7 +323,7 @@ def test_one_version_is_not_said_of_trees_of_several_kinds(
 
 
 def test_a_folder_that_is_gone_is_refused_by_a_dry_run_too(fp4patch: Callable[..., Said], tree_copy: GetTree) -> None:
-    """As where somebody copied another tree's ``.fp4patch`` here."""
+    """The same happens after a copy of another tree's ``.fp4patch`` to this one."""
     tree = tree_copy("vllm", "0.10.2")
     fp4patch("apply", "--variant", "next3", tree)
     shutil.rmtree(tree / "csrc/quantization/fp4")

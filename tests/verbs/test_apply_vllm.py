@@ -18,7 +18,7 @@ VERSIONS = (
 )  # fmt: skip
 
 CALLS = dict.fromkeys(("0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1"), 2) | {"0.33.0": 5}
-"""Of the encoder, in all files of a release; 4 where nothing is said."""
+"""Number of calls of the encoder in all files of a release; 4 for releases that are not listed."""
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -36,7 +36,7 @@ def test_variants_apply_and_revert(
         patched = [path for path in tree.glob("csrc/**/*.cu*") if b"fp4patch_" in path.read_bytes()]
         assert bool(patched) == bool(software)
         for path in patched:
-            # The encoder is pasted once in each file, and its twin stands beside every statement.
+            # The encoder is pasted once in each file, and a software fallback follows every statement.
             text = path.read_text()
             assert text.count(f"namespace {software} {{") == 1
             twins += len(re.findall(rf"::{software}::e2m1_x\d+\(", text))

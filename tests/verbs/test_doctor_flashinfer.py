@@ -16,7 +16,7 @@ from fp4patch.verbs.surveyed import content, surveyed
 
 KERNELS = "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization"
 OTHERS = ("flashinfer/data/include/flashinfer/utils.cuh", "flashinfer/data/include/flashinfer/comm/", KERNELS)
-"""What FlashInfer is known by, and some of what is patched."""
+"""Files that identify FlashInfer, and some that are patched."""
 
 Install = Callable[[str], Path]
 Doctor = Callable[..., tuple[int, dict[str, Any]]]
@@ -31,7 +31,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
 @pytest.fixture
 def doctor(fp4patch: Callable[..., Said]) -> Doctor:
-    """Exit status and the tree's part of the document; the CUDA release is 13.0, as long as no other is asked about."""
+    """Return exit status and the tree's part of the document; the CUDA release is 13.0 by default."""
 
     def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
         said = fp4patch("doctor", "--json", "--cuda", "13.0", *arguments)
@@ -46,13 +46,13 @@ def verdicts(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 
 def worth(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Of each list, what it is worth to either GPU."""
+    """Return the support that each arch list gives either GPU."""
     return {row["asked"]: tuple(row["reaches"][gpu] for gpu in GPUS) for row in tree["builds"]}
 
 
 @pytest.mark.parametrize("version", ["0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2"])
 def test_the_verdict_is_the_record_of_the_release(installed: Install, doctor: Doctor, version: str) -> None:
-    """Of every release docs/doctor_trees.py made one; here the tree is looked at again."""
+    """The tree is examined again and compared with the record that docs/doctor_trees.py made of the release."""
     status, tree = doctor(installed(version))
     assert version in tree["content"]["releases"]
     assert (status, tree["findings"]) == (0, [])

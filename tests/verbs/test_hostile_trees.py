@@ -1,4 +1,4 @@
-"""Trees that were made to harm whoever patches them: what SECURITY.md promises, line by line."""
+"""Trees that were crafted to harm the user who patches them: SECURITY.md's promises, line by line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Command = Callable[..., Said]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away and mount")
 ALICE = 12345
 PLANNED = (GUARD, CONVERTER, EPILOGUE)
-"""What the patches of CUTLASS are about, written down here by hand."""
+"""Files that the patches of CUTLASS edit, listed here by hand."""
 LOOKING = (
     ("status",),
     ("apply", "--variant", "next2", "--check"),
@@ -45,7 +45,7 @@ def sha(data: bytes) -> str:
 
 
 def plant(tree: Path, files: dict[str, tuple[bytes, bytes, int]], **more: object) -> Path:
-    """A receipt that says of each file: its pristine bytes, what was written, its mode."""
+    """Write a receipt with the pristine bytes, the written bytes and the mode of each file."""
     blobs = tree / ".fp4patch/blobs"
     blobs.mkdir(parents=True, exist_ok=True)
     for pristine, _, _ in files.values():
@@ -457,7 +457,7 @@ def _broken(rng: random.Random, value: Any) -> Any:
 def test_hostile_receipts_and_journals_change_nothing_but_planned_files(
     fp4patch: Command, tree: Path, tmp_path: Path
 ) -> None:
-    """Seeded. The oracle knows nothing of fp4patch but the list of files above: all else must stay as it is."""
+    """The seeded oracle uses nothing of fp4patch but the list of files above: all else must stay unchanged."""
     rng = random.Random(15)
     checkout(tree)
     pristine = Path(shutil.copytree(tree, tmp_path / "pristine"))

@@ -1,4 +1,4 @@
-"""What a probe needs of a tree: it runs where that is, and else there is a reason."""
+"""Preconditions of probes: a probe runs on a tree that meets them, and else there is a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""`verify --numerics` on a real CUTLASS: all inputs pass, one border an ulp off fails, what did not run is said."""
+"""Tests of `verify --numerics` on a real CUTLASS: all inputs pass, a boundary off by one ulp fails, gaps are
+reported."""
 
 from __future__ import annotations
 
@@ -100,7 +101,7 @@ def test_every_variant_keeps_its_promise_on_every_input(
     target: str,
     conversions: list[str],
 ) -> None:
-    """next2 stands above, with CUTLASS, where its encoder is."""
+    """The test above covers next2, with the CUTLASS that has its encoder."""
     monkeypatch.setattr(verb, "find_gpu", lambda: None)
     monkeypatch.setattr("fp4patch.proof.headers.installed_torch", lambda: None)
     if target == "vllm":

@@ -20,7 +20,7 @@ GENCODE = "-gencode arch=compute_{0},code=sm_{0}"
 
 
 def configured(tree: Path, build: Path, *archs: str) -> Path:
-    """A build folder with a command for each source file of the tree, as CMake writes them for Ninja."""
+    """A build directory with a command for each source file of the tree, as CMake writes them for Ninja."""
     flags = " ".join(GENCODE.format(arch) for arch in archs)
     build.mkdir()
     sources = sorted((tree / "csrc").rglob("*.cu"))
@@ -123,7 +123,7 @@ def test_a_source_that_is_meant_for_older_gpus_and_includes_a_header_that_conver
 @pytest.mark.parametrize(
     ("text", "archs", "status", "status_compiled"),
     [
-        (LIBRARY, ["121"], 1, 0),  # it may convert: only the object file tells that it does not
+        (LIBRARY, ["121"], 1, 0),  # it may convert: only the object file shows that it does not
         (USES, ["121"], 1, 1),
         (USES, ["120a"], 1, 1),
         (USES, ["121a"], 0, 0),

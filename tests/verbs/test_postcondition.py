@@ -1,4 +1,4 @@
-"""What a patch must leave nowhere is searched in the whole tree: it is refused, or named with its reason."""
+"""Code that a patch must not leave is searched in the whole tree: it is refused, or named with its reason."""
 
 from __future__ import annotations
 

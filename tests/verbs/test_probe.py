@@ -1,4 +1,4 @@
-"""``fp4patch probe`` as its users meet it, and how several toolkits stand beside one another."""
+"""Tests of ``fp4patch probe`` through the command line, and of comparisons of several toolkits."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ REFUSED = (Outcome.REJECTED, (), Refusal.MODIFIER)
 
 
 def beside(*answers: tuple[str, dict[Arch, Any]]) -> FeatureReport:
-    """One feature; for each toolkit its release, and what it says of each target that it knows."""
+    """Return a report on one feature, with each toolkit's release, and its result for each target that it supports."""
     feature = Feature(instruction="mma", title="MMA", reads=(), operands="", sass="")
     toolkits = tuple(
         ToolkitMatrix(
@@ -150,7 +150,7 @@ def test_a_target_that_an_older_toolkit_does_not_know_shares_the_column_of_its_l
 
 
 def test_an_answer_is_given_even_where_each_toolkit_knows_another_target() -> None:
-    """sm_101 became sm_110: 12.9 knows the one, 13.0 the other."""
+    """The target sm_101 became sm_110: 12.9 supports the one, 13.0 the other."""
     found = beside(("12.9", {Arch(10, 1, "a"): REFUSED}), ("13.0", {Arch(11, 0, "a"): TAKEN}))
     text = report.markdown(found)
     assert "| PTX | 101a 110a |" in text

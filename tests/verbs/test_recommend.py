@@ -1,4 +1,4 @@
-"""Which variant is recommended for which tree and toolkit, and that it is only said, never done."""
+"""Recommended variant for each tree and toolkit, which is only printed and never applied."""
 
 from __future__ import annotations
 

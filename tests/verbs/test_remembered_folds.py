@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +18,7 @@ from fp4patch.model.apply import Applied, ApplyState
 from fp4patch.model.state import State
 from fp4patch.patching import edit
 from fp4patch.sources import kept
+from fp4patch.verbs import concerned
 from fp4patch.verbs.apply import apply, revert
 from fp4patch.verbs.status import status
 
@@ -40,6 +44,19 @@ def folds(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(edit, "fold", counting)
     return made
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that were read for a look at their bytes."""
+    read: list[str] = []
+
+    def noting(path: str, size: int, real: Callable[[str, int], bytes] = concerned._read) -> bytes:
+        read.append(path)
+        return real(path, size)
+
+    monkeypatch.setattr(concerned, "_read", noting)
+    return read
 
 
 def applied(tree: Path, variant: str = "next3") -> Applied:
@@ -170,3 +187,80 @@ def test_no_more_entries_are_kept_than_are_of_use(tmp_path: Path, monkeypatch: p
     assert kept.recall("x", "4", {"State": State}) == (4, None, {"a": State.APPLIED})
     assert kept.recall("x", "4", {}) is None
     json.loads(next((tmp_path / "x").iterdir()).read_text())
+
+
+# --- files that no patch is about ------------------------------------------------------------------------------------
+
+CONFIG = "include/cutlass/arch/config.h"
+NOTE = b"// This is a comment of the release, of sixty-four bytes at least."
+DEFINE = b"#define CUDA_PTX_FP4FP6_CVT_ENABLED 1"
+
+
+def settled(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the tree had been there for a minute: a file that changed just now is always read."""
+    monkeypatch.setattr(concerned, "_now", lambda: time.time_ns() + 60 * 10**9)
+    assert tree.is_dir()
+
+
+def test_an_unchanged_file_is_read_once(tree: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    settled(tree, monkeypatch)
+    first = applied(tree)
+    assert len(reads) > 200
+    changed = {str(tree / file.path) for file in first.trees[0].files if file.changed}
+    reads.clear()
+    assert applied(tree).state is ApplyState.UNCHANGED
+    assert set(reads) == changed
+    reads.clear()
+    assert state(tree) is State.APPLIED
+    assert reads == []
+
+
+def test_a_change_is_seen_when_size_and_time_are_put_back(
+    tree: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled(tree, monkeypatch)
+    config = tree / CONFIG
+    config.write_bytes(config.read_bytes() + NOTE + b"\n")
+    assert applied(tree, "turbo").state is ApplyState.APPLIED
+    assert applied(tree, "turbo").state is ApplyState.UNCHANGED
+    reads.clear()
+    before = config.stat()
+    config.write_bytes(config.read_bytes().replace(NOTE, DEFINE.ljust(len(NOTE))))
+    os.utime(config, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (config.stat().st_size, config.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    refused = applied(tree, "turbo")
+    assert refused.refused
+    assert any(problem.file == CONFIG for problem in refused.trees[0].problems)
+    assert reads == [str(config)]
+
+
+def test_a_file_that_comes_and_goes_is_seen(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled(tree, monkeypatch)
+    assert applied(tree, "turbo").state is ApplyState.APPLIED
+    (tree / "include/cutlass/more.h").write_bytes(DEFINE + b"\n")
+    assert applied(tree, "turbo").refused
+    (tree / "include/cutlass/more.h").unlink()
+    assert applied(tree, "turbo").state is ApplyState.UNCHANGED
+
+
+def test_a_file_that_changed_just_now_is_read_again(
+    tree: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two changes within a tick of the clock have one time."""
+    (tree / CONFIG).write_bytes((tree / CONFIG).read_bytes() + NOTE)
+    changed = (tree / CONFIG).stat().st_ctime_ns
+    monkeypatch.setattr(concerned, "_now", lambda: changed + 10**6)
+    state(tree)
+    reads.clear()
+    state(tree)
+    assert str(tree / CONFIG) in reads
+
+
+def test_a_time_of_whole_seconds_is_trusted_after_two(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    found, second = (tmp_path / "a").stat(), 10**9
+    for ctime, trusted in ((7 * second + 1, 0.05), (7 * second, 2)):
+        times = SimpleNamespace(st_ctime_ns=ctime, st_mtime_ns=ctime, st_ino=found.st_ino, st_size=found.st_size)
+        later = ctime + int(trusted * second)
+        assert not concerned._is_settled(times, later)  # type: ignore[arg-type]
+        assert concerned._is_settled(times, later + 1)  # type: ignore[arg-type]

@@ -75,7 +75,7 @@ def test_a_tree_that_is_not_in_the_variants_state_is_refused(
 def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Somebody reverts it after the first compilation: one of the two sides was then not what the report says."""
+    """The tree is reverted after the first compilation: one of the two sides is then not the one in the report."""
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x2": "cutlass"})))
     tree = whole_tree("cutlass", "4.2.1")
     assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0

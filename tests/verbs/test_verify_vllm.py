@@ -43,7 +43,7 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     # CUDA 13.0.88: four conversions by hardware and what loads and stores; 24 instructions a value instead.
     counts = [found[probe, "sm_121a"][side]["instructions"] for probe in CONVERSIONS for side in ("before", "after")]
     assert counts == [19, 209, 19, 209, 26, 405]
-    # What did not run is said: the source files take PyTorch's headers, and one of them came later.
+    # Probes that did not run are reported: the source files take PyTorch's headers, and one of them came later.
     aside = {probe["probe"].removeprefix("vllm/"): probe["because"] for probe in document["set_aside"]}
     assert set(aside) == {*SOURCE_FILES, *MATRICES} - {matrix}
     assert "--torch-include" in aside["quant-kernels"]

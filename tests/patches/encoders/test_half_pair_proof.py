@@ -1,7 +1,7 @@
-"""A proof, for all 2^32 inputs, that half_pair.cuh is round to nearest even to E2M1. Its constants are read from it.
+"""A proof, for all 2^32 inputs, that half_pair.cuh rounds to nearest even to E2M1, with the header's own constants.
 
-Z3 decides each question over bit-vectors and IEEE floating point, so nothing is sampled; what it is asked is the
-header's own steps, in their order. Where a proof could pass by accident, a wrong constant must make it fail.
+Z3 decides each question over bit-vectors and IEEE floating point, so nothing is sampled. The questions are the header's
+own steps, in their order. Where a proof could pass by accident, a wrong constant must make it fail.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def capped_half(scale: float = SCALE, shrink: int = SHRINK, cap: int = CAP) -> z
 
 
 def finished(half: z3.BitVecRef) -> z3.BitVecRef:
-    """Step 4 as its line in the comment says it: the nibble of one capped half, in 32 bits."""
+    """Step 4 as described by its line of the comment: the nibble of one capped half, in 32 bits."""
     return z3.ZeroExt(16, z3.LShR(half, 12) & 8 | z3.LShR((half & 0x7FFF) + 256, 9))
 
 
@@ -102,7 +102,7 @@ def test_the_first_factor_makes_every_border_a_tie_of_half_precision() -> None:
         steps = border * (factor - 1) / Fraction(2**binade, 1 << 10)
         assert steps.denominator == 2
         parities.append(int(steps))
-    assert parities == [0, 1, 2, 3, 2, 3, 2]  # as the comment says
+    assert parities == [0, 1, 2, 3, 2, 3, 2]  # as the comment states
     assert [n % 2 for n in parities] == [code % 2 for code in range(7)]  # even: the tie goes down, to the even code
 
 
@@ -114,7 +114,7 @@ def selected(mask: int, a: z3.BitVecRef, b: z3.BitVecRef) -> z3.BitVecRef:
 
 
 def nibbles(word: z3.BitVecRef, what: str) -> z3.BitVecRef:
-    """``nibbles_of_halves`` or ``nibbles_of_bytes``, with the masks that stand in the header."""
+    """Model ``nibbles_of_halves`` or ``nibbles_of_bytes``, with the masks of the header."""
     found = re.search(
         rf"{what}\(unsigned int (\w+)\) {{\s*return select\((0x\w+)u, \1, \1 \* 8u \+ (0x\w+)u\);", DEVICE
     )

@@ -23,7 +23,7 @@ from fp4patch.proof.lift.listing import (
 
 
 def document(*rows: dict[str, Any] | str, **function: Any) -> str:
-    """What nvdisasm -json writes of one kernel; a row as text is an opcode and its operands."""
+    """Return a document like nvdisasm -json's for one kernel; a row as text is an opcode and its operands."""
     full = [
         row if isinstance(row, dict) else dict(zip(("opcode", "operands"), row.split(" ", 1), strict=False))
         for row in rows

@@ -1,7 +1,7 @@
 """Change one thing in a listing: the execution must notice, or the change must be shown to compute the same.
 
-``FP4PATCH_SASS_MUTANTS`` says how many for each encoder; a few by default. ``--log-cli-level=INFO`` shows what became
-of them.
+``FP4PATCH_SASS_MUTANTS`` sets the number for each encoder; a few by default. ``--log-cli-level=INFO`` shows the outcome
+of each.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def kernel(text: str) -> Kernel:
 
 
 def outcome(text: str, original: Kernel, folder: Path) -> str:
-    """What became of a mutant, against the kernel that it was made of."""
+    """Return the outcome of a mutant, compared with the original kernel."""
     try:
         mutant = kernel(text)
     except ProofError:

@@ -81,7 +81,7 @@ def test_every_float_goes_through_and_one_that_is_wrong_is_found(tmp_path: Path)
 
 
 def test_a_tie_that_one_lane_rounds_wrongly_is_a_corner(tmp_path: Path) -> None:
-    """In the sweep each input goes through one lane; the borders go through all of them."""
+    """In the sweep each input goes through one lane; the boundaries go through all of them."""
     found = swept(tmp_path, kernel("lift_to_e2m1(x) + (lane == 5 && x == 0x3e800000u)"), stride=1 << 20)
     assert total(found)[2] > 0
     assert found.corners[2].first[0].input == 0x3E800000

@@ -1,4 +1,4 @@
-"""What may decide what a thread stores: its input, and nothing else."""
+"""Taint tracking: a thread's stores depend on its input, and on nothing else."""
 
 from __future__ import annotations
 

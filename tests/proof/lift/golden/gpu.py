@@ -1,8 +1,8 @@
-"""Run probes on this machine's GPU over all inputs: ``python gpu.py FOLDER RESULTS``.
+"""Run probes on this machine's GPU over all inputs: ``python gpu.py DIRECTORY RESULTS``.
 
-FOLDER is what ``make.py build`` made: cubins and ``programs.json``. Of each program RESULTS (JSON) gets the digest of
-all outputs, that of every 61st group, and some outputs as they are. The driver loads the very bytes that the lifter
-reads. Needs Python and the driver alone, so that it can be carried to a machine that has nothing else.
+DIRECTORY is the output of ``make.py build``: cubins and ``programs.json``. RESULTS (JSON) gets for each program the
+digest of all outputs, that of every 61st group, and some outputs as they are. The driver loads the same bytes that the
+lifter reads. The script needs only Python and the driver, so that it can run on a machine that has nothing else.
 """
 
 # ruff: noqa: B023 - the functions inside the loop are called in their own turn of it
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 STRIDE = 61
-"""Of the subset: prime, so that all low bits occur."""
+"""Stride of the subset: prime, so that all low bits occur."""
 SAMPLES = 128
 """Outputs that are kept, spread over all groups."""
 CHUNK = 1 << 22
@@ -101,7 +101,7 @@ def main(folder: Path, results: Path) -> None:
             "all": swept(1),
             "subset": swept(STRIDE),
         }
-        print(f"{name} {time.monotonic() - start:.2f} s", flush=True)  # noqa: T201 - a script says how far it is
+        print(f"{name} {time.monotonic() - start:.2f} s", flush=True)  # noqa: T201 - a script reports its progress
     results.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -1,6 +1,6 @@
-"""Run kernels whose threads exchange values on this machine's GPU: ``python gpu_grids.py FOLDER RESULTS``.
+"""Run kernels whose threads exchange values on this machine's GPU: ``python gpu_grids.py DIRECTORY RESULTS``.
 
-FOLDER is what ``make.py grids`` made: cubins and ``grids.json``. RESULTS (a directory) gets what each wrote, and
+DIRECTORY is what ``make.py grids`` made: cubins and ``grids.json``. RESULTS (a directory) gets what each wrote, and
 ``grids.json`` with the hashes. Needs Python and the driver alone;
 ``gpu.py`` and ``tests/helpers/golden_grids.py`` beside it.
 """
@@ -46,7 +46,7 @@ def main(folder: Path, results: Path) -> None:
             "cubin": hashlib.sha256(cubin).hexdigest(),
             "written": [hashlib.sha256(one).hexdigest() for one in written],
         }
-        print(f"{name} {time.monotonic() - start:.2f} s", flush=True)  # noqa: T201 - a script says how far it is
+        print(f"{name} {time.monotonic() - start:.2f} s", flush=True)  # noqa: T201 - a script reports its progress
     (results / "grids.json").write_text(json.dumps(found, indent=1) + "\n")
 
 

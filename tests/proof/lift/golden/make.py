@@ -178,7 +178,7 @@ def build(trees: Path, work: Path) -> None:
 
 
 def own(toolchain: Toolchain, source: Path, flags: list[str], cubin: Path) -> None:
-    """Compile a source that stands here."""
+    """Compile a source that is defined in this file."""
     command = [toolchain.nvcc, *toolchain.flags, "-cubin", f"-arch={ARCH}", "-std=c++17", "-O3", *flags]
     command += [f"-I{toolchain.root / 'include/cccl'}", source, "-o", cubin]
     subprocess.run([str(part) for part in command], check=True, env=dict(toolchain.environ))
