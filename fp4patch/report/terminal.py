@@ -102,7 +102,7 @@ class _VerifyTable:
 
 
 def _covered(report: VerifyReport) -> Iterator[RenderableType]:
-    """What the tree's own build comes to, and how the functions that the patches touch were checked."""
+    """Yield the results of the tree's own build, and the checks of the functions that the patches change."""
     if report.builds or report.coverage:
         yield Text()
     for line in words.build_lines(report.builds):
