@@ -51,7 +51,7 @@ class Idle(StrEnum):
     """No path writes anything, and one prints."""
     EMPTY = "do nothing"
     UNREAD = "store constants"
-    """It writes, and reads no memory: what it stores depends on its arguments alone."""
+    """It writes and reads no memory, so its stores depend on its arguments alone."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ class Absence(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance(Manifest):
-    """Files that may keep what the patch looks for, and why. Each such place is named as a remainder."""
+    """Files in which the code that the patch searches for may remain, and the reason. Each such place is a
+    remainder."""
 
     files: tuple[str, ...]
     """Globs of the files."""

@@ -56,7 +56,7 @@ def advised_once(found: Sequence[Problem], said: str = "") -> Iterator[Problem]:
 
 
 def error(failure: Fp4PatchError) -> RenderableType:
-    """Return an error with its problems, and what to do next."""
+    """Return an error with its problems, and the recommended next step."""
     parts: list[RenderableType] = [_label("error", failure.message, "bold red")]
     parts += [_problem(problem, "  ") for problem in advised_once(failure.problems, failure.help)]
     if failure.help:
