@@ -212,13 +212,13 @@ def test_verify_finds_the_sabotage(
     status = cli.run(
         ["verify", "--variant", mutant.variant, "--arch", mutant.arch, "--execute", "--json", "-", str(tree)]
     )
-    said = capsys.readouterr()
+    printed = capsys.readouterr()
     report = json.loads(said.out)
     forget()
     reports = report.get("trees", [report])
     results = [r for one in reports for r in one["results"]]
     probes = {result["probe"] for result in results}
-    assert {f"{target}/{probe}" for probe in wanted} <= probes, f"the probes of the mutant did not run: {said.err}"
+    assert {f"{target}/{probe}" for probe in wanted} <= probes, f"the probes of the mutant did not run: {printed.err}"
     # Found in the code of a probe, and not because something is missing.
     found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results)
     KILLED[mutant.what] = status == 1 and found
