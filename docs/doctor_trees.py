@@ -108,19 +108,15 @@ def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
 
 def page(rows: list[dict[str, Any]]) -> str:
     """Return the tables for readers."""
-    text = "# What doctor says of each release's source tree\n\n"
-    text += (
-        "Made by `python docs/doctor_trees.py`, which runs `fp4patch doctor` on the pristine source of every release.\n"
-    )
-    text += (
-        "For vLLM the builds are what the tree's own CMake functions make of TORCH_CUDA_ARCH_LIST: the architectures\n"
-    )
-    text += "of its FP4 kernels. **Bold**: nothing of it loads on GB10 (sm_121), although the list names 12.1.\n"
-    text += "For FlashInfer, which compiles on the GPU's own machine, they are what its Python makes of\n"
-    text += (
-        "FLASHINFER_CUDA_ARCH_LIST there, read and not run: GEMM and fused MoE, and quantization where it differs.\n"
-    )
-    text += "There **bold** is what does not serve that GPU.\n"
+    text = """# Results of doctor on each release's source tree
+
+`python docs/doctor_trees.py` makes this page. It runs `fp4patch doctor` on the pristine source of every release. For
+vLLM, a cell has the architectures of the FP4 kernels that the tree's own CMake functions derive from
+TORCH_CUDA_ARCH_LIST. **Bold**: none of them loads on GB10 (sm_121), although the arch list names 12.1. For FlashInfer,
+which compiles on the GPU's own machine, a cell has the architectures that its Python derives from
+FLASHINFER_CUDA_ARCH_LIST there, read and not run: GEMM and fused MoE, and quantization if it differs. There, **bold**
+marks architectures without FP4 support on that GPU.
+"""
     for target in load().targets.values():
         own = [row for row in rows if row["target"] == target.name]
         if own and target.build:

@@ -22,6 +22,7 @@ from pydantic_core.core_schema import WithDefaultSchema
 
 from fp4patch.model import doctor, doctor_binaries, features
 from fp4patch.model.apply import ApplyState
+from fp4patch.model.coverage import How
 from fp4patch.model.numerics import InputClass
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import ProbeKind
@@ -42,12 +43,13 @@ CLOSED: Mapping[str, type[StrEnum]] = {
     "what was done": ApplyState,
     "kind of probe": ProbeKind,
     "promise": Promise,
+    "way of a check": How,
     "class of inputs": InputClass,
     "level": doctor.Level,
     "reach": doctor.Reach,
-    "worth to a GPU": doctor_binaries.Fp4State,
-    "outcome of a unit": doctor_binaries.Outcome,
-    "kernel of no use": doctor_binaries.Idle,
+    "FP4 support": doctor_binaries.Fp4State,
+    "outcome of a fatbin": doctor_binaries.Outcome,
+    "useless kernel": doctor_binaries.Idle,
     "outcome on a target": features.Outcome,
     "refusal": features.Refusal,
 }

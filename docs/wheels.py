@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from fp4patch.doctor.binaries import examine
@@ -25,14 +26,13 @@ OLDER = ("manylinux2014_x86_64", "manylinux_2_24_x86_64", "manylinux1_x86_64", "
 
 
 def row(wheel: Path) -> str:
-    """Return one line of the table."""
-    processor = time.process_time()
+    """Return one line of the table, in a process that has looked into nothing before."""
     report = examine(wheel)
-    processor = time.process_time() - processor
+    processor = time.process_time()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     cells = [wheel.name, f"{report.size / 1e6:.0f}", str(sum(f.units for f in report.files)), targets(report)]
     for verdict in report.verdicts:
-        cells.append(f"*{verdict.state.value}*: {verdict.because}")
+        cells.append(f"**{verdict.level.value}**, *{verdict.state.value}*: {verdict.because}")
     cells += [counts(report), f"{processor:.1f}", f"{memory:.0f}"]
     return "| " + " | ".join(cells) + " |"
 
@@ -47,11 +47,12 @@ def targets(report: BinaryReport) -> str:
 
 
 def counts(report: BinaryReport) -> str:
-    """Return the counts of other instructions that a GPU of the family loads, beside conversions and matrix
-    instructions."""
+    """Return the counts of other instructions that a GPU of the family loads, and the compilers that run later."""
     code = total(loading.code for file in report.files for loading in file.loading if loading.gpu == "sm_121")
     parts = [(code.f64, "F64 among them"), (code.roundings, "rounded, not encoded"), (len(code.traps), "only trap")]
-    return ", ".join(f"{number} {what}" for number, what in parts if number) or "none"
+    said = [f"{number} {what}" for number, what in parts if number]
+    said += [f"{one.role} {one.release} lacks {', '.join(one.lacks) or 'none'}" for one in report.compilers]
+    return ", ".join(said) or "none"
 
 
 def main(requirements: list[str]) -> None:
@@ -68,7 +69,8 @@ def main(requirements: list[str]) -> None:
                 command += ["--platform", platform]
             subprocess.run(command, check=True)
             for wheel in Path(folder).iterdir():
-                rows[wheel.name] = row(wheel)
+                with ProcessPoolExecutor(1) as fresh:
+                    rows[wheel.name] = fresh.submit(row, wheel).result()
                 print(rows[wheel.name], flush=True)  # noqa: T201 - a script
     PAGE.write_text(head + "\n".join([*lines[:2], *sorted(rows.values()), *tail]) + "\n", encoding="utf-8")
 

@@ -57,3 +57,7 @@ class ImageError(Fp4PatchError):
 
 class BinaryError(Fp4PatchError):
     """A file is damaged, or has no contents that could be inspected."""
+
+
+class NothingCompiledError(BinaryError):
+    """A file or directory that exists and holds no compiled code."""

@@ -27,7 +27,7 @@ class Instruction(NamedTuple):
 
     word: str
     arguments: str
-    """Its arguments, with continued lines joined."""
+    """Arguments of the instruction, with continued lines joined."""
     text: str
     """The here-document that follows, or an empty string."""
 

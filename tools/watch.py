@@ -161,7 +161,7 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
 
 def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
     """Yield the releases that have a tag, from the oldest that is pinned on."""
-    before, _, after = target.tag.partition("{version}")
+    before, _, after = target.tag.format(version="\0", release="\0").partition("\0")
     oldest = min(Version(archive.version) for archive in target.pinned)
     for tag in git.tags(target.git):
         if tag.startswith(before) and tag.endswith(after):
@@ -170,6 +170,8 @@ def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
                 version = Version(text)
             except InvalidVersion:
                 continue
+            if "{release}" in target.tag and text.count(".") == 1:
+                text += ".0"
             if version >= oldest and (pre or not version.is_prerelease):
                 yield Release(target, text, None)
 

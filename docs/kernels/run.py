@@ -44,7 +44,7 @@ DTYPES = {"half": torch.float16, "bfloat16": torch.bfloat16}
 
 
 def build(tree: Path, work: Path) -> Any:
-    """The tree's kernels as a Python module."""
+    """Compile the tree's kernels, and return them as a Python module."""
     fp4 = next(tree.glob("csrc/**/nvfp4_quant_kernels.cu")).parent
     texts = {path.name: path.read_text() for path in fp4.glob("*.cu*")}
     quant, experts = texts["nvfp4_quant_kernels.cu"], texts["nvfp4_experts_quant.cu"]
@@ -131,7 +131,7 @@ class Comparison:
         self.found: dict[str, dict[str, Any]] = {}
 
     def reciprocal(self, x: np.ndarray) -> np.ndarray:
-        """The GPU's own rcp.approx.ftz: the one operation that no document gives to the bit."""
+        """Compute rcp.approx.ftz on the GPU: the one operation that no document specifies to the last bit."""
         flat = torch.from_numpy(np.ascontiguousarray(x, dtype=np.float32).reshape(-1)).cuda()
         return self.kernels.reciprocal(flat).cpu().numpy().reshape(x.shape)  # type: ignore[no-any-return]
 
@@ -148,13 +148,14 @@ class Comparison:
         return self.found
 
     def plain(self, name: str, x: torch.Tensor, scale: float) -> None:
-        """The kernel that only quantizes."""
+        """Run the kernel that only quantizes."""
         out, scales = outputs(*x.shape)
         self.kernels.quantize(out, scales, x, torch.tensor([scale], device="cuda"))
         self.check("quantize", name, x, np.float32(scale), out, scales)
 
     def fused(self, name: str, x: torch.Tensor) -> None:
-        """SiLU, product and quantization in one; a kernel of ours that calls vLLM's function shows the first half."""
+        """Run SiLU, product and quantization in one; a kernel of ours that calls vLLM's function shows the first
+        half."""
         other = x.flip(0).contiguous()
         activated = self.kernels.activate(x, other)
         scale = global_scale(activated, None)
@@ -217,7 +218,7 @@ class Comparison:
 
 
 def outputs(rows: int, columns: int, scale_rows: int | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """Room for codes (rows, columns / 2) and for scales in whole tiles, as vLLM allocates it."""
+    """Allocate codes (rows, columns / 2) and scales in whole tiles, as vLLM does."""
     tall = -(-(rows if scale_rows is None else scale_rows) // 128) * 128
     wide = -(-columns // 64)
     out = torch.full((rows, columns // 2), UNTOUCHED, dtype=torch.uint8, device="cuda")
@@ -228,7 +229,7 @@ def outputs(rows: int, columns: int, scale_rows: int | None = None) -> tuple[tor
 
 
 def bandwidths(builds: dict[str, Any]) -> dict[str, Any]:
-    """Gigabytes a second, read and written: each build's quantize kernel and a copy, all in turn in each repeat."""
+    """Measure GB/s, read and written: each build's quantize kernel and a copy, all in turn in each repeat."""
     rows, columns = BANDWIDTH_SHAPE
     x = torch.randn(rows, columns, device="cuda").to(torch.bfloat16)
     target = torch.empty_like(x)

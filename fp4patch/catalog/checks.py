@@ -13,6 +13,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from fp4patch.model.arch import Arch
+from fp4patch.model.coverage import names
 from fp4patch.model.edit import AddOperand, DropOperand, Edit, WrapAsm
 from fp4patch.model.patch import Patch
 from fp4patch.model.probe import Numerics, Probe
@@ -104,6 +105,9 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
         file.expect(_is(Version, macro.cuda), f"{key}.cuda", "a CUDA release such as '13.0'", repr(macro.cuda))
         for arch in (*macro.off, *macro.same):
             file.expect(_is_arch(arch), key, "an architecture such as sm_121a", repr(arch))
+    file.expect(patch.touches, "touches", "the functions that its edits touch", "none")
+    for number, unchecked in enumerate(patch.unchecked):
+        file.text(unchecked, ("because",), f"unchecked[{number}].")
     tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
     for kind, named in tables.items():
         seen = set()
@@ -119,6 +123,25 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
             file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
             seen.add(thing.name)
     return file.problems
+
+
+def check_coverage(patch: Patch, patches: Iterable[Patch]) -> list[Problem]:
+    """Each function that a patch touches is covered by a probe of a patch for its target, or it says why not."""
+    ours = [other for other in patches if other.target == patch.target]
+    covered = [entry for other in ours for probe in other.probes for entry in probe.covers]
+    covered += [entry for other in ours for build in other.builds for entry in build.covers]
+    excused = [entry for unchecked in patch.unchecked for entry in unchecked.functions]
+    return [
+        Problem(
+            "a check of each function that the patch touches",
+            f"none of `{function}`",
+            "add it to `covers` of the probe that calls it, or to an [[unchecked]] table with the reason",
+            file=f"patches/{patch.id}/patch.toml",
+            nearest="touches",
+        )
+        for function in patch.touches
+        if not any(names(entry, function) for entry in (*covered, *excused))
+    ]
 
 
 def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:
@@ -185,7 +208,7 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
         file.inside(path, "version")
     if isinstance(stated, VersionPattern):
         file.pattern(stated.pattern, "version.pattern", groups=1)
-    file.expect(_names_version(target.tag), "tag", "a tag with {version} in it", repr(target.tag))
+    file.expect(_names_version(target.tag), "tag", "a tag with {version} or {release} in it", repr(target.tag))
     _check_sources(file, target)
     for number, advice in enumerate(target.advice):
         key = f"advice[{number}]"
@@ -232,7 +255,7 @@ def _check_sources(file: _File, target: Target) -> None:
 
 def _names_version(tag: str) -> bool:
     try:
-        return tag.format(version="1") != tag.format(version="2")
+        return tag.format(version="1", release="1") != tag.format(version="2", release="2")
     except (ValueError, LookupError):
         return False
 
@@ -288,14 +311,16 @@ def _check_options(file: _File, target: str, chosen: VariantTarget, patches: dic
         if patch is None:
             continue
         edits = [edit for edit in patch.edits if isinstance(edit, WrapAsm)]
-        known = _WRAP_OPTIONS if edits else set[str]()
+        known = set(_WRAP_OPTIONS) if edits else set[str]()
+        if edits and known < options.keys():
+            known |= {f"stochastic_{option}" for option in _WRAP_OPTIONS}
         for option in sorted(known ^ options.keys()):
             wrong = "none" if option in known else f"{option} = {options[option]!r}"
             file.wrong(f"{key}.{option}", "a value for this key" if option in known else "no key of this name", wrong)
-        for edit in edits if "encoder" in options else ():
-            path = Path(patch.directory) / edit.encoders / f"{options['encoder']}.cuh"
+        for edit, option in ((e, o) for e in edits for o in sorted(options) if o.endswith("encoder")):
+            path = Path(patch.directory) / edit.encoders / f"{options[option]}.cuh"
             known_encoders = ", ".join(sorted(there.stem for there in path.parent.glob("*.cuh")))
-            file.expect(path.is_file(), f"{key}.encoder", f"one of {known_encoders}", repr(options["encoder"]))
+            file.expect(path.is_file(), f"{key}.{option}", f"one of {known_encoders}", repr(options[option]))
 
 
 def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> None:

@@ -114,7 +114,7 @@ def _load(root: Path) -> Catalog:
 
 
 def _validated(root: Path) -> Catalog:
-    from fp4patch.catalog.checks import check_patch, check_target, check_variant, misnamed  # noqa: PLC0415 - needed once
+    from fp4patch.catalog.checks import check_coverage, check_patch, check_target, check_variant, misnamed  # noqa: PLC0415 - needed once
     from fp4patch.catalog.reading import read  # noqa: PLC0415 - pydantic takes a while to load
 
     problems: list[Problem] = []
@@ -134,6 +134,8 @@ def _validated(root: Path) -> Catalog:
             problems += misnamed(path, root, {path.stem: variant.name})
             variants[variant.name] = variant
     if not problems:
+        for patch in patches.values():
+            problems += check_coverage(patch, patches.values())
         for variant in variants.values():
             problems += check_variant(variant, targets, patches)
         for target in targets.values():

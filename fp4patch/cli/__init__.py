@@ -46,9 +46,11 @@ def main() -> NoReturn:
     A kill and a hang-up act like Ctrl-C: they end compilers and remove temporary directories.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:  # nohup has a hang-up ignored
+        if signal.getsignal(number) is signal.SIG_DFL:  # under nohup, a hang-up is ignored
             signal.signal(number, signal.default_int_handler)
-    gc.set_threshold(200_000)  # tokens are no cycles, and to look for some among them takes a third of an apply
+    gc.set_threshold(
+        200_000
+    )  # tokens form no cycles, and the search for cycles among them would take a third of an apply
     _make_streams_safe()
     status = run(sys.argv[1:])
     try:
@@ -56,7 +58,7 @@ def main() -> NoReturn:
     except OSError:  # reported already; the exit would fail on the buffered rest
         swallow(sys.stdout)
     if status == EXIT_INTERRUPTED:
-        # Python remembers a Ctrl-C that met code which it compiled from a string (a dataclass's, for one), though it
+        # Python stores a Ctrl-C that arrives in code compiled from a string (for example a dataclass's), even after it
         # was handled, and ends itself by the signal: https://github.com/python/cpython/blob/v3.11.7/Python/pythonrun.c
         os._exit(status)
     sys.exit(status)
@@ -76,7 +78,7 @@ def run(arguments: list[str]) -> int:
     """Return the exit status for these arguments; every error becomes one message here."""
     try:
         return _run(arguments)
-    except FileNotFoundError:  # of getcwd
+    except FileNotFoundError:  # raised by getcwd
         click.echo("error: the current folder does not exist any more: change to another", err=True)
     except OSError as error:
         click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
@@ -84,8 +86,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run the command line, and leave only an OSError without a file name: it is about an output or the working
-    directory."""
+    """Run the command line; leave only an OSError without a file name, about an output or the working directory."""
     try:
         return int(cli.main(arguments, prog_name="fp4patch", standalone_mode=False) or 0)
     except click.exceptions.Exit as leaving:
@@ -126,7 +127,7 @@ def _run(arguments: list[str]) -> int:
 def _emit_error(error: Fp4PatchError, arguments: list[str]) -> None:
     """Print the error as a JSON document on stdout, if the command line requests JSON."""
     command = next((word for word in arguments if not word.startswith("-")), "")
-    if "--json" in arguments and command != "verify":  # whose --json names a file
+    if "--json" in arguments and command != "verify":  # the --json of verify names a file
         from fp4patch.report import document
 
         emit(document.error_document(error))

@@ -93,7 +93,8 @@ def _console(file: Any) -> Console:
             swallow(self.file)
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-            """Escape what would steer the terminal: names come from trees. The bytes of a diff stay as they are."""
+            """Escape characters that could control the terminal: names come from trees. The bytes of a diff are not
+            changed."""
             for segment in super().render(renderable, options):
                 verbatim = segment.control or (segment.style and segment.style.meta.get(VERBATIM))
                 yield segment if verbatim else Segment(printable(segment.text, kept=LINES), segment.style)

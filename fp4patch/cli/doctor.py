@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from fp4patch.cli.common import EXIT_REFUSED, JSON, emit, show, stderr, waiting
-from fp4patch.errors import UsageError
+from fp4patch.errors import NothingCompiledError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fp4patch.model.doctor import Question
+    from fp4patch.model.doctor_binaries import BinaryReport
 
 
 @click.command()
@@ -39,6 +47,9 @@ from fp4patch.errors import UsageError
 @click.option(
     "--strict", is_flag=True, help="With --require: fail on code that no required GPU loads, or that is not compiled."
 )
+@click.option(
+    "--time-jit", is_flag=True, help="Measure how long ptxas takes for code that the driver compiles when it loads."
+)
 @JSON
 def doctor(
     paths: tuple[str, ...],
@@ -48,6 +59,7 @@ def doctor(
     python: str,
     require: tuple[str, ...],
     strict: bool,
+    time_jit: bool,
     as_json: bool,
 ) -> None:
     """Check this machine, or each PATH, for FP4 support.
@@ -59,9 +71,10 @@ def doctor(
     something was not read, else 0.
     """
     from fp4patch.report import doctor as report
+    from fp4patch.report import doctor_binaries as binary_report
     from fp4patch.verbs import doctor as verb
 
-    question = verb.question(gpus, arch_list, cuda, require, strict=strict)
+    question = verb.question(gpus, arch_list, cuda, require, strict=strict, time_jit=time_jit)
     if require and not paths:
         raise UsageError("--require is about compiled files", help="name a wheel, a library, a directory or an image")
     if python and paths:
@@ -70,28 +83,39 @@ def doctor(
     levels = list(machine.levels) if machine else []
     if machine and not as_json:
         show(report.machine_text(machine))
-    trees, binaries = [], []
+    trees, recipes, binaries = [], [], []
     for path in paths:
         where = verb.find(path)
-        if known := () if require else verb.as_trees(where):
-            for found in verb.examine_trees(known, question, on_wait=waiting):
-                trees.append(found)
-                levels += found.levels
-                if not as_json:
-                    show(report.tree_text(found))
-        else:
-            from fp4patch.report import doctor_binaries as binary_report
-            from fp4patch.report import progress
-
-            with progress.bytes_read(stderr()) as tick:
-                looked = verb.examine_binary(where, path, question, on_step=tick)
-            binaries.append(binary_report.document(looked))
-            levels += looked.levels
-            if not as_json:
-                show(binary_report.table(looked))
+        known = () if require else verb.as_trees(where)
+        found = list(verb.examine_trees(known, question, on_wait=waiting)) if known else []
+        recipe = None if require else verb.examine_recipes(where, tree=bool(known))
+        compiled = None if known else _compiled(where, path, question, optional=recipe is not None)
+        trees += found
+        recipes += [recipe] if recipe else []
+        binaries += [binary_report.document(compiled)] if compiled else []
+        levels += [level for one in (recipe, *found, compiled) if one for level in one.levels]
+        if not as_json:
+            shown = [report.recipe_text(recipe)] if recipe else []
+            shown += [*map(report.tree_text, found), *([binary_report.table(compiled)] if compiled else [])]
+            for part in shown:
+                show(part)
     if as_json:
-        emit(report.document(machine, trees, binaries, levels))
+        emit(report.document(machine, trees, recipes, binaries, levels))
     else:
         show(report.summary(levels))
     if verb.red(levels):
         raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+def _compiled(where: Path | None, name: str, question: Question, *, optional: bool) -> BinaryReport | None:
+    """Look into compiled code, and show how far that is; None where there is none and that is ``optional``."""
+    from fp4patch.report import progress
+    from fp4patch.verbs import doctor as verb
+
+    try:
+        with progress.bytes_read(stderr()) as tick:
+            return verb.examine_binary(where, name, question, on_step=tick)
+    except NothingCompiledError:
+        if optional:
+            return None
+        raise

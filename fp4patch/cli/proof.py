@@ -62,6 +62,7 @@ from fp4patch.cli.common import (
     help="Run all inputs through the disassembled machine code, on the host. Default: where there is no CUDA GPU.",
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also what takes minutes: a whole NVFP4 GEMM, for example.")
+@click.option("--strict", is_flag=True, help="Fail if a function that the patches touch was not checked.")
 def verify(
     trees: tuple[Path, ...],
     variant: str,
@@ -74,6 +75,7 @@ def verify(
     numerics: Literal["no", "yes", "all"],
     execute: bool | None,
     every_probe: bool,
+    strict: bool,
 ) -> None:
     """Compile the probes of a patched TREE and judge the code.
 
@@ -92,11 +94,14 @@ def verify(
         numerics=numerics,
         execute=execute,
         every_probe=every_probe,
+        strict=strict,
     )
     with progress.probes(stderr()) as tick:
         reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
     to_stdout = json_file is not None and str(json_file) == "-"
-    for report in () if to_stdout else reports:  # before any file: one that cannot be written must not hide it
+    for report in (
+        () if to_stdout else reports
+    ):  # printed before any file is written: an error in writing must not hide it
         show(terminal.verify_table(report))
     if json_file:
         text = json.dumps(document.verify_document(reports), indent=2) + "\n"

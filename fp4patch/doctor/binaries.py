@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from fp4patch.doctor import containers, device_code, kept, run_time
 from fp4patch.doctor.judgement import judge
-from fp4patch.errors import BinaryError
+from fp4patch.errors import BinaryError, NothingCompiledError
 from fp4patch.model.arch import Arch
 from fp4patch.model.doctor import GPUS
 from fp4patch.model.doctor_binaries import BinaryFile, BinaryReport, Unread
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
     from fp4patch.doctor.containers import Image, Member
+    from fp4patch.doctor.device_code import Price
     from fp4patch.doctor.window import Readable
     from fp4patch.model.doctor_binaries import RunTimeCompiler
 
@@ -59,14 +60,19 @@ def examine(
     gpus: Sequence[str] = GPUS,
     progress: Callable[[Step], None] = no_progress,
     cache: Path | None = None,
+    price: Price | None = None,
+    driver_cuda: str = "",
 ) -> BinaryReport:
     """Look into a wheel, library, executable, cubin, fatbin, folder, or the tar of an image.
 
-    ``gpus`` are those to judge for, as ``sm_121``; ``cache`` is a folder for results, None for none.
+    ``gpus`` are those to judge for, as ``sm_121``; ``cache`` is a directory for results, None for none. ``price``
+    measures how long PTX takes to compile, and what it measures is not kept. ``driver_cuda`` is the newest CUDA release
+    that the installed driver serves.
     Raises BinaryError for a damaged file, and for one in which no code could be.
     """
     begun = time.monotonic()
-    search = _Search(gpus, _Tally(progress, str(path)))
+    search = _Search(gpus, _Tally(progress, str(path)), price)
+    cache = None if price else cache
     if not path.exists():
         raise BinaryError(f"{path} does not exist", help="check the path")
     cached = False
@@ -75,18 +81,18 @@ def examine(
     elif path.is_dir():
         cached = _folder(path, search, cache)
         if not (search.searched or search.unread):
-            raise BinaryError(
+            raise NothingCompiledError(
                 f"{path} holds no compiled code", help="name a wheel, a library, or a package's directory"
             )
     else:
         if not containers.kind(_head(path)):
-            raise BinaryError(
+            raise NothingCompiledError(
                 f"{path} is not a wheel, an ELF file, a cubin, a fatbin or an image's tar",
                 help="name a file that holds compiled code, or a directory of such",
             )
         search.tally.total = path.stat().st_size
         cached = _one(path, "", search, cache)
-    return _report(str(path), search, begun, cached=cached)
+    return _report(str(path), search, begun, cached=cached, driver_cuda=driver_cuda)
 
 
 def examine_image(
@@ -107,7 +113,7 @@ def examine_image(
     return _report(reference, search, begun, cached=False)
 
 
-def _report(source: str, search: _Search, begun: float, *, cached: bool) -> BinaryReport:
+def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_cuda: str = "") -> BinaryReport:
     """Judge what was found. Raises BinaryError where the one thing to look into could not be read."""
     if len(search.unread) == 1 and search.searched <= 1 and not search.files:
         raise BinaryError(search.unread[0].because, help=search.unread[0].help)
@@ -118,7 +124,7 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool) -> Bina
         search.tally.total or search.tally.done,
         search.searched,
         files,
-        tuple(judge(gpu, files, search.unread) for gpu in search.gpus),
+        tuple(judge(gpu, files, search.unread, driver_cuda) for gpu in search.gpus),
         time.monotonic() - begun,
         cached,
         tuple(replace(one, name=one.name or own) for one in search.unread),
@@ -187,8 +193,8 @@ class _Search:
     The name of what is inside an archive comes after the archive's; the one that the user named has none.
     """
 
-    def __init__(self, gpus: Sequence[str], tally: _Tally) -> None:
-        self.gpus, self.tally = tuple(gpus), tally
+    def __init__(self, gpus: Sequence[str], tally: _Tally, price: Price | None = None) -> None:
+        self.gpus, self.tally, self.price = tuple(gpus), tally, price
         self.searched = 0
         self.files: list[BinaryFile] = []
         self.unread: list[Unread] = []
@@ -196,7 +202,7 @@ class _Search:
 
     def inner(self) -> _Search:
         """Return one of the same question that has found nothing yet."""
-        return _Search(self.gpus, self.tally)
+        return _Search(self.gpus, self.tally, self.price)
 
     def take(self, other: _Search, place: str) -> None:
         """Add what another one found below ``place``."""
@@ -236,7 +242,7 @@ class _Search:
                 self.tally.name = member.name
                 compiler = run_time.Listening(content.stream, place) if run_time.role(place) else None
                 heard = replace(content, stream=compiler or content.stream)
-                found = device_code.examine(heard, [Arch.parse(gpu) for gpu in self.gpus], self.tally)
+                found = device_code.examine(heard, [Arch.parse(gpu) for gpu in self.gpus], self.tally, self.price)
                 self.files += [replace(found, name="")] if found else []
                 self.compilers += [replace(compiler.compiler(self.gpus), name="")] if compiler else []
             elif kind == "tar":
@@ -297,7 +303,9 @@ class _Search:
                 found.unread += [one for one in inner.unread if _seen(order, one.name, seen)]
                 found.files += [
                     replace(
-                        one, loading=tuple(row for row in one.loading if _is_for(row.gpu, image.platform, platforms))
+                        one,
+                        loading=tuple(row for row in one.loading if _is_for(row.gpu, image.platform, platforms)),
+                        jit=tuple(row for row in one.jit if _is_for(row.gpu, image.platform, platforms)),
                     )
                     for one in inner.files
                     if _seen(order, one.name, seen)

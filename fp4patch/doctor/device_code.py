@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from fp4patch.doctor import by_design, elf, fatbin, paths, ptx, words
 from fp4patch.doctor.loading import loaded
 from fp4patch.doctor.window import Window
-from fp4patch.model.doctor_binaries import BinaryFile, Fp4Code, Idle, ImageGroup, Loading, LostKernel, Outcome, total
+from fp4patch.model.doctor_binaries import (
+    BinaryFile,
+    Fp4Code,
+    Idle,
+    ImageGroup,
+    JustInTime,
+    Loading,
+    LostKernel,
+    Outcome,
+    total,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +27,8 @@ if TYPE_CHECKING:
     from fp4patch.doctor.containers import Member
     from fp4patch.doctor.fatbin import Entry, Unit
     from fp4patch.model.arch import Arch
+
+    Price = Callable[[bytes, Arch], float | None]
 
 
 @dataclass(frozen=True)
@@ -37,12 +49,18 @@ class _Image:
         return str(self.arch) if self.entry.kind == "cubin" else f"compute_{self.arch.number}"
 
 
-def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -> BinaryFile | None:
-    """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
+def examine(
+    member: Member, gpus: Sequence[Arch], tick: Callable[[int], None], price: Price | None = None
+) -> BinaryFile | None:
+    """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one.
+
+    ``price`` measures how long PTX takes to compile for a GPU.
+    """
     window = Window(member.stream, member.name, member.size, tick)
     elf.check_whole(window.peek(64), member.size, member.name)
     groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
     loads: dict[tuple[str, str, Outcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(list)
+    jit: dict[tuple[str, str, str], _Texts] = defaultdict(_Texts)
     number = 0
     for unit in fatbin.units(window):
         number += 1
@@ -50,7 +68,12 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         for image in images:
             groups[image.entry.kind, image.label, image.compiler, image.entry.compression].append(_lighter(image))
         for gpu in gpus:
-            label, outcome, code, held_by, lost = _loading(images, gpu)
+            index = loaded([(image.entry, image.arch) for image in images], gpu)
+            chosen = None if index is None else images[index]
+            if chosen and chosen.entry.kind == "ptx":
+                text = fatbin.unpack(chosen.entry, unit.name)
+                jit[str(gpu), chosen.label, chosen.entry.isa].add(text, price(text, gpu) if price else None)
+            label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
             loads[str(gpu), label, outcome, held_by].append((code, lost))
     if not number:
         return None
@@ -69,7 +92,29 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
             )
             for (gpu, label, outcome, held_by), of in sorted(loads.items())
         ),
+        tuple(texts.row(*key) for key, texts in sorted(jit.items())),
     )
+
+
+@dataclass
+class _Texts:
+    """PTX that a GPU loads: how many texts, how long, their kernels, and what compiling them took."""
+
+    units: int = 0
+    size: int = 0
+    kernels: dict[str, None] = field(default_factory=dict)
+    seconds: float | None = None
+
+    def add(self, text: bytes, seconds: float | None) -> None:
+        """Count one."""
+        self.units += 1
+        self.size += len(text)
+        self.kernels.update(dict.fromkeys(ptx.kernels(text)))
+        self.seconds = self.seconds if seconds is None else (self.seconds or 0) + seconds
+
+    def row(self, gpu: str, arch: str, isa: str) -> JustInTime:
+        """Return all of it."""
+        return JustInTime(gpu, arch, isa, self.units, self.size, tuple(self.kernels), self.seconds)
 
 
 def _order(image: _Image) -> tuple[bool, int, int, str]:
@@ -105,10 +150,10 @@ def _image(entry: Entry, unit: Unit) -> _Image:
     return _Image(entry, cubin.arch, cubin.compiler, total(one.code for one in found), kernels, cubin.says, printers)
 
 
-def _loading(images: Sequence[_Image], gpu: Arch) -> tuple[str, Outcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
+def _loading(
+    images: Sequence[_Image], chosen: _Image | None, gpu: Arch
+) -> tuple[str, Outcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
     """What one GPU loads of a unit, what that comes to, and who has the FP4 code that it does not get."""
-    index = loaded([(image.entry, image.arch) for image in images], gpu)
-    chosen = None if index is None else images[index]
     code = chosen.code if chosen else Fp4Code()
     label = "nothing" if chosen is None else chosen.label + (" (JIT)" if chosen.entry.kind == "ptx" else "")
     holders = [image for image in images if image.code.native or image.code.software]

@@ -184,8 +184,9 @@ def _entries(window: Window, end: int) -> Iterator[Entry]:
             )
         window.take(header, "a fatbin entry")
         kept = padded
-        if sm // 10 < FIRST_WITH_FP4 and compression != "lz4":  # which only unpacks as a whole
-            kept = 0 if kind == 1 else min(padded, _ENOUGH)
+        # LZ4 only unpacks as a whole, and a GPU may load any PTX.
+        if sm // 10 < FIRST_WITH_FP4 and compression != "lz4" and kind != 1:
+            kept = min(padded, _ENOUGH)
         payload = window.take(kept, "a fatbin entry's payload")
         window.skip(padded - kept, "a fatbin entry's payload")
         if kind in _KINDS:

@@ -6,15 +6,18 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from fp4patch.doctor.fatbin import FIRST_WITH_FP4
 from fp4patch.model.arch import Arch
+from fp4patch.model.cuda import ptx_needs
 from fp4patch.model.doctor import Level, worst
 from fp4patch.model.doctor_binaries import Fp4State, GpuVerdict, LostKernel, Outcome, readable, total
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fp4patch.model.doctor_binaries import BinaryFile, Loading, Unread
+    from fp4patch.model.doctor_binaries import BinaryFile, JustInTime, Loading, Unread
 
 _BUILD = (
     "build it for {own}a, or for sm_120f, which serves both GPUs (CUDA 12.9 or later):"
@@ -37,12 +40,36 @@ _SHOWN = 3
 """Names of kernels in a sentence; the JSON document has all."""
 
 
-def judge(gpu: str, files: Sequence[BinaryFile], unread: Sequence[Unread] = ()) -> GpuVerdict:
-    """Return what all files together are worth to one GPU."""
+def judge(gpu: str, files: Sequence[BinaryFile], unread: Sequence[Unread] = (), driver_cuda: str = "") -> GpuVerdict:
+    """Return what all files together are worth to one GPU. ``driver_cuda``: what its driver serves, if known."""
     loading = [row for file in files for row in file.loading if row.gpu == gpu]
     verdict = _of_units(gpu, files, loading, unread)
     lost = {kernel.name: kernel for row in loading for kernel in row.lost}
-    return _with_lost(verdict, list(lost.values())) if lost else verdict
+    verdict = _with_lost(verdict, list(lost.values())) if lost else verdict
+    return _with_jit(verdict, [row for file in files for row in file.jit if row.gpu == gpu], driver_cuda)
+
+
+def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str) -> GpuVerdict:
+    """Return the verdict with what the driver compiles when it loads; RED where the driver is older than that."""
+    if not rows:
+        return verdict
+    newest = max(rows, key=lambda row: Version(row.isa)).isa
+    cuda, driver = ptx_needs(newest)
+    needs = f"a driver for CUDA {cuda}{f' ({driver})' if driver else ''} or later"
+    names = list(dict.fromkeys(readable(kernel) for row in rows for kernel in row.kernels))
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    took = [row.seconds for row in rows if row.seconds is not None]
+    measured = f", ptxas takes {sum(took):.1f} s for it here" if took else ""
+    units = _counted(sum(row.units for row in rows), "unit")
+    why = (
+        f"the driver compiles {units} when first used ({shown}): {_list(sorted({row.arch for row in rows}))},"
+        f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which takes {needs}{measured}"
+    )
+    verdict = replace(verdict, because=f"{verdict.because}; {why}")
+    if driver_cuda and Version(driver_cuda) < Version(cuda):
+        why = f"{verdict.because}, and the installed one serves CUDA {driver_cuda}"
+        return replace(verdict, because=why, todo=f"install {needs}", level=Level.RED)
+    return verdict
 
 
 def _of_units(

@@ -17,7 +17,7 @@ from fp4patch.model.doctor_binaries import BinaryFile, RunTimeCompiler
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SCAN = 3
+SCAN = 4
 """Part of every key. Raise it with any change of what is looked for: older results are then not found."""
 
 

@@ -13,6 +13,7 @@ _DECODE = re.compile(rb"\bcvt\.rn(?:\.relu)?\.(?:f16x2|bf16x2)\.e2m1x2")
 _MMA = re.compile(rb"\bmma\.[\w.:]{0,120}kind::(mxf4nvf4|mxf4|mxf8f6f4|f8f6f4)[\w.:]*")
 _TCGEN05 = re.compile(rb"\btcgen05\.mma\.[\w.:]{0,120}kind::(mxf4nvf4|mxf4)\b")
 _ENTRY = re.compile(rb"\.entry\s+([\w$]*(?:fp4|FP4|e2m1)[\w$]*)")
+_KERNEL = re.compile(rb"\.entry\s+([\w$]+)")
 _BORDERS = (b"0f3E800000", b"0f3F400000", b"0f3FA00000", b"0f3FE00000", b"0f40200000", b"0f40600000", b"0f40A00000")
 _TOOL = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 
@@ -35,6 +36,11 @@ def scan(text: bytes) -> Fp4Code:
         mma=mma,
         named=tuple(found[1].decode() for found in _ENTRY.finditer(text)),
     )
+
+
+def kernels(text: bytes) -> tuple[str, ...]:
+    """Return the names of the kernels in a PTX file."""
+    return tuple(found[1].decode() for found in _KERNEL.finditer(text))
 
 
 def compiler(text: bytes) -> str:

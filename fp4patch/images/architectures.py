@@ -69,8 +69,8 @@ def _bare(archs: Sequence[Arch], allowed: bool) -> list[Problem]:
 
 
 def _same_code(archs: Sequence[Arch]) -> list[Problem]:
-    """Refuse a target together with its family-specific form: nvcc makes the same GPU code of both, and refuses
-    that."""
+    """Return a problem for each target that comes with its family-specific form, since nvcc refuses the same code
+    twice."""
     return [
         Problem(
             "one of them",

@@ -1,4 +1,4 @@
-"""``docker-bake.hcl``: every variant for every set of GPUs, generated from the same pins as ``fp4patch build``."""
+"""The file ``docker-bake.hcl``: every variant for every set of GPUs, from the same pins as ``fp4patch build``."""
 
 from __future__ import annotations
 

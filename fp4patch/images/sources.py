@@ -47,12 +47,12 @@ def release(target: Target, version: str, *, whole: bool = False) -> Source:
                 "and no commit is pinned",
                 help=f"name a clone that has it, or URL#REF: --{target.name}",
             )
-        pin |= {"git": target.git, "ref": target.tag.format(version=version), "commit": commit}
+        pin |= {"git": target.git, "ref": target.tag_of(version), "commit": commit}
         return Source(version=version, pin=pin, whole=True)
     if archive:
         pin |= {"archive": archive.filename, "sha256": archive.sha256}
     else:
-        pin |= {"git": target.git, "ref": target.tag.format(version=version)}
+        pin |= {"git": target.git, "ref": target.tag_of(version)}
         if commit := target.commits.get(version):
             pin["commit"] = commit
     return Source(version=version, pin=pin)

@@ -76,6 +76,8 @@ class Question:
     """Requirements of the user. If there are any, they alone decide."""
     strict: bool = False
     """True if code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
+    time_jit: bool = False
+    """True if the time that ptxas takes for PTX that a GPU loads is to be measured."""
 
 
 # --- source trees ----------------------------------------------------------------------------------------------------
@@ -224,6 +226,24 @@ class TreeReport:
         return worst(self.levels)
 
 
+# --- build recipes ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RecipeReport:
+    """Dockerfiles, scripts and patch files at one place, and those that take SM121 out of CUTLASS's guard."""
+
+    path: str
+    read: int
+    """Recipes that were read."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Of its findings; GREEN of recipes without any."""
+        return tuple(finding.level for finding in self.findings) or (Level.GREEN,)
+
+
 # --- machine ---------------------------------------------------------------------------------------------------------
 
 
@@ -240,7 +260,7 @@ class MachineReport:
     """Complete report on this machine."""
 
     name: str
-    """``Linux x86_64, Python 3.12.3``."""
+    """Description of the machine: ``Linux x86_64, Python 3.12.3``."""
     sections: tuple[Section, ...]
 
     @property

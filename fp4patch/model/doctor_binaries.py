@@ -136,13 +136,14 @@ class ImageGroup:
     """The cubins, or the PTX, of one architecture, one compiler and one compression in one file."""
 
     kind: str
-    """``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is linked)."""
+    """Kind of code: ``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is
+    linked)."""
     arch: str
     """Architecture with its suffix: ``sm_120f``, ``compute_90``."""
     compiler: str
     """Compiler release: ``13.0.88``. Empty if the file does not state it."""
     compression: str
-    """``none``, ``lz4`` or ``zstd``."""
+    """Compression: ``none``, ``lz4`` or ``zstd``."""
     count: int
     size: int
     """Size in bytes, uncompressed."""
@@ -211,6 +212,23 @@ class Loading:
 
 
 @dataclass(frozen=True)
+class JustInTime:
+    """Units of which one GPU loads PTX: its driver compiles them when they are first used."""
+
+    gpu: str
+    arch: str
+    """``compute_80``."""
+    isa: str
+    """The PTX version: ``8.7``."""
+    units: int
+    size: int
+    """Bytes of PTX."""
+    kernels: tuple[str, ...]
+    seconds: float | None = None
+    """What the ptxas at hand took for it, one unit after the other; None where that was not measured."""
+
+
+@dataclass(frozen=True)
 class BinaryFile:
     """One file with device code."""
 
@@ -221,6 +239,7 @@ class BinaryFile:
     """Number of fatbins, and of cubins outside of any fatbin."""
     images: tuple[ImageGroup, ...]
     loading: tuple[Loading, ...]
+    jit: tuple[JustInTime, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -240,14 +259,14 @@ class RunTimeCompiler:
     """A compiler that runs when a program does."""
 
     name: str
-    """Its path, inside what was looked at."""
+    """Path of the compiler, relative to the input."""
     role: str
     used_by: str
-    """What calls it."""
+    """Caller of the compiler."""
     release: str
-    """``13.0.88``; empty where it states none."""
+    """CUDA release: ``13.0.88``. Empty if it states none."""
     lacks: tuple[str, ...]
-    """GPUs that were asked about and that it does not know."""
+    """Requested GPUs that it does not support."""
     level: Level = Level.GREEN
     remedy: str = ""
 
@@ -284,7 +303,7 @@ class BinaryReport:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Levels: one for each requirement, else for each GPU and compiler; and RED for each input not read."""
+        """Levels: one for each requirement, else each GPU and compiler; RED for each input that was not read."""
         judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
         judged = judged or [*(verdict.level for verdict in self.verdicts), *(one.level for one in self.compilers)]
         return (*judged, *(Level.RED for _ in self.unread))

@@ -84,7 +84,8 @@ class WrapAsm(Manifest):
 
     The files are found by content below ``search`` (globs, ``**`` allowed), since upstream moves them. The variant sets
     two options: ``encoder``, a file ``<encoders>/<encoder>.cuh`` that holds ``namespace fp4patch_<encoder>``; and
-    ``guard``, the preprocessor condition under which the software is compiled.
+    ``guard``, the preprocessor condition under which the software is compiled. ``stochastic_encoder`` and
+    ``stochastic_guard`` are the same for conversions with random bits; without them such a statement is refused.
     """
 
     op: Literal["wrap-asm"] = "wrap-asm"
@@ -104,6 +105,9 @@ class WrapAsm(Manifest):
     callers: tuple[str, ...] = ()
     """Names of functions that convert. A file that uses one of them has such an ``#if`` too, even if it has no
     statement of its own."""
+    gates: tuple[str, ...] = ()
+    """Names that alone are the condition of an ``#if``, or of an ``if constexpr``, which selects a statement or an
+    error. Such a condition around a statement is opened: ``true ||`` is put before the name."""
     unless: tuple[str, ...] = ()
     """Parts of PTX that is assembled only for targets with a suffix. A file with one of them in a string cannot lose
     the suffix and is left unchanged."""

@@ -92,9 +92,9 @@ class Equivalence:
 
     probe: str
     one: str
-    """``pristine sm_120a``."""
+    """Name of the first kernel: ``pristine sm_120a``."""
     other: str
-    """``patched sm_121a``."""
+    """Name of the second kernel: ``patched sm_121a``."""
     inputs: int
     """Number of inputs to compare: all, or all for each lane."""
     rows: tuple[NumericsRow, ...]

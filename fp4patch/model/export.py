@@ -44,6 +44,6 @@ class Exported:
     unchanged: tuple[str, ...]
     """Ids of patches that have nothing to do in this release."""
     formatted: bool
-    """Whether the tree has a ``.clang-format``, which the changed lines of C++ then follow."""
+    """True if the tree has a ``.clang-format``, which the changed lines of C++ then follow."""
     evidence: tuple[str, ...] = ()
     """Lines on what was compiled and executed; empty without a report of ``fp4patch verify``."""

@@ -50,6 +50,6 @@ class ObjectFile:
         of_family = [arch for arch in self.architectures if arch.major == gpu.major]
         if of_family:
             return reach(of_family, gpu) is not Reach.SUFFIXED
-        # FP4 instructions begin with SM100: what is compiled for nothing but those of another family is made for it.
+        # FP4 instructions begin with SM100: code compiled only for such targets of another family is meant for it.
         elsewhere = bool(self.architectures) and all(arch.major >= 10 and arch.suffix for arch in self.architectures)
         return self.itself and not elsewhere

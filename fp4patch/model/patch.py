@@ -42,6 +42,29 @@ class Allowance(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Unchecked(Manifest):
+    """Functions that the patch touches and that no probe checks, with the reason."""
+
+    functions: tuple[str, ...]
+    """As in ``touches``."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildCheck(Manifest):
+    """What the tree's own build must make of lists of architectures, evaluated without a compiler."""
+
+    name: str
+    title: str
+    covers: tuple[str, ...]
+    """The files that it checks, of those that the patch ``touches``: globs."""
+    reaches: tuple[str, ...]
+    """Lists that must give each GPU of SM12x that they name the FP4 kernels with the conversion instruction."""
+    same: tuple[str, ...]
+    """Lists of which the patched build must make what the pristine one makes."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MacroPromise(Manifest):
     """Compile targets for which a header of the patched tree must not define a macro, or define it as before."""
 
@@ -70,10 +93,14 @@ class Patch(Manifest):
     retire: str
     """Condition under which this patch can be deleted."""
     edits: tuple[Edit, ...]
+    touches: tuple[str, ...]
+    """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
+    unchecked: tuple[Unchecked, ...] = ()
     absent: tuple[Absence, ...] = ()
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()
     probes: tuple[Probe, ...] = ()
+    builds: tuple[BuildCheck, ...] = ()
     numerics: tuple[Numerics, ...] = ()
     directory: str = ""
     """Directory of templates, probes and cases, set by the loader."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Literal
 
+from fp4patch.model.arch import Arch
 from fp4patch.model.manifest import Manifest
 
 
@@ -48,6 +50,10 @@ class Executes(Manifest):
     input: Format
     lanes: int
     output: Format = "e2m1"
+    rounding: Literal["nearest", "stochastic"] = "nearest"
+    """``stochastic``: a record has random words behind its values, one for four of them."""
+    sampled: bool = False
+    """A sample of the inputs runs, each exponent in every lane: all of them take minutes."""
     pristine_from: int = 0
     """Lowest ``__CUDA_ARCH__`` (1000: sm_100) for which the pristine kernel converts. Below it, upstream's code does
     not convert, and only the patched kernel is executed."""
@@ -59,10 +65,16 @@ class Executes(Manifest):
 
     @property
     def swept(self) -> bool:
-        """True if the sweep over all inputs covers it. Otherwise all codes in pairs of lanes, or a sample of floats,
-        run."""
+        """True if the sweep over all inputs covers it. Otherwise all codes in pairs of lanes, a sample of floats, or
+        all thresholds of stochastic rounding run."""
         narrow = self.output in ("e2m1", "e2m3", "e3m2") and self.lanes * stored_bits(self.output) <= 64
-        return self.bits > 8 and narrow and self.lanes in (1, 2, 4, 8, 16)
+        return (
+            self.rounding == "nearest"
+            and not self.sampled
+            and self.bits > 8
+            and narrow
+            and self.lanes in (1, 2, 4, 8, 16)
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +123,13 @@ class Probe(Manifest):
     """Third-party headers that the probe uses in their real form. If they are not available, it does not run, and
     verify reports that."""
     needs: Needs | None = None
+    arch: tuple[str, ...] = ("*",)
+    """Globs of the targets that it is compiled for: upstream's headers may refuse others."""
+    covers: tuple[str, ...] = ()
+    """The functions that it checks, of those that the patch ``touches``: the beginnings of their names."""
+    together: str = ""
+    """Probes of one patch with the same word here are compiled as one translation unit, which takes less time. The
+    macros of ``defines`` are then defined around the probe's own source alone, and not for the headers."""
     slow: bool = False
     """True if compilation takes minutes: the probe runs only with ``verify --all``."""
     executes: Executes | None = None
@@ -119,6 +138,10 @@ class Probe(Manifest):
     """The same for a kernel that scales blocks of values."""
     patch: str = ""
     """Set by the loader: ``cutlass/e2m1-guard``."""
+
+    def is_for(self, arch: Arch) -> bool:
+        """Return whether it is compiled for a target."""
+        return any(fnmatchcase(str(arch), one) for one in self.arch)
 
     @property
     def id(self) -> str:

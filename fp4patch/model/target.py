@@ -107,9 +107,9 @@ class Build(Manifest):
     cuda: tuple[str, ...]
     """CUDA releases to evaluate if none is known."""
     kernels: str = ""
-    """For cmake: a regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x."""
+    """Regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x (only for cmake)."""
     modules: tuple[JitModule, ...] = ()
-    """For jit: the modules that hold the FP4 kernels for SM12x. The first one represents the others in summaries."""
+    """Modules that hold the FP4 kernels for SM12x (only for jit). The first one represents the others in summaries."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +169,7 @@ class Target(Manifest):
     """Usual locations of such a tree below other directories; used for the hint 'did you mean'."""
     git: str
     tag: str
-    """Pattern of the tag: ``v{version}``."""
+    """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``."""
     archives: tuple[Archive, ...] = ()
     series: tuple[Series, ...] = ()
     commits: dict[str, str] = field(default_factory=dict)
@@ -215,6 +215,10 @@ class Target(Manifest):
     def archive(self, version: str) -> Archive | None:
         """Return the pinned archive whose tree is used for that release, if there is one."""
         return next((archive for archive in self.pinned if archive.version == version), None)
+
+    def tag_of(self, version: str) -> str:
+        """Return the git tag of a release."""
+        return self.tag.format(version=version, release=version.removesuffix(".0"))
 
     def missing(self, has: Callable[[str], bool]) -> list[str]:
         """Return the missing marks of the layout with the fewest missing. None are missing: this is a tree of this

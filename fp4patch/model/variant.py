@@ -23,11 +23,11 @@ class TorchPin(Manifest):
     """The PyTorch that vLLM is compiled against and runs with."""
 
     version: str
-    """With its local version where the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
+    """Version, with its local part if the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
     wheels: dict[str, str] = field(default_factory=dict)
     """SHA-256 (hex) of each file that may be installed. Empty: none is known, and the version alone holds."""
     index: str = ""
-    """In words, where it comes from, if not from the general package index."""
+    """Source in words, if it is not the general package index."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
     from fp4patch.model.arch import Arch
+    from fp4patch.model.coverage import Covered
     from fp4patch.model.execution import Executed
     from fp4patch.model.numerics import NumericsReport
     from fp4patch.model.probe import ProbeKind
@@ -66,7 +67,24 @@ class SetAside:
     probe: str
     title: str
     because: str
-    """``csrc/**/nvfp4_utils.cuh of this release has no fp32_vec16_to_e2m1``."""
+    """Reason: ``csrc/**/nvfp4_utils.cuh of this release has no fp32_vec16_to_e2m1``."""
+
+
+@dataclass(frozen=True)
+class BuildResult:
+    """What a tree's own build makes of one list of architectures with one CUDA release, before and after."""
+
+    check: str
+    """``vllm/arch-lists``."""
+    cuda: str
+    asked: str
+    """``12.0a;12.1a``."""
+    before: str
+    """The architectures of the FP4 kernels, or why there are none."""
+    after: str
+    verdict: Verdict
+    detail: str
+    """What was expected where it is not so."""
 
 
 @dataclass(frozen=True)
@@ -95,12 +113,17 @@ class VerifyReport:
     """Notes on the sweeps: where they ran, and why others did not."""
     executed: Executed | None = None
     """Results of executing the machine code; None if it was not executed."""
+    builds: tuple[BuildResult, ...] = ()
+    """The tree's own build, evaluated."""
+    coverage: tuple[Covered, ...] = ()
+    """Each function that the patches touch, with its checks on each target."""
 
     @property
     def verdict(self) -> Verdict:
         """PASS only if something was checked, and all of it passed."""
         verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
         verdicts += self.executed.verdicts if self.executed else []
+        verdicts += [result.verdict for result in self.builds]
         if not self.results or self.problems or any(verdict.failed for verdict in verdicts):
             return Verdict.FAIL
         return Verdict.PASS

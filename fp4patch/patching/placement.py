@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from fp4patch.patching.asm import Statement
 from fp4patch.patching.cxx import BOM, Conditional, Directive, Source, words
-from fp4patch.patching.floors import Floor
 from fp4patch.patching.refusal import Refusal
 
 _BEFORE_STATEMENT = frozenset({"{", "}", ";", ")", ":", "else", "do"})
@@ -40,7 +39,7 @@ class Placement:
         """The conditionals around an offset, outermost first, each with the branch that it stands in."""
         return enclosing(self.source, offset)
 
-    def check(self, statement: Statement, guard: str, opened: Sequence[Floor]) -> list[str]:
+    def check(self, statement: Statement, guard: str, opened: Sequence[Conditional]) -> list[str]:
         """Refuse where directives cannot go or somebody guards already; else what there is to report."""
         tokens = self.source.tokens
         before = next((t for t in reversed(tokens[: statement.first]) if t.directive < 0), None)
@@ -58,7 +57,7 @@ class Placement:
                 found = f"one in the #{opening.name} of line {opening.line}"
                 raise Refusal("a conversion that nobody has guarded for SM121", found, statement.line, advice=THEIRS)
             other = [b for n, b in enumerate(conditional.branches) if n != branch and b.opening.name == "else"]
-            if other and not any(floor.conditional is conditional for floor in opened):
+            if other and not any(one is conditional for one in opened):
                 notes.append(
                     f"line {statement.line}: stands in an #{opening.name} (line {opening.line}) "
                     f"with an #else of its own (line {other[0].opening.line}), which still decides first"

@@ -2,9 +2,11 @@
 
 The order in which a statement packs its values is nowhere stated but in its PTX: the instruction puts its first source
 in the high nibble, ``mov`` puts the first element of a vector lowest, and the list of C++ operands may be in any order.
-So the PTX is executed over symbols. What this module does not know it refuses: a guess here is a wrong kernel there.
+So the PTX is executed over symbols: nibbles of operands, floats computed of them, codes. What this module does not know
+it refuses: a guess here is a wrong kernel there.
 
-Source: PTX ISA, sections cvt, mov, and, or, shl, shr, "Parameterized Variable Names" and "Inline PTX Assembly in CUDA".
+Source: PTX ISA, sections cvt, mov, and, or, shl, shr, mul, fma, "Parameterized Variable Names" and "Inline PTX Assembly
+in CUDA".
 """
 
 from __future__ import annotations
@@ -16,7 +18,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
-"""The one conversion to E2M1 that is understood. ``ENCODE d, a, b`` puts ``a`` in the high nibble of ``d``."""
+"""The conversion to nearest that is understood. ``ENCODE d, a, b`` puts ``a`` in the high nibble of ``d``."""
+
+STOCHASTIC = "cvt.rs.satfinite.e2m1x4.f32"
+"""The stochastic one. ``STOCHASTIC d, {a, b, e, f}, rbits`` puts ``a`` in the highest nibble of ``d``, ``f`` in the
+lowest."""
 
 WIDTHS = {"h": 16, "r": 32, "l": 64, "f": 32, "d": 64}
 """Bits of an operand by the letter of its constraint."""
@@ -75,28 +81,54 @@ class Operand:
         return WIDTHS.get(self.letter, 0)
 
 
-@dataclass(frozen=True)
-class Packed:
-    """What one output holds after the statement."""
-
-    operand: int
-    width: int
-    """In bits."""
-    nibbles: tuple[int | None, ...]
-    """From bit 0 up: the input operand whose E2M1 code stands there, or None where there are zeros."""
-
-
-class Encoded(NamedTuple):
-    """A nibble: the E2M1 code of a float operand."""
-
-    operand: int
-
-
-class Part(NamedTuple):
-    """A nibble of a float operand itself."""
+class Bits(NamedTuple):
+    """Four bits of an operand."""
 
     operand: int
     nth: int
+
+
+@dataclass(frozen=True)
+class Word:
+    """32 bits of an operand, taken as a float, or as random bits."""
+
+    operand: int
+    nth: int
+
+
+@dataclass(frozen=True)
+class Brain:
+    """16 bits of an operand, a bfloat16, as the float that it stands for."""
+
+    operand: int
+    nth: int
+
+
+@dataclass(frozen=True)
+class Product:
+    """Two floats multiplied, rounded to nearest even; ``plus_zero``: 0 is added, as by an FMA, so that -0 becomes 0."""
+
+    a: Float
+    b: Float
+    plus_zero: bool = False
+
+
+Float = Word | Brain | Product
+
+
+class Part(NamedTuple):
+    """Four bits of a float that was computed."""
+
+    of: Float
+    nth: int
+
+
+class Encoded(NamedTuple):
+    """The E2M1 code of a float: to nearest, or stochastic with the random byte of a lane (0 to 3, ``f`` to ``a``)."""
+
+    value: Float
+    rbits: Word | None = None
+    lane: int = 0
 
 
 class Unknown(NamedTuple):
@@ -105,10 +137,26 @@ class Unknown(NamedTuple):
     why: str
 
 
-Cell = Encoded | Part | Unknown | int
+Cell = Bits | Part | Encoded | Unknown | int
 """Four bits; an int is a constant."""
 Value = tuple[Cell, ...]
 """Cells from bit 0 up."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """What one output holds after the statement."""
+
+    operand: int
+    width: int
+    """In bits."""
+    nibbles: tuple[Encoded | None, ...]
+    """From bit 0 up: the E2M1 code that stands there, or None where there are zeros."""
+
+    @property
+    def stochastic(self) -> bool:
+        """Whether its codes take random bits."""
+        return any(code is not None and code.rbits is not None for code in self.nibbles)
 
 
 class _Token(NamedTuple):
@@ -132,6 +180,11 @@ def unexplained(template: str) -> str:
 def is_encode(opcode: str) -> bool:
     """Whether a ``cvt`` opcode converts to E2M1, in whatever form: all that name the format and do not decode."""
     return "e2m1" in opcode and not is_decode(opcode)
+
+
+def is_stochastic(opcode: str) -> bool:
+    """Whether a ``cvt`` opcode takes random bits."""
+    return opcode.startswith("cvt.rs.")
 
 
 def is_decode(opcode: str) -> bool:
@@ -184,11 +237,10 @@ class _Machine:
         self.here: tuple[int, int] = (0, 0)
 
     def _initial(self, number: int) -> Value:
-        operand = self.operands[number]
-        if number >= self.outputs and operand.letter == "f":
-            return tuple(Part(number, index) for index in range(8))
-        what = "never written" if number < self.outputs else f"from operand %{number}, which is no float"
-        return (Unknown(what),) * (operand.width // 4)
+        cells = self.operands[number].width // 4
+        if number < self.outputs:
+            return (Unknown("never written"),) * cells
+        return tuple(Bits(number, index) for index in range(cells))
 
     def fail(self, message: str) -> NotUnderstood:
         start, end = self.here
@@ -290,6 +342,24 @@ class _Machine:
         if opcode == ENCODE:
             target, high, low = self.scalars(arguments, 3)
             self.write(target, (self.encode(low), self.encode(high)), exact=8)
+        elif opcode == STOCHASTIC:
+            self.stochastic(arguments)
+        elif opcode == "cvt.f32.bf16":
+            target, source = self.scalars(arguments, 2)
+            self.write(target, _parts(self.brain(source)), exact=32)
+        elif opcode in ("mul.f32", "mul.rn.f32"):
+            target, a, b = self.scalars(arguments, 3)
+            self.write(target, _parts(Product(self.single(a), self.single(b))), exact=32)
+        elif opcode in ("mul.f32x2", "mul.rn.f32x2"):
+            target, a, b = self.scalars(arguments, 3)
+            pairs = zip(_halved(self.read(a, 64)), _halved(self.read(b, 64)), strict=True)
+            product = (_parts(Product(self.float_of(x), self.float_of(y))) for x, y in pairs)
+            self.write(target, tuple(cell for part in product for cell in part), exact=64)
+        elif opcode == "fma.rn.f32.bf16":
+            target, a, b, c = self.scalars(arguments, 4)
+            if any(cell != 0 for cell in self.read(c, 32)):
+                raise self.fail("an addend that is not 0")
+            self.write(target, _parts(Product(self.brain(a), self.brain(b), plus_zero=True)), exact=32)
         elif form := _MOVE.fullmatch(opcode):
             self.move(int(form[1]), arguments)
         elif form := _WIDEN.fullmatch(opcode):
@@ -301,8 +371,8 @@ class _Machine:
             target, a, b = self.scalars(arguments, 3)
             width = int(form[2])
             combine = _and if form[1] == "and" else _or
-            pairs = zip(self.read(a, width), self.read(b, width), strict=True)
-            self.write(target, tuple(combine(x, y) for x, y in pairs), exact=width)
+            cells = zip(self.read(a, width), self.read(b, width), strict=True)
+            self.write(target, tuple(combine(x, y) for x, y in cells), exact=width)
         elif form := _SHIFT.fullmatch(opcode):
             target, source, by = self.scalars(arguments, 3)
             width = int(form[2])
@@ -343,14 +413,40 @@ class _Machine:
         return zeros + value[: len(value) - cells] if left else value[cells:] + zeros
 
     def encode(self, token: _Token) -> Cell:
-        """The E2M1 code of a float operand, wherever it was moved to; of the constant 0 it is 0."""
-        value = self.read(token, 32)
-        if all(cell == 0 for cell in value):
+        """The E2M1 code of a float, wherever it was moved to; of the constant 0 it is 0."""
+        if all(cell == 0 for cell in self.read(token, 32)):
             return 0
+        return Encoded(self.single(token))
+
+    def stochastic(self, arguments: list[tuple[_Token, ...]]) -> None:
+        """``cvt.rs d, {a, b, e, f}, rbits``."""
+        if len(arguments) != 3 or [len(one) for one in arguments] != [1, 5, 1] or arguments[1][0].text != "{":
+            raise self.fail("not a target, a vector of four and random bits")
+        (target,), (_, *values), (random,) = arguments
+        rbits = self.single(random)
+        if not isinstance(rbits, Word):
+            raise self.fail("random bits that are no operand")
+        codes = (Encoded(self.single(value), rbits, lane) for lane, value in enumerate(reversed(values)))
+        self.write(target, tuple(codes), exact=16)
+
+    def single(self, token: _Token) -> Float:
+        return self.float_of(self.read(token, 32))
+
+    def float_of(self, value: Value) -> Float:
+        """The float whose bits these are: a whole word of an operand, or one that was computed."""
         first = value[0]
-        if isinstance(first, Part) and value == tuple(Part(first.operand, index) for index in range(8)):
-            return Encoded(first.operand)
-        raise self.fail("E2M1 of what is not a float operand")
+        if isinstance(first, Part) and value == _parts(first.of):
+            return first.of
+        if isinstance(first, Bits) and first.nth % 8 == 0 and value == _consecutive(first, 8):
+            return Word(first.operand, first.nth // 8)
+        raise self.fail("what is not a float operand, or computed of such")
+
+    def brain(self, token: _Token) -> Brain:
+        value = self.read(token, 16)
+        first = value[0]
+        if isinstance(first, Bits) and first.nth % 4 == 0 and value == _consecutive(first, 4):
+            return Brain(first.operand, first.nth // 4)
+        raise self.fail("what is not a bfloat16 operand")
 
     # --- operands ----------------------------------------------------------------------------------------------------
 
@@ -429,16 +525,35 @@ class _Machine:
         operand = self.operands[number]
         if operand.letter not in ("h", "r", "l"):
             raise NotUnderstood(f'output %{number} is "{operand.constraint}", no integer of 16, 32 or 64 bits', "", 0)
-        nibbles: list[int | None] = []
+        nibbles: list[Encoded | None] = []
         for index, cell in enumerate(self.values[number]):
             if isinstance(cell, Encoded):
-                nibbles.append(cell.operand)
+                nibbles.append(cell)
             elif cell == 0:
                 nibbles.append(None)
             else:
                 holds = cell.why if isinstance(cell, Unknown) else "neither an E2M1 code nor zero"
                 raise NotUnderstood(f"bits {index * 4} to {index * 4 + 3} of %{number}: {holds}", "", 0)
         return Packed(number, operand.width, tuple(nibbles))
+
+
+def operands_of(value: Float) -> tuple[int, ...]:
+    """The operands that a float is computed of, each as often as it is read."""
+    if isinstance(value, Product):
+        return (*operands_of(value.a), *operands_of(value.b))
+    return (value.operand,)
+
+
+def _parts(value: Float) -> Value:
+    return tuple(Part(value, index) for index in range(8))
+
+
+def _consecutive(first: Bits, count: int) -> Value:
+    return tuple(Bits(first.operand, first.nth + index) for index in range(count))
+
+
+def _halved(value: Value) -> tuple[Value, Value]:
+    return value[: len(value) // 2], value[len(value) // 2 :]
 
 
 def _resized(value: Value, width: int) -> Value:

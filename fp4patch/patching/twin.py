@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from fp4patch.patching.asm import Binding, Statement, split
 from fp4patch.patching.cxx import BOM, Kind, Source, Token
 from fp4patch.patching.cxx_edit import newline_of
-from fp4patch.patching.ptx import Packed
+from fp4patch.patching.ptx import Brain, Encoded, Float, Packed, Product, Word, operands_of
 from fp4patch.patching.refusal import Refusal
 
 COLUMNS = 80
@@ -20,17 +20,50 @@ COLUMNS = 80
 _CALLS = {1: "e2m1", 2: "e2m1_x2", 4: "e2m1_x4", 8: "e2m1_x8", 16: "e2m1_x16"}
 
 
+OPERANDS = "operands"
+"""The header with what statements do with their operands before they convert them."""
+
+_TYPES = {"f": "float", "h": "unsigned short", "r": "unsigned int", "l": "unsigned long long"}
+"""C++ types of inputs by the letter of their constraint."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a variant chose for conversions of one kind."""
+
+    guard: str
+    """The condition under which software is compiled, on one line."""
+    encoder: str
+    """The encoder's name."""
+
+
 @dataclass(frozen=True)
 class Site:
-    """One statement to be wrapped, and what it packs."""
+    """One statement to be wrapped, what it packs, and what was chosen for its kind of conversion."""
 
     statement: Statement
     packed: tuple[Packed, ...]
+    choice: Choice
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """The headers that its twin calls, in their order."""
+        plain = all(
+            isinstance(code.value, Word) and self.letter(code.value.operand) == "f"
+            for output in self.packed
+            for code in output.nibbles
+            if code
+        )
+        return (*([] if plain else [OPERANDS]), self.choice.encoder)
+
+    def letter(self, operand: int) -> str:
+        """The letter of an input's constraint."""
+        return self.statement.inputs[operand - len(self.statement.outputs)].operand.letter
 
 
-def inserts_for(source: Source, site: Site, condition: str, namespace: str) -> Iterable[tuple[int, str]]:
+def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
     """What goes before the statement and behind it, on lines of their own; the statement itself stays."""
-    text, statement = source.text, site.statement
+    text, statement, condition = source.text, site.statement, f"!({site.choice.guard})"
     line_start = text.rfind("\n", 0, statement.start) + 1
     lead = text[line_start : statement.start]
     indent = lead[: len(lead) - len(lead.lstrip(" \t"))]
@@ -43,7 +76,7 @@ def inserts_for(source: Source, site: Site, condition: str, namespace: str) -> I
     start, opening = line_start, f"{indent}#if {condition}{newline}"
     if lead.strip():  # code on the statement's line stays on a line of its own
         start, opening = statement.start, f"{newline}{indent}#if {condition}{newline}{indent}"
-    twin = _twin(source, site, namespace, len(indent.expandtabs(8)))
+    twin = _twin(source, site, len(indent.expandtabs(8)))
     rest = "".join(f"{line}{newline}" for line in (f"{indent}#else", *textwrap.indent(twin, indent).split("\n")))
     rest += f"{indent}#endif"
     tail = text[statement.end : line_end].strip()
@@ -56,36 +89,73 @@ def inserts_for(source: Source, site: Site, condition: str, namespace: str) -> I
         yield statement.end, newline + rest + newline
 
 
-def _twin(source: Source, site: Site, namespace: str, indent: int) -> str:
+def _twin(source: Source, site: Site, indent: int) -> str:
     """One C++ statement that does in software what the asm statement does."""
-    statement, packed = site.statement, site.packed
-    used = Counter(n for output in packed for n in output.nibbles if n is not None)
+    statement, packed, namespace = site.statement, site.packed, f"fp4patch_{site.choice.encoder}"
+    used = Counter(operand for output in packed for operand in _read(output))
     count = len(statement.outputs)
-    arguments = {count + n: _argument(binding) for n, binding in enumerate(statement.inputs)}
     room = COLUMNS - indent
+    computes = OPERANDS in site.headers
     # An asm statement reads its operands in their order; a call may evaluate its arguments in any.
     ordered = sum(_has_effects(binding.expression) for binding in statement.inputs) > 1
-    direct = not ordered and all(used[number] == 1 for number in arguments)
+    expressions = {count + n: _argument(binding) for n, binding in enumerate(statement.inputs)}
+    direct = not (ordered or computes) and all(used[number] == 1 for number in expressions)
     if len(packed) == 1 and direct:
         target = _target(statement.outputs[0])
         before = next(t for t in reversed(source.tokens[: statement.first]) if t.directive < 0)
         if before.text != ")" or target[0].isalpha() or target[0] == "_":
-            return _assignment(f"{target} = ", packed[0], arguments, namespace, room)
-    lines = []
+            return _assignment(f"{target} = ", packed[0], _Values(site, expressions), namespace, room)
+    lines = [f"namespace fp4patch = ::fp4patch_{OPERANDS};"] if computes else []
     if not direct:  # each expression is evaluated once, used or not
-        for number, argument in arguments.items():
-            lines.append(f"const float fp4patch_in{number - count} = {argument};")
+        for number, argument in expressions.items():
+            name = f"fp4patch_in{number - count}"
+            lines.append(f"const {_TYPES[site.letter(number)]} {name} = {argument};")
             if not used[number]:
-                lines.append(f"static_cast<void>(fp4patch_in{number - count});")
-            arguments[number] = f"fp4patch_in{number - count}"
+                lines.append(f"static_cast<void>({name});")
+            expressions[number] = name
     for output in packed:  # all inputs are read before any output is written
         declared = f"const auto fp4patch_out{output.operand} = "
-        lines.append(_assignment(declared, output, arguments, namespace, room - 2))
+        lines.append(_assignment(declared, output, _Values(site, expressions), namespace, room - 2))
     lines += [f"{_target(binding)} = fp4patch_out{n};" for n, binding in enumerate(statement.outputs)]
     return "{\n" + "\n".join(textwrap.indent(line, "  ") for line in lines) + "\n}"
 
 
-def _assignment(target: str, output: Packed, arguments: Mapping[int, str], namespace: str, room: int) -> str:
+def _read(output: Packed) -> Iterator[int]:
+    """The operands that the twin of an output reads, as often as it does; random bits once for four values."""
+    for code in output.nibbles:
+        if code:
+            yield from operands_of(code.value)
+            if code.rbits and code.lane == 0:
+                yield code.rbits.operand
+
+
+@dataclass(frozen=True)
+class _Values:
+    """C++ for what a statement computes of its inputs."""
+
+    site: Site
+    names: Mapping[int, str]
+    """By operand."""
+
+    def single(self, value: Float) -> str:
+        """A float."""
+        if isinstance(value, Product):
+            function = "mul_plus_zero" if value.plus_zero else "mul"
+            return f"fp4patch::{function}({self.single(value.a)}, {self.single(value.b)})"
+        name, letter = self.names[value.operand], self.site.letter(value.operand)
+        if isinstance(value, Brain):
+            return f"fp4patch::bfloat16({name}, {value.nth})"
+        return name if letter == "f" else f"fp4patch::single({name}, {value.nth})"
+
+    def random(self, rbits: Word) -> str:
+        """The random bits of four values."""
+        name, letter = self.names[rbits.operand], self.site.letter(rbits.operand)
+        if letter == "f":
+            raise Refusal("random bits in an integer", f'"f"({name})', self.site.statement.line)
+        return name if letter == "r" else f"static_cast<unsigned int>({name} >> {32 * rbits.nth})"
+
+
+def _assignment(target: str, output: Packed, values: _Values, namespace: str, room: int) -> str:
     """``target = ::fp4patch_x::e2m1_x8(…);``, broken into lines where it is long. Zeros are passed as 0.0f."""
     nibbles = list(output.nibbles)
     while nibbles and nibbles[-1] is None:
@@ -94,19 +164,34 @@ def _assignment(target: str, output: Packed, arguments: Mapping[int, str], names
         return f"{target}0;"
     size = next(size for size in _CALLS if size >= len(nibbles))
     nibbles += [None] * (size - len(nibbles))
-    values = ["0.0f" if number is None else arguments[number] for number in nibbles]
+    pieces = ["0.0f" if code is None else values.single(code.value) for code in nibbles]
+    if output.stochastic:
+        pieces += [values.random(word) for word in _random_words(nibbles, values.site.statement.line)]
     call = f"{target}::{namespace}::{_CALLS[size]}("
-    one_line = f"{call}{', '.join(values)});"
+    one_line = f"{call}{', '.join(pieces)});"
     if len(one_line) <= room:
         return one_line
     lines, line = [call], "    "
-    for number, value in enumerate(values):
-        piece = value + (");" if number + 1 == len(values) else ",")
+    for number, value in enumerate(pieces):
+        piece = value + (");" if number + 1 == len(pieces) else ",")
         if line.strip() and len(line) + len(piece) + 1 > room:
             lines.append(line)
             line = "    "
         line += (" " if line.strip() else "") + piece
     return "\n".join([*lines, line])
+
+
+def _random_words(nibbles: Sequence[Encoded | None], line: int) -> Iterator[Word]:
+    """The random bits of each four values, which must be the four of one instruction in their order."""
+    for at in range(0, len(nibbles), 4):
+        four = nibbles[at : at + 4]
+        words = {code.rbits for code in four if code}
+        if len(nibbles) > 8 or [code and code.lane for code in four] != [0, 1, 2, 3] or len(words) != 1:
+            raise Refusal("stochastic conversions packed as the instruction packs them", "another order", line)
+        (word,) = words
+        if word is None:
+            raise Refusal("conversions of one kind in an output", "stochastic ones and others", line)
+        yield word
 
 
 def _argument(binding: Binding) -> str:

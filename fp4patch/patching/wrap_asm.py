@@ -2,7 +2,8 @@
 
 The statement stays, byte for byte, under the negated guard; the twin calls the encoder with the expressions in the
 order that the PTX packs them. Every C++ expression is evaluated as often as in the statement: once. The twin is one C++
-statement like the other, so that it may be the body of an ``if`` without braces.
+statement like the other, so that it may be the body of an ``if`` without braces. Conversions to nearest and stochastic
+ones have a guard and an encoder each: not every target that has one instruction has the other.
 """
 
 from __future__ import annotations
@@ -19,11 +20,15 @@ from fp4patch.patching.asm import Scan, Statement, scan, split
 from fp4patch.patching.cxx import Cut, Source, lex, spliced, words
 from fp4patch.patching.cxx_edit import edit_cxx
 from fp4patch.patching.floors import Floor, floors, leaves_out
+from fp4patch.patching.gates import Gate, gates
 from fp4patch.patching.lex_error import LexError
 from fp4patch.patching.placement import THEIRS, Placement, enclosing
-from fp4patch.patching.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode
+from fp4patch.patching.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.patching.refusal import Refusal
-from fp4patch.patching.twin import Site, encoder_text, inserts_for, text_of
+from fp4patch.patching.twin import OPERANDS, Choice, Site, encoder_text, inserts_for, text_of
+
+INPUTS = frozenset("fhrl")
+"""Constraints of the inputs that are understood."""
 
 _STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|(?P<string>"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
 
@@ -40,7 +45,7 @@ class Opened:
 def wrap(edit: WrapAsm, text: str, template: Callable[[str], str], options: Mapping[str, str]) -> Outcome:
     """The text with every encode statement guarded; NothingToDo if it has none; Drift if one is not understood.
 
-    ``options``: ``encoder`` and ``guard``, see :class:`~fp4patch.model.edit.WrapAsm`. ``template`` reads the encoder.
+    ``options``: see :class:`~fp4patch.model.edit.WrapAsm`. ``template`` reads an encoder.
     """
     if sign := needs_suffix(text, edit.unless):
         because = f"a file with `{sign}` compiles for targets with a suffix alone: its conversions stay as they are"
@@ -63,18 +68,53 @@ def _wrap(
     if not found.encodes and not below:
         because = "; ".join(("no conversion from float to E2M1", *_decodes(found)))
         return NothingToDo(State.NOT_NEEDED, because, elsewhere=True)
-    guard, encoder = _options(options)
-    opening = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({guard}))"
-    helper = partial(template, f"{edit.encoders}/{encoder}.cuh")
-    return _wrapped(source, found, Opened(below, opening), guard, encoder, helper)
+    choices = Choices.of(options)
+    opening = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({choices.nearest.guard}))"
+    helper = {name: partial(template, f"{edit.encoders}/{name}.cuh") for name in (OPERANDS, *choices.encoders)}
+    return _wrapped(source, found, Opened(below, opening), edit.gates, choices, helper)
 
 
-def _options(options: Mapping[str, str]) -> tuple[str, str]:
+@dataclass(frozen=True)
+class Choices:
+    """What a variant chose for each kind of conversion."""
+
+    nearest: Choice
+    stochastic: Choice | None
+    """None: it takes no stochastic ones."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Choices:
+        """Read the options of a patch; a refusal if they are none."""
+        return cls(_choice(options, ""), _choice(options, STOCHASTIC) if f"{STOCHASTIC}encoder" in options else None)
+
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        """Their names."""
+        return (self.nearest.encoder, *([self.stochastic.encoder] if self.stochastic else []))
+
+    def choice(self, statement: Statement) -> Choice:
+        """The choice for a statement's conversions, which must be of one kind."""
+        opcodes = [opcode for opcode in conversions(statement.template) if is_encode(opcode)]
+        kinds = {is_stochastic(opcode) for opcode in opcodes}
+        if kinds == {False}:
+            return self.nearest
+        if kinds == {True} and self.stochastic:
+            return self.stochastic
+        expected = "conversions of one kind" if len(kinds) > 1 else "a conversion to nearest"
+        raise Refusal(expected, ", ".join(sorted(set(opcodes))), statement.line)
+
+
+STOCHASTIC = "stochastic_"
+"""The prefix of the options for stochastic conversions."""
+
+
+def _choice(options: Mapping[str, str], prefix: str) -> Choice:
     """The guard, on one line, and the encoder's name."""
-    guard, encoder = " ".join(options.get("guard", "").split()), options.get("encoder", "")
-    help_ = "set both for this patch in the variant: options.<patch> = { encoder = …, guard = … }"
+    guard = " ".join(options.get(f"{prefix}guard", "").split())
+    encoder = options.get(f"{prefix}encoder", "")
+    help_ = f"set both for this patch in the variant: options.<patch> = {{ {prefix}encoder = …, {prefix}guard = … }}"
     if not encoder.isidentifier():
-        raise Refusal("an option `encoder`, the name of an encoder", repr(encoder), advice=help_)
+        raise Refusal(f"an option `{prefix}encoder`, the name of an encoder", repr(encoder), advice=help_)
     try:
         read = lex(f"#if !({guard})\n#endif\n")
         sound = len(read.conditionals) == 1 and not read.comments and split(read.directives[0].tokens, ",")
@@ -86,8 +126,8 @@ def _options(options: Mapping[str, str]) -> tuple[str, str]:
         depth += (token.text == "(") - (token.text == ")")
         lowest = min(depth, lowest)
     if not (sound and inside) or depth or lowest:
-        raise Refusal("an option `guard`, a preprocessor condition", repr(guard), advice=help_)
-    return guard, encoder
+        raise Refusal(f"an option `{prefix}guard`, a preprocessor condition", repr(guard), advice=help_)
+    return Choice(guard, encoder)
 
 
 def _reached(source: Source, statement: Statement, below: Sequence[Floor]) -> None:
@@ -109,27 +149,41 @@ def needs_suffix(text: str, signs: Sequence[str]) -> str:
 
 
 def _wrapped(
-    source: Source, found: Scan, below: Opened, guard: str, encoder: str, helper: Callable[[], str]
+    source: Source,
+    found: Scan,
+    below: Opened,
+    names: Sequence[str],
+    choices: Choices,
+    helper: Mapping[str, Callable[[], str]],
 ) -> Rewritten:
     for token in source.tokens:
         if token.text.lower().startswith("fp4patch"):
             raise Refusal("a file without fp4patch's own names", token.text, token.line, advice=THEIRS)
     placement = Placement(source)
-    sites = [Site(statement, _understood(statement)) for statement in found.encodes]
+    sites = [
+        Site(statement, _understood(statement), choice)
+        for statement, choice in ((statement, choices.choice(statement)) for statement in found.encodes)
+    ]
+    opened = {gate.name.start: gate for site in sites for gate in gates(source, site.statement, names)} if names else {}
+    conditionals = [c for c in (*(f.conditional for f in below.floors), *(g.conditional for g in opened.values())) if c]
     notes: list[str] = []
     inserts: list[tuple[int, str]] = []
     for site in sites:
-        notes += placement.check(site.statement, guard, below.floors)
-        inserts += inserts_for(source, site, f"!({guard})", f"fp4patch_{encoder}")
+        notes += placement.check(site.statement, site.choice.guard, conditionals)
+        inserts += inserts_for(source, site)
     for floor in below.floors:
         inserts.append((floor.condition[0].start, "("))
         inserts.append((floor.condition[-1].end, below.ending))
+    inserts += [(start, gate.opening) for start, gate in opened.items()]
     if sites:
         at = placement.file_scope(sites[0].statement.start)
-        inserts.append((at, encoder_text(source.text, at, helper(), encoder)))
+        headers = dict.fromkeys(name for site in sites for name in site.headers)
+        texts = [encoder_text(source.text, at, helper[name](), name) for name in sorted(headers)]
+        inserts.append((at, "".join(texts)))
     lines = tuple(sorted({site.statement.line for site in sites} | {floor.line for floor in below.floors}))
     result = spliced(source, [Cut(offset, offset, added) for offset, added in inserts])
-    return Rewritten(_proven(result, found.encodes, below, guard, lines[0]), lines, (*notes, *_decodes(found)))
+    proven = _proven(result, found.encodes, below, tuple(opened.values()), choices, lines[0])
+    return Rewritten(proven, lines, (*notes, *_decodes(found)))
 
 
 def _decodes(found: Scan) -> list[str]:
@@ -142,9 +196,9 @@ def _understood(statement: Statement) -> tuple[Packed, ...]:
             if token.text in ("asm", "__asm__"):
                 raise Refusal("expressions as operands", token.text, token.line)
     for binding in statement.inputs:
-        if binding.operand.constraint != "f":
+        if binding.operand.constraint not in INPUTS:
             constraint = f'"{binding.operand.constraint}"({text_of(binding.expression)})'
-            raise Refusal('floats as inputs of a conversion to E2M1, "f"', constraint, binding.expression[0].line)
+            raise Refusal("floats, or words that hold them, as inputs", constraint, binding.expression[0].line)
     try:
         return evaluate(
             statement.template,
@@ -156,42 +210,57 @@ def _understood(statement: Statement) -> tuple[Packed, ...]:
         raise Refusal("PTX that packs E2M1 codes", refusal.message, line, nearest=refusal.ptx) from None
 
 
-def _proven(result: Source | None, statements: Sequence[Statement], below: Opened, guard: str, line: int) -> str:
+def _proven(
+    result: Source | None,
+    statements: Sequence[Statement],
+    below: Opened,
+    opened: Sequence[Gate],
+    choices: Choices,
+    line: int,
+) -> str:
     """Return the result's text: it has the same statements, byte for byte, and each alone under the negated guard.
 
-    As many conditions as there were floors to open must be open now.
+    As many conditions as there were floors and gates to open must be open now.
     """
     same, bare = False, list[int]()
     if result is not None and result.pairs:
         found = scan(result)
-        negated = words(f"!({guard})")
-        bare = [s.line for s in found.encodes if not _guarded(result, s, negated)]
+        bare = [s.line for s in found.encodes if not _guarded(result, s, choices)]
         ending = words(below.ending)
         ends = [tuple(t.text for t in c.branches[0].condition[-len(ending) :]) for c in result.conditionals]
         same = [s.template for s in found.encodes] == [s.template for s in statements] and not found.strange
         same = same and ends.count(ending) == len(below.floors)
+        open_now = [words(f"{gate.opening}{gate.name.text}") for gate in opened]
+        same = same and all(len(result.find(one)) >= open_now.count(one) for one in open_now if one[0] == "true")
+        firsts = [tuple(token.text for token in c.branches[0].condition) for c in result.conditionals]
+        same = same and all(firsts.count(one) == open_now.count(one) for one in open_now if one[0] == "1")
     if result is None or not same or bare:
         what = f"a conversion outside it, line {bare[0]} of the result" if bare else "a result that reads otherwise"
         raise Refusal("every conversion to E2M1 under the guard", what, line)
     return result.text
 
 
-def unguarded(text: str, guard: str) -> Iterator[tuple[int, str]]:
+def unguarded(text: str, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
     """Line and opcode of each conversion to E2M1 that is not under the negated guard, or that nothing explains."""
     try:
         source = lex(text)
         found = scan(source)
         for odd in found.strange:
             yield odd.line, odd.message
+        choices = Choices.of(options) if found.encodes else None
         for statement in found.encodes:
-            if not _guarded(source, statement, words(f"!({guard})")):
+            if choices and not _guarded(source, statement, choices):
                 yield statement.line, next(filter(is_encode, conversions(statement.template)))
     except LexError as error:
         yield error.line, error.message
 
 
-def _guarded(result: Source, statement: Statement, negated: tuple[str, ...]) -> bool:
+def _guarded(result: Source, statement: Statement, choices: Choices) -> bool:
     around = enclosing(result, statement.start)
+    try:
+        negated = words(f"!({choices.choice(statement).guard})")
+    except Refusal:
+        return False
     if not around:
         return False
     conditional, branch = around[-1]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from fp4patch.model.probe import ProbeKind
 from fp4patch.proof.cache import Cache, Dependency, Stored, key
 from fp4patch.proof.runner import Runner
+from fp4patch.proof.sass import KERNEL, kernel_of
 from fp4patch.proof.view import Side, changed_since, file_digest
 
 if TYPE_CHECKING:
@@ -67,11 +68,17 @@ class Compiler:
         self._outside: dict[tuple[str, str, Path | None], str | None] = {}
         self._begun = time.time()
 
-    def compile(self, probe: Probe, source: Path, arch: Arch, side: Side) -> Compiled:
-        """A cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal."""
+    def compile(
+        self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
+    ) -> Compiled:
+        """A cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal.
+
+        ``text`` is compiled in the place of the source, as if it were in its directory. ``more`` are further flags; a
+        language standard or an optimization level takes the place of the usual one.
+        """
         source = source.resolve()
-        flags = self._flags(probe, arch)
-        name = self._key(source, probe, flags, side)
+        flags = self._flags(probe, arch, more)
+        name = self._key(source, probe, flags, side, text)
 
         def digest(file: Dependency) -> str | None:
             return self._digest(file, side, source)
@@ -83,13 +90,17 @@ class Compiler:
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch_name:
             scratch = Path(scratch_name)
             product, listing = scratch / "probe.out", scratch / "probe.d"
+            written = scratch / "together.cu"
+            if text:
+                written.write_text(text, encoding="utf-8")
             status, out, err = self._runner.run(
                 [
                     self._toolchain.nvcc,
                     *(*self._toolchain.flags, *flags),
                     *(f"-I{folder / include}" for include in self._target.include if (folder / include).is_dir()),
                     *(f"-I{place}" for place in self._behind(probe, source)),
-                    *("-MD", "-MF", listing, "-o", product, source),
+                    *("-MD", "-MF", listing, "-o", product),
+                    *((f"-I{source.parent}", written) if text else (source,)),
                 ],
                 scratch=scratch,
             )
@@ -105,7 +116,9 @@ class Compiler:
                     return Compiled(b"", said, failed=True, unsupported=bool(_NO_SUCH_ARCH.search(said)))
             compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused)
             if self._cache:
-                files = [self._dependency(path, folder, source) for path in _listed(listing, scratch)]
+                files = [
+                    self._dependency(path, folder, source) for path in _listed(listing, scratch) if path != written
+                ]
                 # A file that changed since we began, and copied and hashed files: nobody knows which of its states was
                 # compiled, and which hashed.
                 if not any(self._changed_since(file, side, source) for file in files):
@@ -120,20 +133,21 @@ class Compiler:
         real = [place for name in probe.uses for place in self._headers[name]]
         return [*real, *(patch / include for include in probe.include)]
 
-    def _flags(self, probe: Probe, arch: Arch) -> list[str]:
+    def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
         kind = ["-c"] if probe.kind is ProbeKind.HOST else ["-cubin", "-Xptxas", "-v"]
         return [
-            *(*kind, f"-arch={arch}", *_STANDARD, *self._target.compile),
+            *(*kind, f"-arch={arch}", *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in more))),
+            *(*more, *self._target.compile),
             *(f"-D{name}={value}" for name, value in probe.defines.items()),
         ]
 
-    def _key(self, source: Path, probe: Probe, flags: Sequence[str], side: Side) -> str:
+    def _key(self, source: Path, probe: Probe, flags: Sequence[str], side: Side, text: str) -> str:
         info = self._toolchain.info
         return key(
             *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, probe.kind),
             *("flags", *flags, "include", *self._target.include, side.names(), "behind", *probe.include),
             *("uses", *(str(place) for name in probe.uses for place in self._headers[name])),
-            *("source", source.name, source.read_bytes()),
+            *(("together", text) if text else ("source", source.name, source.read_bytes())),
         )
 
     def _dependency(self, path: Path, folder: Path, source: Path) -> Dependency:
@@ -159,6 +173,28 @@ class Compiler:
         if file.anchor == "tree":
             return side.changed_since(file.path, self._begun)
         return changed_since(self._place(file, source), self._begun)
+
+
+def together(probes: Sequence[tuple[Probe, Path]]) -> str:
+    """Return the text of one translation unit with the kernels of several probes, each in a namespace of its own.
+
+    All that they include comes first: an include guard leaves nothing for the namespaces. Macros that a source defines
+    end with it.
+    """
+    home = probes[0][1].parent
+    texts = {source: source.read_text(encoding="utf-8") for _, source in probes}
+    lines = list(dict.fromkeys(found[0].strip() for text in texts.values() for found in _INCLUDE.finditer(text)))
+    for probe, source in probes:
+        macros = {KERNEL: kernel_of(probe.id, ())} | probe.defines
+        ended = dict.fromkeys([*macros, *_DEFINE.findall(texts[source])])
+        lines += [f"namespace {macros[KERNEL]}_alone {{"]
+        lines += [f"#define {name} {value}" for name, value in macros.items()]
+        lines += [f'#include "{os.path.relpath(source, home)}"', *(f"#undef {name}" for name in ended), "}"]
+    return "\n".join([*lines, ""])
+
+
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*", re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
 def _listed(listing: Path, base: Path) -> list[Path]:

@@ -16,12 +16,18 @@ from fp4patch.errors import ProofError
 from fp4patch.model.sass import Instruction, InstructionClass, SassListing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from fp4patch.model.arch import Arch
 
 KERNEL = "probe"
 """The one kernel of every probe, ``extern "C"``, so that its name is not mangled."""
+
+
+def kernel_of(probe: str, there: Collection[str]) -> str:
+    """Return the name of a probe's kernel in an object file with these: its own one, if it was compiled with others."""
+    return KERNEL if KERNEL in there else f"{KERNEL}_{re.sub(r'[^0-9A-Za-z]', '_', probe.partition('/')[2])}"
+
 
 _REPORT = "report the line, and which release of nvdisasm wrote it"
 
@@ -134,6 +140,30 @@ def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassLis
         registers=registers,
         code_sha256=code_sha256,
     )
+
+
+def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Iterable[str]) -> dict[str, SassListing]:
+    """Read ``nvdisasm -c`` of a cubin with several probes, by the names of their kernels. ProofError as of ``parse``.
+
+    ``log`` is the text of ``ptxas -v`` on the same cubin.
+    """
+    code, used, found = _read(text), dict(_REGISTERS_OF.findall(log)), {}
+    for kernel in kernels:
+        kept = _without_padding(*code[kernel]) if kernel in code else ()
+        if not kept or kernel not in used:
+            raise ProofError(
+                f"the listing for {arch} holds no instruction of .text.{kernel}",
+                help="take `together` out of the probe's table: compiled alone it is named probe",
+            )
+        found[kernel] = SassListing(
+            function=KERNEL,
+            arch=arch,
+            instructions=kept,
+            labels=_labels(kept, code[kernel][1]),
+            registers=int(used[kernel]),
+            code_sha256=_digest_of(kernel, cubin),
+        )
+    return found
 
 
 def parse_unit(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:
@@ -265,6 +295,27 @@ def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
     return digest.hexdigest()
 
 
+def same_code(kernel: str, one: bytes, other: bytes) -> bool:
+    """Tell whether a kernel is the same in two cubins, of which the linker has yet to lay out the parameters of one."""
+    return _digest_of(kernel, one, linked=False) == _digest_of(kernel, other, linked=False)
+
+
+_BY_LINKER = (".nv.constant0.", ".nv.constant4")
+"""Sections that ``-rdc=true`` leaves to the linker: parameters, and addresses of variables."""
+
+
+def _digest_of(kernel: str, cubin: bytes, *, linked: bool = True) -> str:
+    """SHA-256 of one kernel's code, its own constants, and those that all kernels of the cubin share."""
+    sections = _sections(cubin)
+    kernels = [name.removeprefix(".text.") for name, _ in sections if name.startswith(".text.")]
+    digest = hashlib.sha256()
+    for name, content in sorted(sections):
+        owner = next((one for one in kernels if name.endswith(f".{one}")), kernel)
+        if owner == kernel and (linked or not name.startswith(_BY_LINKER)):
+            digest.update(f"{name.removesuffix(f'.{kernel}')}:{len(content)}:".encode() + content)
+    return digest.hexdigest()
+
+
 def check_whole(text: str, cubin: bytes) -> None:
     """ProofError unless a cubin's listing has every instruction: one that was cut off reads like a short one."""
     written = len(_ADDRESS.findall(text))
@@ -317,6 +368,7 @@ def functions(cubin: bytes) -> dict[str, int]:
 
 
 _REGISTERS = re.compile(r"Used (\d+) registers")
+_REGISTERS_OF = re.compile(r"Compiling entry function '(\w+)'(?:(?!Compiling entry).)*?Used (\d+) registers", re.DOTALL)
 
 
 def registers(log: str, *, whole_unit: bool = False) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from fp4patch.proof.cache import Cache
 from fp4patch.proof.diff import compare
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
-from fp4patch.proof.probe import Compiler
+from fp4patch.proof.probe import Compiled, Compiler, together
 from fp4patch.proof.runner import Runner, processors
 from fp4patch.proof.view import Side, SourceView
 
@@ -44,6 +44,26 @@ class Verification:
     problems: tuple[Problem, ...]
     cubins: Mapping[tuple[str, Arch, str], bytes]
     """What was disassembled, by probe, architecture and side: ``pristine`` or ``patched``."""
+    configured: tuple[Configured, ...] = ()
+    """The patched probes, compiled with other flags."""
+
+
+@dataclass(frozen=True)
+class Configured:
+    """A patched probe as a build with other flags compiles it."""
+
+    probe: str
+    arch: Arch
+    flags: tuple[str, ...]
+    same: bool
+    """Its code is the same as with the usual flags."""
+    cubin: bytes
+    listing: SassListing | None
+    error: str
+
+
+CONFIGURATIONS = (("-DNDEBUG", "-std=c++20"), ("-rdc=true",), ("-use_fast_math",), ("-O1",))
+"""Flags that builds set, and that must not change what a conversion gives."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +90,16 @@ def verify(
     aside: Sequence[Probe] = (),
     jobs: int | None = None,
     cache: Path | None = None,
+    configured: Sequence[Arch] = (),
+    every: bool = False,
     progress: OnProgress = lambda _: None,
 ) -> Verification:
     """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
 
     ``headers`` are the include folders of what probes use in earnest, by name. ``aside`` are probes that have nothing
     to show on this tree: a rule that speaks of them alone has nothing to judge, and is no mistake.
+    ``configured`` are targets for which the patched probes are compiled with each of CONFIGURATIONS too: those that are
+    compiled together, or ``every`` one.
     ``jobs`` compilers run at a time, by default one for each processor that this process may use. ``cache`` is a
     folder for results of unchanged compilations; None for none. ``progress`` is called in this thread. A probe that
     does not compile or whose code is not understood is a failed result. An exception, KeyboardInterrupt too, ends
@@ -89,33 +113,45 @@ def verify(
             "patched": Side(after, target, _folder(scratch, "patched")),
         }
         builder = _Builder(Compiler(toolchain, target, runner, kept, headers), toolchain, runner, kept)
+        compiled = [(probe, source, arch) for probe, source in probes for arch in archs if probe.is_for(arch)]
         tasks = [
-            (probe, source, arch, side)
-            for probe, source in probes
+            (unit, arch, side)
+            for whole in _units(probes)
             for arch in archs
+            if (unit := [(probe, source) for probe, source in whole if probe.is_for(arch)])
             # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
-            for side in (["patched"] if probe.kind is ProbeKind.HOST else sides)
+            for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
         ]
         built: dict[tuple[str, Arch, str], _Built] = {}
         progress(Step(0, len(tasks), "", cached=False))
         with ThreadPoolExecutor(max_workers=max(1, jobs or processors())) as pool:
             try:
-                futures: dict[Future[_Built], tuple[Probe, Arch, str]] = {
-                    pool.submit(builder.build, probe, source, arch, sides[side]): (probe, arch, side)
-                    for probe, source, arch, side in tasks
+                futures: dict[Future[list[_Built]], tuple[_Unit, Arch, str]] = {
+                    pool.submit(builder.build_all, unit, arch, sides[side]): (unit, arch, side)
+                    for unit, arch, side in tasks
                 }
                 for done, future in enumerate(as_completed(futures), start=1):
-                    probe, arch, side = futures[future]
-                    one = built[probe.id, arch, side] = future.result()
-                    progress(Step(done, len(tasks), f"{probe.id} {arch} {side}", cached=one.cached))
+                    unit, arch, side = futures[future]
+                    for (probe, _), one in zip(unit, future.result(), strict=True):
+                        built[probe.id, arch, side] = one
+                    name = unit[0][0].id + (f" and {len(unit) - 1} more" if len(unit) > 1 else "")
+                    cached = all(one.cached for one in future.result())
+                    progress(Step(done, len(tasks), f"{name} {arch} {side}", cached=cached))
                 broken = [
                     (probe, source, arch)
-                    for probe, source in probes
-                    for arch in archs
+                    for probe, source, arch in compiled
                     if probe.kind is ProbeKind.HOST and built[probe.id, arch, "patched"].error
                 ]
                 for probe, source, arch in broken:
                     built[probe.id, arch, "pristine"] = builder.build(probe, source, arch, sides["pristine"])
+                otherwise = [
+                    pool.submit(builder.configured, unit, arch, sides["patched"], flags, built)
+                    for unit in _units(probes)
+                    if unit[0][0].kind is ProbeKind.SASS and (len(unit) > 1 or every)
+                    for arch in configured
+                    for flags in CONFIGURATIONS
+                ]
+                found = tuple(one for future in otherwise for one in future.result())
             except BaseException:
                 runner.stop()
                 pool.shutdown(cancel_futures=True)
@@ -129,14 +165,28 @@ def verify(
             built[probe.id, arch, "patched"],
             [rule for rule in rules if concerns(rule, probe, arch)],
         )
-        for probe, _ in probes
-        for arch in archs
+        for probe, _, arch in compiled
     )
     return Verification(
         results,
-        unjudged(rules, [(probe, arch) for probe, _ in probes for arch in archs], archs, aside),
+        unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside),
         {name: one.cubin for name, one in built.items() if one.listing},
+        found,
     )
+
+
+_Unit = list[tuple[Probe, Path]]
+"""Probes that are compiled by one run of the compiler."""
+
+
+def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
+    """The probes in their order; those of one patch that say so ``together``, in the place of the first."""
+    units: dict[object, _Unit] = {}
+    for probe, source in probes:
+        alone = not probe.together or probe.kind is not ProbeKind.SASS
+        name: object = probe.id if alone else (probe.patch, probe.together, probe.include, probe.uses)
+        units.setdefault(name, []).append((probe, source))
+    return list(units.values())
 
 
 def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequence[Rule]) -> ProbeResult:
@@ -183,8 +233,56 @@ class _Builder:
         self._runner = runner
         self._cache = cache
 
-    def build(self, probe: Probe, source: Path, arch: Arch, side: Side) -> _Built:
-        compiled = self._compiler.compile(probe, source, arch, side)
+    def configured(
+        self,
+        unit: _Unit,
+        arch: Arch,
+        side: Side,
+        flags: tuple[str, ...],
+        usual: Mapping[tuple[str, Arch, str], _Built],
+    ) -> list[Configured]:
+        """The probes of a unit compiled with other flags; none where one did not compile with the usual ones."""
+        known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}
+        if not all(one.listing for one in known.values()):
+            return []
+        found = self.build_all(unit, arch, side, flags)
+        names = {p.id: sass.kernel_of(p.id, sass.functions(known[p.id].cubin)) for p, _ in unit}
+        return [
+            Configured(
+                probe.id,
+                arch,
+                flags,
+                bool(one.cubin) and sass.same_code(names[probe.id], known[probe.id].cubin, one.cubin),
+                one.cubin,
+                one.listing,
+                one.error,
+            )
+            for (probe, _), one in zip(unit, found, strict=True)
+        ]
+
+    def build_all(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[_Built]:
+        """The probes of a unit; each alone, where they do not compile together: one must not hide what others are."""
+        if len(unit) > 1:
+            first, source = unit[0]
+            every = replace(first, defines={})
+            compiled = self._compiler.compile(every, source, arch, side, together(unit), more)
+            if not compiled.failed:
+                try:
+                    return self._listed(unit, arch, compiled)
+                except ProofError:
+                    pass  # compiled alone, each says for itself what is not understood
+        return [self.build(probe, source, arch, side, more) for probe, source in unit]
+
+    def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[_Built]:
+        cubin = compiled.content
+        text = disassemble(cubin, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache)
+        sass.check_whole(text, cubin)
+        names = [sass.kernel_of(probe.id, ()) for probe, _ in unit]
+        listings = sass.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
+        return [_Built(listings[name], cubin, cached=compiled.cached) for name in names]
+
+    def build(self, probe: Probe, source: Path, arch: Arch, side: Side, more: Sequence[str] = ()) -> _Built:
+        compiled = self._compiler.compile(probe, source, arch, side, more=more)
         if compiled.failed:
             return _Built(error=compiled.log, unsupported=compiled.unsupported)
         if probe.kind is ProbeKind.HOST:

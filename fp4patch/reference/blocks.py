@@ -32,9 +32,9 @@ class Quantized:
     """A tensor of ``(..., K)`` values in four bits each. A value is E2M1 x block scale x tensor scale."""
 
     packed: Codes
-    """``(..., K / 2)`` bytes, the first of two values in the low nibble."""
+    """Codes in ``(..., K / 2)`` bytes, the first of two values in the low nibble."""
     scales: Codes
-    """``(..., K / block)``: E4M3 for NVFP4, UE8M0 for MXFP4."""
+    """Block scales ``(..., K / block)``: E4M3 for NVFP4, UE8M0 for MXFP4."""
     block: Literal[16, 32]
     """16 is NVFP4, 32 is MXFP4."""
     tensor_scale: float = 1.0

@@ -27,7 +27,7 @@ def fold_mxfp4(quantized: Quantized) -> Quantized:
     holds = ((blocks & 7) != 0).any(axis=-1) & ~lost
     power = quantized.scales.astype(np.int32) - 127
     whole = max(int(power.max(where=holds, initial=-126)) - _LARGEST, -126)
-    wanted = np.minimum(power - whole, _LARGEST)  # above it are only blocks that hold nothing
+    wanted = np.minimum(power - whole, _LARGEST)  # only blocks of zeros are above it
     kept = np.maximum(wanted, _SMALLEST)
     shifted = e2m1_encode(np.ldexp(e2m1_decode(blocks), np.maximum(wanted - kept, -64)[..., None]))
     blocks = np.where((wanted == kept)[..., None], blocks, shifted)

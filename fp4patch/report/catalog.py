@@ -1,4 +1,4 @@
-"""``list``, ``show`` and ``fetch``, as text and as JSON documents."""
+"""Results of ``list``, ``show`` and ``fetch``, as text and as JSON documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``doctor``, as text and as a JSON document."""
+"""Reports of ``doctor``, as text and as a JSON document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.model.doctor import GPUS, Level, Reach, worst
+from fp4patch.model.doctor import GPUS, Finding, Level, Reach, worst
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.state import State
 from fp4patch.report.words import printable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from fp4patch.model.doctor import BuildRow, Finding, MachineReport, Outlook, TreeReport
+    from fp4patch.model.doctor import BuildRow, MachineReport, Outlook, RecipeReport, TreeReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "\N{EN DASH}"}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
@@ -43,6 +43,7 @@ SUBJECT = 22
 def document(
     machine: MachineReport | None,
     trees: Sequence[TreeReport],
+    recipes: Sequence[RecipeReport],
     binaries: Sequence[dict[str, Any]],
     levels: Sequence[Level],
 ) -> dict[str, Any]:
@@ -52,6 +53,10 @@ def document(
         "verdict": worst(levels).value,
         "machine": _machine_document(machine) if machine else None,
         "trees": [_tree_document(tree) for tree in trees],
+        "recipes": [
+            {"path": one.path, "read": one.read, "findings": [_finding_document(finding) for finding in one.findings]}
+            for one in recipes
+        ],
         "binaries": list(binaries),
     }
 
@@ -140,14 +145,21 @@ def findings_text(findings: Iterable[Finding]) -> RenderableType:
     """Return mark, subject and finding; the remedy and the link are on lines of their own."""
     table = _grid()
     for finding in findings:
-        text = Text(finding.found)
+        text = Text(printable(finding.found))
         if finding.remedy:
             text.append("\n→ ", style=COLOUR[finding.level])
             text.append(finding.remedy)
         if finding.link:
             text.append(f"\n{finding.link}", style="dim")
-        table.add_row(Text(MARK[finding.level], style=COLOUR[finding.level]), Text(finding.subject), text)
+        table.add_row(Text(MARK[finding.level], style=COLOUR[finding.level]), Text(printable(finding.subject)), text)
     return table
+
+
+def recipe_text(recipe: RecipeReport) -> RenderableType:
+    """Return the recipes' place, and a finding for each that takes SM121 out of CUTLASS's guard."""
+    heading = Text.assemble(("build recipes", "bold"), f"  {printable(recipe.path)}, {recipe.read} read")
+    good = Finding(Level.GREEN, "CUTLASS's guard", "no command or patch takes SM121 out of it")
+    return Group(heading, Text(), findings_text(recipe.findings or [good]), Text())
 
 
 def tree_text(tree: TreeReport) -> RenderableType:

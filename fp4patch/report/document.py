@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fp4patch.errors import Fp4PatchError
+    from fp4patch.model.coverage import Covered
     from fp4patch.model.problem import Problem
     from fp4patch.model.sass import SassListing
     from fp4patch.model.verify import ProbeResult, VerifyReport
@@ -56,6 +57,8 @@ def report_document(report: VerifyReport) -> dict[str, Any]:
         "numerics": [numerics.document(one) for one in report.numerics],
         "numerics_notes": list(report.numerics_notes),
         "executed": execution.document(report.executed) if report.executed else None,
+        "builds": [asdict(one) | {"verdict": one.verdict.value} for one in report.builds],
+        "coverage": [coverage_document(one) for one in report.coverage],
     }
 
 
@@ -78,6 +81,19 @@ def result_document(result: ProbeResult) -> dict[str, Any]:
             {"rule": c.rule, "because": c.because, "verdict": c.verdict.value, "detail": c.detail}
             for c in result.checks
         ],
+    }
+
+
+def coverage_document(one: Covered) -> dict[str, Any]:
+    """One function that the patches touch: "covered function" in docs/json.md."""
+    return {
+        "function": one.function,
+        "files": list(one.files),
+        "checks": [
+            {"check": c.check, "arch": str(c.arch), "how": c.how.value, "verdict": c.verdict.value} for c in one.checks
+        ],
+        "missing": [str(arch) for arch in one.missing],
+        "because": one.because,
     }
 
 

@@ -130,7 +130,7 @@ def lines(executed: Executed) -> Iterator[str]:
             f"executed on this host: chosen blocks and codes through the machine code of {len(batches)} patched "
             f"kernels, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
         )
-    said: dict[str, list[str]] = {}  # probes of which the same holds share a line
+    said: dict[str, list[str]] = {}  # probes with the same result share a line
     for one in executed.equivalences:
         said.setdefault(_comparison(one), []).append(_short(one))
     yield from (f"{', '.join(probes)}: {comparison}" for comparison, probes in said.items())

@@ -1,7 +1,4 @@
-"""``fp4patch probe``: the matrix feature × target as a table, as Markdown, in full, and as a JSON document.
-
-Targets with the same answers share a column, and toolkits with the same answer share a phrase: ``from 13.1``.
-"""
+"""Matrix feature × target of ``fp4patch probe`` as a table, as Markdown, in full, and as a JSON document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``objects``, as a table and as a JSON document."""
+"""Results of ``objects``, as a table and as a JSON document."""
 
 from __future__ import annotations
 

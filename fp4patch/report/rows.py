@@ -78,7 +78,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Label:
-    """The name of an address that branches go to, and where the page's links to it land."""
+    """Name of a branch target's address, and the anchor of the page's links to it."""
 
     name: str
     anchor: str

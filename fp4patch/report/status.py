@@ -1,4 +1,4 @@
-"""``status``, as text and as a JSON document."""
+"""Results of ``status``, as text and as a JSON document."""
 
 from __future__ import annotations
 

@@ -93,11 +93,25 @@ class _VerifyTable:
         if report.numerics or report.numerics_notes:
             yield Text()
             yield numerics.table(report.numerics, report.numerics_notes)
+        yield from _covered(report)
         if report.problems:
             yield Text()
             yield problems(report.problems)
         yield Text()
         yield _summary(report)
+
+
+def _covered(report: VerifyReport) -> Iterator[RenderableType]:
+    """What the tree's own build comes to, and how the functions that the patches touch were checked."""
+    if report.builds or report.coverage:
+        yield Text()
+    for line in words.build_lines(report.builds):
+        yield _Hanging("", line, "dim")
+    for build in report.builds:
+        if build.verdict.failed:
+            yield _label("fail", words.build_sentence(build), STYLES[Verdict.FAIL])
+    for line in words.coverage_lines(report.coverage):
+        yield _Hanging("", line, "dim")
 
 
 def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: bool) -> Table:

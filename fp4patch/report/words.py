@@ -7,15 +7,17 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fp4patch.model.coverage import How, unchecked
 from fp4patch.model.problem import Problem
 from fp4patch.model.sass import InstructionClass
 from fp4patch.model.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from fp4patch.model.coverage import Covered
     from fp4patch.model.sass import SassListing
-    from fp4patch.model.verify import Check, ProbeResult, VerifyReport
+    from fp4patch.model.verify import BuildResult, Check, ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,47 @@ class Headline:
     verdict: Verdict
     title: str
     detail: str
+
+
+def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
+    """Yield how the functions were checked, in one sentence, and those that were not, by the reason."""
+    if not coverage:
+        return
+    missing = unchecked(coverage)
+    weakest = [max((list(How).index(c.how) for c in one.checks), default=0) for one in coverage if not one.missing]
+    ways = [f"{weakest.count(at)} {how.value}" for at, how in enumerate(How) if at in weakest]
+    found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on every target"
+    yield found + (f" ({', '.join(ways)})" if ways else "")
+    reasons: dict[str, list[str]] = {}
+    for one in missing:
+        archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""
+        reasons.setdefault(one.because, []).append(function_name(one.function) + archs)
+    yield from (f"not checked: {', '.join(functions)}: {because}" for because, functions in reasons.items())
+
+
+def build_lines(builds: Sequence[BuildResult]) -> Iterator[str]:
+    """Yield what was evaluated of a tree's own build, a sentence for each check."""
+    for check in dict.fromkeys(one.check for one in builds):
+        found = [one for one in builds if one.check == check]
+        wrong = sum(one.verdict.failed for one in found)
+        changed = sum(one.before != one.after for one in found)
+        lists = counted(len(found), "pair") + " of a CUDA release and a list of architectures"
+        yield f"{check}: the tree's own build evaluated for {lists}; {changed} changed by the patches, {wrong} wrong"
+
+
+def build_sentence(one: BuildResult) -> str:
+    """Return one evaluation in words: ``vllm/arch-lists, CUDA 13.0, 12.1a: 12.0f → 12.1a; …``."""
+    return f"{one.check}, CUDA {one.cuda}, {one.asked}: {one.before} → {one.after}" + (
+        f"; {one.detail}" if one.detail else ""
+    )
+
+
+def function_name(function: str) -> str:
+    """Return a function's name with its parameters left out where they are long."""
+    return function if len(function) <= _LONGEST_FUNCTION else f"{function[:_LONGEST_FUNCTION]}\N{HORIZONTAL ELLIPSIS}"
+
+
+_LONGEST_FUNCTION = 90
 
 
 def metrics(listing: SassListing) -> Metrics:
@@ -96,7 +139,14 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     looked = f"{counted(len(results), 'result')} for {archs}, {counted(len(checks), 'check')}" if results else ""
     if not overall(reports).failed:
-        return Headline(Verdict.PASS, f"Verified: {variant} on {names} does what it says", f"{looked}, all passed.")
+        coverage = [one for report in reports for one in report.coverage]
+        missing = unchecked(coverage)
+        where = f" for {len(coverage) - len(missing)} of {counted(len(coverage), 'function')}" if missing else ""
+        return Headline(
+            Verdict.PASS,
+            f"Verified: {variant} on {names} does what it says{where}",
+            f"{looked}, all passed." + (f" Not checked: {counted(len(missing), 'function')}." if missing else ""),
+        )
     if not results:
         return Headline(
             Verdict.FAIL,

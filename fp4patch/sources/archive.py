@@ -68,7 +68,7 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]
     else:
         with tarfile.open(archive) as tar:
             for member in tar:
-                # extractfile gives None for what is not a file, and those are left out here.
+                # extractfile returns None for entries that are no files; they are left out here.
                 if member.isfile() and (content := tar.extractfile(member)):
                     yield member.name.partition("/")[2], member.mode, partial(_same, content)
 

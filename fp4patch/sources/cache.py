@@ -48,7 +48,7 @@ def scratch(parent: Path, prefix: str) -> Iterator[Path]:
             yield work
     finally:
         shutil.rmtree(work, ignore_errors=True)
-        with suppress(OSError):  # what is in use now stays
+        with suppress(OSError):  # a directory in use remains
             for directory in made:
                 directory.rmdir()
 

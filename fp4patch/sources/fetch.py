@@ -49,7 +49,7 @@ def fetch(
     if archive and archive.partial and whole:
         archive = None
     url, _, ref = (git_url or target.git).partition("#")
-    tag = ref or target.tag.format(version=version)
+    tag = ref or target.tag_of(version)
     try:
         with scratch(to.parent, f".{to.name}-") as work:
             tree = work / "tree"

@@ -109,7 +109,7 @@ def _asked(tree: Path, question: Callable[[Repo], T], otherwise: T) -> T:
         with git.Repo(tree, expand_vars=False) as repo:
             repo.git.update_environment(
                 GIT_ALLOW_PROTOCOL="none"
-            )  # what is missing is not fetched by its core.sshCommand
+            )  # missing objects are not fetched, which would run its core.sshCommand
             return question(repo)
     except unreadable:
         return otherwise
@@ -133,7 +133,7 @@ def _blob(data: bytes) -> str:
 
 def _git() -> Any:
     """Load GitPython."""
-    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # to read a repository takes no git
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # reading a repository needs no git program
     import git  # noqa: PLC0415 - it takes a while to load
 
     return git
@@ -154,7 +154,7 @@ def _said(what: str, advice: str) -> Iterator[Any]:
     except git.exc.GitError as error:
         raise SourceError(f"{what}: {str(error).partition(', use ')[0]}", help=advice) from error
     except KeyboardInterrupt as stop:
-        traceback.clear_frames(stop.__traceback__)  # GitPython ends git, and waits for it, as it drops the process
+        traceback.clear_frames(stop.__traceback__)  # GitPython ends git and waits for it when it drops the process
         raise
 
 

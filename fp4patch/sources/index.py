@@ -64,7 +64,7 @@ class IndexFile:
 
 
 def index_config() -> IndexConfig:
-    """Ask pip for its configuration (files and environment); without pip, read the environment."""
+    """Read pip's configuration from pip itself (files and environment); without pip, read the environment."""
     run = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
     values: dict[str, str] = {}
     for line in run.stdout.splitlines() if run.returncode == 0 else ():

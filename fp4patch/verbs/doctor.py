@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +14,23 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.doctor import binaries, gpus, machine, requirements
+from fp4patch.doctor import binaries, gpus, machine, requirements, reverse_patches, toolkits
 from fp4patch.doctor.packages import LISTS
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model.arch import Arch
 from fp4patch.model.cuda import known_gpus
-from fp4patch.model.doctor import GPUS, Level, MachineReport, Question, Requirement, Section, TreeReport, worst
+from fp4patch.model.doctor import (
+    GPUS,
+    Level,
+    MachineReport,
+    Question,
+    RecipeReport,
+    Requirement,
+    Section,
+    TreeReport,
+    worst,
+)
 from fp4patch.model.doctor_binaries import BinaryReport
 from fp4patch.patching.transaction import OnWait
 from fp4patch.sources.cache import cache_dir
@@ -35,6 +47,7 @@ def question(
     require: Sequence[str] = (),
     *,
     strict: bool = False,
+    time_jit: bool = False,
 ) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
     required = tuple(_requirement(text) for text in require)
@@ -49,6 +62,7 @@ def question(
         _cuda(cuda) if cuda is not None else "",
         required,
         strict,
+        time_jit,
     )
 
 
@@ -145,6 +159,17 @@ def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: O
     return tuple(doctor_tree.examine(tree, states[tree.root], question, on_wait=on_wait) for tree in trees)
 
 
+def examine_recipes(path: Path | None, *, tree: bool) -> RecipeReport | None:
+    """Look for Dockerfiles, scripts and patch files that take SM121 out of CUTLASS's guard.
+
+    None where there is nothing to report: no recipe, or a source tree (``tree``) whose recipes are as they should be.
+    """
+    if path is None or not (path.is_dir() or reverse_patches.is_recipe(path)):
+        return None
+    read, findings = reverse_patches.examine(path)
+    return RecipeReport(str(path), read, findings) if findings or (read and not tree) else None
+
+
 def examine_binary(
     path: Path | None, name: str, question: Question, *, on_step: Callable[[binaries.Step], None]
 ) -> BinaryReport:
@@ -152,12 +177,28 @@ def examine_binary(
 
     It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
     """
-    own = question.gpus if question.named else gpus.sm12x(gpus.driver(Surroundings.here())) or question.gpus
+    driver = gpus.driver(Surroundings.here())
+    own = question.gpus if question.named else gpus.sm12x(driver) or question.gpus
     if path:
-        found = binaries.examine(path, gpus=own, progress=on_step, cache=cache_dir() / "doctor")
+        found = binaries.examine(
+            path,
+            gpus=own,
+            progress=on_step,
+            cache=cache_dir() / "doctor",
+            price=_price if question.time_jit else None,
+            driver_cuda=driver.cuda if driver else "",
+        )
     else:
         found = binaries.examine_image(name, gpus=own, progress=on_step)
     return replace(found, requirements=requirements.judge(found, question.required, strict=question.strict))
+
+
+def _price(text: bytes, gpu: Arch) -> float | None:
+    """Return the seconds that the ptxas at hand takes for PTX; None where it refuses it."""
+    with tempfile.TemporaryDirectory(prefix="fp4patch-jit-") as folder:
+        begun = time.monotonic()
+        errors = toolkits.installed().assemble(text.decode(errors="replace").rstrip("\0"), gpu, Path(folder) / "unit")
+        return None if errors else time.monotonic() - begun
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

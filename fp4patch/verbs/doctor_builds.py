@@ -79,7 +79,7 @@ def _read(
 ) -> tuple[tuple[BuildRow, ...], list[Finding]]:
     """What a build at run time makes of each list on each GPU, by its own Python, of which nothing is run."""
     package = jit.package(root)
-    rows = tuple(_read_one(package, build, cuda, asked) for cuda in cudas for asked in lists)
+    rows = tuple(read_one(package, build, cuda, asked) for cuda in cudas for asked in lists)
     lost = next((row for row in rows if row.error), None)
     if lost is None:
         return rows, []
@@ -93,7 +93,8 @@ def _read(
     ]
 
 
-def _read_one(package: Package, build: Build, cuda: str, asked: str) -> BuildRow:
+def read_one(package: Package, build: Build, cuda: str, asked: str) -> BuildRow:
+    """Read from the tree's Python what a build at run time makes of one list for one CUDA release."""
     try:
         on = {gpu: jit.compiled(package, build.modules, cuda, asked, Arch.parse(gpu)) for gpu in GPUS}
     except NotKnown as lost:

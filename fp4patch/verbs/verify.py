@@ -19,6 +19,7 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.errors import Refused, UsageError
 from fp4patch.model.arch import Arch
+from fp4patch.model.coverage import Covered, unchecked
 from fp4patch.model.execution import Executed, Execution, summary
 from fp4patch.model.outcome import Rewritten
 from fp4patch.model.patch import Patch
@@ -38,7 +39,8 @@ from fp4patch.proof.verify import Verification
 from fp4patch.proof.verify import verify as compile_and_judge
 from fp4patch.proof.view import SourceView
 from fp4patch.sources.cache import cache_dir
-from fp4patch.verbs import execute, numerics
+from fp4patch.verbs import builds, execute, numerics
+from fp4patch.verbs.coverage import coverage, touched_functions
 from fp4patch.verbs.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
 from fp4patch.verbs.locked import reading
 from fp4patch.verbs.needs import has, nothing_to_show
@@ -62,6 +64,8 @@ class Options:
     """Whether they go through the machine code of the probes, on the host; None: where there is no GPU."""
     every_probe: bool = False
     """Those too that take the compiler minutes."""
+    strict: bool = False
+    """A function that the patches touch and that nothing checked is a failure."""
 
 
 @dataclass(frozen=True)
@@ -120,13 +124,30 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         toolchain=run.toolchain,
         headers=run.headers,
         aside=[probe for probe, _ in probes if probe.id in aside],
+        configured=_configured(run),
+        every=run.options.every_probe,
         jobs=run.options.jobs,
         cache=cache_dir() / "compilations",
         progress=run.on_progress,
     )
-    executed = _execute(found, [probe for probe, _ in probes], run)
+    every = [probe for probe, _ in probes]
+    executed = _execute(found, every, run)
+    configured = execute.configured(found, every, run.variant, run.toolchain, execute_too=executed is not None)
+    results = _with_checks(_with_executions(found.results, executed), configured)
     numbers = _numerics(tree, pristine, run)
+    patches = run.catalog.patches_of(run.variant, tree.target.name)
+    evaluated = builds.evaluate(pristine, tree, patches)
     _must_be_unchanged(tree, written, run)
+    covered = coverage(
+        touched_functions(tree.root, tree.target, pristine.overlay, written),
+        patches,
+        every,
+        results,
+        (*aside.values(), *evaluated.aside),
+        evaluated.results,
+        executed,
+        run.archs,
+    )
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,
@@ -135,15 +156,29 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         patches=applied,
         arch=run.archs,
         toolchain=run.toolchain.info,
-        results=_with_executions(found.results, executed),
-        problems=found.problems + _unexecuted(executed, run) + numbers.problems,
+        results=results,
+        problems=found.problems + _unexecuted(executed, run) + numbers.problems + _uncovered(covered, run),
         seconds=time.monotonic() - began,
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        set_aside=tuple(aside.values()),
+        set_aside=(*aside.values(), *evaluated.aside),
+        builds=evaluated.results,
         numerics=numbers.reports,
         numerics_notes=numbers.notes,
         executed=executed,
+        coverage=covered,
+    )
+
+
+def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
+    """A problem for each function without a check, where those are not allowed."""
+    return tuple(
+        Problem(
+            expected=f"a check of {one.function} on {', '.join(map(str, one.missing))}",
+            found=f"none: {one.because}",
+            file=one.files[0],
+        )
+        for one in (unchecked(covered) if run.options.strict else ())
     )
 
 
@@ -156,6 +191,24 @@ def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) 
         else result
         for result in results
     )
+
+
+def _with_checks(
+    results: Sequence[ProbeResult], more: Mapping[tuple[str, Arch], Sequence[Check]]
+) -> tuple[ProbeResult, ...]:
+    """Return the results with further checks of each."""
+    return tuple(
+        replace(result, checks=checks, verdict=verdict_of(checks))
+        if (checks := (*result.checks, *more.get((result.probe, result.arch), ()))) != result.checks
+        else result
+        for result in results
+    )
+
+
+def _configured(run: _Run) -> tuple[Arch, ...]:
+    """Targets for which other flags of the compiler are tried: the first for SM121, or all of them."""
+    of_gb10 = [arch for arch in run.archs if (arch.major, arch.minor) == (12, 1)]
+    return run.archs if run.options.every_probe else tuple((*of_gb10, *run.archs)[:1])
 
 
 def _execution_check(one: Execution) -> Check:

@@ -72,7 +72,7 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         (GUARD, "conditions = 2", "conditions = 0", "edits[0].conditions: a number from 1 on: 0"),
         (GUARD, '"CUTLASS_ARCH_MMA_SM121A_ENABLED"', '"defined(SM121A)"', "edits[0].operands: the name of a macro"),
         (GUARD, "VALUES = 2 }", "VALUES = 2 }\ninclude = ['stubs']", "probes[0].include: a folder beside patch.toml"),
-        (GUARD, 'search = ["inc', 'search = ["/inc', "probes[9].needs.search: a path inside the tree"),
+        (GUARD, 'search = ["inc', 'search = ["/inc', "probes[12].needs.search: a path inside the tree"),
         (FAMILY, f"search = {COMMON}", f'search = "{COMMON[2:-2]}"', "edits[0].search: a list"),
         (FAMILY, f"search = {COMMON}", "search = []", "edits[0].search: a glob at least"),
         (FAMILY, f"search = {COMMON}", 'search = [""]', "edits[0].search: a path inside the tree"),
@@ -118,7 +118,7 @@ def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, ol
 def test_a_patch_for_a_target_that_is_not_there_is_refused(data: Path) -> None:
     shutil.copytree(data / "patches/cutlass/e2m1-guard", data / "patches/tensorrt/e2m1-guard")
     edit(data / "patches/tensorrt/e2m1-guard/patch.toml", 'target = "cutlass"', 'target = "tensorrt"')
-    (found,) = problems(data)
+    found = problems(data)[0]
     assert found.startswith(
         "patches/tensorrt/e2m1-guard/patch.toml: target: a target, with patches/tensorrt/target.toml"
     )

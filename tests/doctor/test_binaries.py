@@ -17,11 +17,13 @@ from pathlib import Path
 import pytest
 import zstandard
 from cubins import CONVERTS, LOSES, compile_cuda, targets
+from packaging.version import Version
 from rich.console import Console
 
 from fp4patch import cli
 from fp4patch.doctor import binaries, ptx
 from fp4patch.errors import BinaryError
+from fp4patch.model.cuda import ptx_needs
 from fp4patch.model.doctor import GPUS, Level
 from fp4patch.model.doctor_binaries import BinaryReport, Fp4State, Idle, LostKernel
 from fp4patch.proof.toolchain import Toolchain
@@ -605,3 +607,45 @@ def test_a_requirement_that_cannot_be_asked_is_a_usage_error(arguments: list[str
 
 def test_strict_needs_a_requirement(compiled: Compiled) -> None:
     assert cli.run(["doctor", "--strict", str(compiled(CONVERTS, "120f"))]) == 2
+
+
+# --- code that the driver compiles -----------------------------------------------------------------------------------
+
+
+def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compiled: Compiled) -> None:
+    path = compiled(PLAIN, "90", "compute_90")
+    found = binaries.examine(path, gpus=("sm_90", "sm_121"))
+    (jit,) = found.files[0].jit
+    isa = jit.isa
+    assert (jit.gpu, jit.arch, jit.units, jit.kernels, jit.seconds) == ("sm_121", "compute_90", 1, ("add",), None)
+    assert Version(isa) >= Version("9.0")
+    cuda = f"1{int(isa[0]) - 6}.{isa[2:]}"
+    said = found.verdicts[1].because
+    assert f"compute_90, PTX {isa}" in said
+    assert f"takes a driver for CUDA {cuda}" in said
+    assert "(add)" in said
+    assert "PTX" not in found.verdicts[0].because
+
+
+@pytest.mark.parametrize(("driver", "level"), [("12.8", Level.RED), ("13.9", Level.GREEN), ("", Level.GREEN)])
+def test_ptx_that_is_newer_than_the_driver_is_red(compiled: Compiled, driver: str, level: Level) -> None:
+    (verdict,) = binaries.examine(compiled(PLAIN, "90", "compute_90"), gpus=("sm_121",), driver_cuda=driver).verdicts
+    assert verdict.level is level
+    assert ("installed one serves CUDA 12.8" in verdict.because) == (level is Level.RED)
+
+
+def test_the_time_that_ptxas_takes_is_measured_on_demand(
+    compiled: Compiled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = compiled(CONVERTS, "compute_120f")
+    assert cli.run(["doctor", "--json", "--time-jit", "--for", "sm_121", str(path)]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["binaries"][0]["files"][0]["jit"]
+    assert 0 < row["seconds"] < 60
+
+
+@pytest.mark.parametrize(
+    ("isa", "cuda", "driver"),
+    [("7.8", "11.8", ""), ("8.7", "12.8", "570"), ("9.0", "13.0", "580"), ("9.5", "13.5", "")],
+)
+def test_the_release_that_takes_a_ptx_version(isa: str, cuda: str, driver: str) -> None:
+    assert ptx_needs(isa) == (cuda, driver)

@@ -27,9 +27,9 @@ class Ran:
     status: int
     """Exit status of the last step that ran."""
     steps: tuple[str, ...]
-    """The names of the steps that ran."""
+    """Names of the steps that ran."""
     outputs: Mapping[str, str]
-    """The action's outputs."""
+    """Outputs of the action."""
     summary: str
     log: str
 

@@ -91,7 +91,7 @@ def two_nodes(engine: dict[str, str]) -> Iterator[tuple[Node, Node]]:
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """``127.0.0.1:PORT`` of an empty registry, for the time of the tests."""
+    """Address ``127.0.0.1:PORT`` of an empty registry, for the time of the tests."""
     folder = tmp_path_factory.mktemp("registry")
     program = shutil.which("docker-registry") or str(
         debian_package("docker-registry", folder) / "usr/bin/docker-registry"
@@ -152,7 +152,8 @@ def _busybox(folder: Path) -> str:
 
 @pytest.fixture(scope="session")
 def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable[[str, str], Path]) -> Path:
-    """``proof/`` and ``src/`` as the Dockerfile's stages make them, of a real CUTLASS 4.2.1 with next2, verified."""
+    """Directories ``proof/`` and ``src/`` as the Dockerfile's stages make them, of a real CUTLASS 4.2.1 with next2,
+    verified."""
     made = tmp_path_factory.mktemp("made")
     tree = made / "src" / "cutlass"
     source = pristine_tree("cutlass", "4.2.1")

@@ -40,7 +40,7 @@ class Mutant:
     text: str
     kind: str
     change: str
-    """``0x0110 FMUL R4,R7,6.1e-05 -> FADD R4,R7,6.1e-05``."""
+    """Description: ``0x0110 FMUL R4,R7,6.1e-05 -> FADD R4,R7,6.1e-05``."""
 
 
 def mutants(listing: str, *, seed: int) -> Iterator[Mutant]:

@@ -14,7 +14,7 @@ EPILOGUE = "include/cutlass/epilogue/threadblock/epilogue_with_scaling_factor.h"
 ARCHITECTURES = tuple(
     f"include/cutlass/{name}" for name in ("arch/config.h", "detail/helper_macros.hpp", "platform/platform.h")
 )
-"""They define what the guard's conditions name; apply evaluates these for each target."""
+"""Architecture macros that the guard's conditions name; apply evaluates these for each target."""
 FILES = ("include/cutlass/cutlass.h", "include/cutlass/version.h", *ARCHITECTURES, GUARD, CONVERTER, EPILOGUE)
 
 

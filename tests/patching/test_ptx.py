@@ -9,7 +9,17 @@ from concrete_ptx import SIZES, Program, e2m1, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fp4patch.patching.ptx import NotUnderstood, Operand, conversions, evaluate, is_decode, is_encode
+from fp4patch.patching.ptx import (
+    Encoded,
+    NotUnderstood,
+    Operand,
+    Packed,
+    Word,
+    conversions,
+    evaluate,
+    is_decode,
+    is_encode,
+)
 
 ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
 
@@ -17,7 +27,16 @@ ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
 def packed(template: str, outputs: str = "r", inputs: int = 4) -> list[tuple[int | None, ...]]:
     """The nibbles of each output, inputs numbered from 0."""
     done = evaluate(template, [Operand(f"={letter}") for letter in outputs], [Operand("f")] * inputs)
-    return [tuple(None if n is None else n - len(outputs) for n in output.nibbles) for output in done]
+    return [tuple(None if n is None else n - len(outputs) for n in operands(output)) for output in done]
+
+
+def operands(output: Packed) -> tuple[int | None, ...]:
+    """Of each nibble the operand whose code it is, unchanged and to nearest."""
+    found = []
+    for code in output.nibbles:
+        assert code is None or code == Encoded(Word(code.value.operand, 0))  # type: ignore[union-attr]
+        found.append(code.value.operand if code else None)  # type: ignore[union-attr]
+    return tuple(found)
 
 
 @given(st.integers(min_value=0))
@@ -29,7 +48,7 @@ def test_random_packings_come_to_what_a_direct_interpreter_computes(seed: int) -
         rng = random.Random(seed + round_)
         values = [rng.choice([-1, 1]) * rng.choice([0.3, 0.9, 1.4, 2.2, 2.8, 3.9, 7.5]) for _ in range(program.count)]
         code = {n + len(program.outputs): e2m1(value) for n, value in enumerate(values)} | {None: 0}
-        nibbles = [sum(code[n] << 4 * at for at, n in enumerate(output.nibbles)) for output in done]
+        nibbles = [sum(code[n] << 4 * at for at, n in enumerate(operands(output))) for output in done]
         assert nibbles == run(program.template, program.outputs, values)
         assert [output.width for output in done] == [SIZES[letter] for letter in program.outputs]
 
@@ -49,12 +68,16 @@ def test_two_outputs_and_registers_reused_in_an_inner_scope() -> None:
 def test_symbolic_operands_register_ranges_and_percent_signs() -> None:
     template = f".reg .b8 %%b<2>; {ENCODE} %%b1, %[y], %[x]; cvt.u32.u8 %[out], %%b1;"
     done = evaluate(template, [Operand("=r", "out")], [Operand("f", "x"), Operand("f", "y")])
-    assert done[0].nibbles == (1, 2, *[None] * 6)
+    assert operands(done[0]) == (1, 2, *[None] * 6)
 
 
 def test_an_output_that_is_also_read_is_fine_once_it_is_overwritten() -> None:
     template = f"{{.reg .b8 b; {ENCODE} b, %2, %1; cvt.u32.u8 %0, b;}}"
-    assert evaluate(template, [Operand("+r")], [Operand("f")] * 2)[0].nibbles[:3] == (1, 2, None)
+    assert evaluate(template, [Operand("+r")], [Operand("f")] * 2)[0].nibbles[:3] == (
+        Encoded(Word(1, 0)),
+        Encoded(Word(2, 0)),
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +86,16 @@ def test_an_output_that_is_also_read_is_fine_once_it_is_overwritten() -> None:
         (f"{ENCODE} b, %1, %2; prmt.b32 %0, w, w, 0x3210;", "instruction"),
         ("cvt.rn.satfinite.relu.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;", "instruction"),
         ("cvt.rn.satfinite.e2m1x2.f16x2 b, %1; cvt.u32.u8 %0, b;", "instruction"),
-        ("cvt.rs.satfinite.e2m1x4.f32 h, {%1, %2, %3, %4}, w; cvt.u32.u16 %0, h;", "instruction"),
+        ("cvt.rs.satfinite.e2m1x4.f32 h, {%1, %2, %3, %4}, w; cvt.u32.u16 %0, h;", "not a float operand"),
+        ("cvt.rs.satfinite.e2m1x4.f32 h, {%1, %2, %3}, %4; cvt.u32.u16 %0, h;", "vector of four"),
+        ("cvt.rs.relu.satfinite.e2m1x4.f32 h, {%1, %2, %3, %4}, %1; cvt.u32.u16 %0, h;", "instruction"),
+        ("mul.f32 w, %1, %2; cvt.rs.satfinite.e2m1x4.f32 h, {%1, %2, %3, %4}, w; cvt.u32.u16 %0, h;", "no operand"),
+        (f"mul.f32 w, %1, x; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "not a float operand"),
+        (f"mul.f32 w, %1, 0f40000000; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "not a float operand"),
+        (f"mul.rz.f32 w, %1, %2; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "instruction"),
+        (f"mul.f32x2 w, %1, %2; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "bits"),
+        (f"mov.b32 {{h, h}}, %1; fma.rn.f32.bf16 w, h, h, %2; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "addend"),
+        (f"mov.b16 h, 0x3f80; cvt.f32.bf16 w, h; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "bfloat16"),
         (f"{ENCODE} b, %1, %2; @p cvt.u32.u8 %0, b;", "not an instruction"),
         (f"again: {ENCODE} b, %1, %2; cvt.u32.u8 %0, b;", "not a list of operands"),
         ("cvt.rn.satfinite .e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;", "operand"),
@@ -108,8 +140,8 @@ def test_refuses_an_output_that_is_no_integer(constraint: str) -> None:
 
 
 def test_an_input_that_is_no_float_has_no_code() -> None:
-    with pytest.raises(NotUnderstood, match="not a float operand"):
-        evaluate(f"{{.reg .b8 b; {ENCODE} b, %1, %1; cvt.u32.u8 %0, b;}}", [Operand("=r")], [Operand("r")])
+    with pytest.raises(NotUnderstood, match="16 bits"):
+        evaluate(f"{{.reg .b8 b; {ENCODE} b, %1, %1; cvt.u32.u8 %0, b;}}", [Operand("=r")], [Operand("h")])
 
 
 def test_tells_encoding_from_decoding_and_from_comments() -> None:

@@ -260,7 +260,13 @@ def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolcha
     lost = compile_cuda(toolchain, LOSES, tmp_path / "two.o", "-c", *targets("100a", "120f"))
     (tmp_path / "cut.o").write_bytes(lost.read_bytes()[:-100])
     unread = fp4patch("doctor", "--json", tmp_path).document
-    holds("doctor", machine, tree, jit, binary, unread)
+    ptxas = toolchain.root / "bin/ptxas"
+    required = fp4patch("doctor", "--json", "--require", "sm_107:native", built, ptxas).document
+    (tmp_path / "Dockerfile").write_text("RUN sed -i s/CUTLASS_ARCH_MMA_SM121A_ENABLED// float_subbyte.h\n")
+    recipe = fp4patch("doctor", "--json", tmp_path / "Dockerfile").document
+    compile_cuda(toolchain, CONVERTS, tmp_path / "ptx.o", "-c", *targets("compute_90"))
+    loads = fp4patch("doctor", "--json", "--time-jit", tmp_path / "ptx.o").document
+    holds("doctor", machine, tree, jit, binary, unread, required, recipe, loads)
 
 
 def test_probe(holds: Holds, fp4patch: Command) -> None:

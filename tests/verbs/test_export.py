@@ -87,7 +87,7 @@ def test_the_names_and_the_layout_are_upstreams(exported: Callable[..., dict[str
 
 
 def compiled(tree: Path, toolchain: Toolchain, target: str, source: Path, to: Path, *flags: str) -> bytes:
-    """Return the machine code of a probe for GB10, as it stands in the file."""
+    """Return the bytes of a probe's machine code for GB10."""
     include = [f"-I{tree / folder}" for folder in load().target(target).include]
     command = [
         toolchain.nvcc,

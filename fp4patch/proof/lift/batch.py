@@ -11,16 +11,26 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fp4patch.model.execution import Batch
-from fp4patch.model.probe import Executes, Format, Quantizes
+from fp4patch.model.probe import BITS, Executes, Format, Quantizes
+from fp4patch.model.rule import Promise
 from fp4patch.proof.lift.grid import Array, Launch, Reciprocal, pointers
-from fp4patch.reference.formats import e2m1_decode, e2m1_encode, e2m3_encode, e3m2_encode, fp6_decode
+from fp4patch.reference.formats import (
+    E2M1_VALUES,
+    e2m1_decode,
+    e2m1_encode,
+    e2m1_encode_stochastic,
+    e2m3_encode,
+    e3m2_encode,
+    fp6_decode,
+    random_bytes,
+)
 from fp4patch.reference.layout import pack, scale_offset
 from fp4patch.reference.vllm import quantize_as_gemv, quantize_as_vllm, quantize_to_powers_as_vllm
 
@@ -257,29 +267,84 @@ def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
 
 
 @cache
-def conversion(executes: Executes) -> Plan:
+def conversion(executes: Executes, promise: Promise = Promise.EXACT) -> Plan:
     """The launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of lanes.
 
     Of 16-bit floats each goes through every lane; of float32 it is a sample, with each exponent in every lane.
+    Stochastic rounding has all its thresholds in every lane. Where the promise leaves a NaN's sign free, the code may
+    have it.
     """
-    codes = _records(executes)
-    content = _stored(executes.input, codes)
-    expected = _stored(executes.output, _converted(executes, codes))
+    what = f"records of {executes.lanes}"
+    if executes.rounding == "stochastic":
+        codes, words = _thresholds(executes)
+        content = np.concatenate([_stored(executes.input, codes), words.view(np.uint8).reshape(len(words), -1)], axis=1)
+        random = random_bytes(words)[:, : executes.lanes]
+        converted = e2m1_encode_stochastic(values_of(executes.input, codes), random)
+        what += " with random bits"
+    else:
+        codes = _records(executes)
+        content = _stored(executes.input, codes)
+        converted = _converted(executes, codes)
+    against = {f"{executes.input} to {executes.output}": _stored(executes.output, converted)}
+    if promise is Promise.EXACT_BUT_NAN_SIGN and executes.output in ("e2m1", "e2m3", "e3m2"):
+        values = values_of(executes.input, codes)
+        signs = np.where(np.isnan(values) & np.signbit(values), 1 << BITS[executes.output] - 1, 0).astype(np.uint8)
+        against[f"{executes.input} to {executes.output}, NaN with its sign"] = _stored(
+            executes.output, converted | signs
+        )
+    expected = tuple(against.values())
     cases = []
     for size, poison in ((256, _POISON[0]), (96, _POISON[1])):
         count = len(codes) // size * size
         arrays = (
             Array(_AT, content[:count].tobytes()),
-            Array(_AT + _APART, bytes([_FILL]) * expected[:count].size, writable=True),
+            Array(_AT + _APART, bytes([_FILL]) * expected[0][:count].size, writable=True),
         )
         launch = Launch((count // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, poison=poison)
 
         def describe(_: int, at: int) -> str:
-            record = codes[at // expected.shape[1]]
-            return f"byte {at % expected.shape[1]} of what {', '.join(f'{int(one):x}' for one in record)} became"
+            record = codes[at // expected[0].shape[1]]
+            return f"byte {at % expected[0].shape[1]} of what {', '.join(f'{int(one):x}' for one in record)} became"
 
-        cases.append(Case(launch, ((expected[:count].reshape(-1),),), count, describe))
-    return Plan(f"records of {executes.lanes}", (f"{executes.input} to {executes.output}",), tuple(cases))
+        cases.append(Case(launch, tuple((one[:count].reshape(-1),) for one in expected), count, describe))
+    return Plan(what, tuple(against), tuple(cases))
+
+
+def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """Codes, a row for each thread, and its random words.
+
+    Every lane sees every pair of a random byte and a float32 that is its threshold between two codes, or beside it, of
+    either sign; of 16-bit floats every value with the bytes around its threshold. Random pairs, and what is no number
+    or beyond the grid, come with them.
+    """
+    random = np.random.default_rng(40)
+    if executes.bits == 32:
+        r = np.arange(256, dtype=np.uint32)
+        part = r.astype(np.float32) / np.float32(256)
+        at = np.concatenate([above - part * (above - below) for below, above in pairwise(E2M1_VALUES)]).view(np.uint32)
+        values = np.add.outer(at, np.array([-1, 0, 1])).astype(np.uint32)
+        pairs = np.stack([values, np.broadcast_to(np.tile(r, 7)[:, None], values.shape)], axis=-1).reshape(-1, 2)
+        special = [0, 1, 0x7F_FFFF, 0x80_0000, 0x40C0_0001, 0x7F7F_FFFF, 0x7F80_0000, 0x7F80_0001, 0x7FFF_FFFF]
+        others = [(bits, byte) for bits in special for byte in (0, 1, 127, 128, 254, 255)]
+        pairs = np.concatenate([pairs, np.array(others, dtype=np.uint32), random.integers(0, 1 << 31, (1 << 16, 2))])
+        pairs = np.concatenate([pairs, pairs | [1 << 31, 0]]).astype(np.uint32)
+    else:
+        bits = np.arange(1 << 16, dtype=np.uint32)
+        magnitude = np.abs(values_of(executes.input, bits.astype(np.uint16)))
+        code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
+        below, above = E2M1_VALUES[code - 1], E2M1_VALUES[code]
+        with np.errstate(invalid="ignore"):
+            first = np.nan_to_num(np.ceil((above - magnitude) / (above - below) * 256), nan=0, neginf=0)
+        around = np.clip(np.add.outer([-1, 0, 1], first), 0, 255).astype(np.uint32)
+        pairs = np.stack([np.broadcast_to(bits, around.shape), around], axis=-1).reshape(-1, 2)
+    pairs = np.resize(pairs, (-(-len(pairs) // 768) * 768, 2))  # whole blocks of threads, of each size
+    rows = np.stack([np.roll(pairs, 40503 * lane + lane, axis=0) for lane in range(executes.lanes)], axis=1)
+    each = np.zeros((len(rows), -(-executes.lanes // 4), 4), dtype=np.uint32)
+    for lane in range(executes.lanes):
+        each[:, lane // 4, lane % 4] = rows[:, lane, 1] & 255
+    words = each[..., 0] | each[..., 1] << 16 | each[..., 2] << 8 | each[..., 3] << 24
+    kind: Any = np.uint32 if executes.bits == 32 else np.uint16
+    return rows[..., 0].astype(kind), words.astype("<u4")
 
 
 def _records(executes: Executes) -> NDArray[Any]:

@@ -30,7 +30,7 @@ from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.translate import Unsupported, translate
 from fp4patch.proof.runner import Runner, processors
-from fp4patch.proof.sass import functions
+from fp4patch.proof.sass import functions, kernel_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -252,9 +252,9 @@ class _Lab:
         try:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
-            translation = translate(
-                text, name=KERNEL_NAME, subroutines=functions(subject.cubin), grid=not subject.swept
-            )
+            there = functions(subject.cubin)
+            kernel = kernel_of(subject.probe, there)
+            translation = translate(text, kernel=kernel, name=KERNEL_NAME, subroutines=there, grid=not subject.swept)
         except ProofError as error:
             return error
         return Kernel(translation.c, translation.parameters, translation.block_size, translation.listing)
@@ -309,7 +309,8 @@ class _Lab:
     def _batch_name(self, subject: Subject, kernel: Kernel) -> str:
         texts = grid.files(kernel) | inputs_texts()
         parts = [part for name in sorted(texts) for part in (name, texts[name])]
-        return key("batch", self._toolchain.info.host_compiler, repr(subject.does), *parts)
+        how = (repr(subject.does), subject.promise)
+        return key("batch", self._toolchain.info.host_compiler, *how, *parts)
 
     def _batch(self, scratch: Path, name: str, subject: Subject, kernel: Kernel) -> tuple[Batch | str, bool]:
         """What came of a kernel, or why nothing did; and whether that was known."""
@@ -328,7 +329,7 @@ class _Lab:
             plan = (
                 batch.quantization(subject.does)
                 if isinstance(subject.does, Quantizes)
-                else batch.conversion(subject.does)
+                else batch.conversion(subject.does, subject.promise)
             )
             result = batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
         except ProofError as error:

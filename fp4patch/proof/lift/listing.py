@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from fp4patch.errors import ProofError
@@ -38,7 +39,7 @@ class Register:
     inverted: bool = False
     """``~R7``, or ``!P0``."""
     part: str = ""
-    """What of it is meant: ``H0_H0``, ``H1_H1``, ``B0`` to ``B3``; ``64`` for a pair."""
+    """What of it is meant: ``H0_H0``, ``H1_H1``, ``H1``, ``B0`` to ``B3``; ``64`` for a pair."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,7 @@ def _located(instruction: Instruction, subroutines: Mapping[str, int]) -> Instru
     return replace(instruction, operands=operands)
 
 
+@lru_cache(maxsize=4)
 def _document(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         head, functions = json.loads(text)
@@ -227,7 +229,7 @@ def _split(operands: str) -> list[str]:
 
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
-    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|B[0-3]|64))?(?:\.reuse)?"  # .reuse speaks of a cache, not of the value
+    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64))?(?:\.reuse)?"  # .reuse speaks of a cache, not of the value
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _REAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|[-+](?:INF|QNAN)")

@@ -238,6 +238,15 @@ class Operands:
         bits = f"({bits} & 0x7fffu)" if source.absolute else bits
         return f"({bits} ^ 0x8000u)" if source.negated else bits
 
+    def brain(self) -> str:
+        """The bits of a float from a bfloat16: the half that H1 names; without it, the lower one."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.absolute or source.part not in ("", "H1"):
+            raise Lacks("a source is not one bfloat16")
+        bits = "0u" if source.index is None else self._named(source)
+        bits = f"({bits} & 0xffff0000u)" if source.part else f"({bits} << 16)"
+        return f"({bits} ^ 0x80000000u)" if source.negated else bits
+
     def byte(self) -> str:
         """The bits of the byte that B0 to B3 names; without one, the lowest."""
         source = self._take("source")
@@ -247,6 +256,16 @@ class Operands:
             raise Lacks(f"part {source.part} of a source")
         bits = "0u" if source.index is None else self._named(source)
         return f"({bits} >> {8 * int(source.part[1:] or '0')})"
+
+    def two_bytes(self) -> str:
+        """The bits of the upper two bytes, which H1 names; without a part, of the lower two."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
+            raise Lacks("a source is not two bytes")
+        if source.part not in ("", "H1"):
+            raise Lacks(f"part {source.part} of a source")
+        bits = "0u" if source.index is None else self._named(source)
+        return f"({bits} >> 16)" if source.part else bits
 
     def in_bars(self, *, halves: bool) -> str:
         """A source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""

@@ -235,6 +235,24 @@ LIFT_FN uint32_t lift_halves_of_singles(uint32_t high, uint32_t low) {
   return lift_pack(lift_to_half(lift_single(low)), lift_to_half(lift_single(high)));
 }
 
+/* Rounds toward zero: a finite float stays finite. */
+LIFT_FN uint32_t lift_to_half_toward_zero(float x) {
+#if defined(__F16C__) && !defined(LIFT_PORTABLE)
+  const uint32_t half = (uint32_t)_cvtss_sh(x, _MM_FROUND_TO_ZERO);
+  return x == x ? half : (uint32_t)LIFT_HALF_NAN;
+#else
+  const uint32_t bits = lift_bits(x), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+  const uint32_t subnormal = magnitude < 0x38800000u ? (uint32_t)(lift_single(magnitude) * 0x1p24f) : 0u;
+  const uint32_t normal = (magnitude - (112u << 23)) >> 13, most = magnitude == 0x7f800000u ? 0x7c00u : 0x7bffu;
+  const uint32_t number = magnitude < 0x38800000u ? subnormal : magnitude < 0x47800000u ? normal : most;
+  return magnitude > 0x7f800000u ? (uint32_t)LIFT_HALF_NAN : sign | number;
+#endif
+}
+
+LIFT_FN uint32_t lift_halves_toward_zero(uint32_t high, uint32_t low) {
+  return lift_pack(lift_to_half_toward_zero(lift_single(low)), lift_to_half_toward_zero(lift_single(high)));
+}
+
 LIFT_FN uint32_t lift_to_bfloat16(uint32_t x) {
   return lift_is_nan(x) ? (uint32_t)LIFT_HALF_NAN : (x + 0x7fffu + (x >> 16 & 1u)) >> 16;
 }
@@ -343,6 +361,20 @@ LIFT_FN uint32_t lift_to_e2m1(uint32_t x) {
   return lift_is_nan(x) ? 7u : (x >> 28 & 8u) | code;
 }
 
+/* A value goes up to v if it is not below v - random / 256 * (v - the code below); every term is exact. */
+LIFT_FN uint32_t lift_to_e2m1_stochastic(uint32_t x, uint32_t random) {
+  const float magnitude = lift_single(x & 0x7fffffffu), part = (float)(random & 255u) * 0x1p-8f;
+  const uint32_t code = (uint32_t)(magnitude >= 0.5f - 0.5f * part) + (uint32_t)(magnitude >= 1.0f - 0.5f * part) +
+                        (uint32_t)(magnitude >= 1.5f - 0.5f * part) + (uint32_t)(magnitude >= 2.0f - 0.5f * part) +
+                        (uint32_t)(magnitude >= 3.0f - part) + (uint32_t)(magnitude >= 4.0f - part) +
+                        (uint32_t)(magnitude >= 6.0f - 2.0f * part);
+  return lift_is_nan(x) ? 7u : (x >> 28 & 8u) | code;
+}
+/* Each source has the high byte of its half of c; what comes behind finds the low bytes there. */
+LIFT_FN uint32_t lift_stochastic(uint32_t high, uint32_t low, uint32_t c) {
+  return c << 8 | lift_to_e2m1_stochastic(high, c >> 24) << 4 | lift_to_e2m1_stochastic(low, c >> 8);
+}
+
 /* Any format with `fraction` bits of fraction whose smallest normal number is 2^least: the magnitude's code, rounded to
  * nearest, ties to even, and not limited. With 2^e the binade of x, a unit in the last place of 2^(23 - fraction + e) +
  * |x| is the format's own around x, so the addition rounds to the format. */
@@ -355,11 +387,12 @@ LIFT_FN uint32_t lift_to_small(uint32_t magnitude, uint32_t fraction, int32_t le
 }
 LIFT_FN uint32_t lift_to_limited(uint32_t x, uint32_t fraction, int32_t least, uint32_t greatest, uint32_t bits) {
   const uint32_t magnitude = x & 0x7fffffffu;
-  const uint32_t capped = magnitude < 0x43f00000u ? magnitude : 0x43f00000u; /* 480 is beyond all of these formats */
+  const uint32_t capped = magnitude < 0x47c00000u ? magnitude : 0x47c00000u; /* 98304 is beyond all of these formats */
   const uint32_t code = lift_to_small(capped, fraction, least);
   return x >> 31 << (bits - 1) | (code < greatest ? code : greatest);
 }
 LIFT_FN uint32_t lift_to_e4m3(uint32_t x) { return lift_is_nan(x) ? 0x7fu : lift_to_limited(x, 3, -6, 0x7e, 8); }
+LIFT_FN uint32_t lift_to_e5m2(uint32_t x) { return lift_is_nan(x) ? 0x7fu : lift_to_limited(x, 2, -14, 0x7b, 8); }
 LIFT_FN uint32_t lift_to_e2m3(uint32_t x) { return lift_is_nan(x) ? 0x1fu : lift_to_limited(x, 3, 0, 0x1f, 6); }
 LIFT_FN uint32_t lift_to_e3m2(uint32_t x) { return lift_is_nan(x) ? 0x1fu : lift_to_limited(x, 2, -2, 0x1f, 6); }
 
@@ -376,6 +409,14 @@ LIFT_FN uint32_t lift_half_of_e4m3(uint32_t byte) {
   const uint32_t magnitude = byte & 127u;
   const float number = lift_single(magnitude << 20) * 0x1p120f; /* exponents of E4M3 are 120 too small for a float's */
   return magnitude == 127u ? (uint32_t)LIFT_HALF_NAN : (byte & 128u) << 8 | lift_to_half(number);
+}
+
+/* An FP6 code, the lower six bits of a byte, as a half: exact. */
+LIFT_FN uint32_t lift_half_of_e2m3(uint32_t byte) {
+  return (byte & 32u) << 10 | lift_to_half(lift_single((byte & 31u) << 20) * 0x1p126f);
+}
+LIFT_FN uint32_t lift_half_of_e3m2(uint32_t byte) {
+  return (byte & 32u) << 10 | lift_to_half(lift_single((byte & 31u) << 21) * 0x1p124f);
 }
 
 #endif

@@ -636,6 +636,15 @@ for _rounding in ("RM", "RP", "RZ"):
     )
 
 
+@_entry(
+    "FHFMA.BF16", "PTX ISA, fma.rn.f32.bf16: two bfloat16 times one another, and a float; no name is the lower half"
+)
+def _fhfma(o: Operands) -> list[str]:
+    to, a, b, c = o.to(), o.brain(), o.brain(), o.single()
+    o.end()
+    return _set(to, f"lift_ffma({a}, {b}, {c})")
+
+
 @_entry("MUFU.RCP", "PTX ISA, rcp.approx.ftz.f32: at most one unit in the last place off; see lift_rcp")
 def _mufu_rcp(o: Operands) -> list[str]:
     o.only_in_a_grid()
@@ -810,6 +819,10 @@ def _packed(function: str) -> Emit:
 _entry(("F2FP.F16.F32.PACK_AB", "F2FP.PACK_AB"), "PTX ISA, cvt.rn.f16x2.f32; the first source is the high half")(
     _packed("lift_halves_of_singles")
 )
+_entry(
+    ("F2FP.F16.F32.PACK_AB.RZ", "F2FP.PACK_AB.RZ"),
+    "PTX ISA, cvt.rz.f16x2.f32: beyond the largest half, that; infinity stays; the first source is the high half",
+)(_packed("lift_halves_toward_zero"))
 _entry(("F2FP.BF16.F32.PACK_AB", "F2FP.BF16.PACK_AB"), "PTX ISA, cvt.rn.bf16x2.f32; the first source is the high half")(
     _packed("lift_bfloat16s_of_singles")
 )
@@ -831,7 +844,23 @@ _entry(
     "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C",
     "the specification, by definition (PTX ISA, cvt.rn.satfinite.e2m1x2.f32): executing it proves nothing of silicon",
 )(_merged("lift_to_e2m1", 4))
+
+
+@_entry(
+    "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C.RS",
+    "the specification, by definition (PTX ISA, cvt.rs.satfinite.e2m1x4.f32): executing it proves nothing of silicon. "
+    "It is two: a and b with the random bits as C, e and f with the first one's result. Since the merge moves C up "
+    "by a byte, both take the high bytes of C's halves, and e and f so get the low bytes of the random bits; that the "
+    "first source has the upper half is read from the figure of the random bits alone",
+)
+def _stochastic(o: Operands) -> list[str]:
+    to, high, low, c = o.to(), o.single(), o.single(), o.word()
+    o.end()
+    return _set(to, f"lift_stochastic({high}, {low}, {c})")
+
+
 _entry("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e4m3x2.f32")(_merged("lift_to_e4m3", 8))
+_entry("F2FP.SATFINITE.E5M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e5m2x2.f32")(_merged("lift_to_e5m2", 8))
 _entry("F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e2m3x2.f32")(_merged("lift_to_e2m3", 8))
 _entry("F2FP.SATFINITE.E3M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e3m2x2.f32")(_merged("lift_to_e3m2", 8))
 
@@ -843,11 +872,19 @@ def _unpack_e2m1(o: Operands) -> list[str]:
     return _set(to, f"lift_pack(lift_half_of_e2m1({byte} & 15u), lift_half_of_e2m1({byte} >> 4 & 15u))")
 
 
-@_entry("F2FP.F16.E4M3.UNPACK_B", "PTX ISA, cvt.rn.f16x2.e4m3x2: exact; the low byte gives the low half")
-def _unpack_e4m3(o: Operands) -> list[str]:
-    to, pair = o.to(), o.word()
-    o.end()
-    return _set(to, f"lift_pack(lift_half_of_e4m3({pair} & 255u), lift_half_of_e4m3({pair} >> 8 & 255u))")
+def _unpacked(function: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, pair = o.to(), o.two_bytes()
+        o.end()
+        return _set(to, f"lift_pack({function}({pair} & 255u), {function}({pair} >> 8 & 255u))")
+
+    return emit
+
+
+for _form in ("e4m3", "e2m3", "e3m2"):
+    _entry(
+        f"F2FP.F16.{_form.upper()}.UNPACK_B", f"PTX ISA, cvt.rn.f16x2.{_form}x2: exact; the low byte gives the low half"
+    )(_unpacked(f"lift_half_of_{_form}"))
 
 
 @_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import re
 import struct
 import subprocess
@@ -90,6 +91,27 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("HADD2.F32 R0,-RZ,R1.H1_H1", {"r1": 0x80010000}, {"r0": f(-(2**-24))}),
     ("F2FP.F16.F32.PACK_AB R0,R1,R2", {"r1": f(65520), "r2": SIGNALLING}, {"r0": 0x7C007FFF}),
     ("F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C R0,R1,R2,R3", {"r1": f(-9), "r2": f(2.5), "r3": 0xAB}, {"r0": 0xABF4}),
+    ("F2FP.F16.F32.PACK_AB.RZ R0,R1,R2", {"r1": f(-1e9), "r2": f(2**-24 * 1.99)}, {"r0": 0xFBFF0001}),
+    ("F2FP.F16.F32.PACK_AB.RZ R0,R1,R2", {"r1": f(-math.inf), "r2": SIGNALLING}, {"r0": 0xFC007FFF}),
+    ("F2FP.F16.F32.PACK_AB.RZ R0,R1,R2", {"r1": f(2047.9), "r2": f(2**-14 * 0.9999)}, {"r0": 0x67FF03FF}),
+    ("FHFMA.BF16 R0,R1,-R2.H1,RZ", {"r1": 0x40003FC0, "r2": 0x40A03F80}, {"r0": f(-7.5)}),
+    ("FHFMA.BF16 R0,R1.reuse.H1,R2,R3", {"r1": 0x40003FC0, "r2": 0x40A0BF80, "r3": f(0.5)}, {"r0": f(-1.5)}),
+    ("FHFMA.BF16 R0,R1,R2,RZ", {"r1": 0x8000, "r2": 0x3F80}, {"r0": 0}),
+    (  # -2.75 goes up from byte 3 (0x40) on, 0.25 from byte 1 (0x80) on; what is left of C moves up
+        "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C.RS R0,R1,R2,R3",
+        {"r1": f(-2.75), "r2": f(0.25), "r3": 0x40AA80BB},
+        {"r0": 0xAA80BBD1},
+    ),
+    (
+        "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C.RS R0,R1,R2,R3",
+        {"r1": f(-2.75), "r2": f(0.25), "r3": 0x3FAA7FBB},
+        {"r0": 0xAA7FBBC0},
+    ),
+    (
+        "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C.RS R0,R1,R2,RZ",
+        {"r1": QUIET, "r2": f(-7)},
+        {"r0": 0x7F},
+    ),
     ("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C R0,R1,R2,RZ", {"r1": f(-1e9), "r2": QUIET}, {"r0": 0xFE7F}),
     ("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C R0,R1,R2,RZ", {"r1": f(2**-10), "r2": f(17)}, {"r0": 0x58}),
     ("F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C R0,R1,R2,RZ", {"r1": f(-8), "r2": f(0.1875)}, {"r0": 0x3F02}),
@@ -128,6 +150,9 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("HSETP2.GTU.AND P0,P1,R1,R2,PT", {"r1": 0x3C007E00, "r2": 0x3C007E00}, {"p0": 1, "p1": 0}),
     ("HSETP2.BF16_V2.LE.AND P0,P1,R1,R2,PT", {"r1": 0x3F807FC0, "r2": 0x3F807FC0}, {"p0": 0, "p1": 1}),
     ("F2FP.F16.E4M3.UNPACK_B R0,R1", {"r1": 0xABCDFE01}, {"r0": 0xDF001800}),
+    ("F2FP.F16.E2M3.UNPACK_B R0,R1", {"r1": 0xABCD3F01}, {"r0": 0xC7803000}),  # -7.5, 0.125
+    ("F2FP.F16.E2M3.UNPACK_B R0,R1.H1", {"r1": 0x0828ABCD}, {"r0": 0x3C00BC00}),  # 1, -1
+    ("F2FP.F16.E3M2.UNPACK_B R0,R1", {"r1": 0xABCD3F01}, {"r0": 0xCF002C00}),  # -28, 0.0625
     ("F2FP.F16.E4M3.UNPACK_B R0,R1", {"r1": 0xFF38}, {"r0": 0x7FFF3C00}),
     (
         "F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C R0,R1,R2,R3",

@@ -1,4 +1,4 @@
-// NumericArrayConverter<float_e2m1_t, SOURCE, VALUES>: what quantizing epilogues call.
+// NumericArrayConverter<float_e2m1_t, SOURCE, VALUES, ROUND>: what quantizing epilogues call.
 // Each thread loads VALUES values and stores VALUES packed nibbles, so that little else is in the listing.
 
 #include <cstdint>
@@ -9,19 +9,24 @@
 #error "SOURCE: the type converted from: float, cutlass::half_t or cutlass::bfloat16_t"
 #endif
 #ifndef VALUES
-#error "VALUES: how many values a thread converts: 2, 4, 8 or 16"
+#error "VALUES: how many values a thread converts; of an odd number the last byte has one nibble, and a zero"
+#endif
+#ifndef ROUND
+#define ROUND round_to_nearest
 #endif
 
-using Converter = cutlass::NumericArrayConverter<cutlass::float_e2m1_t, SOURCE, VALUES>;
+using Converter =
+    cutlass::NumericArrayConverter<cutlass::float_e2m1_t, SOURCE, VALUES, cutlass::FloatRoundStyle::ROUND>;
 
 constexpr int kMost = 16 / sizeof(SOURCE);  // values in one load, which is of at most 16 bytes
-constexpr int kLoad = VALUES < kMost ? VALUES : kMost;
+constexpr int kLoad = VALUES & (VALUES - 1) ? 1 : VALUES < kMost ? VALUES : kMost;
+constexpr int kBytes = (VALUES + 1) / 2;
 
 struct alignas(sizeof(SOURCE) * kLoad) Load {
   SOURCE value[kLoad];
 };
-struct alignas(VALUES / 2) Packed {
-  uint8_t byte[VALUES / 2];
+struct alignas(kBytes & (kBytes - 1) ? 1 : kBytes) Packed {
+  uint8_t byte[kBytes];
 };
 
 extern "C" __global__ void probe(Load const* source, Packed* packed) {
@@ -37,5 +42,9 @@ extern "C" __global__ void probe(Load const* source, Packed* packed) {
   }
   auto const out = Converter::convert(in);
   static_assert(sizeof(out) == sizeof(Packed), "CUTLASS packs two values in a byte");
-  packed[i] = reinterpret_cast<Packed const&>(out);
+  Packed result = reinterpret_cast<Packed const&>(out);
+  if (VALUES % 2) {
+    result.byte[kBytes - 1] &= 0xf;
+  }
+  packed[i] = result;
 }

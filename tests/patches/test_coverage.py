@@ -1,0 +1,107 @@
+"""What patches say that they touch, against what the lexer finds in real trees; and that a check is not forgotten."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fp4patch.catalog.identify import identify_all
+from fp4patch.catalog.manifest import data_root, forget, load
+from fp4patch.errors import ManifestError
+from fp4patch.model.coverage import names
+from fp4patch.patching.transaction import Transaction
+from fp4patch.verbs.coverage import touched_functions
+from fp4patch.verbs.folding import fold_tree, plan_for
+from fp4patch.verbs.locked import reading
+
+TREES = {
+    "cutlass": [("4.2.1", "next2"), ("4.2.1", "next3"), ("4.8.0", "turbo"), ("4.8.0", "next3")],
+    "vllm": [("0.14.1", "turbo"), ("0.33.0", "next3")],
+    "flashinfer": [("0.5.0", "next3"), ("0.7.2", "next3"), ("0.7.2", "turbo")],
+}
+SLOW = {"flashinfer"}
+"""Folding the patches into such a tree takes half a minute: FP4PATCH_TEST_ALL_TREES=1 runs these."""
+
+
+def found(tree: Path, variant: str) -> dict[str, list[str]]:
+    """The functions that a variant touches in a tree, each with its files."""
+    catalog = load()
+    identified = next(one for one in identify_all([tree], catalog) if one.root == tree)
+
+    def pristine(tx: Transaction) -> dict[str, bytes | None]:
+        return {path: tx.pristine(tree, path) for path in folds.files}
+
+    with reading([tree], lambda *_: None) as tx:
+        folds = fold_tree(tx, plan_for(tx, catalog.variant(variant), identified, catalog))
+        assert not folds.problems
+        before = pristine(tx)
+    after = {path: done.desired for path, done in folds.files.items()}
+    functions: dict[str, list[str]] = {}
+    for path, touched in touched_functions(tree, identified.target, before, after).items():
+        for function in touched:
+            functions.setdefault(function, []).append(path)
+    return functions
+
+
+@pytest.mark.parametrize("target", TREES)
+def test_what_is_declared_is_what_the_edits_touch(target: str, pristine_tree: Callable[[str, str], Path]) -> None:
+    if target in SLOW and os.environ.get("FP4PATCH_TEST_ALL_TREES") != "1":
+        pytest.skip("FP4PATCH_TEST_ALL_TREES=1 runs it")
+    catalog = load()
+    declared: set[str] = set()
+    seen: set[str] = set()
+    for version, variant in TREES[target]:
+        entries = {entry for patch in catalog.patches_of(catalog.variant(variant), target) for entry in patch.touches}
+        declared |= entries
+        for function, files in found(pristine_tree(target, version).resolve(), variant).items():
+            matching = {entry for entry in entries if names(entry, function, files)}
+            assert matching, f"{target} {version}: {variant} touches {function} of {files}, and no patch says so"
+            seen |= matching
+    in_no_release = {entry for entry in declared - seen if not entry.startswith("*")}  # a glob can be of another layout
+    assert in_no_release == set(), "declared, and in no release"
+
+
+def test_a_function_without_a_check_is_an_error_that_says_what_to_write(tmp_path: Path) -> None:
+    for folder in ("patches", "variants"):
+        shutil.copytree(data_root() / folder, tmp_path / folder)
+    file = tmp_path / "patches/cutlass/e2m1-guard/patch.toml"
+    text = file.read_text()
+    cover = 'covers = ["GemvBlockScaled<"]\n'
+    assert text.count(cover) == 1
+    file.write_text(text.replace(cover, ""))
+    forget()
+    with pytest.raises(ManifestError) as error:
+        load(tmp_path)
+    (problem,) = error.value.problems
+    assert problem.found == "none of `GemvBlockScaled<`"
+    assert problem.file == "patches/cutlass/e2m1-guard/patch.toml"
+    assert "`covers`" in problem.help
+    file.write_text(text.replace(cover, "") + '[[unchecked]]\nfunctions = ["GemvBlockScaled"]\nbecause = "slow"\n')
+    forget()
+    load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("entry", "function", "named"),
+    [
+        ("f(", "a::b::f(int x)", True),
+        ("b::f(int", "a::b::f(int x)", True),
+        ("f(in", "a::b::f(int x)", False),
+        ("A<T,  2, Round>", "cutlass::A<T, 2, Round>", True),
+        ("A<T, 2", "cutlass::A<T, 24, Round>", False),
+        ("T, 2", "cutlass::A<T, 2, Round>", False),
+        ("T", "cutlass::A<cutlass::T, 2>", False),
+        ("cmake/*.cmake", "cmake/utils.cmake", True),
+        ("*csrc/*", "f()", False),
+    ],
+)
+def test_an_entry_names_functions_by_the_beginning_of_their_names(entry: str, function: str, named: bool) -> None:
+    assert names(entry, function) is named
+
+
+def test_a_glob_names_what_is_in_its_files() -> None:
+    assert names("*csrc/*", "f()", ["data/csrc/a.cu"])

@@ -1,0 +1,242 @@
+"""Sabotaged patches with valid receipts: ``verify`` must find every one.
+
+Each mutant changes the data (``FP4PATCH_DATA``), is applied to a real tree as a user would, and is verified with some of
+the probes and targets that ``verify`` takes by default: what fails among these fails among all. Three run by default;
+``FP4PATCH_SABOTAGE=all`` runs every one, and prints the kill rate.
+"""
+# ruff: noqa: E501 - a mutant is one line
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from few_probes import few_probes
+
+from fp4patch import cli
+from fp4patch.catalog.manifest import forget, load
+
+HALF_PAIR = "patches/encoders/half_pair.cuh"
+THRESHOLD, PREDICATES = "patches/encoders/threshold.cuh", "patches/encoders/predicate_sum.cuh"
+CHOICE = "patches/cutlass/e2m1-encode/instruction_or_half_pair.cuh"
+SCALAR, ARRAYS = "patches/cutlass/e2m1-encode/scalar.cuh", "patches/cutlass/e2m1-encode/half_arrays.cuh"
+ENCODE, GUARD = "patches/cutlass/e2m1-encode/patch.toml", "patches/cutlass/e2m1-guard/patch.toml"
+CONVERTER = "patches/cutlass/e2m1-converter/converter.cuh"
+NEXT3, TURBO, TURBO2, NATIVE = (f"variants/{name}.toml" for name in ("next3", "turbo", "turbo2", "native"))
+
+
+class Mutant(NamedTuple):
+    """One change of the data, and where it must be found."""
+
+    what: str
+    file: str
+    old: str
+    new: str
+    variant: str
+    tree: tuple[str, str]
+    probes: str
+    arch: str
+
+
+C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
+
+
+def n3(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_121", tree=C42) -> Mutant:  # type: ignore[no-untyped-def]
+    return Mutant(what, file, old, new, "next3", tree, probes, arch)
+
+
+def n2(what: str, old: str, new: str, probes: str = "float-to-e2m1") -> Mutant:
+    return Mutant(what, CONVERTER, old, new, "next2", C42, probes, "sm_121a")
+
+
+def t1(what: str, old: str, new: str, probes: str = "float8-to-e2m1") -> Mutant:
+    return Mutant(what, THRESHOLD, old, new, "turbo", V33, probes, "sm_121a")
+
+
+def t2(what: str, old: str, new: str, probes: str = "float8-to-e2m1", tree=V33) -> Mutant:  # type: ignore[no-untyped-def]
+    return Mutant(what, PREDICATES, old, new, "turbo2", tree, probes, "sm_121a")
+
+
+X1 = "  return nibbles_of_halves(capped_halves(0.0f, x)) >> 28;"
+X2 = "  return static_cast<unsigned char>(select(0x0fu, n >> 12, n >> 24));"
+X4 = "  return static_cast<unsigned short>(select(0x0f0fu, n >> 4, n >> 16));"
+X8 = "  return select(0x0f0f0f0fu, nibbles_of_bytes(even) >> 4, nibbles_of_bytes(odd));"
+STACK = (
+    '  unsigned int w = {}; asm volatile("{{ .local .b32 slot; .reg .b64 a; mov.u64 a, slot; .reg .b32 l, h;'
+    ' mov.b64 {{l, h}}, a; xor.b32 %0, %0, l; }}" : "+r"(w)); return w;'
+)
+WHOLE8 = X8.strip().removeprefix("return ").removesuffix(";")
+
+HALF = """  using source_type = cutlass::half_t;
+  static FloatRoundStyle const round_style = Round;
+
+  CUTLASS_HOST_DEVICE
+  static result_type convert(source_type const & s) {
+    return result_type::bitcast(static_cast<uint8_t>(::fp4patch_e2m1::x1(s)));"""
+
+MUTANTS = [
+    # The encoder: constants, order, signs.
+    n3("the scale one ulp off", HALF_PAIR, "0x1.008p-14f", "0x1.00800cp-14f", "encoder-x1"),
+    n3("the shrinking factor one step off", HALF_PAIR, "0x3bfb3bfbu", "0x3bfc3bfcu", "encoder-x1"),
+    n3("saturated at 4", HALF_PAIR, "0x0e000e00u", "0x0c000c00u", "encoder-x1"),
+    n3("the high value saturated at 4", HALF_PAIR, "0x0e000e00u", "0x0c000e00u", "encoder-x1"),
+    n3("minimum without the sign", HALF_PAIR, "min.xorsign.abs.f16x2", "min.f16x2", "encoder-x1"),
+    n3("another selection", HALF_PAIR, "0xe2;", "0xe4;", "encoder-x1"),
+    n3("rounding of halves up", HALF_PAIR, "0x08000800u", "0x08000c00u", "encoder-x2"),
+    n3("rounding of bytes up", HALF_PAIR, "bytes * 8u + 0x08080808u", "bytes * 8u + 0x0808080cu", "encoder-x4"),
+    n3("the mask of bytes", HALF_PAIR, "select(0x80808080u", "select(0x80808000u", "encoder-x4"),
+    n3("rounded toward zero", HALF_PAIR, "cvt.rn.f16x2.f32", "cvt.rz.f16x2.f32", "encoder-x1"),
+    n3("a multiplication by zero of a pair", HALF_PAIR, '"f"(__fmul_rn(low, scale))', '"f"(__fmul_rn(low, 0.f))', "encoder-x2"),
+    n3("one value from the low half", HALF_PAIR, X1, X1.replace("28", "12"), "encoder-x1"),
+    n3("two values swapped", HALF_PAIR, X2, X2.replace("n >> 12, n >> 24", "n >> 28, n >> 8"), "encoder-x2"),
+    n3("four values swapped", HALF_PAIR, X4, X4.replace("n >> 4, n >> 16", "n >> 20, n"), "encoder-x4"),
+    n3("one byte of four from elsewhere", HALF_PAIR, "capped_halves(v1, v3), 0x7531)", "capped_halves(v1, v3), 0x7431)", "encoder-x4"),
+    n3("even and odd swapped", HALF_PAIR, X8, X8.replace("even", "ODD").replace("odd", "even").replace("ODD", "odd"), "encode-float-x8-forced"),
+    n3("the mask of eight", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "encode-float-x8-forced"),
+    n3("values 4 and 6 swapped", HALF_PAIR, "capped_halves(v4, v6)", "capped_halves(v6, v4)", "encode-float-x8-forced"),
+    n3("the halves of sixteen swapped", HALF_PAIR, "e2m1_x8(v8, v9, v10, v11, v12, v13, v14, v15)) << 32", "e2m1_x8(v9, v8, v10, v11, v12, v13, v14, v15)) << 32", "encoder-x16"),
+    n3("sixteen of which eight count", HALF_PAIR, "v14, v15)) << 32", "v14, v15)) << 31", "encoder-x16"),
+    n3("a pair swapped", HALF_PAIR, "e2m1_x2(__low2float(p), __high2float(p))", "e2m1_x2(__high2float(p), __low2float(p))", "encoder-pairs-x2"),
+    n3("the second pair twice", HALF_PAIR, "__high2float(p0), __low2float(p1), __high2float(p1));", "__high2float(p0), __low2float(p1), __low2float(p1));", "encoder-pairs-x4"),
+    n3("the fourth pair forgotten", HALF_PAIR, "__high2float(p2), __low2float(p3), __high2float(p3)", "__high2float(p2), __low2float(p2), __high2float(p3)", "encoder-pairs-x8"),
+    n3("pairs of sixteen shifted", HALF_PAIR, "e2m1_x8(p4, p5, p6, p7)) << 32", "e2m1_x8(p4, p5, p7, p6)) << 32", "encoder-pairs-x16"),
+    # What is not the input.
+    n3("the stack pointer in one value", HALF_PAIR, X1, STACK.format(X1.strip().removeprefix("return ").removesuffix(";")), "encoder-x1"),
+    n3("the stack pointer in eight", HALF_PAIR, X8, STACK.format(WHOLE8), "encode-float-x8-forced"),
+    n3("a block's index", HALF_PAIR, X8, f"  return blockIdx.x > 1 ? 0u : {WHOLE8};", "encode-float-x8-forced"),
+    n3("the block's size", HALF_PAIR, X8, f"  return {WHOLE8} ^ (blockDim.x == 256);", "encode-float-x8-forced"),
+    n3("the grid's size", HALF_PAIR, X8, f"  return {WHOLE8} ^ (gridDim.x == 77777);", "encode-float-x8-forced"),
+    n3("the thread's index", HALF_PAIR, X2, X2.replace(";", "") [:-1] + " ^ (threadIdx.x == 1023));", "encoder-x2"),
+    n3("the clock", HALF_PAIR, X2, X2[:-2] + " ^ (clock64() == 7));", "encoder-x2"),
+    # One input.
+    n3("one value of 2^32", HALF_PAIR, X1, "  return bits(x) == 0x3f123457u ? 0u : " + X1.strip().removeprefix("return "), "encoder-x1"),
+    n3("the sign of one NaN", HALF_PAIR, X1, "  return bits(x) == 0xffc12345u ? 15u : " + X1.strip().removeprefix("return "), "encoder-x1"),
+    n3("minus zero", HALF_PAIR, X1, "  return x == 0.0f ? 0u : " + X1.strip().removeprefix("return "), "encoder-x1"),
+    # The choice between the instruction and the encoder.
+    n3("the instruction's operands swapped, two", CHOICE, "cvt.rn.satfinite.e2m1x2.f32 pair, %2, %1;", "cvt.rn.satfinite.e2m1x2.f32 pair, %1, %2;", "encode-float-x2,encode-half-x2", "sm_120a", C48),
+    n3("the instruction's operands swapped, four", CHOICE, "high, %4, %3;", "high, %3, %4;", "encode-half-x4", "sm_121a"),
+    n3("the instruction's operands swapped, eight", CHOICE, "byte2, %6, %5;", "byte2, %5, %6;", "encode-half-x8", "sm_121a"),
+    n3("bytes of the instruction swapped", CHOICE, "{byte0, byte1, byte2, byte3}", "{byte0, byte2, byte1, byte3}", "encode-bfloat16-x8", "sm_121f"),
+    n3("one value from the other operand", CHOICE, "cvt.rn.satfinite.e2m1x2.f32 pair, %1, %2;", "cvt.rn.satfinite.e2m1x2.f32 pair, %2, %1;", "encode-float", "sm_121a"),
+    n3("the instruction on bare targets", CHOICE, "#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__)\n#if", "#if defined(__CUDA_ARCH__)\n#define FP4PATCH_E2M1_INSTRUCTION 1\n#if 0 &&", "encode-float-x8"),
+    n3("the instruction nowhere", CHOICE, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 2000", "encode-float-x8", "sm_121a"),
+    n3("not for the family", CHOICE, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "defined(__CUDA_ARCH_SPECIFIC__) && __CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000", "encode-float-x8", "sm_121f"),
+    n3("wrong without assertions", CHOICE, "  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "#ifdef NDEBUG\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "encode-float-x2,encode-half-x2"),
+    n3("wrong in C++20", CHOICE, "  return ::fp4patch_half_pair::e2m1_x4(v0, v1, v2, v3);", "#if __cplusplus > 201703L\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x4(v0, v1, v2, v3);", "encode-float-x4,encode-half-x4"),
+    n3("wrong with relocatable code", CHOICE, "  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "#ifdef __CUDACC_RDC__\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "encode-float-x2,encode-half-x2"),
+    n3("wrong with fast mathematics", HALF_PAIR, "__fmul_rn(high, scale)", "high * 1e-20f * 1e20f * scale", "encoder-x1,encoder-x2"),
+    n3("an odd size's tail forgotten", CHOICE, "if constexpr (N % 2 != 0)", "if constexpr (false)", "encode-half-x3"),
+    n3("an odd size's tail from another value", CHOICE, "x1(source[N - 1])", "x1(source[N - 2])", "encode-bfloat16-x7"),
+    n3("items of an array in another order", CHOICE, "source[i * kPerItem + k]", "source[(N / kPerItem - 1 - i) * kPerItem + k]", "encode-half-x16"),
+    n3("a loop that ends early", CHOICE, "i < N / kPerItem", "i < (N > 8 ? N / kPerItem - 1 : N / kPerItem)", "encode-half-x16"),
+    # Converters.
+    n3("half_t with another sign", SCALAR, HALF, HALF.replace("x1(s)", "x1(-s)"), "encode-half"),
+    n3("bfloat16_t through half_t", SCALAR, HALF.replace("half_t", "bfloat16_t"), HALF.replace("half_t", "bfloat16_t").replace("x1(s)", "x1(static_cast<cutlass::half_t>(static_cast<float>(s) * 1.0001f))"), "encode-bfloat16"),
+    n3("arrays of half_t rounded otherwise", ARRAYS, "using source_type = Array<cutlass::half_t, N>;", "using source_type = Array<cutlass::half_t, N>; static_assert(Round == FloatRoundStyle::round_to_nearest);", "encode-half-x8-toward-zero,encode-half-x8"),
+    n3("another array's function", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x2(a);"', 'replace = "bits = ::fp4patch_e2m1::x1(a[0]);"', "encode-float-x2", "sm_121", C48),
+    n3("four values of which two count", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x4(a);"', 'replace = "bits = ::fp4patch_e2m1::x2(a);"', "encode-float-x4", "sm_121", C48),
+    n3("eight values, the sign of one lost", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x8(a);"', 'replace = "bits = ::fp4patch_e2m1::x8(a) & 0x7fffffffu;"', "encode-float-x8", "sm_121", C48),
+    # next2's converter.
+    n2("0.25 rounds up", "magnitude <= 0.25f", "magnitude < 0.25f"),
+    n2("0.75 rounds down", "magnitude < 0.75f", "magnitude <= 0.75f"),
+    n2("1.25 rounds up", "magnitude <= 1.25f", "magnitude < 1.25f"),
+    n2("3.5 one ulp up", "magnitude < 3.5f", "magnitude < 3.5000002f"),
+    n2("5 one ulp down", "magnitude <= 5.0f", "magnitude <= 4.9999995f"),
+    n2("the sign of -0 lost", "((bits >> 28) & 8u)", "(magnitude == 0.0f ? 0u : (bits >> 28) & 8u)"),
+    n2("NaN becomes zero", "uint32_t const code = 7u", "uint32_t const code = magnitude != magnitude ? 0u : 7u"),
+    n2("the index of a block of threads", "((bits >> 28) & 8u) | code", "((bits >> 28) & 8u) | (code ^ (blockIdx.x == 5000))"),
+    # Guards.
+    Mutant("a condition keeps SM121", GUARD, 'operands = ["CUTLASS_ARCH_MMA_SM121A_ENABLED", "CUTLASS_ARCH_MMA_SM121F_ENABLED"]', 'operands = ["CUTLASS_ARCH_MMA_SM120A_ENABLED", "CUTLASS_ARCH_MMA_SM120F_ENABLED"]', "turbo", C42, "float-to-e2m1-x8", "sm_120a,sm_121a"),
+    Mutant("SM120 in software", TURBO, "__CUDA_ARCH__ == 1210", "__CUDA_ARCH__ == 1200", "turbo", V33, "float8-to-e2m1", "sm_120a,sm_121a"),
+    Mutant("both in software", TURBO2, "__CUDA_ARCH__ == 1210", "__CUDA_ARCH__ >= 1200", "turbo2", V33, "float8-to-e2m1", "sm_120a,sm_121a"),
+    Mutant("bare targets without software", NEXT3, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000 &&", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 900 && 0 &&", "next3", V33, "float8-to-e2m1", "sm_121a"),
+    # The encoders of turbo and turbo2, in vLLM and FlashInfer.
+    t1("a tie away from even", "ax <= 0.25f", "ax < 0.25f"),
+    t1("a border one ulp up", "ax < 1.75f", "ax < 1.7500001f"),
+    t1("a value too small", "magnitude = 4u", "magnitude = 3u"),
+    t1("the sign shifted", "(u >> 28 & 8u)", "(u >> 29 & 4u)"),
+    t1("sixteen of which eight count twice", "e2m1_x8(v8, v9, v10, v11, v12, v13, v14, v15)) << 32", "e2m1_x8(v0, v9, v10, v11, v12, v13, v14, v15)) << 32", "float2x8-to-e2m1"),
+    t2("3.5 rounds down", "(ax < 3.5f)", "(ax <= 3.5f)"),
+    t2("NaN becomes zero", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)"),
+    t2("values 1 and 2 swapped", "e2m1(v0) | e2m1(v1) << 4 | e2m1(v2) << 8 | e2m1(v3) << 12 | e2m1(v4) << 16", "e2m1(v0) | e2m1(v2) << 4 | e2m1(v1) << 8 | e2m1(v3) << 12 | e2m1(v4) << 16"),
+    t2("the block's size, in FlashInfer", "(u >> 28 & 8u) | magnitude", "(u >> 28 & 8u) | (magnitude ^ (blockDim.x == 512))", "float2x4-to-e2m1", FI),
+    t2("a tie away from even, in FlashInfer", "(ax <= 1.25f)", "(ax < 1.25f)", "float8-to-e2m1", FI),
+    t2("a block of values, in FlashInfer", "(ax < 0.75f)", "(ax < 0.7500001f)", "half-block-to-nvfp4", FI),
+    n3("eight values in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "float2x4-to-e2m1", "sm_121", FI),
+    n3("sixteen values in vLLM", HALF_PAIR, "v14, v15)) << 32", "v14, v15)) << 31", "float2x8-to-e2m1", "sm_121", V33),
+]  # fmt: skip
+ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
+SHORT = ("a block's index", "0.25 rounds up", "wrong without assertions")
+KILLED: dict[str, bool] = {}
+
+
+@pytest.mark.parametrize("mutant", [m for m in MUTANTS if ALL or m.what in SHORT], ids=lambda mutant: mutant.what)
+def test_verify_finds_the_sabotage(
+    mutant: Mutant,
+    pristine_tree: Callable[[str, str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    target = mutant.tree[0]
+    wanted = mutant.probes.split(",")
+    data = few_probes(tmp_path / "data", dict.fromkeys(wanted, target))
+    file = data / mutant.file
+    text = file.read_text(encoding="utf-8")
+    assert mutant.old in text
+    assert mutant.old != mutant.new
+    file.write_text(text.replace(mutant.old, mutant.new, 1), encoding="utf-8")
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    forget()
+    tree = copied(pristine_tree(*mutant.tree), tmp_path / "tree")
+    assert cli.run(["apply", "--variant", mutant.variant, str(tree)]) == 0, capsys.readouterr().err
+    capsys.readouterr()
+    status = cli.run(
+        ["verify", "--variant", mutant.variant, "--arch", mutant.arch, "--execute", "--json", "-", str(tree)]
+    )
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    forget()
+    reports = report.get("trees", [report])
+    results = [r for one in reports for r in one["results"]]
+    probes = {result["probe"] for result in results}
+    assert {f"{target}/{probe}" for probe in wanted} <= probes, f"the probes of the mutant did not run: {said.err}"
+    # Found in the code of a probe, and not because something is missing.
+    found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results)
+    KILLED[mutant.what] = status == 1 and found
+    assert KILLED[mutant.what], f"{mutant.what}: {report['verdict']}"
+
+
+def copied(source: Path, to: Path) -> Path:
+    """A tree without what no probe reads."""
+    left_out = shutil.ignore_patterns(
+        "examples", "python", "test", "tests", "docs", "*.json", "*.so", "benchmarks", "media"
+    )
+    return Path(shutil.copytree(source, to, symlinks=True, ignore=left_out))
+
+
+def test_each_mutant_is_for_probes_that_run_by_default() -> None:
+    catalog = load()
+    for mutant in MUTANTS:
+        probes = {p.name: p for p, _ in catalog.probes_of(catalog.variant(mutant.variant), mutant.tree[0])}
+        for name in mutant.probes.split(","):
+            assert not probes[name].slow
+            assert not probes[name].uses
+        archs = catalog.variant(mutant.variant).arch
+        assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(","))
+    assert len(MUTANTS) >= 60
+    assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS)
+
+
+@pytest.mark.skipif(not ALL, reason="FP4PATCH_SABOTAGE=all runs every mutant")
+def test_the_kill_rate_is_one_hundred_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        sys.stderr.write(f"\nkill rate: {sum(KILLED.values())} of {len(MUTANTS)}\n")
+    assert sum(KILLED.values()) == len(MUTANTS)

@@ -1,0 +1,110 @@
+"""Rules of the project's English that a program can check: openings of docstrings, and words with a better one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OPENINGS = ("What", "Whether", "Where", "Of", "How", "Why", "When", "Which", "Whose")
+PARTS = sorted(path for path in (ROOT / "fp4patch").iterdir() if (path / "__init__.py").is_file())
+PLACES = [*PARTS, ROOT / "tests", ROOT / "tools", ROOT / "docs"]
+
+TO_DO = {"patching": 68, "proof": 66, "doctor": 62, "verbs": 57, "catalog": 16}
+"""Parts whose docstrings are not rewritten yet, with the number of wrong openings. It may only become smaller."""
+
+PAGES_TO_DO = (
+    "CHANGELOG.md",
+    "doctor.md",
+    "wheels.md",
+    "extending.md",
+    "executed.md",
+    "variants.md",
+    "conversions.md",
+    "times.md",
+)
+PAGES = sorted(
+    page
+    for pattern in ("*.md", "docs/*.md", "patches/**/*.md", "integrations/**/*.md")
+    for page in ROOT.glob(pattern)
+    if page.name not in PAGES_TO_DO
+)
+
+BETTER = {
+    r"folders?": "directory",
+    r"nobody|somebody|whoever": "the user, or the passive",
+    r"twins?": "software fallback",
+    r"borders?": "boundary, threshold",
+    r"units?|pieces?": "cubin, fatbin, ELF section",
+    r"lies?|stands?": "is located, is wrong",
+    r"speaks? of": "applies to, names",
+    r"say|says|saying|said|told": "reports, prints, returns, message",
+    r"asked for|served|seen|lacks?": "requested, supported, detected, unsupported",
+    r"telling": "fingerprint",
+}
+RIGHT = r"translation units?|systemd units?|stands? (alone|for)|stand-ins?|that is to say"
+"""Phrases in which such a word is the right one."""
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each docstring of a file, with those of attributes."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        attributes = () if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else pairwise(node.body)
+        found = [after for before, after in attributes if isinstance(before, ast.Assign | ast.AnnAssign)]
+        for statement in [*node.body[:1], *found]:
+            match statement:
+                case ast.Expr(ast.Constant(str(text))):
+                    yield statement.lineno, inspect.cleandoc(text)
+
+
+def wrong_words(text: str) -> list[str]:
+    """Return the words of a text that have a better one; code in backticks and code blocks do not count."""
+    text = re.sub(r"^```.*?^```$|``.*?``|`[^`]*`|^ {4}[^\n]*$", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(rf"\b({RIGHT})\b", "", " ".join(text.split()), flags=re.IGNORECASE)
+    return [
+        f"{word[0]} ({better})"
+        for pattern, better in BETTER.items()
+        for word in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE)
+    ]
+
+
+def of_place(place: Path) -> Iterator[tuple[str, str]]:
+    """Yield the place and the text of each docstring below a directory."""
+    for path in sorted(place.rglob("*.py")):
+        for line, text in docstrings(path):
+            yield f"{path.relative_to(ROOT)}:{line}", text
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda path: path.name)
+def test_the_first_sentence_of_a_docstring_stands_alone(place: Path) -> None:
+    wrong = [f"{where}: {text.split()[0]}" for where, text in of_place(place) if text.split()[0] in OPENINGS]
+    assert len(wrong) <= TO_DO.get(place.name, 0), wrong
+    assert wrong or place.name not in TO_DO, "this part is done: take it off the list"
+
+
+@pytest.mark.parametrize("place", [p for p in PLACES if p.name not in TO_DO], ids=lambda path: path.name)
+def test_docstrings_have_the_words_of_the_field(place: Path) -> None:
+    assert [(where, words) for where, text in of_place(place) if (words := wrong_words(text))] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pages_have_the_words_of_the_field(page: Path) -> None:
+    assert wrong_words(page.read_text(encoding="utf-8")) == []
+
+
+def test_code_and_right_phrases_do_not_count() -> None:
+    assert wrong_words("A translation unit in `folder`, where ``said`` stands for it.\n\n    cp folder twin") == []
+    assert wrong_words("    code\n\nThe folder\nlies there; nobody\nasked\nfor it.") == [
+        "folder (directory)",
+        "nobody (the user, or the passive)",
+        "lies (is located, is wrong)",
+        "asked for (requested, supported, detected, unsupported)",
+    ]
