@@ -3,7 +3,7 @@
     python tools/watch.py                   what is new on the package index
     python tools/watch.py --git             and what has only a tag
     python tools/watch.py --all             every release again
-    python tools/watch.py --missing         the patches that rows lack, and these alone
+    python tools/watch.py --missing         only the patches that rows do not have yet
     python tools/watch.py vllm==0.33.0      this one, and verify it
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
@@ -112,7 +112,7 @@ class Matrix:
         (root / PICTURE).write_text(picture(rows), encoding="utf-8")
 
     def unfinished(self, release: Release, catalog: Catalog) -> bool:
-        """Return whether the release has a row that lacks a patch for it or for a tree inside it."""
+        """Return whether the release has a row without a patch for it or for a tree inside it."""
         row = self.rows.get(release.key)
         names = {row["target"], *row.get("inside", {})} if row else set()
         return (
@@ -263,7 +263,7 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]
 
 
 def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
-    """Fetch a release that has a row, and try the patches that the row lacks.
+    """Fetch a release that has a row, and try the patches that its row does not have yet.
 
     The row's verdicts stay as long as none of these patches is one that applies, has probes, and is in the variant.
     """
