@@ -1,6 +1,6 @@
 """`vllm/fa3-hopper-only`: the extensions that each release's setup.py builds for a list, before and after.
 
-The statements that choose the extensions are run as they stand in the tree, with stand-ins for what they call.
+The statements that choose the extensions are run from the tree unchanged, with substitutes for what they call.
 """
 
 from __future__ import annotations
