@@ -213,7 +213,7 @@ def test_verify_finds_the_sabotage(
         ["verify", "--variant", mutant.variant, "--arch", mutant.arch, "--execute", "--json", "-", str(tree)]
     )
     printed = capsys.readouterr()
-    report = json.loads(said.out)
+    report = json.loads(printed.out)
     forget()
     reports = report.get("trees", [report])
     results = [r for one in reports for r in one["results"]]
