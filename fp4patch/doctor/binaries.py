@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.doctor import containers, device_code, kept, run_time
+from fp4patch.doctor import containers, device_code, kept, registry, remedies, run_time
 from fp4patch.doctor.judgement import judge
 from fp4patch.errors import BinaryError, NothingCompiledError
 from fp4patch.model.arch import Arch
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fp4patch.doctor.containers import Image, Member
     from fp4patch.doctor.device_code import Price
     from fp4patch.doctor.window import Readable
-    from fp4patch.model.doctor_binaries import RunTimeCompiler
+    from fp4patch.model.doctor_binaries import GpuVerdict, RunTimeCompiler
 
 
 _MOST_DOCUMENTS = 1 << 26
@@ -100,17 +100,25 @@ def examine_image(
     *,
     gpus: Sequence[str] = GPUS,
     progress: Callable[[Step], None] = no_progress,
+    driver_cuda: str = "",
 ) -> BinaryReport:
-    """Look into a container image by name, as the engine writes it to a pipe; nothing is unpacked to disk.
+    """Look into a container image by name: ``docker://host/name:tag`` in a registry, another as the engine has it.
 
-    Nothing is kept either: what comes is known only when it has come. Raises UsageError where there is no engine or
-    no such image.
+    Nothing is unpacked to disk, and nothing is kept. Of an image in a registry only the layers for the platforms of
+    ``gpus`` are read. Raises UsageError where there is no engine or no such image.
     """
     begun = time.monotonic()
     search = _Search(gpus, _Tally(progress, reference))
-    with containers.save(reference) as stream:
-        search.archive(containers.tar(stream, reference), 0)
-    return _report(reference, search, begun, cached=False)
+    left_out: tuple[str, ...] = ()
+    if reference.startswith(registry.SCHEME):
+        platforms = sorted({_PLATFORMS.get(gpu, _USUAL) for gpu in gpus})
+        members, left_out = registry.members(reference, platforms)
+        search.archive(members, 0)
+    else:
+        with containers.save(reference) as stream:
+            search.archive(containers.tar(stream, reference), 0)
+    source = f"{reference} (not read: {', '.join(left_out)})" if left_out else reference
+    return _report(source, search, begun, cached=False, driver_cuda=driver_cuda)
 
 
 def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_cuda: str = "") -> BinaryReport:
@@ -124,12 +132,18 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_
         search.tally.total or search.tally.done,
         search.searched,
         files,
-        tuple(judge(gpu, files, search.unread, driver_cuda) for gpu in search.gpus),
+        tuple(_advised(judge(gpu, files, search.unread, driver_cuda), source) for gpu in search.gpus),
         time.monotonic() - begun,
         cached,
         tuple(replace(one, name=one.name or own) for one in search.unread),
         compilers=run_time.used([replace(one, name=one.name or own) for one in search.compilers]),
     )
+
+
+def _advised(verdict: GpuVerdict, source: str) -> GpuVerdict:
+    """Return the verdict with a published release as what to do, where one is known to be better."""
+    newer = remedies.newer(source)
+    return replace(verdict, todo=f"{newer}; or {verdict.todo}") if newer and verdict.todo else verdict
 
 
 def _folder(path: Path, search: _Search, cache: Path | None) -> bool:

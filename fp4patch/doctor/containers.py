@@ -318,9 +318,9 @@ def _indexed(documents: dict[str, bytes]) -> tuple[list[Image], list[str]]:
         inherited, descriptor = pending.pop(0)
         notes, on = descriptor.get("annotations") or {}, descriptor.get("platform") or {}
         tag = notes.get(_TAG) or inherited
-        platform = _platform(on)
+        platform = platform_of(on)
         blob = _blob(descriptor)
-        if notes.get(_KIND) == "attestation-manifest" or (blob, platform) in seen:
+        if is_attestation(descriptor) or (blob, platform) in seen:
             continue
         seen.add((blob, platform))
         if blob not in documents:
@@ -330,14 +330,19 @@ def _indexed(documents: dict[str, bytes]) -> tuple[list[Image], list[str]]:
         if "layers" in document:
             layers = tuple(_blob(layer) for layer in document["layers"])
             stated = documents.get(_blob(document["config"]), b"{}") if "config" in document else b"{}"
-            found.append(Image(tag, platform or _platform(json.loads(stated)), layers))
+            found.append(Image(tag, platform or platform_of(json.loads(stated)), layers))
         else:
             pending += [(tag, below) for below in document["manifests"]]
     return found, missing
 
 
-def _platform(stated: dict[str, Any]) -> str:
-    """``linux/arm64``, as an index or an image's configuration states it."""
+def is_attestation(descriptor: dict[str, Any]) -> bool:
+    """Return whether an entry of an index is no image, but what a builder attests of one."""
+    return bool((descriptor.get("annotations") or {}).get(_KIND) == "attestation-manifest")
+
+
+def platform_of(stated: dict[str, Any]) -> str:
+    """Return ``linux/arm64``, as an index or an image's configuration states it; empty where it does not."""
     parts = (stated.get("os"), stated.get("architecture"))
     return "/".join(map(str, parts)) if all(parts) else ""
 

@@ -27,7 +27,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _EM_CUDA = 190
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
 _PROGBITS, _SYMTAB, _NOTE, _CALLS, _COMPAT, _EXECUTABLE = 1, 2, 7, 0x70000001, 0x70000086, 0x4
-_READ = (_PROGBITS, _SYMTAB, _NOTE, _CALLS, _COMPAT)
+_READ = (_SYMTAB, _NOTE, _CALLS, _COMPAT)
 _STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
 _ENTRY = 0x10  # st_other of a kernel; device functions have it not
 
@@ -146,6 +146,7 @@ def _parse(data: bytes) -> Cubin:
         raise ValueError("section")
     names = sections[shstrndx][4]
     kernels, calls = _kernels(data, sections), _calls(data, sections)
+    unsearched = len(data)  # bytes that are searched for messages, together: sections of data may overlap
     functions, note, compat, says = [], b"", b"", dict[str, None]()
     for index, section in enumerate(sections):
         kind, flags, begin, size = section[1], section[2], section[4], section[5]
@@ -156,7 +157,12 @@ def _parse(data: bytes) -> Cubin:
             functions.append(Function(name, begin, begin + size, index in kernels, frozenset(calls.get(index, ()))))
         elif kind == _NOTE and _text(data, names + section[0]) == ".note.nv.tkinfo":
             note += data[begin : begin + size]
-        elif kind == _PROGBITS and _text(data, names + section[0]).startswith((".nv.global", ".nv.constant")):
+        elif (
+            kind == _PROGBITS
+            and size <= unsearched
+            and _text(data, names + section[0]).startswith((".nv.global", ".nv.constant"))
+        ):
+            unsearched -= size
             texts = (found[0] for found in _TEXT.finditer(data, begin, begin + size))
             says.update((text.decode().strip(), None) for text in texts if _MESSAGE.search(text))
     functions.sort(key=lambda function: function.begin)

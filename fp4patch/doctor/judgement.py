@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from fp4patch.doctor import remedies
 from fp4patch.doctor.fatbin import FIRST_WITH_FP4
 from fp4patch.model.arch import Arch
 from fp4patch.model.cuda import ptx_needs
@@ -19,15 +20,6 @@ if TYPE_CHECKING:
 
     from fp4patch.model.doctor_binaries import BinaryFile, JustInTime, Loading, Unread
 
-_BUILD = (
-    "build it for {own}a, or for sm_120f, which serves both GPUs (CUDA 12.9 or later):"
-    " `fp4patch doctor` on the source tree says how"
-)
-_TENSOR_MEMORY = (
-    "this code multiplies in SM100's tensor memory (tcgen05), which SM12x does not have: take a release or a backend"
-    " with kernels for sm_120f or {own}a"
-)
-_OTHER_GPU = "take a build for {own}: of GPUs before SM100 none has FP4 instructions"
 _LEVELS = {
     Fp4State.NATIVE: Level.GREEN,
     Fp4State.SOFTWARE: Level.YELLOW,
@@ -92,12 +84,12 @@ def _of_units(
 
 def _remedy(gpu: str, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> str:
     if Arch.parse(gpu).major < FIRST_WITH_FP4:
-        return _OTHER_GPU.format(own=gpu)
+        return remedies.of("other_gpu", gpu)
     held_by = {holder for row in rows for holder in row.held_by}
     held = total(group.code for file in files for group in file.images if group.arch in held_by)
     if held.fp4_mma and not held.hardware and all(kind.startswith("UTC") for kind in held.mma):
-        return _TENSOR_MEMORY.format(own=gpu)
-    return _BUILD.format(own=gpu)
+        return remedies.of("tensor_memory", gpu)
+    return remedies.of("build", gpu)
 
 
 _CLASSES = {
@@ -115,7 +107,7 @@ def _with_lost(verdict: GpuVerdict, lost: Sequence[LostKernel]) -> GpuVerdict:
         groups.setdefault(kernel.reason, []).append(kernel)
     why = [f"{_of_lost(kernels)}{f', by design: {reason}' if reason else ''}" for reason, kernels in groups.items()]
     level = worst((verdict.level, *(kernel.level for kernel in lost)))
-    todo = verdict.todo or ("" if level is Level.GREEN else _BUILD.format(own=verdict.gpu))
+    todo = verdict.todo or ("" if level is Level.GREEN else remedies.of("build", verdict.gpu))
     return replace(verdict, because="; ".join([verdict.because, *why]), todo=todo, level=level)
 
 

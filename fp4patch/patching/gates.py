@@ -51,8 +51,8 @@ def _around(source: Source, statement: Statement) -> Iterator[Gate]:
             continue
         depth = 0  # an opening brace around the statement
         opening, name, closing = code[at - 3 : at]
-        asks = [token.text for token in code[at - 5 : at - 3]] == ["if", "constexpr"]
-        if asks and (opening.text, closing.text) == ("(", ")") and _is_name((name,)):
+        head = [token.text for token in code[at - 5 : at - 3]]
+        if [*head, opening.text, closing.text] == ["if", "constexpr", "(", ")"] and _is_name((name,)):
             yield Gate(name, None)
 
 

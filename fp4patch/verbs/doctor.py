@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.doctor import binaries, gpus, machine, requirements, reverse_patches, toolkits
+from fp4patch.doctor import binaries, gpus, machine, registry, requirements, reverse_patches, toolkits
 from fp4patch.doctor.packages import LISTS
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.errors import Refused, UsageError
@@ -133,6 +133,8 @@ def find(name: str) -> Path | None:
 
     UsageError if it can be none of these.
     """
+    if name.startswith(registry.SCHEME):
+        return None
     try:
         if name and Path(name).exists():
             return Path(name)
@@ -189,7 +191,7 @@ def examine_binary(
             driver_cuda=driver.cuda if driver else "",
         )
     else:
-        found = binaries.examine_image(name, gpus=own, progress=on_step)
+        found = binaries.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver.cuda if driver else "")
     return replace(found, requirements=requirements.judge(found, question.required, strict=question.strict))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from cubins import CONVERTS, LOSES, compile_cuda, targets
+from cubins import CONVERTS, LOSES, compile_cuda, tar_of, targets
 from packaging.version import Version
 from rich.console import Console
 
@@ -155,16 +155,6 @@ def test_remembers_a_file_by_its_content(compiled: Compiled, tmp_path: Path) -> 
     for entry in (tmp_path / "cache").iterdir():
         entry.write_text("damaged")
     assert binaries.examine(wheel, cache=tmp_path / "cache").cached is False
-
-
-def tar_of(members: dict[str, bytes], mode: str = "w") -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode=mode) as archive:  # type: ignore[call-overload]
-        for name, content in members.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(content)
-            archive.addfile(info, io.BytesIO(content))
-    return packed.getvalue()
 
 
 def test_sees_of_an_image_what_a_container_sees(compiled: Compiled, tmp_path: Path) -> None:

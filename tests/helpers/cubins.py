@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -89,3 +91,14 @@ def listing(toolchain: Toolchain, cubin: Path) -> dict[str, list[str]]:
         ]
         for function in json.loads(run.stdout)[1]
     }
+
+
+def tar_of(members: dict[str, bytes], mode: str = "w") -> bytes:
+    """The bytes of a tar with these files."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as archive:  # type: ignore[call-overload]
+        for name, content in members.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return packed.getvalue()

@@ -1,0 +1,56 @@
+"""What to do about a verdict: remedies.toml, a text for each cause, and the published releases that need none."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import PurePath
+
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from pydantic import TypeAdapter
+
+
+@dataclass(frozen=True)
+class Release:
+    """A published release that is green on both GPUs."""
+
+    distribution: str
+    package: str
+    """The directory that it installs."""
+    good: str
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """The file."""
+
+    cause: Mapping[str, str]
+    release: tuple[Release, ...]
+
+
+@cache
+def load() -> Remedies:
+    """Return what the file holds."""
+    text = resources.files(__package__).joinpath("remedies.toml").read_text(encoding="utf-8")
+    return TypeAdapter(Remedies).validate_python(tomllib.loads(text))
+
+
+def of(cause: str, gpu: str) -> str:
+    """Return what to do about a cause, for a GPU."""
+    return load().cause[cause].format(own=gpu)
+
+
+def newer(source: str) -> str:
+    """Return which published release to take instead of a wheel or an installed package; empty if none is known."""
+    name = PurePath(source).name
+    try:
+        distribution, version, *_ = parse_wheel_filename(name)
+        known = next((one for one in load().release if canonicalize_name(one.distribution) == distribution), None)
+        if known and str(version) == known.good:
+            return ""
+    except InvalidWheelFilename:
+        known = next((one for one in load().release if one.package == name), None)
+    return f"take {known.distribution} {known.good}, which has the FP4 code for both GPUs" if known else ""
