@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import sys
@@ -54,10 +55,10 @@ def shortest(measured: Iterable[float]) -> str:
 
 def spent(*command: str | Path, cwd: Path | None = None) -> float:
     """Processor time of one command, which must succeed."""
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(list(map(str, command)), check=True, capture_output=True, cwd=cwd)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def of_tree(target: str, version: str, scratch: Path, repeats: int) -> list[tuple[str, str]]:
