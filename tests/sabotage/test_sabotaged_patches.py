@@ -202,8 +202,8 @@ def test_verify_finds_the_sabotage(
     file.write_text(text.replace(mutant.old, mutant.new, 1), encoding="utf-8")
     if mutant.what not in NEEDS_ALL_INPUTS:
         for patch in data.glob("patches/*/*/patch.toml"):
-            said = patch.read_text(encoding="utf-8")
-            patch.write_text(FLOATS.sub(r"\g<0>, sampled = true", said), encoding="utf-8")
+            written = patch.read_text(encoding="utf-8")
+            patch.write_text(FLOATS.sub(r"\g<0>, sampled = true", written), encoding="utf-8")
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     forget()
     tree = copied(pristine_tree(*mutant.tree), tmp_path / "tree")
