@@ -84,7 +84,7 @@ def vllm(pristine_tree: Callable[[str, str], Path], tmp_path: Path) -> Callable[
             shutil.copytree(source / folder, copy / folder)
         data = shutil.ignore_patterns("*.json", "*.so")
         shutil.copytree(source / "vllm", copy / "vllm", ignore=data)
-        for file in ("CMakeLists.txt", "PKG-INFO"):
+        for file in ("CMakeLists.txt", "PKG-INFO", "setup.py"):
             shutil.copy2(source / file, copy)
         return copy
 

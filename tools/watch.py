@@ -3,6 +3,7 @@
     python tools/watch.py                   what is new on the package index
     python tools/watch.py --git             and what has only a tag
     python tools/watch.py --all             every release again
+    python tools/watch.py --missing         only the patches that rows do not have yet
     python tools/watch.py vllm==0.33.0      this one, and verify it
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
@@ -31,8 +32,10 @@ from matrix_picture import picture
 from packaging.version import InvalidVersion, Version
 from pypi_simple import parse_filename
 
+from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.errors import Fp4PatchError, UsageError
+from fp4patch.model.patch import Patch
 from fp4patch.model.schema import SCHEMA
 from fp4patch.model.state import State
 from fp4patch.model.target import Archive, Target
@@ -42,7 +45,8 @@ from fp4patch.report.catalog import MATRIX, matrix_rows
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.verbs.apply import apply, revert
-from fp4patch.verbs.status import status
+from fp4patch.verbs.locked import reading
+from fp4patch.verbs.status import each_patch, status
 from fp4patch.verbs.verify import Options, verify
 
 PAGE, PICTURE = "docs/matrix.md", "docs/images/matrix.svg"
@@ -106,6 +110,16 @@ class Matrix:
         (root / PAGE).write_text(page(document), encoding="utf-8")
         (root / PICTURE).parent.mkdir(exist_ok=True)
         (root / PICTURE).write_text(picture(rows), encoding="utf-8")
+
+    def unfinished(self, release: Release, catalog: Catalog) -> bool:
+        """Return whether the release has a row without a patch for it or for a tree inside it."""
+        row = self.rows.get(release.key)
+        names = {row["target"], *row.get("inside", {})} if row else set()
+        return (
+            any(patch.target in names and patch.id not in row["states"] for patch in catalog.patches.values())
+            if row
+            else False
+        )
 
     def lacks(self, release: Release) -> bool:
         """Return whether the release is still to be tried."""
@@ -248,6 +262,41 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]
     return Tried(release, row, tuple(wrong), tuple(places))
 
 
+def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
+    """Fetch a release that has a row, and try the patches that its row does not have yet.
+
+    The row's verdicts stay as long as none of these patches is one that applies, has probes, and is in the variant.
+    """
+    with tempfile.TemporaryDirectory() as work:
+        tree = Path(work) / "tree"
+        try:
+            fetch(release.target, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
+            parts = identify_all([tree], catalog)
+            with reading([part.root for part in parts], wait) as tx:
+                found = [patch for part in parts for patch in each_patch(tx, part, catalog, {}, row["states"])]
+        except Fp4PatchError as error:
+            return Tried(release, None, (("fetch", error.message),))
+    new = {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in found}
+    compiled = {name for name, state in new.items() if state is State.APPLIED and catalog.patches[name].probes}
+    verified = {
+        name: verdict
+        for name, verdict in row.get("verified", {}).items()
+        if compiled.isdisjoint(patch.id for target in catalog.targets for patch in patches_of(name, target, catalog))
+    }
+    kept = {key: value for key, value in row.items() if key != "verified"}
+    states = dict(
+        sorted((row["states"] | new).items(), key=lambda item: (item[0].partition("/")[0] != row["target"], item))
+    )
+    wrong = [(f"{patch.patch} {patch.state}", patch.because) for patch in found if patch.state in FAILS]
+    return Tried(release, kept | {"states": states} | ({"verified": verified} if verified else {}), tuple(wrong))
+
+
+def patches_of(name: str, target: str, catalog: Catalog) -> Sequence[Patch]:
+    """Return the patches of a variant for a target, if it is for that target."""
+    variant = catalog.variant(name)
+    return catalog.patches_of(variant, target) if target in variant.targets else ()
+
+
 def failures(tree: Path, options: Options) -> Iterator[str]:
     """Yield the reasons why the variant does not verify on the tree. The tree is pristine before and after."""
     try:
@@ -306,12 +355,15 @@ def pin(root: Path, target: str, archive: Archive) -> None:
     forget()
 
 
-def record(tried: Tried, matrix: Matrix) -> tuple[list[str], list[Release]]:
+def record(tried: Tried, matrix: Matrix, *, completed: bool = False) -> tuple[list[str], list[Release]]:
     """Record the row, pin unpinned archives, and return the messages and the releases found inside."""
     release, row = tried.release, tried.row
     if row is None:
         return [], []
     key, archive = (row["target"], row["version"]), release.archive
+    if completed:
+        matrix.rows[key] = row
+        return [], []
     if release.foreign and key[1] in versions_of(release.target.name):
         if not tried.wrong:
             matrix.again[release.foreign.filename] = " ".join(key)
@@ -405,11 +457,33 @@ def cell(text: str) -> str:
 # --- the command -----------------------------------------------------------------------------------------------------
 
 
+def choose(
+    options: argparse.Namespace,
+    releases: dict[tuple[str, str], Release],
+    named: Sequence[tuple[str, str]],
+    matrix: Matrix,
+    catalog: Catalog,
+) -> list[Release]:
+    """Return the releases to try, in order. UsageError: there is no variant of a name that is to be verified."""
+    for variant in options.verify or ():
+        catalog.variant(variant)
+
+    def wanted(key: tuple[str, str], release: Release) -> bool:
+        if options.missing:
+            return (not named or key in named) and matrix.unfinished(release, catalog)
+        return key in named if named else bool(options.all) or matrix.lacks(release)
+
+    chosen = [release for key, release in releases.items() if wanted(key, release)]
+    return sorted(chosen, key=lambda release: in_order((release.target.name, release.version)))
+
+
 def main(options: argparse.Namespace) -> int:
     """Find, try and write releases; write after each one, so that nothing is lost if the run is stopped."""
     catalog = load()
     matrix = Matrix.read(catalog.root / MATRIX)
-    named = [name.partition("==")[::2] for name in options.releases]
+    named: list[tuple[str, str]] = [
+        (name, version) for name, _, version in (n.partition("==") for n in options.releases)
+    ]
     targets = [catalog.target(name) for name in dict.fromkeys(name for name, _ in named)] or catalog.targets.values()
     releases: dict[tuple[str, str], Release] = {}
     wrong: list[tuple[str, str, str]] = []
@@ -427,21 +501,21 @@ def main(options: argparse.Namespace) -> int:
     for name in named:
         if name not in releases:
             raise UsageError(f"there is no release {'=='.join(name)}", help="--git also takes what has only a tag")
-    chosen = [r for key, r in releases.items() if (key in named if named else options.all or matrix.lacks(r))]
-    chosen.sort(key=lambda release: in_order((release.target.name, release.version)))
-    for name in options.verify or ():
-        catalog.variant(name)
+    chosen = choose(options, releases, named, matrix, catalog)
     of_images = [variant.name for variant in catalog.variants.values() if variant.image]
     tried: list[Tried] = []
     notes: list[str] = []
     matrix.write(catalog.root)
     while chosen:
         release = chosen.pop(0)
-        names = options.verify
-        if names is None:
-            names = of_images if named or matrix.lacks(release) else []
-        one = attempt(release, catalog, [Options(variant=name, execute=options.execute) for name in names])
-        said, inside = record(one, matrix)
+        if options.missing:
+            one = complete(release, matrix.rows[release.key], catalog)
+        else:
+            names = options.verify
+            if names is None:
+                names = of_images if named or matrix.lacks(release) else []
+            one = attempt(release, catalog, [Options(variant=name, execute=options.execute) for name in names])
+        said, inside = record(one, matrix, completed=options.missing)
         tried, notes, chosen = [*tried, one], [*notes, *said], [*inside, *chosen]
         matrix.write(catalog.root)
         wrong += [(name_of(one), what, why) for what, why in one.wrong]
@@ -464,6 +538,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Try every patch on the releases that the matrix does not have yet.")
     parser.add_argument("releases", nargs="*", metavar="TARGET==VERSION", help="only these, whether new or not")
     parser.add_argument("--all", action="store_true", help="every release, not only what is new")
+    parser.add_argument("--missing", action="store_true", help="of what the matrix has, only the patches that it lacks")
     parser.add_argument("--git", action="store_true", help="also releases that have a tag, and no archive")
     parser.add_argument("--pre", action="store_true", help="also pre-releases")
     parser.add_argument(

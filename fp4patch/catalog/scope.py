@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.identify import is_at
 from fp4patch.catalog.manifest import Catalog
+from fp4patch.catalog.whole import glob
 from fp4patch.model.edit import AddOperand, DropOperand, Insert
 from fp4patch.model.target import Target
 from fp4patch.model.tree_path import is_inside
@@ -27,22 +28,14 @@ class Scope:
     def allows(self, root: Path, path: str) -> bool:
         """Return whether a patch could change the file at ``path`` in the tree at ``root``."""
         hidden = any(part.startswith(".") for part in PurePosixPath(path).parts)
-        return is_inside(path) and not hidden and self._globs(root)[1].fullmatch(path) is not None
+        return is_inside(path) and not hidden and self._globs(root).fullmatch(path) is not None
 
-    def _find_globs(self, root: Path) -> tuple[frozenset[str], re.Pattern[str]]:
+    def _find_globs(self, root: Path) -> re.Pattern[str]:
         kinds = [target for target in self._catalog.targets.values() if is_at(root, target)]
-        globs = frozenset(glob for target in kinds or self._catalog.targets.values() for glob in self._of(target))
-        return globs, re.compile("|".join(map(_expression, sorted(globs))) or "(?!)", re.DOTALL)
+        return glob(tuple({one for target in kinds or self._catalog.targets.values() for one in self._of(target)}))
 
     def _of(self, target: Target) -> Iterator[str]:
         yield from target.touches
         for patch in self._catalog.patches.values():
             for edit in patch.edits if patch.target == target.name else ():
                 yield from (edit.file,) if isinstance(edit, AddOperand | DropOperand | Insert) else edit.search
-
-
-def _expression(glob: str) -> str:
-    """Return the regular expression of a glob, as ``Path.glob`` understands it."""
-    parts = re.split(r"(\*\*/|\*|\?|\[[^]]*\])", glob)
-    stars = {"**/": "(?:[^/]+/)*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(stars.get(part) or (part if part.startswith("[") else re.escape(part)) for part in parts)

@@ -156,11 +156,11 @@ def is_source(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def glob(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """The globs as one regular expression: ``**`` is any number of directories, ``*`` no slash."""
-    return re.compile("|".join(_expression(pattern) for pattern in patterns))
+    """The globs as one regular expression for whole paths: ``**`` is any number of directories, ``*`` no slash."""
+    return re.compile("|".join(_expression(pattern) for pattern in patterns), re.DOTALL)
 
 
 def _expression(pattern: str) -> str:
-    parts = re.split(r"(\*\*/|\*\*|\*|\?)", pattern)
+    parts = re.split(r"(\*\*/|\*\*|\*|\?|\[[^]]*\])", pattern)
     known = {"**/": "(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(known.get(part, re.escape(part)) for part in parts)
+    return "".join(known.get(part) or (part if part.startswith("[") else re.escape(part)) for part in parts)

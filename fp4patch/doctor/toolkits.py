@@ -21,7 +21,6 @@ from fp4patch.model.target import Archive
 from fp4patch.proof.toolchain import INSTALL, root_of, version_of, wheel_roots
 from fp4patch.sources.archive import extract_program
 from fp4patch.sources.cache import cache_dir, sha256
-from fp4patch.sources.index import download
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,6 +106,8 @@ def fetched(wheel: ToolkitWheel, progress: Progress, *, site_packages: Sequence[
             sha256=wheel.sha256,
             subtree="",
         )
+        from fp4patch.sources.index import download  # noqa: PLC0415 - its clients take long to import
+
         path = download(archive, progress)
         try:
             folder.mkdir(parents=True, exist_ok=True)

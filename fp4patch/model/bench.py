@@ -35,7 +35,7 @@ class BenchRow:
 
     @property
     def verdict(self) -> Verdict:
-        """PASS if every number came out right; what becomes of NaN is a variant's promise, and is shown."""
+        """PASS if every number is right. The results for NaN are a variant's promise, and are shown."""
         return Verdict.PASS if self.registers and self.memory and not self.wrong else Verdict.FAIL
 
 

@@ -1,4 +1,4 @@
-"""Which functions the patches of a tree touch, and by which checks each was checked on each target."""
+"""Functions that the patches of a tree change, with the checks of each on each target."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fp4patch.model.verdict import Verdict
 
 
 class How(StrEnum):
-    """How a function was checked; the strongest way is first."""
+    """Method by which a function was checked; the strongest one is first."""
 
     EXECUTED = "executed"
     """Its machine code was executed, and the output compared with the specification."""
@@ -62,9 +62,9 @@ def unchecked(coverage: Sequence[Covered]) -> tuple[Covered, ...]:
 
 
 def names(entry: str, function: str, files: Sequence[str] = ()) -> bool:
-    """Tell whether an entry of ``covers`` or ``touches`` names a function of these files, or a file.
+    """Return whether an entry of ``covers`` or ``touches`` names a function of these files, or a file.
 
-    An entry with a slash or a dot is a glob of files, and names all that is in them. Any other is the beginning of a
+    An entry with a slash or a dot is a glob of files, and names all their functions. Any other is the beginning of a
     function's name, with or without its namespaces; white space does not count.
     """
     if "/" in entry or "." in re.split("[(<]", entry, maxsplit=1)[0]:

@@ -240,7 +240,7 @@ class RecipeReport:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Of its findings; GREEN of recipes without any."""
+        """Levels of all findings; GREEN for recipes without any."""
         return tuple(finding.level for finding in self.findings) or (Level.GREEN,)
 
 

@@ -51,7 +51,7 @@ class Idle(StrEnum):
     """No path writes anything, and one prints."""
     EMPTY = "do nothing"
     UNREAD = "store constants"
-    """It writes, and reads no memory: what it stores depends on its arguments alone."""
+    """It writes and reads no memory, so its stores depend on its arguments alone."""
 
 
 @dataclass(frozen=True)
@@ -213,19 +213,19 @@ class Loading:
 
 @dataclass(frozen=True)
 class JustInTime:
-    """Units of which one GPU loads PTX: its driver compiles them when they are first used."""
+    """Fatbins of which one GPU loads PTX: its driver compiles them when they are first used."""
 
     gpu: str
     arch: str
-    """``compute_80``."""
+    """Target of the PTX: ``compute_80``."""
     isa: str
-    """The PTX version: ``8.7``."""
+    """PTX version: ``8.7``."""
     units: int
     size: int
     """Bytes of PTX."""
     kernels: tuple[str, ...]
     seconds: float | None = None
-    """What the ptxas at hand took for it, one unit after the other; None where that was not measured."""
+    """Compilation time of the installed ptxas in seconds, one fatbin after the other; None if it was not measured."""
 
 
 @dataclass(frozen=True)

@@ -199,13 +199,14 @@ class ReplaceCommand(Replacement):
 class InsertCommands(Manifest):
     """Insert a template of CMake commands after the one command ``after`` in the body of a CMake function.
 
-    The edit does not apply to a file without such a function: it is not needed, and ``otherwise`` gives the reason. The
-    ``tokens`` of ``retired`` are a command in that body.
+    The edit does not apply to a file without such a function: it is not needed, and ``otherwise`` gives the reason. An
+    empty ``function`` is the whole file, and the edit then does not apply to a file without ``after``. The ``tokens``
+    of ``retired`` are a command in that body.
     """
 
     op: Literal["insert-commands"] = "insert-commands"
     search: tuple[str, ...]
-    function: str
+    function: str = ""
     otherwise: str = ""
     present: str = ""
     """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""

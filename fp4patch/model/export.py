@@ -46,4 +46,4 @@ class Exported:
     formatted: bool
     """True if the tree has a ``.clang-format``, which the changed lines of C++ then follow."""
     evidence: tuple[str, ...] = ()
-    """Lines on what was compiled and executed; empty without a report of ``fp4patch verify``."""
+    """Lines about the compiled and executed code; empty without a report of ``fp4patch verify``."""

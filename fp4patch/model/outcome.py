@@ -34,7 +34,7 @@ class NothingToDo:
 
 @dataclass(frozen=True)
 class Drift:
-    """An edit that refuses: its anchor is not what it must be."""
+    """An edit that refuses, since its anchor is missing or different."""
 
     expected: str
     found: str

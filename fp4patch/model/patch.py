@@ -32,7 +32,8 @@ class Absence(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class Allowance(Manifest):
-    """Files that may keep what the patch looks for, and why. Each such place is named as a remainder."""
+    """Files in which the code that the patch searches for may remain, and the reason. Each such place is a
+    remainder."""
 
     files: tuple[str, ...]
     """Globs of the files."""
@@ -52,16 +53,16 @@ class Unchecked(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class BuildCheck(Manifest):
-    """What the tree's own build must make of lists of architectures, evaluated without a compiler."""
+    """Required results of the tree's own build for arch lists, evaluated without a compiler."""
 
     name: str
     title: str
     covers: tuple[str, ...]
     """The files that it checks, of those that the patch ``touches``: globs."""
     reaches: tuple[str, ...]
-    """Lists that must give each GPU of SM12x that they name the FP4 kernels with the conversion instruction."""
+    """Arch lists that must give each GPU of SM12x that they name the FP4 kernels with the conversion instruction."""
     same: tuple[str, ...]
-    """Lists of which the patched build must make what the pristine one makes."""
+    """Arch lists for which the patched build must have the same result as the pristine one."""
 
 
 @dataclass(frozen=True, kw_only=True)

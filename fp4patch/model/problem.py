@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Problem:
-    """One reason to refuse: where, what was expected, what was found, what is nearest, what to do."""
+    """One reason to refuse: place, expectation, finding, nearest match and recommended action."""
 
     expected: str
     found: str

@@ -15,7 +15,8 @@ class VariantTarget(Manifest):
     patches: tuple[str, ...]
     options: dict[str, dict[str, str]] = field(default_factory=dict)
     watches: tuple[str, ...] = ()
-    """Patches that it leaves out and whose probes run all the same: what they would change has rules here, too."""
+    """Patches that it leaves out and whose probes run anyway, since the rules apply to the code that they would
+    change."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,19 +72,19 @@ class SetAside:
 
 @dataclass(frozen=True)
 class BuildResult:
-    """What a tree's own build makes of one list of architectures with one CUDA release, before and after."""
+    """Results of a tree's own build for one arch list with one CUDA release, before and after."""
 
     check: str
-    """``vllm/arch-lists``."""
+    """Id of the check: ``vllm/arch-lists``."""
     cuda: str
     asked: str
-    """``12.0a;12.1a``."""
+    """Arch list: ``12.0a;12.1a``."""
     before: str
-    """The architectures of the FP4 kernels, or why there are none."""
+    """Architectures of the FP4 kernels, or the reason why there are none."""
     after: str
     verdict: Verdict
     detail: str
-    """What was expected where it is not so."""
+    """Expectation, if it was not met."""
 
 
 @dataclass(frozen=True)

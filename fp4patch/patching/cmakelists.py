@@ -298,8 +298,10 @@ def insert_commands(edit: InsertCommands, text: str, template: Callable[[str], s
 
 
 def _insert_commands(template: Callable[[str], str], edit: InsertCommands, script: Script) -> Outcome | None:
-    bodies = script.bodies(edit.function)
-    if not bodies:
+    wanted = read_command(edit.after)
+    bodies = script.bodies(edit.function) if edit.function else [script.commands]
+    where = edit.function or "the file"
+    if not bodies or (not edit.function and wanted.meaning not in script.meaning):
         return None
     if len(bodies) != 1:
         raise Refusal(f"one definition of {edit.function}", f"{len(bodies)}")
@@ -309,11 +311,10 @@ def _insert_commands(template: Callable[[str], str], edit: InsertCommands, scrip
     for rule in edit.retired:
         if read_command(rule.tokens).meaning in there:
             return NothingToDo(rule.state, rule.because, rule.since)
-    wanted = read_command(edit.after)
     sites = [command for command in body if command.meaning == wanted.meaning]
     if len(sites) != 1:
         line = sites[-1].line if sites else None
-        raise Refusal(f"1 `{edit.after}` in {edit.function}", f"{len(sites)}", line)
+        raise Refusal(f"1 `{edit.after}` in {where}", f"{len(sites)}", line)
     text, end = script.text, script.text.find("\n", sites[0].end)
     if end < 0 or text[sites[0].end : end].partition("#")[0].strip():
         raise Refusal(f"`{edit.after}` at the end of its line", "more on it", sites[0].line)

@@ -51,9 +51,9 @@ def _around(source: Source, statement: Statement) -> Iterator[Gate]:
             continue
         depth = 0  # an opening brace around the statement
         opening, name, closing = code[at - 3 : at]
-        if (opening.text, closing.text) == ("(", ")") and _is_name((name,)):
-            if [token.text for token in code[at - 5 : at - 3]] == ["if", "constexpr"]:
-                yield Gate(name, None)
+        head = [token.text for token in code[at - 5 : at - 3]]
+        if [*head, opening.text, closing.text] == ["if", "constexpr", "(", ")"] and _is_name((name,)):
+            yield Gate(name, None)
 
 
 def _is_name(condition: Sequence[Token]) -> bool:

@@ -210,7 +210,10 @@ def concerns(edit: Edit, spoken: str) -> Callable[[bytes], object] | None:
 
 def may_be_about(edit: Edit, content: bytes) -> bool:
     """Pass every file that an edit is about, and few others: most files need no reading as tokens."""
-    return not isinstance(edit, WrapAsm) or may_convert(content) or any(n.encode() in content for n in edit.callers)
+    if not isinstance(edit, WrapAsm) or may_convert(content) or any(n.encode() in content for n in edit.callers):
+        return True
+    signs = (max(re.findall(r"\w+", sign.tokens), key=len) for sign in edit.retired)
+    return _CONVERSION.search(content) is not None and any(sign.encode() in content for sign in signs)
 
 
 def may_convert(content: bytes) -> bool:

@@ -106,7 +106,7 @@ class Brain:
 
 @dataclass(frozen=True)
 class Product:
-    """Two floats multiplied, rounded to nearest even; ``plus_zero``: and 0 added, as by an FMA, so that -0 becomes 0."""
+    """Two floats multiplied, rounded to nearest even. ``plus_zero``: and 0 added, by an FMA, so that -0 becomes 0."""
 
     a: Float
     b: Float
@@ -352,8 +352,8 @@ class _Machine:
             self.write(target, _parts(Product(self.single(a), self.single(b))), exact=32)
         elif opcode in ("mul.f32x2", "mul.rn.f32x2"):
             target, a, b = self.scalars(arguments, 3)
-            pairs = zip(_halved(self.read(a, 64)), _halved(self.read(b, 64)), strict=True)
-            product = (_parts(Product(self.float_of(x), self.float_of(y))) for x, y in pairs)
+            halves = zip(_halved(self.read(a, 64)), _halved(self.read(b, 64)), strict=True)
+            product = (_parts(Product(self.float_of(x), self.float_of(y))) for x, y in halves)
             self.write(target, tuple(cell for part in product for cell in part), exact=64)
         elif opcode == "fma.rn.f32.bf16":
             target, a, b, c = self.scalars(arguments, 4)

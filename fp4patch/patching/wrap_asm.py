@@ -161,7 +161,7 @@ def _wrapped(
             raise Refusal("a file without fp4patch's own names", token.text, token.line, advice=THEIRS)
     placement = Placement(source)
     sites = [
-        Site(statement, _understood(statement, choice), choice)
+        Site(statement, _understood(statement), choice)
         for statement, choice in ((statement, choices.choice(statement)) for statement in found.encodes)
     ]
     opened = {gate.name.start: gate for site in sites for gate in gates(source, site.statement, names)} if names else {}
@@ -190,7 +190,7 @@ def _decodes(found: Scan) -> list[str]:
     return [f"line {statement.line}: converts from E2M1, left alone" for statement in found.decodes]
 
 
-def _understood(statement: Statement, choice: Choice) -> tuple[Packed, ...]:
+def _understood(statement: Statement) -> tuple[Packed, ...]:
     for binding in (*statement.outputs, *statement.inputs):
         for token in binding.expression:
             if token.text in ("asm", "__asm__"):

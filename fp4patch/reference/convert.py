@@ -1,4 +1,4 @@
-"""MXFP4 to NVFP4: keep the codes and fold the scales where that is exact, or quantize anew; and what it costs."""
+"""MXFP4 to NVFP4: keep the codes and fold the scales if that is exact, or quantize anew; and the error of both."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def document(exported: Exported, files: dict[str, str]) -> dict[str, Any]:
 
 
 def summary(exported: Exported) -> str:
-    """Return what was exported, and what the series leaves out, in lines."""
+    """Return lines about the exported patches, and about those that the series leaves out."""
     what = f"{exported.variant} for {exported.target} {exported.version}: {len(exported.changes)} patches"
     lines = [what] + [f"  {change.patch.id}: {', '.join(sorted(change.files))}" for change in exported.changes]
     lines += [f"  {patch}: nothing to do in this release" for patch in exported.unchanged]

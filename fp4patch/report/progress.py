@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class _Bytes:
-    """A download's bar, in the shape that pypi-simple asks for (ProgressTracker)."""
+    """A download's progress bar, with the interface that pypi-simple requires (ProgressTracker)."""
 
     def __init__(self, console: Console, total: int | None) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())

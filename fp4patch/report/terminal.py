@@ -56,7 +56,7 @@ def advised_once(found: Sequence[Problem], said: str = "") -> Iterator[Problem]:
 
 
 def error(failure: Fp4PatchError) -> RenderableType:
-    """Return an error with its problems, and what to do next."""
+    """Return an error with its problems, and the recommended next step."""
     parts: list[RenderableType] = [_label("error", failure.message, "bold red")]
     parts += [_problem(problem, "  ") for problem in advised_once(failure.problems, failure.help)]
     if failure.help:
@@ -102,7 +102,7 @@ class _VerifyTable:
 
 
 def _covered(report: VerifyReport) -> Iterator[RenderableType]:
-    """What the tree's own build comes to, and how the functions that the patches touch were checked."""
+    """Yield the results of the tree's own build, and the checks of the functions that the patches change."""
     if report.builds or report.coverage:
         yield Text()
     for line in words.build_lines(report.builds):

@@ -59,7 +59,7 @@ def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
 
 
 def build_lines(builds: Sequence[BuildResult]) -> Iterator[str]:
-    """Yield what was evaluated of a tree's own build, a sentence for each check."""
+    """Yield the evaluated results of a tree's own build, a sentence for each check."""
     for check in dict.fromkeys(one.check for one in builds):
         found = [one for one in builds if one.check == check]
         wrong = sum(one.verdict.failed for one in found)

@@ -45,12 +45,12 @@ def digest(data: Path) -> str:
 
 
 def classes(*modules: ModuleType) -> dict[str, type]:
-    """Return the classes of these modules by name: what values to be kept may consist of."""
+    """Return the classes of these modules by name: cached values may consist of them."""
     return {name: kind for module in modules for name, kind in vars(module).items() if isinstance(kind, type)}
 
 
 def recall(kind: str, name: str, classes: Mapping[str, type]) -> Any:
-    """Return what was kept under this name; None if nothing was, or nothing that can be read."""
+    """Return the cached value of this name; None if there is none, or none that can be read."""
     try:
         return _decoded(json.loads(_place(kind, name).read_bytes()), classes)
     except (OSError, SourceError, ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -28,6 +28,7 @@ from fp4patch.patching.leftover import (
     concerns,
     defines_the_format,
     language,
+    may_be_about,
     may_be_pasted,
     mentioned,
     within,
@@ -145,6 +146,8 @@ def _looks_of(patch: Patch, spoken: str) -> Iterable[Look]:
             yield look, None
         if isinstance(edit, WrapAsm) and spoken == "c++":
             yield from ((look, None) for look in (may_be_pasted, defines_the_format, *map(within, edit.callers)))
+            if edit.retired:
+                yield partial(may_be_about, edit), None
     yield from ((partial(mentioned, one), glob(one.files)) for one in patch.absent if one.code == spoken)
     if spoken == "c++":
         yield from ((within(promise.name), None) for promise in patch.macros)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from fp4patch.errors import Refused
@@ -72,7 +73,8 @@ class _Headers:
                     for name in files:
                         if name.endswith(_CXX):
                             path = Path(place, name)
-                            self._contents[path.relative_to(self._root).as_posix()] = path.read_bytes()
+                            with suppress(OSError):  # the compiler reports a header that it cannot read
+                                self._contents[path.relative_to(self._root).as_posix()] = path.read_bytes()
             self._contents |= {path: content for path, content in self._written.items() if content is not None}
         yield from ((path, content) for path, content in self._contents.items() if path.endswith(_CXX))
 

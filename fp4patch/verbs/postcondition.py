@@ -120,17 +120,13 @@ def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Sea
             if absence.code == spoken and concerns_version(absence.versions, wanted.tree.version)
         ]
         found += [
-            Search(planned.patch, _may_be_pasted, partial(_pasted, planned.edit, tree_names))
+            Search(planned.patch, partial(_passes, may_be_pasted), partial(_pasted, planned.edit, tree_names))
             for planned in wanted.edits
             if isinstance(planned.edit, WrapAsm) and spoken == "c++"
         ]
         if found:
             searches[spoken] = found
     return searches
-
-
-def _may_be_pasted(text: Text) -> object:
-    return may_be_pasted(text.content)
 
 
 def _pasted(edit: WrapAsm, tree_names: Callable[[], bool], text: Text) -> Iterator[Place]:

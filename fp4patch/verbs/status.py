@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from fp4patch.catalog.identify import Identified, contained, identify_all
@@ -75,13 +75,16 @@ def _beside(tx: Transaction, tree: Identified, catalog: Catalog) -> Iterator[str
         yield from bypasses(tree.root, tree.target, tree.version)
 
 
-def each_patch(tx: Transaction, tree: Identified, catalog: Catalog, files: dict[str, FileStatus]) -> list[PatchStatus]:
+def each_patch(
+    tx: Transaction, tree: Identified, catalog: Catalog, files: dict[str, FileStatus], but: Container[str] = ()
+) -> list[PatchStatus]:
     """Each patch of the target by itself, on the pristine bytes; those of different variants may exclude one another.
 
     A patch that applies has the state of the files that it changes; of files that are not named, it is pristine.
+    ``but``: the ids of patches that are not tried.
     """
     options = _any_options(catalog)
-    own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name]
+    own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name and patch.id not in but]
     return [
         _patch_status(patch, fold_tree(tx, plan_patches(tx, "", [patch], options, tree), outcomes_only=True), files)
         for patch in own

@@ -81,7 +81,7 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         (FAMILY, 'state = "upstreamed"', 'state = "done"', "edits[0].retired[0].state: 'upstreamed' or 'not-needed'"),
         (FAMILY, 'since = "0.16"', 'since = "long ago"', "edits[0].retired[0].since: a version"),
         (CUTLASS, "marks = [", "marks = [] # [", "marks: a file at least, or every folder would be such a tree"),
-        (CUTLASS, 'tag = "v{version}"', 'tag = "v{release}"', "tag: a tag with {version} in it"),
+        (CUTLASS, 'tag = "v{version}"', 'tag = "v{number}"', "tag: a tag with {version} or {release} in it"),
         (CUTLASS, 'version = "4.0.0"', 'version = "four"', "archives[0].version: a version"),
         (CUTLASS, 'version = "4.0.0"', 'version = "4.2.1"', "archives[0].version: one archive for each release"),
         (CUTLASS, 'sha256 = "1e71', 'sha256 = "1E71', "archives[0].sha256: a SHA-256"),

@@ -310,7 +310,8 @@ def small(build: Build, data: Path, tmp_path: Path) -> Callable[..., Built]:
 
     def run(target: str, out: Path | None = None, *, arch: str = "sm_120f", dockerfile: str = "", **more: Any) -> Built:
         contexts = {"small-vllm": tree} | more.pop("contexts", {})
-        flags = f"-DCMAKE_CUDA_ARCHITECTURES=OFF -DCMAKE_CUDA_FLAGS=-arch={arch}"
+        virtual = arch.replace("sm", "compute")
+        flags = f"-DCMAKE_CUDA_ARCHITECTURES=OFF -DCMAKE_CUDA_FLAGS=-gencode=arch={virtual},code={arch}"
         arguments = {"FP4_FOR": "sm_121", "TORCH_CUDA_ARCH_LIST": "12.1a", "TORCH_VERSION": "", "CMAKE_ARGS": flags}
         dockerfile = dockerfile or small_kernels()
         return build(data, target, out, contexts=contexts, dockerfile=dockerfile, **(arguments | more))

@@ -13,7 +13,7 @@ import pytest
 from mutations_vllm import ENCODER, OPTIONS
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model.edit import Edit
+from fp4patch.model.edit import Edit, WrapAsm
 from fp4patch.model.outcome import NothingToDo, Rewritten
 from fp4patch.model.patch import Patch
 from fp4patch.model.state import State
@@ -36,7 +36,8 @@ class Beside:
 
     @property
     def options(self) -> dict[str, str]:
-        return OPTIONS
+        gates = isinstance(self.edit, WrapAsm) and self.edit.gates
+        return OPTIONS | {"stochastic_encoder": "stochastic", "stochastic_guard": "!RS"} if gates else OPTIONS
 
     def template(self, name: str) -> str:
         if name.startswith("../../encoders/"):  # a placeholder: the encoders have tests of their own

@@ -1,4 +1,4 @@
-"""What patches say that they touch, against what the lexer finds in real trees; and that a check is not forgotten."""
+"""Functions that patches declare, compared with the lexer's findings in real trees; no check is forgotten."""
 
 from __future__ import annotations
 

@@ -256,12 +256,12 @@ def test_a_splice_beside_continuations_reads_as_the_whole_text_does(text: str, a
 
 
 def edges_of(source: cxx.Source) -> list[int]:
-    """Where a cut may begin or end."""
+    """Return the places at which a cut may begin or end."""
     return sorted({0, len(source.text), *(t.start for t in source.tokens), *(t.end for t in source.tokens)})
 
 
 def reads_as_whole(source: cxx.Source, cuts: list[Cut]) -> bool:
-    """Tell whether the splice is made; what comes of it is what the whole text gives."""
+    """Return whether the splice is made, and assert that it gives the same as the whole text."""
     text, result = source.text, spliced(source, cuts)
     if result is not None:
         expected = text

@@ -31,7 +31,7 @@ def packed(template: str, outputs: str = "r", inputs: int = 4) -> list[tuple[int
 
 
 def operands(output: Packed) -> tuple[int | None, ...]:
-    """Of each nibble the operand whose code it is, unchanged and to nearest."""
+    """Return, for each nibble, the operand whose code it is, unchanged and rounded to nearest."""
     found = []
     for code in output.nibbles:
         assert code is None or code == Encoded(Word(code.value.operand, 0))  # type: ignore[union-attr]

@@ -24,6 +24,8 @@ from fp4patch.model.image import Built
 from fp4patch.model.numerics import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.model.rule import Promise
 from fp4patch.model.sass import InstructionClass
+from fp4patch.model.verdict import Verdict
+from fp4patch.model.verify import BuildResult
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.report import document
 from fp4patch.report.image import built_document
@@ -219,7 +221,8 @@ def test_verify_and_inspect(
     assert fp4patch("apply", "--variant", "next3", tree).status == 0
     said = fp4patch("verify", "--variant", "next3", "--arch", "sm_120a,sm_121", "--execute", "--json", "-", tree)
     assert said.status == 0, said.err
-    made = [*REPORTS.values(), replace(REPORTS["pass"], numerics=(SWEPT,))]
+    built = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.0f", "12.1a", Verdict.PASS, "")
+    made = [*REPORTS.values(), replace(REPORTS["pass"], numerics=(SWEPT,), builds=(built,))]
     several, none = document.verify_document(made), document.verify_document([])
     holds("verify", said.document, several, none, elsewhere=("instructions-by-class",))
 

@@ -157,13 +157,20 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     # A diff to review: one entry more, behind 0.33.0, and not a byte changed beside it.
     old, new = before["patches/vllm/target.toml"].decode(), after["patches/vllm/target.toml"].decode()
     assert new == f'{old}"0.34.0" = "{pinned.sha256}"\n'
-    assert "| 0.34.0 | applied | applied | upstreamed | native |" in after["docs/matrix.md"].decode()
+    assert "| 0.34.0 | applied | applied | applied | upstreamed | native |" in after["docs/matrix.md"].decode()
     assert "| vllm 0.34.0 |" in world.summary
     assert world.watch().returncode == 0
     assert world.files == after, "the second look finds nothing new"
     matrix = world.data / "patches" / "matrix.json"
     matrix.write_text(matrix.read_text().replace('"native": "pass"', '"native": "fail"'))
     assert "vllm 0.34.0: fits" in world.watch("--verify", "none").stdout, "what failed is looked at again"
+    document = json.loads(matrix.read_text())
+    (entry,) = (one for one in document["rows"] if (one["target"], one["version"]) == ("vllm", "0.34.0"))
+    complete = json.loads(json.dumps(entry))
+    del entry["states"]["vllm/sm120-family"]
+    matrix.write_text(json.dumps(document))
+    assert "vllm 0.34.0: fits" in world.watch("--missing", "vllm==0.34.0").stdout, "a patch without a state is tried"
+    assert world.row("vllm", "0.34.0") == complete
 
 
 def test_a_release_in_which_a_patch_drifted_fails_every_day_until_it_fits(
@@ -188,7 +195,7 @@ def test_a_release_in_which_a_patch_drifted_fails_every_day_until_it_fits(
     assert row is not None
     assert (row["states"]["vllm/e2m1-asm"], row["verified"]) == ("drifted", {"next3": "fail"})
     assert world.pin("vllm", "0.34.0"), "so that who mends it can fetch it"
-    assert "| 0.34.0 | applied | drifted | upstreamed | **next3: fail** |" in (
+    assert "| 0.34.0 | applied | drifted | applied | upstreamed | **next3: fail** |" in (
         world.data / "docs" / "matrix.md"
     ).read_text().replace("not-needed", "applied")
     picture = (world.data / "docs" / "images" / "matrix.svg").read_text()

@@ -333,7 +333,7 @@ def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
         magnitude = np.abs(values_of(executes.input, bits.astype(np.uint16)))
         code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
         below, above = E2M1_VALUES[code - 1], E2M1_VALUES[code]
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             first = np.nan_to_num(np.ceil((above - magnitude) / (above - below) * 256), nan=0, neginf=0)
         around = np.clip(np.add.outer([-1, 0, 1], first), 0, 255).astype(np.uint32)
         pairs = np.stack([np.broadcast_to(bits, around.shape), around], axis=-1).reshape(-1, 2)

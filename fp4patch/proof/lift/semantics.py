@@ -848,10 +848,10 @@ _entry(
 
 @_entry(
     "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C.RS",
-    "the specification, by definition (PTX ISA, cvt.rs.satfinite.e2m1x4.f32): executing it proves nothing of silicon. It "
-    "is two of these: a and b with the random bits as C, e and f with the first one's result. Since the merge moves C up "
-    "by a byte, both take the high bytes of C's halves, and e and f so get the low bytes of the random bits; that the "
-    "first source has the upper half is read from the figure of the random bits alone",
+    "the specification, by definition (PTX ISA, cvt.rs.satfinite.e2m1x4.f32): executing it proves nothing of silicon. "
+    "It is two of these: a and b with the random bits as C, e and f with the first one's result. Since the merge moves "
+    "C up by a byte, both take the high bytes of C's halves, and e and f so get the low bytes of the random bits; that "
+    "the first source has the upper half is read from the figure of the random bits alone",
 )
 def _stochastic(o: Operands) -> list[str]:
     to, high, low, c = o.to(), o.single(), o.single(), o.word()

@@ -1,28 +1,20 @@
 namespace detail {
 
-/// E2M1 to float: exact for each of the 16 codes
+/// What a code means whose sign, exponent and mantissa stand at the places of a float's, the highest bit of the mantissa at
+/// bit 22. That float is the number times 2^(bias - 127), a subnormal one where the code is subnormal, so that one exact
+/// product makes the number. power: the bits of 2^(127 - bias). No asm, so that the compiler evaluates constants.
 CUTLASS_DEVICE
-float e2m1_to_float(uint8_t code) {
-  float x;
-#if defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)
-  asm("{\n"
-      ".reg .b8 pair;\n"
-      ".reg .b16 low, high;\n"
-      ".reg .b32 both;\n"
-      "cvt.u8.u32 pair, %1;\n"
-      "cvt.rn.f16x2.e2m1x2 both, pair;\n"
-      "mov.b32 {low, high}, both;\n"
-      "cvt.f32.f16 %0, low;\n"
-      "}"
-      : "=f"(x) : "r"(uint32_t(code)));
-#else
-  // sccc << 28 and << 22: the sign is a float's, and ccc is the lowest bits of its exponent and the highest of its
-  // mantissa. That is the number times 2^-126, a subnormal float where the code is subnormal. The product is exact, and
-  // asm makes it so in builds that flush subnormal numbers to zero.
-  uint32_t const bits = uint32_t(code) * 0x10400000u & 0x81c00000u;
-  asm("mul.rn.f32 %0, %1, 0f7E800000;" : "=f"(x) : "f"(__uint_as_float(bits)));
-#endif
-  return x;
+float rebias(uint32_t bits, uint32_t power) {
+  // A constant: not 0.5 in builds that flush subnormal numbers to zero (-ftz=true, -use_fast_math).
+  if (copy_bits<uint32_t, float>(0x00400000u) * copy_bits<uint32_t, float>(0x7e800000u) == 0.5f) {
+    return copy_bits<uint32_t, float>(bits) * copy_bits<uint32_t, float>(power);
+  }
+  // There: with the exponent's field f this is 2^(f - bias) * 1.m, which is right for f > 0, and for f = 0 it is half
+  // of what is 2^(1 - bias) too much. The lesser of the two is the number.
+  float const normal = copy_bits<uint32_t, float>((bits & 0x7fffffffu) + power - 0x3f800000u);
+  float const subnormal = 2.0f * normal - copy_bits<uint32_t, float>(power - 0x3f000000u);
+  return copy_bits<uint32_t, float>(copy_bits<float, uint32_t>(normal < subnormal ? normal : subnormal) |
+                                    (bits & 0x80000000u));
 }
 
 } // namespace detail

@@ -12,7 +12,8 @@
   CUTLASS_HOST_DEVICE
   float convert_to_float(Base const &x) const {
   #if defined(__CUDA_ARCH__)
-    return detail::e2m3_to_float(x.storage);
+    // seemmm << 26 for the sign and << 20 for the code, by one product
+    return detail::rebias(uint32_t(x.storage) * 0x04100000u & 0x81f00000u, 0x7e800000u);
   #else
     return Base::convert_to_float(x);
   #endif

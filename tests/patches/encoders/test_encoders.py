@@ -61,8 +61,8 @@ def listing(tmp_path: Path, toolchain: Toolchain, text: str, arch: str) -> SassL
     return sass.parse(printed, arch=Arch.parse(arch), registers=0, code_sha256=sass.code_digest(cubin.read_bytes()))
 
 
-def test_there_are_four() -> None:
-    assert [path.stem for path in ENCODERS] == sorted([*NAMES, "stochastic"])
+def test_there_are_four_and_what_they_share() -> None:
+    assert [path.stem for path in ENCODERS] == sorted([*NAMES, "stochastic", "operands"])
 
 
 @pytest.mark.parametrize("path", ENCODERS, ids=lambda path: path.stem)

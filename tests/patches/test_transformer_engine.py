@@ -1,0 +1,127 @@
+"""TransformerEngine: its patches on real headers, its CMake run before and after, its own code in the compiler.
+
+The archives of the package index hold the headers, with 4 to 8 of the statements that convert. All of a release, by
+hand: ``fp4patch fetch transformer_engine==2.18.0 --git https://github.com/NVIDIA/TransformerEngine.git DIR``, then
+``apply``, ``verify --all`` and ``revert``.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import Said, snapshot
+
+from fp4patch.catalog.manifest import data_root, load
+from fp4patch.doctor.build_lists import cmake
+from fp4patch.patching.asm import scan
+from fp4patch.patching.cxx import lex
+from fp4patch.patching.wrap_asm import unguarded
+from fp4patch.proof.toolchain import Toolchain
+
+PATCHES = data_root() / "patches/transformer_engine"
+OPTIONS = load().variant("next3").targets["transformer_engine"].options["e2m1-stochastic"]
+GetTree = Callable[[str, str], Path]
+
+
+@pytest.mark.parametrize(
+    ("version", "file", "statements", "gates"),
+    [("2.8.0", "nvfp4_transpose.cuh", 4, 4), ("2.12.0", "ptx.cuh", 8, 6), ("2.18.0", "ptx.cuh", 8, 6)],
+)
+def test_every_statement_of_the_headers_is_guarded_and_reverting_leaves_no_trace(
+    version: str, file: str, statements: int, gates: int, tree_copy: GetTree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("transformer_engine", version)
+    before = snapshot(tree)
+    header = tree / "common_headers/common/util" / file
+    assert len(scan(lex(header.read_text())).encodes) == statements
+    assert len(list(unguarded(header.read_text(), OPTIONS))) == statements
+    assert Said(capsys, "apply", "--variant", "next3", tree).status == 0
+    assert list(unguarded(header.read_text(), OPTIONS)) == []
+    opened = r"if constexpr \(true \|\| (has_rs|is_blackwell)\)|#if 1 \|\| CUDA_ARCH_HAS_FEATURE_SM10X_ALL"
+    assert len(re.findall(opened, header.read_text())) == gates
+    assert Said(capsys, "status", tree).status == 0
+    assert Said(capsys, "revert", tree).status == 0
+    after = {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")}
+    assert after == before
+
+
+@pytest.mark.parametrize("version", ["2.19.0", "2.20.2"])
+def test_a_release_with_a_fallback_of_its_own_retires_the_patch(
+    version: str, pristine_tree: GetTree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = pristine_tree("transformer_engine", version)
+    said = Said(capsys, "apply", "--variant", "next3", "--check", "--json", tree)
+    assert said.status == 0
+    assert '"upstreamed"' in said.out
+    assert not re.search(r'"path": "common_headers[^}]*"state": "applied"', said.out)
+
+
+def test_upstream_prints_and_writes_zeros_where_the_patch_rounds(
+    tree_copy: GetTree, toolchain: Toolchain, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("transformer_engine", "2.18.0")
+
+    def listing() -> str:
+        probes, cubin = PATCHES / "e2m1-stochastic/probes", tmp_path / "probe.cubin"
+        command: list[str | Path] = [
+            toolchain.nvcc,
+            *toolchain.flags,
+            "--expt-relaxed-constexpr",
+            "-DNDEBUG",
+            "-cubin",
+            "-arch=sm_121a",
+            "-o",
+            cubin,
+        ]
+        command += ["-DFUNCTION=mul_cvt_fp32_to_fp4_4x_with_stochastic_rounding", "-DRANDOM=1", "-DBFLOAT16=0"]
+        folders = [tree / "common_headers", tree / "common_headers/common/include", probes, probes / "stubs"]
+        command += [f"-I{folder}" for folder in folders]
+        environ = dict(toolchain.environ)
+        subprocess.run([*command, probes / "to-e2m1-x4.cu"], check=True, capture_output=True, env=environ)
+        done = subprocess.run([toolchain.nvdisasm, "-c", cubin], check=True, capture_output=True, text=True)
+        return done.stdout
+
+    pristine = listing()
+    assert "vprintf" in pristine
+    assert "F2FP" not in pristine
+    assert Said(capsys, "apply", "--variant", "next3", tree).status == 0
+    patched = listing()
+    assert "vprintf" not in patched
+    assert (patched.count("F2FP.F16.F32.PACK_AB.RZ"), patched.count("HMNMX2.XORSIGN")) == (2, 2)
+
+
+@pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake")
+@pytest.mark.parametrize("shape", ["lists-of-two-kinds", "lists-of-three-kinds"])
+@pytest.mark.parametrize(
+    ("asked", "before", "after"),
+    [
+        ("121", ("121", "", ""), ("", "121", "121a")),
+        ("120", ("", "120", "120f"), ("", "120", "120f")),
+        ("90;120;121", ("90;121", "120", "120f"), ("90", "121;120", "121a;120f")),
+        ("120a", ("120a", "", ""), ("120a", "", "")),
+        ("121a", ("121a", "", ""), ("121a", "", "")),
+        ("120f", ("120f", "", ""), ("120f", "", "")),
+        ("121f", ("121f", "", ""), ("121f", "", "")),
+    ],
+)
+def test_121_becomes_generic_code_and_a_target_with_a_suffix(
+    shape: str, asked: str, before: tuple[str, str, str], after: tuple[str, str, str], tmp_path: Path
+) -> None:
+    """What is left for all sources, what most get beside it, and what those get that need a suffix; CUDA 13."""
+
+    def lists(side: str) -> tuple[str, ...]:
+        script = tmp_path / "lists.cmake"
+        lists_ = ("CMAKE_CUDA_ARCHITECTURES", "NVTE_GENERIC_ARCHS", "NVTE_SPECIFIC_ARCHS")
+        script.write_text(
+            f'cmake_minimum_required(VERSION 3.21)\nset(CUDAToolkit_VERSION 13.0)\nset({lists_[0]} "{asked}")\n'
+            + (PATCHES / f"arch-list/cases/{shape}.{side}.cmake").read_text()
+            + "".join(f'message("[${{{name}}}]")\n' for name in lists_)
+        )
+        done = subprocess.run([str(cmake()), "-P", script], capture_output=True, text=True, check=True)
+        return tuple(re.findall(r"^\[(.*)\]$", done.stderr, re.MULTILINE))
+
+    assert (lists("before"), lists("after")) == (before, after)

@@ -1,0 +1,103 @@
+"""Probes that are compiled as one translation unit: the same code as alone, and each with its own error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fp4patch.model.arch import Arch
+from fp4patch.model.probe import Probe
+from fp4patch.model.rule import Rule
+from fp4patch.model.target import Target, VersionMacros
+from fp4patch.model.verdict import Verdict
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.verify import CONFIGURATIONS, Verification, verify
+from fp4patch.proof.view import SourceView
+
+A121 = Arch(12, 1, "a")
+TARGET = Target(
+    name="lib",
+    title="a library",
+    marks=("include/lib.h",),
+    version=VersionMacros(file="include/lib.h", major="A", minor="B", patch="C"),
+    include=("include",),
+    git="",
+    tag="",
+)
+LIB = """\
+#pragma once
+__device__ inline float scale(float x) {
+#ifdef NDEBUG
+  return x * 5.0f;
+#else
+  return x * 3.0f;
+#endif
+}
+"""
+SOURCE = """\
+#include "lib.h"
+#ifndef TIMES
+#define TIMES 1
+#endif
+constexpr int kTimes = TIMES;
+struct Value { float x; };
+extern "C" __global__ void probe(Value* v) {
+  for (int k = 0; k < kTimes; ++k) v[threadIdx.x + k].x = scale(v[threadIdx.x + k].x);
+}
+"""
+RULES = [Rule(probes=("lib/*",), arch=("sm_121a",), because="", max={"instructions": 100})]
+
+
+def run(tmp_path: Path, toolchain: Toolchain, times: list[str], together: str, **settings: object) -> Verification:
+    tree = tmp_path / "tree"
+    (tree / "include").mkdir(parents=True, exist_ok=True)
+    (tree / "include/lib.h").write_text(LIB)
+    source = tmp_path / "probe.cu"
+    source.write_text(SOURCE)
+    probe = Probe(name="", title="", source=source.name, patch="lib/p", together=together)
+    probes = [(replace(probe, name=f"times-{n}", defines={"TIMES": n} if n else {}), source) for n in times]
+    view = SourceView(tree)
+    return verify(
+        before=view,
+        after=view,
+        target=TARGET,
+        probes=probes,
+        rules=RULES,
+        archs=[A121],
+        toolchain=toolchain,
+        **settings,  # type: ignore[arg-type]
+    )
+
+
+def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: Toolchain) -> None:
+    alone = run(tmp_path, toolchain, ["2", "", "3"], "")
+    steps: list[str] = []
+    both = run(tmp_path, toolchain, ["2", "", "3"], "all", progress=lambda step: steps.append(step.what))
+    assert any(name.startswith("lib/times-2 and 2 more") for name in steps)
+    for one, other in zip(alone.results, both.results, strict=True):
+        assert one.probe == other.probe
+        assert one.after
+        assert other.after
+        assert one.after.instructions == other.after.instructions
+        assert one.after.registers == other.after.registers
+        assert one.verdict is other.verdict is Verdict.PASS
+    assert len({result.after.code_sha256 for result in both.results if result.after}) == 3
+
+
+def test_one_that_does_not_compile_hides_no_other(tmp_path: Path, toolchain: Toolchain) -> None:
+    found = {one.probe: one for one in run(tmp_path, toolchain, ["2", "nothing"], "all").results}
+    assert found["lib/times-2"].verdict is Verdict.PASS
+    assert found["lib/times-nothing"].verdict is Verdict.FAIL
+    assert "nothing" in found["lib/times-nothing"].error
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolchain, every: bool) -> None:
+    found = run(tmp_path, toolchain, ["2", "3"], "" if every else "all", configured=[A121], every=every).configured
+    assert {(one.probe, one.flags) for one in found} == {
+        (f"lib/times-{n}", flags) for n in (2, 3) for flags in CONFIGURATIONS
+    }
+    assert {one.flags for one in found if not one.same} == {("-DNDEBUG", "-std=c++20"), ("-use_fast_math",)}
+    assert all(one.listing for one in found)
