@@ -6,8 +6,6 @@ writes. Offsets of branches were found by comparing with nvdisasm; ``tests/docto
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 import numpy as np
 
 BRA, CALLS = 0x147, (0x143, 0x144)
@@ -22,7 +20,8 @@ WRITES = (
 
 _ABSOLUTE, _BPT, _EXIT, _RET, _BSSY, _BSYNC = 0x143, 0x15C, 0x14D, 0x150, 0x145, 0x141
 _JUMPS = (0x149, 0x14A, 0x14B, 0x14C)  # BRX, JMP, JMX, BRXU: to where a register says
-_EVENTS = np.array((*WRITES, *CALLS, *_JUMPS, BRA, _BPT, _EXIT, _RET, _BSSY, _BSYNC), np.uint64)
+_EVENTS = np.zeros(512, np.bool_)
+_EVENTS[[*WRITES, *CALLS, *_JUMPS, BRA, _BPT, _EXIT, _RET, _BSSY, _BSYNC]] = True
 _ALWAYS = 7
 """The predicate that is true."""
 
@@ -32,26 +31,30 @@ def writes(code: bytes, calls: frozenset[str]) -> bool:
     if any(name not in TELLING and not name.startswith(_INTERNAL) for name in calls):
         return True
     words = np.frombuffer(code, "<u8").reshape(-1, 2)
-    at = np.flatnonzero(np.isin(words[:, 0] & 0x1FF, _EVENTS)).tolist()
-    events = [(low & 0x1FF, low, high) for low, high in words[at].tolist()]
-    joins = [target(i, low, _BSSY) for i, (opcode, low, _) in zip(at, events, strict=True) if opcode == _BSSY]
-    pending, seen = [0], set[int]()
+    opcodes = words[:, 0] & 0x1FF
+    at = np.flatnonzero(_EVENTS[opcodes])
+    pending, seen, joined = [0], set[int](), False
     while pending:
         here = pending.pop()
-        if here in seen or here >= len(events):
+        if here in seen or here >= len(at):
             continue
         seen.add(here)
-        opcode, low, high = events[here]
+        index = int(at[here])
+        low, high = words[index].tolist()
+        opcode = low & 0x1FF
         always = low >> 12 & 0xF == _ALWAYS
         if opcode in WRITES or opcode in _JUMPS:
             return True
         if opcode == BRA:
-            pending.append(bisect_left(at, target(at[here], low | high << 64, BRA)))
+            pending.append(int(np.searchsorted(at, target(index, low | high << 64, BRA))))
             # Beside the predicate that all have, a branch can have one of its own (bits 87 to 90), or a uniform one.
             always = always and high >> 23 & 0xF == _ALWAYS and low >> 9 & 7 == 4
         elif opcode == _BSYNC:
-            pending += [bisect_left(at, join) for join in joins]
-            always = False
+            if not joined:  # which of them is not known: all may follow
+                starts = np.flatnonzero(opcodes == _BSSY).tolist()
+                joins = [target(start, int(words[start, 0]), _BSSY) for start in starts]
+                pending += np.searchsorted(at, joins).tolist()
+            joined, always = True, False
         elif opcode == _ABSOLUTE:
             always = always and calls == {_ASSERTS}
         elif opcode not in (_EXIT, _RET) and not (opcode == _BPT and high >> 20 & 7 == 3):
