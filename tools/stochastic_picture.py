@@ -44,8 +44,8 @@ def main() -> None:
         up = HEIGHT - MARGIN - value * (HEIGHT - 2 * MARGIN) / 7
         lines.append(f'<text x="{across:.0f}" y="{HEIGHT - 14}" text-anchor="middle">{value}</text>')
         lines.append(f'<text x="24" y="{up + 4:.0f}" text-anchor="end">{value}</text>')
-    font = 'font-family="sans-serif" font-size="13"'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" {font}>'
+    box = f"0 0 {WIDTH} {HEIGHT}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" font-family="sans-serif" font-size="13">'
     PICTURE.write_text("\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *lines, "</svg>"]) + "\n")
 
 
