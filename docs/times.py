@@ -62,13 +62,13 @@ def spent(*command: str | Path, cwd: Path | None = None) -> float:
 
 
 def of_tree(target: str, version: str, scratch: Path, repeats: int) -> list[tuple[str, str]]:
-    """Rows of one tree: each command, and its processor time."""
+    """Return the rows of one tree: each command, and its processor time."""
     tree = pristine(target, version, scratch)
     copy = scratch / "copy"
     fp4patch = partial(spent, sys.executable, "-m", "fp4patch")
 
     def fresh_apply() -> float:
-        """A tree that this machine has not seen: nothing is remembered of it."""
+        """Apply to a tree that this machine has no cached results of."""
         for gone in (copy, cache_dir() / "folds", cache_dir() / "trees"):
             shutil.rmtree(gone, ignore_errors=True)
         shutil.copytree(tree, copy, symlinks=True)

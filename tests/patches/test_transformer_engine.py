@@ -111,7 +111,7 @@ def test_upstream_prints_and_writes_zeros_where_the_patch_rounds(
 def test_121_becomes_generic_code_and_a_target_with_a_suffix(
     shape: str, asked: str, before: tuple[str, str, str], after: tuple[str, str, str], tmp_path: Path
 ) -> None:
-    """What is left for all sources, what most get beside it, and what those get that need a suffix; CUDA 13."""
+    """Targets of all sources, further targets of most, and targets of those that need a suffix; CUDA 13."""
 
     def lists(side: str) -> tuple[str, ...]:
         script = tmp_path / "lists.cmake"

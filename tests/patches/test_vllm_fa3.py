@@ -75,7 +75,7 @@ def test_the_library_is_left_out_where_no_gpu_of_the_build_could_load_it(pristin
 
 @pytest.mark.parametrize("version", RELEASES)
 def test_vllm_does_without_the_library(pristine_tree: GetTree, version: str) -> None:
-    """FlashAttention 3 is asked for by compute capability 9 alone, and its import may fail."""
+    """Only compute capability 9 requests FlashAttention 3, and its import may fail."""
     interface = pristine_tree("vllm", version) / "vllm/vllm_flash_attn/flash_attn_interface.py"
     if not interface.is_file():  # it comes from flash-attention's repository, where it is the same
         return
