@@ -35,7 +35,7 @@ _REFUSALS = (
         Refusal.PTX_VERSION,
         re.compile(r"requires PTX ISA \.version|PTX \.version \S+ does not support|^Unsupported \.v"),
     ),
-    (Refusal.MODIFIER, re.compile(r"(?:[Uu]nknown|[Ii]llegal) modifier")),
+    (Refusal.MODIFIER, re.compile(r"(?:[Uu]nknown|[Ii]llegal) (?:rounding )?modifier")),
     (Refusal.TYPES, re.compile(r"Unexpected instruction types|Arguments mismatch")),
     (Refusal.INSTRUCTION, re.compile(r"Not a name of any known instruction")),
     (Refusal.UNKNOWN_TARGET, re.compile(r"is not defined for option 'gpu-name'")),

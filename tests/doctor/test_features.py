@@ -20,7 +20,9 @@ MMA = "mma.sync.aligned.m16n8k64.row.col.kind::{}.block_scale.{}f32.e2m1.e2m1.f3
 NVFP4 = MMA.format("mxf4nvf4", "scale_vec::4X.", "ue4m3")
 CLAIMED = "mma.sync.aligned.m16n8k32.row.col.kind::mxf4nvf4.block_scale.scale_vec::1X.f32.e2m1.e2m1.f32.ue8m0"
 TCGEN05 = "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale."
-TARGETS = tuple(map(Arch.parse, ("90", "100a", "100f", "120", "120a", "120f", "121", "121a", "121f")))
+GATHER = "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes"
+SCATTER = "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group"
+TARGETS = tuple(map(Arch.parse, ("90", "90a", "100a", "100f", "120", "120a", "120f", "121", "121a", "121f")))
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +57,13 @@ HARDWARE = [
     (TCGEN05 + "scale_vec::4X", "100a", "UTCOMMA.4X"),
     (TCGEN05 + "block16", "100a 100f", "UTCOMMA.4X"),
     ("fma.rn.f32x2", "100a 100f", "FFMA2"),
+    ("cvt.rn.satfinite.relu.e2m1x2.f32", "100a 120a 120f 121a", "F2FP.SATFINITE.RELU.E2M1.F32.PACK_AB_MERGE_C"),
+    ("cvt.rn.relu.f16x2.e2m1x2", "100a 120a 120f 121a", "F2FP.RELU.F16.E2M1.UNPACK_B"),
+    ("ld.global.v8.f32", "100a 120 120a 121", "LDG.E.ENL2.256"),
+    ("st.global.v8.f32", "100a 120 120a 121", "STG.E.ENL2.256"),
+    ("tensormap.replace.tile.global_address.global.b1024.b64", "90a 100a 120a 121a", "STG.E.64"),
+    (GATHER, "100a 120a 121a", "UTMALDG.2D.GATHER4"),
+    (SCATTER, "100a", "UTMASTG.2D.SCATTER4"),
 ]
 
 REJECTED = [
@@ -64,6 +73,10 @@ REJECTED = [
     (CLAIMED, "120a 120f 121a 121f", Refusal.MODIFIER),
     (TCGEN05 + "scale_vec::4X", "100f 120a 121a", Refusal.TARGET),
     ("fma.rn.f32x2", "90", Refusal.TARGET),
+    ("cvt.rz.satfinite.e2m1x2.f32", "100a 121a", Refusal.MODIFIER),
+    ("cvt.rn.bf16x2.e2m1x2", "100a 121a", Refusal.TYPES),
+    ("ld.global.v8.f32", "90", Refusal.TARGET),
+    (SCATTER, "90 120a 121a", Refusal.TARGET),
 ]
 
 
