@@ -1,1 +1,1 @@
-"""What can be applied: patches, variants and targets read from data, and the plan that they make for a tree."""
+"""Patches, variants and targets, read from data, and the plan that they make for a tree."""

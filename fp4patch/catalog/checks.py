@@ -1,4 +1,4 @@
-"""What the types of the model cannot say: that names exist, versions and patterns parse, files are there."""
+"""Checks beyond the types of the model: names exist, versions and patterns parse, files exist."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from fp4patch.model.tree_path import is_inside
 from fp4patch.model.variant import Variant, VariantTarget
 
 _WRAP_OPTIONS = {"encoder", "guard"}
-"""What a variant must set for a patch that wraps inline assembly, and all that it can set."""
+"""Options that a variant must set for a patch that wraps inline assembly; it can set no others."""
 
 
 def misnamed(path: Path, root: Path, names: dict[str, str]) -> list[Problem]:
-    """A name that is not that of its folder or file; ``names`` are those on disk, with what the file says."""
+    """Return a name that is not that of its directory or file; ``names`` are those on disk, with the name in the
+    file."""
     where = str(path.relative_to(root))
     return [
         Problem(f"the name of its folder or file, {on_disk!r}", repr(said), file=where)
@@ -37,7 +38,7 @@ def misnamed(path: Path, root: Path, names: dict[str, str]) -> list[Problem]:
 
 
 class _File:
-    """What is wrong with one file."""
+    """Problems of one file."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -51,16 +52,16 @@ class _File:
             self.wrong(key, expected, found)
 
     def text(self, thing: object, keys: Iterable[str], prefix: str = "") -> None:
-        """Texts that must say something."""
+        """Check texts that must not be empty."""
         for key in keys:
             self.expect(getattr(thing, key).strip(), f"{prefix}{key}", "some text", "none")
 
     def inside(self, path: str, key: str) -> None:
-        """A file or folder of a source tree, by the one name that it has."""
+        """A file or directory of a source tree, by the one name that it has."""
         self.expect(is_inside(path) and "\\" not in path, key, "a path inside the tree, with slashes", repr(path))
 
     def globs(self, patterns: Sequence[str], key: str) -> None:
-        """Where in a source tree to look for files."""
+        """Check globs of files in a source tree."""
         self.expect(patterns, key, "a glob at least", "none")
         for pattern in patterns:
             self.inside(pattern, key)
@@ -78,7 +79,7 @@ class _File:
 
 
 def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
-    """What types cannot say: versions that parse, files that exist, regular expressions that compile."""
+    """Yield problems beyond the types: versions that do not parse, missing files, wrong regular expressions."""
     file = _File(str(path.relative_to(root)))
     file.text(patch, ("version", "title", "reason", "link", "applies", "retire"))
     there = (root / "patches" / patch.target / "target.toml").is_file()
@@ -126,7 +127,7 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
 
 
 def check_coverage(patch: Patch, patches: Iterable[Patch]) -> list[Problem]:
-    """Each function that a patch touches is covered by a probe of a patch for its target, or it says why not."""
+    """Check that a probe of a patch for its target covers each function that a patch changes, or a reason does."""
     ours = [other for other in patches if other.target == patch.target]
     covered = [entry for other in ours for probe in other.probes for entry in probe.covers]
     covered += [entry for other in ours for build in other.builds for entry in build.covers]
@@ -145,7 +146,7 @@ def check_coverage(patch: Patch, patches: Iterable[Patch]) -> list[Problem]:
 
 
 def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:
-    """Nothing that an edit must say is empty, and what it names beside ``patch.toml`` is there."""
+    """Check that required texts of an edit are not empty, and that its files beside ``patch.toml`` exist."""
     for field in dataclasses.fields(edit):
         value, key = getattr(edit, field.name), f"{prefix}{field.name}"
         if field.name == "file":
@@ -188,7 +189,7 @@ def _check_template(file: _File, path: Path, key: str, said: str) -> None:
 
 
 def _is(kind: type[Version] | type[SpecifierSet], text: str) -> bool:
-    """Whether the text is one."""
+    """Return whether the text is of that kind: a version or a specifier."""
     try:
         kind(text)
     except (InvalidVersion, InvalidSpecifier):
@@ -324,7 +325,7 @@ def _check_options(file: _File, target: str, chosen: VariantTarget, patches: dic
 
 
 def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> None:
-    """What an image is built from is pinned by a hash: an archive's, or a commit's."""
+    """Check that the releases of an image are pinned by a hash: an archive's, or a commit's."""
     if variant.image is None:
         return
     for name, version in (("vllm", variant.image.vllm), ("cutlass", variant.image.cutlass)):

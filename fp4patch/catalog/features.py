@@ -21,7 +21,7 @@ FOLDER, WHEELS = "patches/features", "patches/toolkits.toml"
 
 
 def load_features(root: Path) -> tuple[FeatureGroup, ...]:
-    """Every file's features, in the order of the files' names. ManifestError carries every problem found."""
+    """Return every file's features, in the order of the files' names. ManifestError carries every problem found."""
     problems: list[Problem] = []
     paths = sorted((root / FOLDER).glob("*.toml"))
     groups = [group for path in paths if (group := read(FeatureGroup, path, root, problems))]
@@ -47,7 +47,7 @@ def load_features(root: Path) -> tuple[FeatureGroup, ...]:
 
 
 def load_toolkits(root: Path) -> ToolkitWheels:
-    """The pinned wheels. ManifestError carries every problem found."""
+    """Return the pinned wheels. ManifestError carries every problem found."""
     problems: list[Problem] = []
     found = read(ToolkitWheels, root / WHEELS, root, problems)
     pinned = Counter((wheel.release, wheel.machine) for wheel in found.wheels) if found else Counter[tuple[str, str]]()

@@ -1,6 +1,6 @@
-"""Recognises a source tree by what is in it, wherever it is, and reads the version that it claims.
+"""Recognition of a source tree by its contents at any path, and of the version that it states.
 
-The version only advises: bundled copies lie (xformers 0.0.35 says 4.3.0 over 4.2 headers). Anchors decide.
+The version is only a hint: bundled copies can be wrong (xformers 0.0.35 states 4.3.0 over 4.2 headers).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from fp4patch.model.target import Target, VersionMacros
 
 @dataclass(frozen=True)
 class Identified:
-    """A tree that was recognised. ``version`` is what it claims or what the user said; None if it says nothing."""
+    """A tree that was recognised. ``version`` is the one that it states or that the user gave; None if there is
+    none."""
 
     root: Path
     target: Target
@@ -29,7 +30,7 @@ class Identified:
 
 
 def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identified:
-    """The target and the version of the tree at ``path``; ``said`` overrides what the tree claims.
+    """Return the target and the version of the tree at ``path``; ``said`` overrides what the tree claims.
 
     Refused, with a hint where one is near, if it is no tree of a known kind or of more than one.
     """
@@ -48,9 +49,9 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
 
 
 def identify_all(paths: Iterable[Path], catalog: Catalog, said: str | None = None) -> list[Identified]:
-    """Each tree once, in the order in which they were named, and behind each tree those that it contains.
+    """Return each tree once, in the order in which they were named, and behind each tree those that it contains.
 
-    UsageError: one version is said for trees of several kinds.
+    UsageError: one version is given for trees of several kinds.
     """
     trees: dict[object, Identified] = {}
     named = [identify(path, catalog, said) for path in paths]
@@ -72,7 +73,8 @@ def place(root: Path) -> object:
 
 
 def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identified]:
-    """The trees of other targets that a tree contains, where they lie. Refused: one of them is a link out of it."""
+    """Yield the trees of other targets that a tree contains, where they are located. Refused: one of them is a link out
+    of it."""
     for part in target.contains:
         inner = catalog.targets[part.target]
         for folder in (root / place for place in part.at):
@@ -87,7 +89,7 @@ def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identifi
 
 
 def is_at(folder: Path, target: Target) -> bool:
-    """Whether a tree of that kind is there. Refused: that cannot be told, since a folder in it may not be read."""
+    """Return whether a tree of that kind is there. Refused: unknown, since a directory in it is not readable."""
     try:
         return not target.missing(lambda mark: (folder / mark).is_file())
     except PermissionError as error:
@@ -97,12 +99,12 @@ def is_at(folder: Path, target: Target) -> bool:
 
 
 def unreadable(error: PermissionError) -> Refused:
-    """What it means that something of a tree may not be read."""
+    """Return the problem for a part of a tree that is not readable."""
     return Refused(f"{error.filename}: {error.strerror}", help="run fp4patch as a user who may read the tree")
 
 
 def claimed_version(root: Path, target: Target) -> Version | None:
-    """The version that the tree's own files state; None if they do not, or not as a version."""
+    """Return the version that the tree's own files state; None if they do not, or not as a version."""
     stated = target.version
     if isinstance(stated, VersionMacros):
         return _from_macros(_text(root / stated.file), stated)
@@ -140,7 +142,7 @@ def _parse(said: str) -> Version:
 
 
 def _hint(root: Path, catalog: Catalog) -> str:
-    """Says what a tree lacks, or names one just below or above, else what each target is recognised by."""
+    """Message about the missing marks of a tree, or a tree just below or above, else the marks of each target."""
     for target in catalog.targets.values():
         gone = target.missing(lambda mark: (root / mark).is_file())
         if len(gone) < len(target.marks):

@@ -33,11 +33,11 @@ class Catalog:
     variants: dict[str, Variant]
 
     def variant(self, name: str) -> Variant:
-        """The variant of that name; UsageError names the ones there are."""
+        """Return the variant of that name; UsageError names the ones there are."""
         return _named(self.variants, name, "variant")
 
     def target(self, name: str) -> Target:
-        """The target of that name; UsageError names the ones there are."""
+        """Return the target of that name; UsageError names the ones there are."""
         return _named(self.targets, name, "target")
 
     def named(self, name: str) -> tuple[str, Variant | Patch | Target]:
@@ -57,12 +57,13 @@ class Catalog:
         return found[0]
 
     def patches_of(self, variant: Variant, target: str) -> tuple[Patch, ...]:
-        """The variant's patches for a target, in the order in which they apply."""
+        """Return the variant's patches for a target, in the order in which they apply."""
         chosen = variant.targets.get(target)
         return tuple(self.patches[f"{target}/{name}"] for name in chosen.patches) if chosen else ()
 
     def probes_of(self, variant: Variant, target: str) -> tuple[tuple[Probe, Path], ...]:
-        """The probes, with their sources, of the variant's patches and of those that it watches without applying."""
+        """Return the probes, with their sources, of the variant's patches and of those that it watches without
+        applying."""
         chosen = variant.targets.get(target)
         watched = tuple(self.patches[f"{target}/{name}"] for name in chosen.watches) if chosen else ()
         return tuple(
@@ -80,7 +81,7 @@ def _named(things: dict[str, T], name: str, what: str) -> T:
 
 
 def data_root() -> Path:
-    """The folder that holds ``patches/`` and ``variants/``: inside the wheel, or the checkout's top."""
+    """Return the directory that holds ``patches/`` and ``variants/``: inside the wheel, or the checkout's top."""
     if chosen := os.environ.get("FP4PATCH_DATA"):
         return Path(chosen)
     package = Path(__file__).resolve().parent.parent
@@ -93,7 +94,7 @@ def load(root: Path | None = None) -> Catalog:
 
 
 def forget() -> None:
-    """Read files anew at the next :func:`load`, since somebody changed them."""
+    """Read files anew at the next :func:`load`, since they were changed."""
     _load.cache_clear()
     digest.cache_clear()
 

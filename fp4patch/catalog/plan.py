@@ -25,7 +25,7 @@ class Planned:
     options: Mapping[str, str]
 
     def template(self, name: str) -> str:
-        """The text of a template that lies beside the patch."""
+        """Return the text of a template that is located beside the patch."""
         return (Path(self.patch.directory) / name).read_text(encoding="utf-8")
 
 
@@ -37,7 +37,7 @@ MayBeAbout = Callable[[Edit, bytes], object]
 
 @dataclass(frozen=True)
 class Plan:
-    """What a variant wants of a tree."""
+    """Edits of a variant for a tree. An edit that searches for its files is listed at each file that it may change."""
 
     tree: Identified
     variant: str
@@ -59,7 +59,8 @@ class Plan:
         return {file: tuple(found) for file, found in files.items()}
 
     def _files_of(self, edit: Edit) -> Iterator[str]:
-        """The files, relative to the tree, that an edit may be about: the one that it names, or those that it finds."""
+        """Yield the files, relative to the tree, that an edit may be about: the one that it names, or those that it
+        finds."""
         if isinstance(edit, AddOperand | DropOperand | Insert):
             yield edit.file
             return
@@ -72,7 +73,7 @@ class Plan:
 def patches_of(
     variant: Variant, tree: Identified, catalog: Catalog
 ) -> tuple[Sequence[Patch], Mapping[str, Mapping[str, str]]]:
-    """The variant's patches for that tree, and their options. UsageError if it has nothing for such trees."""
+    """Return the variant's patches for that tree, and their options. UsageError if it has nothing for such trees."""
     chosen = variant.targets.get(tree.target.name)
     if chosen is None:
         covers = ", ".join(variant.targets)
@@ -83,5 +84,5 @@ def patches_of(
 
 
 def edits_of(patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]]) -> tuple[Planned, ...]:
-    """The edits of these patches, in this order."""
+    """Return the edits of these patches, in this order."""
     return tuple(Planned(patch, edit, options.get(patch.name, {})) for patch in patches for edit in patch.edits)

@@ -1,4 +1,4 @@
-"""Reads a TOML file as a value of the model, or says by file and key what is wrong with it."""
+"""Reading of a TOML file as a value of the model, with problems by file and key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SET_BY_LOADER: dict[type, set[str]] = {Patch: {"directory"}}
 
 
 def read(kind: type[T], path: Path, root: Path, problems: list[Problem]) -> T | None:
-    """One file as a value, or its problems added to the list."""
+    """Return one file as a value, or its problems added to the list."""
     where = str(path.relative_to(root))
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
@@ -57,14 +57,14 @@ _ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
 def _adapter(kind: type) -> TypeAdapter[Any]:
-    """What validates such a file, made once: that takes longer than to read all files."""
+    """Return the validator of such a file. It is made once, which takes longer than to read all files."""
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
     return _ADAPTERS[kind]
 
 
 def _tables(data: dict[str, Any]) -> dict[int, dict[str, Any]]:
-    """What the list of edits holds, but for what is no table."""
+    """Return the tables of the list of edits, without entries of another type."""
     edits = data.get("edits")
     return {at: edit for at, edit in enumerate(edits if isinstance(edits, list) else ()) if isinstance(edit, dict)}
 
@@ -75,7 +75,7 @@ def _unknown_ops(data: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def _is_of_its_op(location: tuple[int | str, ...], data: dict[str, Any]) -> bool:
-    """Whether an error is about the kind of edit that the data names: pydantic tries and reports every kind."""
+    """Return whether an error is about the kind of edit that the data names: pydantic tries every kind."""
     if location[0] != "edits" or len(location) < 3:
         return True
     edit = _tables(data).get(int(location[1]))
@@ -85,7 +85,7 @@ def _is_of_its_op(location: tuple[int | str, ...], data: dict[str, Any]) -> bool
 
 
 def _key(location: tuple[int | str, ...]) -> str:
-    """``edits[0].count`` for ("edits", 0, "drop-operand", "count"): the union's own tags are left out."""
+    """Return ``edits[0].count`` for ("edits", 0, "drop-operand", "count"): the union's own tags are left out."""
     text = ""
     for at, part in enumerate(location):
         if isinstance(part, int):
@@ -104,7 +104,7 @@ _EXPECTED = {
     "dataclass_type": "a table",
     "string_type": "a string",
 }
-"""What each kind of error of pydantic's means to whoever wrote the file."""
+"""Meaning of each kind of pydantic error for the author of the file."""
 
 
 def _words(error: ErrorDetails) -> tuple[str, str]:

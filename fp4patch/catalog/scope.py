@@ -1,4 +1,4 @@
-"""Which files of a tree a patch could be about: the only ones that a receipt or a journal in it may name."""
+"""Files of a tree that a patch could change: a receipt or a journal in the tree may name no others."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ _APART = frozenset({"__pycache__", "node_modules"})
 
 
 class Whole:
-    """The source files of the tree at ``root``; what lies below ``apart`` is of other trees.
+    """The source files of the tree at ``root``; what is located below ``apart`` is of other trees.
 
     Directories whose name begins with a dot, and virtual environments, are not of the tree.
     """
@@ -141,7 +141,7 @@ class Concerned:
     """Links that lead out of the tree."""
 
     def matching(self, globs: Sequence[str]) -> Iterator[str]:
-        """The files whose real path one of the globs matches, in order. No receipt may name a file elsewhere."""
+        """Return the files whose real path one of the globs matches, in order. No receipt may name a file elsewhere."""
         pattern = glob(tuple(globs))
         return (file for file in self.files if pattern.fullmatch(file))
 
@@ -156,7 +156,8 @@ def is_source(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def glob(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """The globs as one regular expression for whole paths: ``**`` is any number of directories, ``*`` no slash."""
+    """Return the globs as one regular expression for whole paths: ``**`` is any number of directories, ``*`` no
+    slash."""
     return re.compile("|".join(_expression(pattern) for pattern in patterns), re.DOTALL)
 
 

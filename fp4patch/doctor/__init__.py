@@ -1,1 +1,1 @@
-"""What is there: in this machine, in a source tree's build, in a binary."""
+"""Inspection of this machine, of a source tree's build, and of binaries."""

@@ -1,4 +1,4 @@
-"""What is in compiled code: every cubin and PTX, the FP4 instructions in each, and what a GPU's driver would load.
+"""Contents of compiled code: every cubin and PTX, its FP4 instructions, and the code that a GPU's driver would load.
 
 Files are read once, forward, through a window; one fatbin at a time is in memory, and one of its cubins unpacked.
 Results are kept by the SHA-256 of the file that was named.
@@ -40,12 +40,12 @@ _UNPACK, _SAVE = "unpack it, and name the result", "save the image again, or pul
 
 @dataclass(frozen=True)
 class Step:
-    """How far an examination is."""
+    """Progress of an examination."""
 
     done_bytes: int
     """Bytes read."""
     total_bytes: int | None
-    """Of so many; None where that is not known."""
+    """Total number of bytes; None if it is not known."""
     name: str
     """The file being read."""
 
@@ -63,7 +63,7 @@ def examine(
     price: Price | None = None,
     driver_cuda: str = "",
 ) -> BinaryReport:
-    """Look into a wheel, library, executable, cubin, fatbin, folder, or the tar of an image.
+    """Look into a wheel, library, executable, cubin, fatbin, directory, or the tar of an image.
 
     ``gpus`` are those to judge for, as ``sm_121``; ``cache`` is a directory for results, None for none. ``price``
     measures how long PTX takes to compile, and what it measures is not kept. ``driver_cuda`` is the newest CUDA release
@@ -337,13 +337,13 @@ class _Layer:
 
 
 def _seen(order: int, name: str, seen: Set[tuple[int, str]]) -> bool:
-    """Whether a container sees a file of a layer, or the archive that it is inside of."""
+    """Return whether a file of a layer, or the archive around it, is visible in a container."""
     ends = (at for at, letter in enumerate(name) if letter == "!")
     return not name or (order, name) in seen or any((order, name[:end]) in seen for end in ends)
 
 
 def _is_for(gpu: str, platform: str, platforms: Set[str]) -> bool:
-    """Whether an image for a platform is the one that a GPU's machine would run, of those for ``platforms``."""
+    """Return whether an image for a platform is the one for a GPU's machine, among those for ``platforms``."""
     own = _PLATFORMS.get(gpu, _USUAL)
     return platform == own or own not in platforms
 

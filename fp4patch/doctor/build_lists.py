@@ -1,4 +1,4 @@
-"""What a source tree's own build makes of a list of architectures, by running the tree's own functions.
+"""Results of a source tree's own build for an arch list, by running the tree's own functions.
 
 For a CMake build the whole CMakeLists.txt is evaluated by ``cmake -P``, with the tree's own functions, up to its end.
 Commands that need a compiler, a network or a build directory, and the usual ones that write, are replaced: they do
@@ -6,8 +6,8 @@ nothing, or record (stand_ins.cmake). That makes a tree evaluable without a buil
 CMake runs as a build would run it, and can start processes and write files.
 
 PyTorch's part, from TORCH_CUDA_ARCH_LIST to the ``-gencode`` flags in CMAKE_CUDA_FLAGS, is done here: ``12.1a`` is
-compute_121a and sm_121a. PyTorch releases whose select_compute_arch.cmake knows no ``f`` stop at ``12.1f`` before any
-of this.
+compute_121a and sm_121a. PyTorch releases whose select_compute_arch.cmake does not support ``f`` stop at ``12.1f``
+before any of this.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TIMEOUT = 120
 
 @dataclass(frozen=True)
 class Configured:
-    """What one configuration of the tree comes to. Architectures as in TORCH_CUDA_ARCH_LIST, sorted."""
+    """Result of one configuration of the tree. Architectures as in TORCH_CUDA_ARCH_LIST, sorted."""
 
     everywhere: tuple[str, ...]
     """The global CUDA_ARCHS: what sources without a list of their own are compiled for."""
@@ -38,14 +38,14 @@ class Configured:
     """The tree's own fatal error, if it stopped."""
 
     def of(self, pattern: str) -> tuple[str, ...]:
-        """The architectures of the sources whose path matches; all of those must agree."""
+        """Return the architectures of the sources whose path matches; all of those must agree."""
         found = {archs for source, archs in self.sources.items() if re.search(pattern, source)}
         assert len(found) <= 1, f"{pattern}: {found}"
         return found.pop() if found else ()
 
 
 def cmake() -> str | None:
-    """The cmake on this machine: the package index's, or the system's; None if there is none."""
+    """Return the cmake on this machine: the package index's, or the system's; None if there is none."""
     try:
         import cmake as wheel  # noqa: PLC0415 - optional: users need it for this question alone
     except ImportError:
@@ -116,7 +116,7 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configure
 
 
 _TOO_OLD = re.compile(r"is not known to this version of CMake|greater than this version|You are running version")
-"""What CMake says of a policy or a version that is newer than itself."""
+"""CMake's messages about a policy or a version that is newer than CMake itself."""
 
 
 def _blame_cmake(program: str, record: str, said: str) -> None:
@@ -132,7 +132,7 @@ def _blame_cmake(program: str, record: str, said: str) -> None:
 
 
 def _quoted(value: str) -> str:
-    """A CMake argument that is taken as it is: a path may hold anything."""
+    """Return a CMake argument that is taken as it is: a path may hold anything."""
     return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
 
 

@@ -1,4 +1,4 @@
-"""Kernels that lack FP4 instructions on SM12x by design: by_design.toml, a list of reasons."""
+"""Kernels without FP4 instructions on SM12x by design: by_design.toml, a list of reasons."""
 
 from __future__ import annotations
 

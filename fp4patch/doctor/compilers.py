@@ -23,11 +23,11 @@ from fp4patch.proof.toolchain import find_toolchain, newest_gcc, release, stated
 
 @dataclass(frozen=True)
 class Toolkit:
-    """A folder with ``bin/nvcc`` or ``bin/ptxas``, and what its parts say of themselves."""
+    """A directory with ``bin/nvcc`` or ``bin/ptxas``, and the releases that its parts report."""
 
     root: Path
     places: tuple[str, ...]
-    """How it is found: ``CUDA_HOME``, ``PATH``, ``/usr/local/cuda``."""
+    """Ways in which it was found: ``CUDA_HOME``, ``PATH``, ``/usr/local/cuda``."""
     parts: dict[str, str]
     """nvcc, cicc, ptxas → version; a part that is not there is left out."""
     broken: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Toolkit:
 
 
 def toolkits(s: Surroundings) -> tuple[Toolkit, ...]:
-    """Each toolkit once, in the order in which a build would meet them."""
+    """Return each toolkit once, in the order in which a build would meet them."""
     found: dict[Path, list[str]] = {}
     for place, root in _roots(s):
         if any((root / "bin" / tool).is_file() for tool in ("nvcc", "ptxas")):
@@ -64,7 +64,7 @@ def _roots(s: Surroundings) -> Iterator[tuple[str, Path]]:
 
 
 def _root_of(program: Path) -> Path | None:
-    """The toolkit of a program on PATH: beside it, or where a script of one line calls another."""
+    """Return the toolkit of a program on PATH: beside it, or where a script of one line calls another."""
     real = program.resolve()
     if (real.parent.parent / "nvvm").is_dir():
         return real.parent.parent

@@ -58,7 +58,8 @@ _DAMAGES = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, MemoryError),
     *(ValueError, IndexError, NotImplementedError, RuntimeError),
 )
-"""What the readers of archives raise on damage: a name that is no UTF-8 or is empty, a length that nothing has."""
+"""Exceptions of the archive readers for damage, such as a name that is no UTF-8 or is empty, or an impossible
+length."""
 
 
 @dataclass(frozen=True)
@@ -266,16 +267,16 @@ _COMPRESSED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
     b"BZh": lambda plain: cast("IO[bytes]", bz2.BZ2File(plain)),
     b"\xfd7zXZ\0": lambda plain: cast("IO[bytes]", lzma.LZMAFile(plain)),  # noqa: SIM115 - it opens nothing
 }
-"""How a compressed stream begins, and what reads it. What they call of a file is its ``read`` alone."""
+"""First bytes of each compressed format, and its reader. The reader uses only ``read`` of the file."""
 
 
 def may_describe(name: str) -> bool:
-    """Whether a member of an image's tar is one that ``images`` may ask for."""
+    """Return whether ``images`` may need a member of an image's tar."""
     return name in ("manifest.json", "index.json") or name.startswith("blobs/")
 
 
 def is_layout(path: Path) -> bool:
-    """Whether a directory is an image: an OCI layout, or an unpacked ``docker save``."""
+    """Return whether a directory is an image: an OCI layout, or an unpacked ``docker save``."""
     return (path / "blobs").is_dir() and any((path / name).is_file() for name in ("index.json", "manifest.json"))
 
 
@@ -352,9 +353,10 @@ def _blob(descriptor: dict[str, Any]) -> str:
 
 
 def visible(layers: list[list[str]]) -> set[tuple[int, str]]:
-    """Which file of which layer a container sees, given each layer's names: a later one replaces, or takes away.
+    """Return the layer of each visible file, given each layer's names: a later layer replaces or deletes files.
 
-    ``.wh.NAME`` takes away NAME, ``.wh..wh..opq`` all that lower layers have in its folder (OCI image layer).
+    ``.wh.NAME`` deletes NAME, ``.wh..wh..opq`` deletes everything that lower layers have in its directory (OCI image
+    layer).
     """
     seen: dict[str, int] = {}
     for number, names in enumerate(layers):

@@ -1,4 +1,4 @@
-"""Device code of one file: its units, the FP4 instructions of each, and what every GPU loads of them."""
+"""Device code of one file: its fatbins and cubins, the FP4 instructions of each, and the code that every GPU loads."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _image(entry: Entry, unit: Unit) -> _Image:
 def _loading(
     images: Sequence[_Image], chosen: _Image | None, gpu: Arch
 ) -> tuple[str, Outcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
-    """What one GPU loads of a unit, what that comes to, and who has the FP4 code that it does not get."""
+    """Return the code that one GPU loads of a fatbin, its outcome, and the owners of FP4 code that it does not get."""
     code = chosen.code if chosen else Fp4Code()
     label = "nothing" if chosen is None else chosen.label + (" (JIT)" if chosen.entry.kind == "ptx" else "")
     holders = [image for image in images if image.code.native or image.code.software]
@@ -171,7 +171,8 @@ def _loading(
 
 
 def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:
-    """Yield the kernels whose loaded copy lacks FP4 instructions of a copy for another target, or prints why."""
+    """Yield the kernels whose loaded copy does not have FP4 instructions of a copy for another target, or prints
+    why."""
     others = [image for image in images if image is not chosen and image.kernels]
     others.sort(key=lambda image: image.arch.major == gpu.major)
     for name, here in chosen.kernels.items():

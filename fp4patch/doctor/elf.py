@@ -1,8 +1,8 @@
-"""Reads the ELF file that is a cubin: its architecture with the suffix, its compiler, and where its code stands.
+"""Reader of cubins, which are ELF files: the architecture with its suffix, the compiler, and the position of the code.
 
 The number of the architecture is in the header's flags, and the suffix only in part: CUDA 12 marks ``a`` there, CUDA 13
-in ``.nv.compat``, and ``f`` stands nowhere but in the command line that ptxas keeps in ``.note.nv.tkinfo``. So that
-note is asked first.
+in ``.nv.compat``, and ``f`` is only in the command line that ptxas keeps in ``.note.nv.tkinfo``. So that note is read
+first.
 """
 
 from __future__ import annotations
@@ -62,19 +62,22 @@ class Function:
 
 @dataclass(frozen=True)
 class Cubin:
-    """What is known of a cubin without looking at its code."""
+    """Facts about a cubin without its code."""
 
     arch: Arch
     compiler: str
-    """``13.0.88``; empty where the file does not say it (before CUDA 12.8 for SM100)."""
+    """``13.0.88``; empty if the file does not state it (before CUDA 12.8 for SM100)."""
     functions: tuple[Function, ...]
-    """In the order they stand."""
+    """Functions in the order of the file."""
     says: tuple[str, ...] = ()
     """Messages about a wrong architecture among its data."""
 
 
 def cubin_length(window: Window) -> int | None:
-    """How long the ELF file at the window's position is; None if it is no cubin. BinaryError if the end cuts it off."""
+    """Return the length of the ELF file at the window's position; None if it is no cubin.
+
+    BinaryError is raised if the end of the input cuts it off.
+    """
     head = window.peek(_HEADER.size)
     if len(head) < _HEADER.size:
         return None
@@ -99,7 +102,7 @@ def cubin_length(window: Window) -> int | None:
 
 
 def check_whole(head: bytes, size: int, name: str) -> None:
-    """BinaryError if an ELF file is shorter than its header says."""
+    """Raise BinaryError if an ELF file is shorter than its header states."""
     if len(head) < _HEADER.size or head[4] != 2:  # 2: 64 bits
         return
     fields = _HEADER.unpack_from(head)
@@ -122,7 +125,7 @@ def parse(data: bytes, name: str) -> Cubin:
 
 
 def compiler(pieces: Iterable[bytes]) -> str:
-    """The release that a cubin names, given its bytes from the beginning; empty if it names none."""
+    """Return the release that a cubin names, given its bytes from the beginning; empty if it names none."""
     tail = b""
     for piece in pieces:
         if found := _RELEASE.search(tail + piece):
@@ -170,7 +173,7 @@ def _parse(data: bytes) -> Cubin:
 
 
 def _kernels(data: bytes, sections: list[tuple[int, ...]]) -> set[int]:
-    """The sections that hold a kernel."""
+    """Return the sections that hold a kernel."""
     found = set()
     for section in sections:
         if section[1] == _SYMTAB:
@@ -213,7 +216,8 @@ def _arch(head: tuple[bytes | int, ...], note: bytes, compat: bytes) -> Arch:
 
 
 def _tags(compat: bytes) -> dict[int, int]:
-    """The small attributes of ``.nv.compat``: format, tag, value (16 bits); format 4 is followed by so many bytes."""
+    """Return the small attributes of ``.nv.compat``: format, tag, value (16 bits); format 4 is followed by so many
+    bytes."""
     tags, at = {}, 0
     while at + 4 <= len(compat):
         form, tag, value = struct.unpack_from("<BBH", compat, at)

@@ -1,9 +1,9 @@
-"""Recognises software encoders, float to E2M1, by the constants that they cannot do without.
+"""Recognition of software encoders, float to E2M1, by the constants that they need.
 
-A compiler schedules, merges and renames, but a border that values are compared with stays an immediate of a comparison.
-The constants of each encoder are in its source: ``patches/encoders/`` for ours, CUTLASS's ``exmy_base.h`` and
-``numeric_conversion.h``, NVIDIA's ``cuda_fp4.hpp``. Each is looked for with the opcode that it must stand in, and all
-of an encoder's must stand in one function. ``tests/doctor/test_software_encoders.py`` compiles every one of them.
+A compiler schedules, merges and renames, but a boundary that values are compared with stays an immediate of a
+comparison. The constants of each encoder are in its source: ``patches/encoders/`` for ours, CUTLASS's ``exmy_base.h``
+and ``numeric_conversion.h``, NVIDIA's ``cuda_fp4.hpp``. Each constant is searched with the opcode that must have it,
+and all of an encoder's must be in one function. ``tests/doctor/test_software_encoders.py`` compiles every one of them.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _EVEN_BORDERS = (0x3E800000, 0x3FA00000, 0x40200000, 0x40A00000)
 
 @dataclass(frozen=True)
 class Encoder:
-    """What gives one encoder away."""
+    """Fingerprint of one encoder."""
 
     name: str
     needs: tuple[Immediate, ...]
     """All of these; the first is the rarest, and is looked for first."""
     counts: Immediate
-    """Stands once for each value, or each pair."""
+    """Constant that occurs once for each value, or each pair."""
     values: int = 1
-    """Values for each time that ``counts`` stands."""
+    """Values per occurrence of ``counts``."""
     branches: bool | None = None
-    """Whether branches stand between the first and the last of ``needs``, at least one a value; None: either."""
+    """True if branches are between the first and the last of ``needs``, at least one per value; None: either."""
 
 
 ENCODERS = (
@@ -59,7 +59,7 @@ ENCODERS = (
 
 
 ROUNDING = "rounding"
-"""Not an encoder: the borders of one, and floats as the result. vLLM 0.33 tries scales in this way."""
+"""Not an encoder: the boundaries of one, and floats as the result. vLLM 0.33 tries scales in this way."""
 
 # 1.5, 3 and 6, among the results of a rounding; an encoder has small integers there.
 _RESULTS = (0x3FC00000, 0x40400000, 0x40C00000)

@@ -1,4 +1,4 @@
-"""The container engine that ``fp4patch build`` would use: docker with buildx; podman is told apart."""
+"""The container engine that ``fp4patch build`` would use: docker with buildx; podman is distinguished."""
 
 from __future__ import annotations
 

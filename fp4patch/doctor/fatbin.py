@@ -1,8 +1,8 @@
-"""Takes device code out of a stream of bytes: fatbins, wherever they stand, and cubins outside of any.
+"""Extraction of device code from a stream of bytes: fatbins at any position, and cubins outside of any.
 
 A fatbin is what nvcc makes of one translation unit: a header, then for each target an entry with its cubin or PTX. The
-driver chooses among the entries of one fatbin. NVIDIA does not document the container; what is read here was compared
-with what cuobjdump says (tests/doctor/test_fatbin.py does so again). Layout, little-endian:
+driver chooses among the entries of one fatbin. NVIDIA does not document the container; this reader was compared with
+cuobjdump's output (tests/doctor/test_fatbin.py does so again). Layout, little-endian:
 
     container  0 magic ba55ed50, 4 version 1 (16 bits), 6 header size 16 (16 bits), 8 bytes that follow (64 bits)
     entry      0 kind, 2 version 0101 (16 bits each), 4 header size (32), 8 payload with padding (64),
@@ -58,24 +58,24 @@ class Entry:
     size: int
     """Bytes, uncompressed."""
     payload: bytes
-    """Of older architectures only the beginning."""
+    """Contents; of older architectures only the beginning."""
     isa: str = ""
-    """Of PTX, its version: ``9.0``."""
+    """Version of PTX: ``9.0``."""
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What one module of the driver is made of: a fatbin's entries, or one cubin."""
+    """Contents of one driver module: a fatbin's entries, or one cubin."""
 
     name: str
     position: int
     entries: tuple[Entry, ...]
     container: bool
-    """Whether it is a fatbin."""
+    """True if it is a fatbin."""
 
 
 def units(window: Window) -> Iterator[Unit]:
-    """Every fatbin and every cubin outside of any, in the order they stand; one at a time is held in memory.
+    """Yield every fatbin and every cubin outside of any, in the order of the file; one at a time is held in memory.
 
     Raises BinaryError for a container or a cubin that the file's end cuts off.
     """
@@ -105,7 +105,7 @@ def units(window: Window) -> Iterator[Unit]:
 
 
 def unpack(entry: Entry, name: str) -> bytes:
-    """The cubin or PTX itself; BinaryError where it is damaged."""
+    """Return the cubin or PTX itself; BinaryError where it is damaged."""
     import lz4.block  # noqa: PLC0415 - two libraries that few files need
     import zstandard  # noqa: PLC0415
 
@@ -143,7 +143,7 @@ def _does_not_unpack(entry: Entry, name: str, error: Exception) -> BinaryError:
 
 
 def _plausible(window: Window) -> bool:
-    """Whether a first entry follows that could be one, or none does."""
+    """Return whether a plausible first entry follows, or none."""
     head = window.peek(_CONTAINER.size + _ENTRY.size)
     if len(head) < _CONTAINER.size:
         return False

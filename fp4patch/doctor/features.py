@@ -1,8 +1,8 @@
-"""What an assembler makes of each feature on each target: PTX for one instruction, and a judgement of what comes of it.
+"""Results of an assembler for each feature on each target, from PTX with one instruction and its machine code.
 
-All features of a target are assembled as one file. ptxas reports every error with its line, and so says which it
-refuses; without these the file is tried again, until it is taken, and is disassembled once. An error that belongs to
-no feature's instruction makes each be assembled alone.
+All features of a target are assembled as one file. ptxas reports every error with its line, which identifies the
+refused ones. The file is assembled again without these until it is accepted, and disassembled once. If an error belongs
+to no feature's instruction, each feature is assembled alone.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ADDRESSES = {InstructionClass.INTEGER, InstructionClass.COMPARE}
 
 
 def module(features: Sequence[Feature], target: Arch, isa: str) -> str:
-    """One PTX file with a kernel ``f0``, ``f1``, … for each feature."""
+    """Return one PTX file with a kernel ``f0``, ``f1``, … for each feature."""
     return "\n".join(_lines(features, target, isa)) + "\n"
 
 
@@ -86,7 +86,7 @@ def _instruction(feature: Feature) -> str:
 
 
 def _registers(declaration: str) -> list[tuple[str, str]]:
-    """``.f32 a, b`` as [(".f32", "a"), (".f32", "b")]."""
+    """Return ``.f32 a, b`` as [(".f32", "a"), (".f32", "b")]."""
     kind, _, names = declaration.strip().partition(" ")
     return [(kind, name.strip()) for name in names.split(",")]
 
@@ -104,9 +104,9 @@ def probe(
     jobs: int,
     on_progress: OnProgress = lambda _step: None,
 ) -> ToolkitMatrix:
-    """Every feature on every target, written in PTX version ``isa``.
+    """Return every feature on every target, written in PTX version ``isa``.
 
-    ``store`` is the folder of earlier results; ``jobs`` targets are worked on at a time.
+    ``store`` is the directory of earlier results; ``jobs`` targets are worked on at a time.
     """
     started = time.monotonic()
     remembered = cache.Cache(store)
@@ -138,7 +138,7 @@ def probe(
 def _of_target(
     features: Sequence[Feature], target: Arch, assembler: Assembler, isa: str, remembered: cache.Cache, folder: Path
 ) -> tuple[Mapping[str, Cell], bool]:
-    """A target's cells, and whether they were remembered."""
+    """Return a target's cells, and whether they were remembered."""
     rules = json.dumps([(feature.instruction, feature.sass) for feature in features])
     text = module(features, target, isa)
     key = cache.key(f"features {_JUDGEMENT}", assembler.sha256, assembler.nvdisasm_sha256, text, rules)
@@ -185,7 +185,7 @@ def sort_out(
 
 
 def _concerns_all(error: Error) -> bool:
-    """The target is unknown, or the PTX version that the file begins with does not have it."""
+    """Return the target is unknown, or the PTX version that the file begins with does not have it."""
     return classify(error.words) is Refusal.UNKNOWN_TARGET or 0 < error.line <= len(_HEAD)
 
 

@@ -28,14 +28,14 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Driver:
-    """What drives them."""
+    """Driver of the GPUs."""
 
     version: str
     cuda: str
     """The newest CUDA release that it serves; empty if not known."""
     gpus: tuple[Gpu, ...]
     problem: str = ""
-    """What the driver's own program complained of."""
+    """Error of the driver, or of its own program."""
 
 
 def driver(s: Surroundings) -> Driver | None:
@@ -62,7 +62,7 @@ def _cuda_of_smi(program: str, s: Surroundings) -> str:
 
 
 def _library(name: str) -> Driver | None:
-    """What the driver's library says of itself, which has no version of its own to tell."""
+    """Return the report of the driver's library, which does not state its own version."""
     found = ask_driver(name)
     if found is None:
         return None
@@ -77,7 +77,7 @@ def sm12x(found: Driver | None) -> tuple[str, ...]:
 
 
 def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
-    """The driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing."""
+    """Return the driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing."""
     if found is None:
         return (Finding(Level.GREEN, "driver", "none: fine, compiling and proving need no GPU"),)
     if found.problem:

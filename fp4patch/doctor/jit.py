@@ -1,11 +1,12 @@
-"""What FlashInfer's just-in-time build compiles its FP4 modules for, read from its own Python.
+"""Targets for which FlashInfer's just-in-time build compiles its FP4 modules, read from its own Python.
 
-FlashInfer compiles a module when it is first used, on the GPU's own machine: for what FLASHINFER_CUDA_ARCH_LIST names,
-or, where that is not set, for the GPUs that PyTorch finds; some modules for a target of their own. Its functions are
-evaluated from their text (fp4patch.doctor.python_text) up to the call of ``gen_jit_spec``, whose ``-gencode`` flags
-are the answer: the build takes a module's own before those that it has for all (build_cuda_cflags in jit/cpp_ext.py).
+FlashInfer compiles a module when it is first used, on the GPU's own machine: for the targets that
+FLASHINFER_CUDA_ARCH_LIST names, or, if that is not set, for the GPUs that PyTorch finds; some modules for a target of
+their own. Its functions are evaluated from their text (fp4patch.doctor.python_text) up to the call of ``gen_jit_spec``,
+whose ``-gencode`` flags are the result: the build prefers a module's own flags to the common ones (build_cuda_cflags in
+jit/cpp_ext.py).
 
-What stands for the machine: one GPU, a PyTorch that is built for the CUDA release whose nvcc compiles, and no other
+The modelled machine has one GPU, a PyTorch that is built for the CUDA release whose nvcc compiles, and no other
 environment variable.
 """
 
@@ -29,7 +30,7 @@ from fp4patch.model.target import JitModule
 _GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(?:sm_(\d+)(\d[af]?)|compute_\d+[af]?)")
 """As FlashInfer writes it; machine code is what counts, and PTX is left out."""
 _OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")
-"""Other ways of saying it."""
+"""Other notations of the same name."""
 
 
 class Spec(BaseException):
@@ -40,15 +41,15 @@ class Spec(BaseException):
 
 
 def package(root: Path) -> Package:
-    """The Python of an installed FlashInfer, or of a checkout."""
+    """Return the Python of an installed FlashInfer, or of a checkout."""
     inside = root / "flashinfer"
     return Package(inside if inside.is_dir() else root)
 
 
 def compiled(tree: Package, modules: Iterable[JitModule], cuda: str, archs: str, gpu: Arch) -> Compiled:
-    """What each module is compiled for where it runs on ``gpu``, with ``archs`` as the variable (empty: not set).
+    """Return the targets of each module where it runs on ``gpu``, with ``archs`` as the variable (empty: not set).
 
-    NotKnown where the text does not say.
+    NotKnown is raised if the text does not determine them.
     """
     found: dict[str, tuple[str, ...]] = {}
     for module in modules:
@@ -89,7 +90,7 @@ def _flags(evaluate: Callable[[], object]) -> Sequence[str]:
 
 
 def world(cuda: str, archs: str, gpu: Arch) -> World:
-    """What stands for a machine with one such GPU, this CUDA release, and ``archs`` as the variable."""
+    """Return the model of a machine with one such GPU, this CUDA release, and ``archs`` as the variable."""
 
     def gen_jit_spec(*_: Any, extra_cuda_cflags: Any = None, **__: Any) -> None:
         raise Spec(extra_cuda_cflags)

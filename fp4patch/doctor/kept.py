@@ -23,7 +23,7 @@ SCAN = 4
 
 @dataclass(frozen=True)
 class Known:
-    """What came of one file: how many were looked into, and those with device code."""
+    """Result of one file: the number of files searched, and those with device code."""
 
     searched: int
     files: tuple[BinaryFile, ...]
@@ -34,12 +34,12 @@ _STORED = TypeAdapter(Known)
 
 
 def key(sha256: str, gpus: Sequence[str]) -> str:
-    """One name for a file's content and the question."""
+    """Return one name for a file's content and the question."""
     return hashlib.sha256(f"{SCAN} {sha256} {' '.join(gpus)}".encode()).hexdigest()
 
 
 def find(folder: Path, name: str) -> Known | None:
-    """What was stored; None if nothing was, or it is damaged."""
+    """Return the stored result; None if there is none, or it is damaged."""
     try:
         return _STORED.validate_json((folder / f"{name}.json").read_bytes())
     except (OSError, ValidationError):
@@ -47,7 +47,7 @@ def find(folder: Path, name: str) -> Known | None:
 
 
 def store(folder: Path, name: str, known: Known) -> None:
-    """Keep it, atomically; a folder that cannot be written only costs time."""
+    """Keep it, atomically; a directory that cannot be written only costs time."""
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")

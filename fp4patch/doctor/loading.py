@@ -1,4 +1,4 @@
-"""Which of a fatbin's entries a GPU's driver loads.
+"""Selection of a fatbin's entry by a GPU's driver.
 
 A cubin whose target the GPU can run comes before any PTX, the nearest architecture first, and of those the most
 specific; else the newest PTX that may be compiled for the GPU is. (CUDA programming guide, "Compute capability and
@@ -21,8 +21,9 @@ _SPECIFIC = {"": 0, "f": 1, "a": 2}
 
 
 def compiles_for(ptx: Arch, gpu: Arch) -> bool:
-    """Whether a driver compiles PTX for ``compute_XY`` on a GPU: plain PTX on every later one, ``f`` within its
-    family, ``a`` on its own alone.
+    """Return whether a driver compiles PTX for ``compute_XY`` on a GPU.
+
+    Plain PTX is compiled on every later GPU, ``f`` within its family, ``a`` on its own GPU alone.
     """
     if ptx.suffix:
         return runs_on(ptx, gpu)
@@ -30,7 +31,8 @@ def compiles_for(ptx: Arch, gpu: Arch) -> bool:
 
 
 def loaded(entries: Sequence[tuple[Entry, Arch]], gpu: Arch) -> int | None:
-    """The index of the entry that the GPU's driver takes, given each with its true architecture; None if none fits."""
+    """Return the index of the entry that the GPU's driver takes, given each with its true architecture; None if none
+    fits."""
     cubins = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "cubin" and runs_on(arch, gpu)]
     texts = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "ptx" and compiles_for(arch, gpu)]
 

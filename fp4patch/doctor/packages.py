@@ -65,7 +65,8 @@ def _archs(s: Surroundings) -> tuple[str, ...]:
 
 
 def examine_torch(found: Torch | None, gpus: Sequence[str], nvcc: str) -> tuple[Finding, ...]:
-    """``gpus``: those that matter; ``nvcc``: the version of the compiler that a build against it takes, or nothing."""
+    """Return ``gpus``: those that matter; ``nvcc``: the version of the compiler that a build against it takes, or
+    nothing."""
     if found is None:
         return ()
     if not found.cuda:
@@ -254,7 +255,7 @@ def _code(subject: str, folder: Path, gpus: Sequence[str], cache: Path | None) -
 
 
 _FOR_FLASHINFER = re.compile(r"\d+\.\d[a-z]?( \d+\.\d[a-z]?)*")
-"""What its CompilationContext, made when it is imported, takes apart without an exception, and nvcc takes."""
+"""Arch lists that its CompilationContext, made at import, parses without an exception, and that nvcc accepts."""
 
 
 LISTS = ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST")

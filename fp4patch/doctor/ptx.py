@@ -21,7 +21,7 @@ _SOURCES = {b"f32": "F32", b"f16x2": "F16", b"bf16x2": "BF16"}
 
 
 def scan(text: bytes) -> Fp4Code:
-    """What a PTX file holds. Of software encoders it knows those that compare floats with the borders."""
+    """Return the FP4 code of a PTX file. It recognises software encoders that compare floats with the thresholds."""
     mma = Counter[str]()
     for found in _MMA.finditer(text):
         if b"mxf4" in found[1] or b".e2m1" in found[0]:
@@ -44,6 +44,6 @@ def kernels(text: bytes) -> tuple[str, ...]:
 
 
 def compiler(text: bytes) -> str:
-    """The release that wrote the PTX, from the comment at its head; empty if it does not say."""
+    """Return the release that wrote the PTX, from the comment at its head; empty if it does not state it."""
     found = _TOOL.search(text, 0, 4096)
     return found[1].decode() if found else ""

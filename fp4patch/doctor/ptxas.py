@@ -1,4 +1,4 @@
-"""One ptxas: which targets and which PTX it knows, what it says of a file, and what its words mean."""
+"""One ptxas: its supported targets and PTX versions, its result for a file, and the class of its messages."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REFUSALS = (
 
 
 def classify(words: str) -> Refusal:
-    """What an error of ptxas means."""
+    """Return the class of a ptxas error."""
     return next((refusal for refusal, pattern in _REFUSALS if pattern.search(words)), Refusal.OTHER)
 
 
@@ -69,7 +69,7 @@ class Assembler:
 
     @cached_property
     def sha256(self) -> str:
-        """Of the program itself."""
+        """SHA-256 of the program itself."""
         return sha256(self.path)
 
     @cached_property
@@ -79,12 +79,12 @@ class Assembler:
 
     @cached_property
     def nvdisasm_sha256(self) -> str:
-        """Of the disassembler, or nothing."""
+        """SHA-256 of the disassembler; empty if there is none."""
         return sha256(self.nvdisasm) if self.nvdisasm else ""
 
     @cached_property
     def newest_isa(self) -> str:
-        """The newest PTX version that it takes: it says so itself when it is given one from the future."""
+        """The newest PTX version that it accepts: its error for a future version names it."""
         done = _run([str(self.path), "-arch", str(OLDEST), "-o", os.devnull, "-ias", ".version 99.9"])
         found = _NEWEST_ISA.search(done.stderr + done.stdout)
         if found is None:
@@ -109,7 +109,7 @@ class Assembler:
         return errors or (Error(0, f"exit status {done.returncode} without an error"),)
 
     def disassemble(self, work: Path) -> str:
-        """The listing of ``work``.cubin; ToolchainError where the disassembler is too old for it."""
+        """Return the listing of ``work``.cubin; ToolchainError where the disassembler is too old for it."""
         done = _run([str(self.nvdisasm), "-c", str(work.with_suffix(".cubin"))])
         if done.returncode:
             raise ToolchainError(

@@ -191,14 +191,14 @@ class Frame:
                 return self.lost(statement, f"what `{_shown(statement)}` raises is not known")
 
     def _said(self, message: ast.expr) -> str:
-        """A message as far as it is known."""
+        """Return a message as far as it is known."""
         parts = message.values if isinstance(message, ast.JoinedStr) else [message]
         return "".join(value if isinstance(value := self.value(part), str) else "…" for part in parts)
 
     # Expressions.
 
     def value(self, node: ast.expr) -> Any:  # noqa: PLR0911, PLR0912 - a branch a kind of expression
-        """The value of an expression, or UNKNOWN."""
+        """Return the value of an expression, or UNKNOWN."""
         self._evaluation.step(self, node)
         match node:
             case ast.Constant(value=value):
@@ -316,7 +316,7 @@ class Frame:
         return made
 
     def _junction(self, node: ast.BoolOp) -> Any:
-        """``and``, ``or``: an operand that decides does so whatever an unknown one before it is."""
+        """Return ``and``, ``or``: an operand that decides does so whatever an unknown one before it is."""
         decides = isinstance(node.op, ast.Or)
         unknown, value = False, None
         for operand in node.values:
@@ -387,7 +387,7 @@ class Frame:
         return self._python(node, operator.mul, left, right)
 
     def _python(self, node: ast.AST, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """An operation on known values; its exception is the tree's own."""
+        """Return an operation on known values; its exception is the tree's own."""
         try:
             result = function(*arguments, **named)
             if isinstance(result, KeysView | ValuesView | ItemsView):
@@ -411,7 +411,7 @@ def _is_a(raised: str, kind: str) -> bool:
 
 
 def _holds(function: Callable[..., Any]) -> bool:
-    """Whether it puts one value, known or not, into a collection."""
+    """Return whether it puts one value, known or not, into a collection."""
     return getattr(function, "__name__", "") in ("append", "add") and isinstance(
         getattr(function, "__self__", None), list | set
     )

@@ -39,14 +39,14 @@ _BUILTINS: Mapping[str, Callable[..., Any]] = {
 
 
 class Package:
-    """The Python files of one package, each parsed when it is first asked for."""
+    """The Python files of one package, each parsed when it is first needed."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._parsed: dict[str, Module | None] = {}
 
     def module(self, path: str) -> Module | None:
-        """The module at ``jit/core.py`` or, of a folder, at ``jit/__init__.py``; None if there is none."""
+        """Return the module at ``jit/core.py`` or, of a directory, at ``jit/__init__.py``; None if there is none."""
         if path not in self._parsed:
             self._parsed[path] = self._parse(path)
         return self._parsed[path]
@@ -62,7 +62,7 @@ class Package:
             raise NotKnown(f"{where.as_posix()} cannot be read: {error}") from None
 
     def call(self, path: str, function: str, arguments: Sequence[Any], world: World) -> Any:
-        """What a function of a file gives. NotKnown, or Raised."""
+        """Return the value of a function of a file; raise NotKnown or Raised."""
         module = self.module(path)
         if module is None:
             raise NotKnown(f"there is no {path}")
@@ -88,7 +88,7 @@ class Evaluation:
     # Names.
 
     def of_module(self, module: Module, name: str, depth: int) -> Any:
-        """The value of a global name, evaluated once."""
+        """Return the value of a global name, evaluated once."""
         key = (module.path, name)
         if key not in self._globals:
             self._globals[key] = UNKNOWN  # for a name that needs itself
@@ -115,7 +115,8 @@ class Evaluation:
                 return UNKNOWN
 
     def imported(self, module: Module, statement: ast.Import | ast.ImportFrom, name: str, depth: int) -> Any:
-        """What an ``import`` binds to a name: of the world, or a global of another file of the package."""
+        """Return the value that an ``import`` binds to a name: of the world, or a global of another file of the
+        package."""
         alias = next(a for a in statement.names if (a.asname or a.name.partition(".")[0]) == name)
         if isinstance(statement, ast.Import):
             return self.world.modules.get(alias.name if alias.asname else name, UNKNOWN)

@@ -1,4 +1,4 @@
-"""What names of a tree's Python stand for where its text is evaluated, and what is known of a value."""
+"""Values of names of a tree's Python during the evaluation of its text, and the known facts about a value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class NotKnown(Exception):  # noqa: N818 - not an error: an answer
-    """What the text does cannot be told without running it; the message says where and why."""
+    """The result of the text is not known without running it; the message states the place and the reason."""
 
 
 class Raised(Exception):  # noqa: N818 - the tree's error, not one of ours
@@ -40,10 +40,10 @@ LOCAL = Local()
 
 @dataclass(frozen=True)
 class World:
-    """What stands for everything outside the tree."""
+    """Model of everything outside the tree."""
 
     modules: Mapping[str, SimpleNamespace]
-    """Modules by the name that ``import`` gives; what a namespace lacks is UNKNOWN."""
+    """Modules by the name that ``import`` gives; what a namespace does not have is UNKNOWN."""
     functions: Mapping[str, Callable[..., Any]]
     """In the place of the tree's functions of these names."""
 
@@ -54,7 +54,7 @@ class Module:
 
     path: str
     bindings: Mapping[str, ast.stmt | None]
-    """What binds each global name; None where more than one statement does, or not at the top."""
+    """Statement that binds each global name; None if there is more than one, or it is not at the top level."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Instance:
 
 
 def bindings(tree: ast.Module) -> dict[str, ast.stmt | None]:
-    """What binds each global name of a file."""
+    """Return the statement that binds each global name of a file."""
     found: dict[str, ast.stmt | None] = {}
 
     def see(statement: ast.stmt, *, top: bool) -> None:
@@ -117,7 +117,7 @@ def _changed_by(tree: ast.Module) -> Iterable[str]:
 
 
 def bound_by(statement: ast.stmt) -> list[str]:
-    """The names that a statement binds."""
+    """Return the names that a statement binds."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return [statement.name]
     if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -136,17 +136,18 @@ _HARMLESS = frozenset({"staticmethod", "functools.cache", "cache", "functools.lr
 
 
 def undecorated(node: ast.FunctionDef) -> bool:
-    """Whether calling it calls what stands there: it has no decorators, or harmless ones."""
+    """True if a call runs the function itself: it has no decorators, or harmless ones."""
     return all(ast.unparse(d.func if isinstance(d, ast.Call) else d) in _HARMLESS for d in node.decorator_list)
 
 
 def is_static(node: ast.FunctionDef) -> bool:
-    """Whether it is a static method."""
+    """True if it is a static method."""
     return any(ast.unparse(decorator) == "staticmethod" for decorator in node.decorator_list)
 
 
 def opaque(value: Any) -> bool:
-    """Whether Python would do with it what is not known here: it is, or holds, what is not plain data."""
+    """Return whether Python's result would depend on unknown facts: the value is, or holds, something else than plain
+    data."""
     if isinstance(value, list | tuple | set):
         return any(opaque(part) for part in value)
     if isinstance(value, dict):
@@ -155,12 +156,12 @@ def opaque(value: Any) -> bool:
 
 
 def truth_of(value: Any) -> bool | None:
-    """What a condition makes of it; None if that is not known."""
+    """Return the truth value of a condition; None if it is not known."""
     return None if isinstance(value, Unknown | Instance) else bool(value)
 
 
 def plain_data(value: Any) -> bool:
-    """Whether Python shows it as it would show the tree's own value."""
+    """Return whether Python prints it in the same way as the tree's own value."""
     if isinstance(value, list | tuple):
         return all(plain_data(part) for part in value)
     return value is None or isinstance(value, str | int)

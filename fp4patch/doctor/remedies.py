@@ -1,4 +1,4 @@
-"""What to do about a verdict: remedies.toml, a text for each cause, and the published releases that need none."""
+"""Recommended actions for a verdict: remedies.toml has a text per cause, and the published releases that need none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether this machine has the memory and the disk for a build of vLLM."""
+"""Memory and disk of this machine, compared with the needs of a vLLM build."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ GIB = 1 << 30
 
 
 def memory(s: Surroundings) -> int | None:
-    """Bytes that this machine, or this container, may use; None if it does not say."""
+    """Bytes that this machine, or this container, may use; None if it does not state it."""
     try:
         told = re.search(r"^MemTotal:\s+(\d+) kB", (s.root / "proc/meminfo").read_text(), re.MULTILINE)
     except OSError:

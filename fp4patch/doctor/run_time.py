@@ -46,7 +46,7 @@ _REMEDIES = {_TRITON: f"set TRITON_PTXAS_PATH to a ptxas of CUDA {FOR_GB10} or l
 _RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 _TARGET = re.compile(rb"sm_\d{2,3}[af]?(?![\daf])")
 _OVERLAP = 80
-"""Bytes of one piece that are searched with the next: no text that is sought is longer."""
+"""Bytes of one part that are searched with the next: no text that is sought is longer."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Where doctor looks: one value for environment, folders of packages and the machine's own files."""
+"""Places that doctor examines: environment, package directories and the machine's own files, as one value."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class Surroundings:
 
     environ: Mapping[str, str]
     site_packages: tuple[Path, ...]
-    """Folders that Python imports from."""
+    """Directories that Python imports from."""
     root: Path
-    """Where ``usr/local/cuda*``, ``proc`` and ``sys`` lie."""
+    """Directory of ``usr/local/cuda*``, ``proc`` and ``sys``."""
     home: Path
     libcuda: str = "libcuda.so.1"
     python: str = sys.executable
     """The interpreter whose packages are looked at."""
     version: str = platform.python_version()
-    """Of that interpreter."""
+    """Version of that interpreter."""
     own: tuple[Path, ...] = ()
-    """Where fp4patch itself imports from, if that is another Python."""
+    """Directories from which fp4patch itself imports, if that is another Python."""
 
     @classmethod
     def here(cls, python: str = "") -> Surroundings:
@@ -68,16 +68,16 @@ class Surroundings:
 
     @property
     def path(self) -> str:
-        """The folders of programs."""
+        """The directories of programs."""
         return self.environ.get("PATH", os.defpath)
 
     def distribution(self, name: str) -> Distribution | None:
-        """An installed distribution by its metadata; nothing is imported."""
+        """Return an installed distribution by its metadata; nothing is imported."""
         folders = [str(folder) for folder in self.site_packages]
         return next(iter(distributions(name=name, path=folders)), None)
 
     def package(self, name: str) -> Path | None:
-        """The folder of an importable package."""
+        """Return the directory of an importable package."""
         return next((folder / name for folder in self.site_packages if (folder / name).is_dir()), None)
 
 

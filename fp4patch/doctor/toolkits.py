@@ -1,4 +1,4 @@
-"""Where a ptxas comes from: a toolkit of this machine, or a pinned wheel of the package index, fetched when asked for.
+"""Sources of ptxas: a toolkit of this machine, or a pinned wheel of the package index, fetched on request.
 
 Of a wheel only ``bin/ptxas`` is kept, with its hash beside it, which is checked whenever it is used.
 """
@@ -40,7 +40,7 @@ def installed(
     environ: Mapping[str, str] | None = None,
     site_packages: Sequence[Path] | None = None,
 ) -> Assembler:
-    """The ptxas of the toolkit that ``verify`` would take; neither nvcc nor a host compiler is needed.
+    """Return the ptxas of the toolkit that ``verify`` would take; neither nvcc nor a host compiler is needed.
 
     ToolchainError where there is none, or where the one that was named has none.
     """
@@ -70,7 +70,7 @@ def installed(
 
 
 def chosen(pinned: ToolkitWheels, asked: Sequence[str], *, machine: str | None = None) -> list[ToolkitWheel]:
-    """The wheels that releases such as ``13.0``, ``13.0.88`` or ``all`` name, the oldest first, each once.
+    """Return the wheels that releases such as ``13.0``, ``13.0.88`` or ``all`` name, the oldest first, each once.
 
     UsageError names the releases that there are.
     """
@@ -95,7 +95,8 @@ def chosen(pinned: ToolkitWheels, asked: Sequence[str], *, machine: str | None =
 
 
 def fetched(wheel: ToolkitWheel, progress: Progress, *, site_packages: Sequence[Path] | None = None) -> Assembler:
-    """The ptxas of a pinned wheel, downloaded if it is not there. SourceError if it cannot be had or is not the one."""
+    """Return the ptxas of a pinned wheel, downloaded if it is not there. SourceError if it cannot be had or is not the
+    one."""
     folder = cache_dir() / "toolkits" / wheel.sha256[:16]
     ptxas, sum_file = folder / "ptxas", folder / _SUM
     if not (ptxas.is_file() and sum_file.is_file() and sha256(ptxas) == sum_file.read_text(encoding="ascii")):
@@ -127,7 +128,8 @@ def fetched(wheel: ToolkitWheel, progress: Progress, *, site_packages: Sequence[
 
 
 def _with_disassembler(ptxas: Path, folders: Sequence[Path], path: str) -> Assembler:
-    """The first nvdisasm that is at least as new: beside it, among this Python's packages, on PATH. Else none."""
+    """Return the first nvdisasm that is at least as new: beside it, among this Python's packages, on PATH. Else
+    none."""
     if not os.access(ptxas, os.X_OK):
         raise ToolchainError(f"there is no program {ptxas}", help=INSTALL)
     places = [ptxas.parent, *(root / "bin" for root in wheel_roots(folders))]
@@ -144,7 +146,7 @@ def _site_packages() -> list[Path]:
 
 
 def _minor(release: str) -> str:
-    """``13.0`` of ``13.0.88``."""
+    """Return ``13.0`` of ``13.0.88``."""
     try:
         return "{}.{}".format(*Version(release).release[:2])
     except (InvalidVersion, IndexError):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 20
 _STRETCH = 1 << 12
-"""Bytes searched at a time: where one beginning stands often, the others are not sought far beyond it."""
+"""Bytes searched at a time: if one beginning occurs often, the others are not searched far beyond it."""
 
 
 class Readable(Protocol):
@@ -37,13 +37,13 @@ class Window:
         return self._begin + self._at
 
     def peek(self, length: int) -> bytes:
-        """The next bytes; fewer at the end."""
+        """Return the next bytes; fewer at the end."""
         self._fill(length)
         with memoryview(self._held) as held:
             return bytes(held[self._at : self._at + length])
 
     def take(self, length: int, what: str) -> bytes:
-        """The next bytes, all of them; BinaryError if the file ends before."""
+        """Return the next bytes, all of them; BinaryError if the file ends before."""
         taken = self.peek(length)
         if len(taken) < length:
             raise self._cut_off(length, what, len(taken))
@@ -62,7 +62,7 @@ class Window:
             left -= here
 
     def seek(self, beginnings: Sequence[bytes]) -> bool:
-        """Go on to the next place where one of these bytes stand; False, at the end, if they do not."""
+        """Go on to the next occurrence of one of these bytes; False, at the end, if there is none."""
         longest = max(map(len, beginnings))
         while True:
             self._fill(_STRETCH)

@@ -129,13 +129,13 @@ _FP4_NAME = re.compile(r"fp4|e2m1", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Found:
-    """What a function holds."""
+    """FP4 code of a function."""
 
     code: Fp4Code
     idle: Idle | None = None
     """In which way a kernel does nothing of use, if it does not."""
     tensor_memory: bool = False
-    """Whether it multiplies in SM100's tensor memory, on operands of any type."""
+    """True if it multiplies in SM100's tensor memory, on operands of any type."""
 
 
 _NOTHING = Found(Fp4Code())
@@ -147,7 +147,8 @@ def _words(code: bytes) -> NDArray[np.uint64]:
 
 
 def _found(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> Iterator[tuple[Class, NDArray[Any], NDArray[Any]]]:
-    """Yield each class that occurs, where its instructions stand, and for each the bits that tell its kinds apart."""
+    """Yield each class that occurs, the positions of its instructions, and for each the bits that distinguish its
+    kinds."""
     at = np.flatnonzero(_PROPERTIES[opcodes] & np.uint8(_CLASS))
     low, high, which = words[at, 0], words[at, 1], opcodes[at]
     keys = (low >> 8 & 0xFF) << 40 | low >> 56 | (high & 0xFFFFFFFF) << 8
@@ -254,7 +255,7 @@ def _idle(function: Function, code: bytes, has: int) -> Idle | None:
 
 
 def _doubles(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> NDArray[Any]:
-    """Return where double-precision instructions stand."""
+    """Return the positions of double-precision instructions."""
     high = words[:, 1]
     converts = (opcodes == _F2F) & ((high >> 11 & 3 == 3) | (high >> 20 & 3 == 3))
     return np.flatnonzero(np.isin(opcodes, _DOUBLE) | converts)

@@ -1,4 +1,4 @@
-"""Inline-assembly statements in C++ and CUDA: where they stand, their template, their operands.
+"""Inline-assembly statements in C++ and CUDA: their position, template and operands.
 
 ``asm``, ``__asm__`` or ``__asm``, any qualifiers, any split of the template into literals. Nothing inside comments,
 strings or preprocessor directives is a statement.
@@ -23,7 +23,7 @@ _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]+)|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|
 _RAW = re.compile(r'R"([^()\\\s]{0,16})\((.*)\)\1"', re.DOTALL)
 _MENTION = re.compile(r"e2m1x[0-9]")
 CUT = r"(?:[\"\s\\()RLuU8]|//[^\n]*+|/\*.*?\*/)*+"
-"""What may be within a word that is cut into several literals, raw ones and those with a prefix too."""
+"""Text that may be within a word that is cut into several literals, raw ones and those with a prefix too."""
 _SPOT = re.compile(rf"{CUT.join('e2m1x')}|\\[xuU0-7]", re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
@@ -79,7 +79,7 @@ class Statement:
         return "".join(literal(token) for token in self.literals)
 
     def line_at(self, offset: int) -> int:
-        """The line in the file of an offset into the template."""
+        """Return the line in the file of an offset into the template."""
         lengths = accumulate(len(literal(token)) for token in self.literals)
         begin = 0
         for token, end in zip(self.literals, lengths, strict=True):
@@ -91,18 +91,18 @@ class Statement:
 
     @property
     def encodes(self) -> bool:
-        """Whether it converts to E2M1."""
+        """True if it converts to E2M1."""
         return any(is_encode(opcode) for opcode in conversions(self.template))
 
     @property
     def decodes(self) -> bool:
-        """Whether it converts from E2M1."""
+        """True if it converts from E2M1."""
         return any(is_decode(opcode) for opcode in conversions(self.template))
 
 
 @dataclass(frozen=True)
 class Scan:
-    """What a file has of E2M1 in its assembly."""
+    """E2M1 statements in the assembly of a file."""
 
     encodes: tuple[Statement, ...]
     decodes: tuple[Statement, ...]
@@ -112,7 +112,7 @@ class Scan:
 
 
 def scan(source: Source) -> Scan:
-    """Every statement of a file that has to do with E2M1, and every mention of it that might and is in none."""
+    """Return every statement of a file that has to do with E2M1, and every mention of it that might and is in none."""
     tokens, spots = source.tokens, _spots(source)
     encodes, decodes, strange = [], [], []
     explained: list[range] = []
@@ -152,14 +152,14 @@ def scan(source: Source) -> Scan:
 
 
 def _spots(source: Source) -> list[int]:
-    """The indices of the tokens in which a mention of the format may begin; an escape sequence may hide one."""
+    """Return the indices of the tokens in which a mention of the format may begin; an escape sequence may hide one."""
     starts = source.starts
     found = (bisect_right(starts, spot.start()) - 1 for spot in _SPOT.finditer(source.text))
     return list(dict.fromkeys(at for at in found if at >= 0))
 
 
 def _keywords(tokens: Sequence[Token], spots: Iterable[int]) -> list[int]:
-    """The last ``asm`` in front of each spot."""
+    """Return the last ``asm`` in front of each spot."""
     found, done = [], -1
     for spot in spots:
         at = spot
@@ -172,7 +172,8 @@ def _keywords(tokens: Sequence[Token], spots: Iterable[int]) -> list[int]:
 
 
 def parse(source: Source, at: int) -> Statement | None:
-    """The statement whose keyword is token ``at``; None if that is not how a statement begins. Malformed: see there."""
+    """Return the statement whose keyword is token ``at``; None if that is not how a statement begins. Malformed: see
+    there."""
     tokens = source.tokens
     keyword, volatile, here = tokens[at], False, at + 1
     while here < len(tokens) and tokens[here].text in _QUALIFIERS:
@@ -211,14 +212,14 @@ def parse(source: Source, at: int) -> Statement | None:
 
 
 def literal(token: Token) -> str:
-    """What a string literal holds; a prefix is left aside."""
+    """Return the contents of a string literal, without its prefix."""
     if raw := _RAW.search(token.text):
         return raw[2]
     return _ESCAPE.sub(_escaped, token.text[token.text.index('"') + 1 : -1])
 
 
 def closing(tokens: Sequence[Token], at: int) -> int | None:
-    """The index of the bracket that closes the one at ``at``; None if there is none."""
+    """Return the index of the bracket that closes the one at ``at``; None if there is none."""
     depth = 0
     for index in range(at, len(tokens)):
         if tokens[index].kind is Kind.MARK:
@@ -229,7 +230,7 @@ def closing(tokens: Sequence[Token], at: int) -> int | None:
 
 
 def split(tokens: Sequence[Token], separator: str) -> list[list[Token]]:
-    """The parts between separators that stand in no bracket; one empty part if there are no tokens."""
+    """Return the parts between separators outside of brackets; one empty part if there are no tokens."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token in tokens:
@@ -254,7 +255,7 @@ def _binding(part: Sequence[Token], line: int) -> Binding:
 
 
 def _reach(tokens: Sequence[Token], at: int) -> int:
-    """The offset up to which an ``asm`` that is not understood may reach."""
+    """Return the offset up to which an ``asm`` that is not understood may reach."""
     bracket = next((n for n in range(at, min(at + 5, len(tokens))) if tokens[n].text == "("), None)
     close = closing(tokens, bracket) if bracket is not None else None
     return tokens[close].end if close is not None else tokens[-1].end
@@ -265,7 +266,7 @@ def _leading_strings(tokens: Sequence[Token]) -> int:
 
 
 def _literal_runs(tokens: Sequence[Token], spots: Iterable[int]) -> Iterator[Sequence[Token]]:
-    """The string literals at these indices, each with those that the compiler joins with it."""
+    """Yield the string literals at these indices, each with those that the compiler joins with it."""
     done = -1
     for spot in spots:
         if tokens[spot].kind is not Kind.STRING or spot <= done:

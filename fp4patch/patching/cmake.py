@@ -28,7 +28,7 @@ _BLANK_ON_LINE = re.compile(r"[ \t]*")
 
 
 class Form(Enum):
-    """How an argument is written."""
+    """Notation of an argument."""
 
     QUOTED = auto()
     BRACKET = auto()
@@ -38,7 +38,7 @@ class Form(Enum):
 
 
 class Argument(NamedTuple):
-    """One argument. ``text`` is what stands between its delimiters; ``start`` and ``end`` are that text's offsets."""
+    """One argument. ``text`` is the text between its delimiters; ``start`` and ``end`` are that text's offsets."""
 
     form: Form
     text: str
@@ -47,11 +47,11 @@ class Argument(NamedTuple):
 
     @property
     def meaning(self) -> tuple[bool, str]:
-        """What makes two arguments the same: quotes matter (they keep lists whole), brackets count as quotes."""
+        """Key by which arguments are compared: quotes matter (they keep lists whole), brackets count as quotes."""
         return (self.form in (Form.QUOTED, Form.BRACKET), self.text)
 
     def elements(self) -> Iterator[tuple[str, int]]:
-        """The list elements of its text, and the offset of each."""
+        """Yield the list elements of its text, and the offset of each."""
         at = self.start
         for element in re.split(r"(?<!\\);", self.text):
             yield element, at
@@ -70,7 +70,7 @@ class Command(NamedTuple):
 
     @property
     def meaning(self) -> tuple[str, tuple[tuple[bool, str], ...]]:
-        """What makes two commands the same: name and arguments, however they are laid out."""
+        """Key by which commands are compared: name and arguments, independent of the layout."""
         return self.name, tuple(argument.meaning for argument in self.arguments)
 
 
@@ -119,7 +119,7 @@ class Script:
 
     @cached_property
     def blocks(self) -> tuple[tuple[bool, Branch], ...]:
-        """Of each command: whether it can run at all, and the branch of ``if`` that it stands in, from outside in."""
+        """For each command, True if it can run at all, and its branches of ``if`` from the outside in."""
         return tuple(_blocks(self.commands))
 
     @cached_property
@@ -133,11 +133,11 @@ class Script:
         return [command.meaning for command in self.commands]
 
     def line(self, offset: int) -> int:
-        """The 1-based line of an offset."""
+        """Return the 1-based line of an offset."""
         return self.text.count("\n", 0, offset) + 1
 
     def bodies(self, name: str) -> list[tuple[Command, ...]]:
-        """The commands inside each ``function(name …)`` or ``macro(name …)``. LexError if one never ends."""
+        """Return the commands inside each ``function(name …)`` or ``macro(name …)``. LexError if one never ends."""
         bodies = []
         for at, command in enumerate(self.commands):
             named = command.name in _OPENS and command.arguments and command.arguments[0].text == name
@@ -153,7 +153,7 @@ class Script:
 
 @lru_cache(maxsize=64)  # edits of one file follow each other, and each reads its result to prove it
 def parse(text: str) -> Script:
-    """The text as commands. LexError: it is not CMake."""
+    """Return the text as commands. LexError: it is not CMake."""
     commands: list[Command] = []
     at = len(BOM) * text.startswith(BOM)
     counted = (0, 1)
@@ -203,7 +203,7 @@ def parse(text: str) -> Script:
 
 
 def _argument(text: str, at: int, line: Callable[[], int]) -> tuple[Argument, int]:
-    """The argument that begins here, and the offset behind it."""
+    """Return the argument that begins here, and the offset behind it."""
     if text[at] in "()":
         return Argument(Form.PARENTHESIS, text[at], at, at + 1), at + 1
     if bracket := _BRACKET.match(text, at):
@@ -217,7 +217,7 @@ def _argument(text: str, at: int, line: Callable[[], int]) -> tuple[Argument, in
 
 
 def _bracket_end(text: str, opening: re.Match[str]) -> tuple[int, int]:
-    """Where the text inside a bracket ends, and where the bracket does."""
+    """Return the end of the text inside a bracket, and the end of the bracket."""
     closing = f"]{opening[1]}]"
     at = text.find(closing, opening.end())
     if at < 0:

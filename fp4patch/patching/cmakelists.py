@@ -24,12 +24,12 @@ from fp4patch.patching.sites import ADDED, settle
 
 
 def alike(old: Command, new: Command) -> bool:
-    """Whether one can stand in the place of the other: the same command, with as many arguments."""
+    """Return whether one command can replace the other: the same name, with as many arguments."""
     return old.name == new.name and len(old.arguments) == len(new.arguments)
 
 
 def read_command(text: str) -> Command:
-    """The one command that a text is. ValueError or LexError: it is none, or several."""
+    """Return the one command that a text is. ValueError or LexError: it is none, or several."""
     commands = parse(text).commands
     if len(commands) != 1:
         raise ValueError(f"one CMake command was expected: {text!r}")
@@ -37,7 +37,7 @@ def read_command(text: str) -> Command:
 
 
 def _edit(work: Callable[[Any, Script], Outcome | None], edit: Any, text: str) -> Outcome:
-    """Read the text, do the work; None says that the edit is not about this file."""
+    """Read the text and do the work; None if the edit does not apply to this file."""
     try:
         return work(edit, parse(text)) or NothingToDo(State.NOT_NEEDED, edit.otherwise, elsewhere=True)
     except LexError as error:
@@ -47,7 +47,7 @@ def _edit(work: Callable[[Any, Script], Outcome | None], edit: Any, text: str) -
 
 
 def _proven(text: str, meaning: Sequence[object], lines: Sequence[int]) -> Rewritten:
-    """The result, after reading it again."""
+    """Return the result, after reading it again."""
     try:
         sound = parse(text).meaning == list(meaning)
     except LexError:
@@ -58,7 +58,7 @@ def _proven(text: str, meaning: Sequence[object], lines: Sequence[int]) -> Rewri
 
 
 class _Change(NamedTuple):
-    """One piece of an argument's text that becomes another."""
+    """One part of an argument's text that becomes another."""
 
     command: int
     """Its index in the script."""
@@ -69,7 +69,7 @@ class _Change(NamedTuple):
 
 
 def add_element(edit: AddElement, text: str) -> Outcome:
-    """The text with the element added to every list that needs it."""
+    """Return the text with the element added to every list that needs it."""
     return _edit(_add_element, edit, text)
 
 
@@ -122,7 +122,7 @@ _NO_LISTS = frozenset(
 
 @dataclass(frozen=True)
 class _Part:
-    """What one command puts into a list: the elements of its arguments from a certain one on."""
+    """Elements that one command puts into a list: those of its arguments from a certain one on."""
 
     script: Script
     index: int
@@ -156,7 +156,7 @@ def _adds(command: Command) -> bool:
 
 
 def _definitions(script: Script, variable: str) -> list[_Part]:
-    """What ``set`` and ``list(APPEND …)`` put into a variable, in this file."""
+    """Return the elements that ``set`` and ``list(APPEND …)`` put into a variable in this file."""
     parts = []
     for index in script.live:
         command = script.commands[index]
@@ -169,7 +169,7 @@ def _definitions(script: Script, variable: str) -> list[_Part]:
 
 
 def _wanting(edit: AddElement, script: Script, index: int) -> list[_Part]:
-    """The parts with ``beside`` of the list of a command; none if it is no list that is meant."""
+    """Return the parts with ``beside`` of the list of a command; none if it is no list that is meant."""
     command = script.commands[index]
     if command.name not in edit.commands:
         return []
@@ -183,7 +183,7 @@ def _wanting(edit: AddElement, script: Script, index: int) -> list[_Part]:
 
 
 def _followed(edit: AddElement, script: Script, index: int) -> list[_Part]:
-    """The list that a command gets as its second argument: written out, or in variables that it names."""
+    """Return the list that a command gets as its second argument: written out, or in variables that it names."""
     parts, todo, seen = [], [_Part.of(script, index, 1, 2)], set[str]()
     while todo:
         part = todo.pop()
@@ -205,7 +205,7 @@ def _followed(edit: AddElement, script: Script, index: int) -> list[_Part]:
 
 
 def _removal(edit: AddElement, script: Script, variable: str) -> Command | None:
-    """The command that would take the element out of a variable again."""
+    """Return the command that would take the element out of a variable again."""
     for index in script.live:
         command = script.commands[index]
         texts = [argument.text for argument in command.arguments]
@@ -223,7 +223,7 @@ def _is_meant(edit: AddElement, variable: str) -> bool:
 
 
 def _list_changes(edit: AddElement, part: _Part) -> list[_Change]:
-    """What to change in a part of a list that has ``beside`` and lacks the element."""
+    """Return the changes of a part of a list that has ``beside`` and not the element."""
     changes = []
     command = part.script.commands[part.index]
     for element, number, offset in part.places:
@@ -243,7 +243,7 @@ def _list_changes(edit: AddElement, part: _Part) -> list[_Change]:
 
 
 def replace_command(edit: ReplaceCommand, text: str) -> Outcome:
-    """The text with the command's arguments replaced where they differ; the rest of it keeps its layout."""
+    """Return the text with the command's arguments replaced where they differ; the rest of it keeps its layout."""
     return _edit(_replace_command, edit, text)
 
 
@@ -282,7 +282,7 @@ def _replace_command(edit: ReplaceCommand, script: Script) -> Outcome | None:
 
 
 def _nearest(script: Script, wanted: Command) -> Command | None:
-    """The command of that name that begins with the most of the wanted arguments."""
+    """Return the command of that name that begins with the most of the wanted arguments."""
 
     def agreeing(command: Command) -> int:
         pairs = zip(command.arguments, wanted.arguments, strict=False)
@@ -293,7 +293,7 @@ def _nearest(script: Script, wanted: Command) -> Command | None:
 
 
 def insert_commands(edit: InsertCommands, text: str, template: Callable[[str], str]) -> Outcome:
-    """The text with the template on lines of its own behind the line on which the command ``after`` ends."""
+    """Return the text with the template on lines of its own behind the line on which the command ``after`` ends."""
     return _edit(partial(_insert_commands, template), edit, text)
 
 

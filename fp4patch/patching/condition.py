@@ -56,7 +56,7 @@ def constant(name: str, words: Sequence[str]) -> bool | None:
 
 
 def _joined(words: Sequence[str]) -> list[str]:
-    """Return the tokens with two-character operators in one piece: the lexer has them character by character."""
+    """Return the tokens with two-character operators in one part: the lexer has them character by character."""
     joined: list[str] = []
     for word in words:
         if joined and joined[-1] + word in _PAIRS:

@@ -40,7 +40,7 @@ _LEXEME = re.compile(
 
 
 class Kind(Enum):
-    """What a token is."""
+    """Kind of a token."""
 
     NAME = auto()
     """Identifiers and keywords."""
@@ -150,7 +150,7 @@ class Near(NamedTuple):
     """The place that comes closest to a pattern: where it first differs."""
 
     matched: int
-    """How many tokens of the pattern are there."""
+    """Number of matching tokens of the pattern."""
     expected: str
     found: str
     """``""`` at the end of the file."""
@@ -158,7 +158,7 @@ class Near(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A piece of a text and what is put in its place. It begins and ends between tokens."""
+    """A part of a text and what is put in its place. It begins and ends between tokens."""
 
     start: int
     end: int
@@ -207,14 +207,14 @@ class Source:
 
     @cached_property
     def pairs(self) -> bool:
-        """Whether each ``#if`` has its ``#endif``."""
+        """True if each ``#if`` has its ``#endif``."""
         try:
             return self.conditionals is not None
         except LexError:
             return False
 
     def line(self, offset: int) -> int:
-        """The 1-based line of an offset."""
+        """Return the 1-based line of an offset."""
         return bisect_left(self._newlines, offset) + 1
 
     @cached_property
@@ -228,12 +228,12 @@ class Source:
         return [at for at in self._newlines if at not in taken]
 
     def find(self, pattern: Sequence[str]) -> list[int]:
-        """The indices of the live tokens at which the token sequence ``pattern`` begins."""
+        """Return the indices of the live tokens at which the token sequence ``pattern`` begins."""
         found = _occurrences(self.words, tuple(pattern)) if pattern else ()
         return [at for at in found if self.is_live(self.tokens[at].start)]
 
     def nearest(self, pattern: Sequence[str]) -> Near | None:
-        """Where the longest beginning of ``pattern`` stands; None if not even its first token occurs."""
+        """Return the place of the longest prefix of ``pattern``; None if not even its first token occurs."""
         best: tuple[int, int] | None = None
         for at in _occurrences(self.words, tuple(pattern[:1])) if pattern else ():
             matched = 1
@@ -251,7 +251,7 @@ class Source:
 
 @lru_cache(maxsize=256)
 def words(text: str) -> tuple[str, ...]:
-    """The token texts of a pattern such as ``struct A<B, 2> {``. LexError as for :func:`lex`."""
+    """Return the token texts of a pattern such as ``struct A<B, 2> {``. LexError as for :func:`lex`."""
     return lex(text).words
 
 
@@ -261,7 +261,7 @@ _READ: dict[str, Source] = {}
 
 
 def lex(text: str) -> Source:
-    """The text as tokens. LexError: a ``/*`` or a raw string that never ends."""
+    """Return the text as tokens. LexError: a ``/*`` or a raw string that never ends."""
     return _READ.get(text) or _remember(read(text))
 
 
@@ -273,7 +273,7 @@ def _remember(source: Source) -> Source:
 
 
 def is_proven(text: str) -> bool:
-    """Whether the text, read as a whole, has the tokens that the edits say; true of a text that none of them made."""
+    """Return whether the whole text has the tokens that the edits promise; True for a text that none of them made."""
     known = _READ.get(text)
     try:
         return known is None or known == read(text)
@@ -342,7 +342,7 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
 
 
 def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:
-    """The text without its continuations, and the pieces of the text that it consists of."""
+    """Return the text without its continuations, and the parts of the text that it consists of."""
     pieces, at = [], 0
     for splice in _SPLICE.finditer(text):
         pieces.append((at, splice.start()))
@@ -370,7 +370,8 @@ def _shapes(tokens: Iterable[Token]) -> list[Shape]:
 
 
 def spliced(source: Source, cuts: Sequence[Cut]) -> Source | None:
-    """The source with pieces replaced; None if its tokens are not the old ones with exactly the intended ones replaced.
+    """Return the source with parts replaced; None if its tokens are not the old ones with exactly the intended ones
+    replaced.
 
     Only the lines around each cut are read again, together with a token before and one behind them. :func:`lex` gives
     what this returns for the new text; :func:`read` is the proof that they are equal.
@@ -408,7 +409,7 @@ def spliced(source: Source, cuts: Sequence[Cut]) -> Source | None:
 
 
 def _windows(source: Source, cuts: Sequence[Cut]) -> Iterator[tuple[int, int, list[Cut]]]:
-    """The tokens, first and behind the last, that are to be read again, and the cuts among them.
+    """Yield the tokens, first and behind the last, that are to be read again, and the cuts among them.
 
     A window begins and ends at a token on another logical line than the cut, at which a directive begins or that is in
     none: what a stray quote in the line joins with is in the window. The text of a cut may end with a continuation, so
@@ -455,7 +456,8 @@ def _replaced(text: str, start: int, end: int, cuts: Sequence[Cut]) -> str:
 
 
 def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) -> Iterator[Token]:
-    """The tokens of a window with those of the cuts replaced. New ones are in the directive that the cut is in."""
+    """Yield the tokens of a window with those of the cuts replaced. New ones are in the directive that the cut is
+    in."""
     for number, cut in enumerate(cuts, 1):
         begin, end = (bisect_left(old, edge, key=lambda t: t.start) for edge in (cut.start, cut.end))
         yield from old[first:begin]
@@ -474,7 +476,7 @@ def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) 
 
 
 def _follows(token: Token, cut: Cut) -> bool:
-    """Whether an insertion continues the line of the token in front of it."""
+    """Return whether an insertion continues the line of the token before it."""
     return token.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n")
 
 

@@ -1,4 +1,4 @@
-"""What the edits of C++ share: read the text, retire where a sign says so, read the result again.
+"""Common steps of the C++ edits: read the text, retire if the source shows it, read the result again.
 
 The tokens and directives of the result must be the old ones with exactly the intended tokens gone or added.
 """
@@ -30,7 +30,7 @@ def edit_cxx(text: str, retired: Sequence[Retired], work: Callable[[Source], Out
 
 
 def unreadable(error: LexError) -> Drift:
-    """What it means for an edit that a text is not C++ to its end."""
+    """Return the drift of an edit on a text that cannot be read as C++ to its end."""
     whole = "is this file whole? fetch it again"
     return Drift("C++ that can be read to its end", error.message, error.line, help=whole)
 
@@ -44,6 +44,6 @@ def rewritten(source: Source, cuts: Sequence[Cut], lines: tuple[int, ...], notes
 
 
 def newline_of(text: str) -> str:
-    """The newline that most of the text's lines end with."""
+    """Return the newline that most of the text's lines end with."""
     crlf = text.count("\r\n")
     return "\r\n" if crlf > text.count("\n") - crlf else "\n"

@@ -1,7 +1,7 @@
 """The few ways in which fp4patch changes a disk. Each calls ``step`` first, so a test can end the process there.
 
-A change is made to a name in an open directory, never to a path: whoever may write above it could put a link into the
-path between a check and the change.
+A change is made to a name in an open directory, never to a path: a user who can write above it could put a link into
+the path between a check and the change.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ KINDS = {
 
 
 class NotAFile(OSError):  # noqa: N818 - it says what is there, and that may be no error
-    """Something that is no regular file has the name of one. ``strerror`` says what it is."""
+    """Something that is no regular file has the name of one. ``strerror`` names its kind."""
 
 
 def step(what: str) -> None:
@@ -167,10 +167,10 @@ class Directory:
             os.close(descriptor)
 
     def _give(self, descriptor: int, replaced: os.stat_result | None) -> None:
-        """Give a new file to the owner of what it replaces, else to that of the directory.
+        """Give a new file to the owner of the file that it replaces, else to the owner of the directory.
 
-        The superuser's file in another user's directory is one that this user could have replaced: what takes its place
-        belongs to the directory's owner, so that nobody gets root to own bytes of theirs.
+        The superuser's file in another user's directory is one that this user could have replaced: its replacement
+        belongs to the directory's owner, so that no user can make root the owner of the user's bytes.
         """
         here = os.fstat(self._at)
         owner = replaced if replaced and (replaced.st_uid or not here.st_uid) else here

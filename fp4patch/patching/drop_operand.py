@@ -26,7 +26,7 @@ class _Operand(NamedTuple):
 
 
 def drop_operand(edit: DropOperand, text: str) -> Outcome:
-    """The text without the operands; NothingToDo where no condition has one; Drift if one is not understood."""
+    """Return the text without the operands; NothingToDo where no condition has one; Drift if one is not understood."""
     return edit_cxx(text, edit.retired, partial(_drop, edit))
 
 
@@ -54,12 +54,13 @@ def _drop(edit: DropOperand, source: Source) -> Outcome:
 
 
 def add_operand(edit: AddOperand, text: str) -> Outcome:
-    """The text with each operand that is missing; NothingToDo where none is; Drift if a condition is not understood."""
+    """Return the text with each operand that is missing; NothingToDo where none is; Drift if a condition is not
+    understood."""
     return edit_cxx(text, edit.retired, partial(_add, edit))
 
 
 def _add(edit: AddOperand, source: Source) -> Outcome:
-    """Put the operand of each condition that lost it behind the one that it stands beside."""
+    """Put the operand of each condition that lost it after its neighbour."""
     operands = _conditions(edit, source)
     signed = [(branch, found) for branch, found in operands if any(one.name in edit.signs for one in found)]
     if not signed:
@@ -110,7 +111,7 @@ def _counted(edit: DropOperand | AddOperand, operands: Sequence[tuple[Branch, li
 
 
 def _disjunction(branch: Branch, macro: str) -> list[_Operand]:
-    """The operands of ``defined(A) || defined B || …``, in parentheses or bare; anything else is refused."""
+    """Return the operands of ``defined(A) || defined B || …``, in parentheses or bare; anything else is refused."""
     condition = branch.condition
     expected = f"defined(…) || … in the #{branch.opening.name} that defines {macro}"
     if branch.opening.name not in ("if", "elif"):
@@ -161,9 +162,9 @@ def _no_lookalike(branch: Branch, found: Sequence[_Operand], wanted: Sequence[st
 
 
 def _cut(source: Source, branch: Branch, found: Sequence[_Operand], chosen: _Operand) -> Cut:
-    """Which characters to remove, so that the rest reads as if written without the operand.
+    """Return the characters to remove, so that the rest reads as if written without the operand.
 
-    With the ``||`` before it where it ends a line or the list, else with the one behind it.
+    The ``||`` before the operand goes too if the operand ends a line or the list, else the one after it.
     """
     condition = branch.condition
     start, end = condition[chosen.first].start, condition[chosen.last].end
@@ -178,5 +179,5 @@ def _cut(source: Source, branch: Branch, found: Sequence[_Operand], chosen: _Ope
 
 
 def _next_start(source: Source, after: int, before: int) -> int:
-    """Where what follows the ``||`` begins: a comment that precedes the next operand belongs to that one."""
+    """Return the start of the text after the ``||``: a comment before the next operand belongs to that operand."""
     return min((comment.start for comment in source.comments if after <= comment.start < before), default=before)

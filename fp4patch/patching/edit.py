@@ -46,10 +46,10 @@ class Step(Protocol):
 
     @property
     def options(self) -> Mapping[str, str]:
-        """What the variant sets for the patch."""
+        """Options that the variant sets for the patch."""
 
     def template(self, name: str, /) -> str:
-        """The text of one of its templates."""
+        """Return the text of one of its templates."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def fold(text: str, steps: Iterable[Step]) -> Fold:
 
 
 def rewrite(edit: Edit, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS) -> Outcome:
-    """What one edit makes of a text. Refusals are values; only a template that cannot be read raises."""
+    """Apply one edit to a text. Refusals are values; only a template that cannot be read raises."""
     if isinstance(edit, WrapAsm):  # the one kind for which a variant chooses
         return wrap(edit, text, template, options)
     return _REWRITES[type(edit)](edit, text, template)

@@ -1,8 +1,8 @@
 """Conditions that keep code from older architectures, ``#if … __CUDA_ARCH__ >= 1000``, and how software gets past them.
 
 Below such a floor nothing is done, or zero is returned, silently: with software in the place of the instruction there
-is no reason left for that. A floor whose other branches do the work themselves, or that stands around assembly of
-another kind, is there for a reason of its own.
+is no reason left for that. A floor whose other branches do the work themselves, or that surrounds assembly of another
+kind, is there for a reason of its own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _IDLE = tuple(
         'asm("trap;");',
     )
 )
-"""Statements that stand where nothing is done."""
+"""Statements in code in which nothing is done."""
 
 
 class Floor(NamedTuple):
@@ -44,16 +44,16 @@ class Floor(NamedTuple):
 
     @property
     def line(self) -> int:
-        """Of the ``#if``."""
+        """Line of the ``#if``."""
         return self.conditional.branches[0].opening.line
 
     def around(self, offset: int) -> bool:
-        """Whether the offset is in the branch above the floor."""
+        """Return whether the offset is in the branch above the floor."""
         return self.conditional.start < offset < self.conditional.branches[0].end
 
 
 def floors(source: Source, floor: str, allows: Sequence[str], found: Scan) -> Iterator[Floor]:
-    """Every ``#if`` whose condition is ``floor``, with or without ``defined(__CUDA_ARCH__) &&`` and parentheses.
+    """Yield every ``#if`` whose condition is ``floor``, with or without ``defined(__CUDA_ARCH__) &&`` and parentheses.
 
     ``allows``: what assembly above it may begin with that is no conversion to E2M1.
     """
@@ -67,7 +67,7 @@ def floors(source: Source, floor: str, allows: Sequence[str], found: Scan) -> It
 
 
 def leaves_out(source: Source, conditional: Conditional) -> bool:
-    """Whether a conditional on the architecture has branches in which nothing is done."""
+    """Return whether a conditional on the architecture has branches in which nothing is done."""
     asks = any(token.text == "__CUDA_ARCH__" for branch in conditional.branches for token in branch.condition)
     others = conditional.branches[1:]
     return asks and bool(others) and all(_is_idle(_code(source, branch)) for branch in others)
@@ -97,7 +97,7 @@ def _is_allowed(source: Source, at: int, allows: Sequence[str]) -> bool:
 
 
 def _is_whole_body(source: Source, conditional: Conditional) -> bool:
-    """Whether a function has nothing but this in its braces, and idle statements behind it."""
+    """Return whether the body of a function has only this and idle statements after it."""
     code = [token for token in source.tokens if token.directive < 0]
     before = bisect_left(code, conditional.start, key=lambda token: token.start)
     after = bisect_left(code, conditional.closing.end, key=lambda token: token.start)
@@ -117,7 +117,7 @@ def _code(source: Source, branch: Branch) -> list[Token]:
 
 
 def _is_idle(tokens: Sequence[Token]) -> bool:
-    """Whether nothing is done: zero is returned, or the code traps; under an ``if``, or after a message, too."""
+    """Return whether nothing is done: zero is returned, or the code traps; also under an ``if``, or after a message."""
     texts = tuple(token.text for token in tokens)
     while texts:
         size = next((len(idle) for idle in _IDLE if texts[: len(idle)] == idle), 0)
@@ -134,7 +134,7 @@ def _is_idle(tokens: Sequence[Token]) -> bool:
 
 
 def _behind(texts: Sequence[str], at: int) -> int:
-    """The index behind the parenthesis that closes the one at ``at``."""
+    """Return the index behind the parenthesis that closes the one at ``at``."""
     depth = 0
     for index in range(at, len(texts)):
         depth += (texts[index] == "(") - (texts[index] == ")")

@@ -76,7 +76,7 @@ def touched(
 
 
 def _changed_macros(old: Mapping[str, Outline], new: Mapping[str, Outline]) -> set[str]:
-    """The macros that differ between two versions of some files, and all that depend on one of these."""
+    """Return the macros that differ between two versions of some files, and all that depend on one of these."""
     defined = {path: (set(old[path].macros if path in old else ()), set(one.macros)) for path, one in new.items()}
     changed = {macro.name for one, other in defined.values() for macro in one ^ other}
     every = [macro for pair in defined.values() for macros in pair for macro in macros]
@@ -93,11 +93,11 @@ def outline(text: str) -> Outline:
 
 @dataclass
 class _Scope:
-    """What an open brace belongs to. ``name`` is empty but for namespaces."""
+    """Owner of an open brace. ``name`` is empty except for namespaces."""
 
     name: str = ""
     inside: bool = False
-    """Whether it is a function, a class or anything else that holds no further functions."""
+    """True if it is a function, a class or anything else that holds no further functions."""
 
 
 class _Walk:
@@ -184,7 +184,7 @@ class _Walk:
 
 
 def _opened(head: Sequence[Token]) -> tuple[_Scope, str]:
-    """What an opening brace behind these tokens begins, and its name if it is a function or a class."""
+    """Return the owner of an opening brace after these tokens, and its name if it is a function or a class."""
     texts = [token.text for token in head]
     if "namespace" in texts[:2]:
         return _Scope("".join(texts[texts.index("namespace") + 1 :])), ""
@@ -213,7 +213,7 @@ _ATTRIBUTES = frozenset(("__launch_bounds__", "__align__", "__attribute__", "ali
 
 
 def _without_attributes(texts: Sequence[str]) -> Iterator[str]:
-    """The tokens without ``alignas(16)`` and all else whose parentheses hold no parameters."""
+    """Yield the tokens without ``alignas(16)`` and all else whose parentheses hold no parameters."""
     at = 0
     while at < len(texts):
         if texts[at] in _ATTRIBUTES and texts[at + 1 : at + 2] == ["("]:
@@ -224,7 +224,7 @@ def _without_attributes(texts: Sequence[str]) -> Iterator[str]:
 
 
 def _outermost(texts: Sequence[str]) -> Iterator[int]:
-    """The indices of what is in no brackets; an opening bracket is outside of itself."""
+    """Yield the indices of what is in no brackets; an opening bracket is outside of itself."""
     at = 0
     while at < len(texts):
         yield at
@@ -232,7 +232,7 @@ def _outermost(texts: Sequence[str]) -> Iterator[int]:
 
 
 def _closing(texts: Sequence[str], at: int) -> int:
-    """The index of the bracket that closes the one at ``at``; its own where none does: it is a comparison."""
+    """Return the index of the bracket that closes the one at ``at``; its own where none does: it is a comparison."""
     want = [_OPEN[texts[at]]]
     for other in range(at + 1, len(texts)):
         if texts[other] == want[-1]:

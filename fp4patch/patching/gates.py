@@ -1,7 +1,7 @@
 """Conditions that choose between an instruction and an error: ``#if HAS_IT``, ``if constexpr (has_it)``.
 
 With software beside the instruction each target has one of the two, and the condition has nothing left to decide. It is
-opened: what it asked for stays in it, behind a ``true``.
+opened: its old operands remain, after a ``true``.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Gate(NamedTuple):
 
     @property
     def opening(self) -> str:
-        """What is put before the name."""
+        """Text that is inserted before the name."""
         return "1 || " if self.conditional else "true || "
 
 
 def gates(source: Source, statement: Statement, names: Sequence[str]) -> Iterator[Gate]:
-    """The gates around a statement, of the names that an edit opens. A refusal if another one stands there too."""
+    """Yield the gates around a statement, of the names that an edit opens. A refusal if there is another one too."""
     for gate in _around(source, statement):
         if gate.name.text in names:
             yield gate

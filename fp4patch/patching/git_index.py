@@ -1,4 +1,4 @@
-"""Which files git tracks, read from its index alone: to run git in an untrusted tree would run what its config says.
+"""Files that git tracks, read from its index alone: git in an untrusted tree would run programs that its config names.
 
 The format: https://git-scm.com/docs/index-format, versions 2 to 4.
 """

@@ -15,14 +15,15 @@ from fp4patch.patching.sites import ADDED
 
 
 def insert(edit: Insert, text: str, template: Callable[[str], str]) -> Outcome:
-    """The text with the template in it; NothingToDo where the edit does not apply; Drift if its place is not clear."""
+    """Return the text with the template in it; NothingToDo where the edit does not apply; Drift if its place is not
+    clear."""
     return edit_cxx(text, edit.retired, partial(_insert, edit, template))
 
 
 def _insert(edit: Insert, template: Callable[[str], str], source: Source) -> Outcome:
     """Put the template before the anchor and the comment that is attached to it, set off by blank lines.
 
-    The anchor must stand in code that is compiled whatever is defined: in no conditional but an include guard.
+    The anchor must be in code that is always compiled: in no conditional but an include guard.
     """
     if edit.about and not source.find(words(edit.about)):
         return NothingToDo(State.NOT_NEEDED, edit.otherwise)
@@ -51,7 +52,7 @@ def _insert(edit: Insert, template: Callable[[str], str], source: Source) -> Out
 
 
 def _before_comments(source: Source, index: int) -> int:
-    """The offset before a token and the comments directly above it, or at the start of that line.
+    """Return the offset before a token and the comments directly above it, or at the start of that line.
 
     Attached are comments on lines of their own with no blank line between; a line of slashes is a rule, not a comment.
     """
@@ -69,7 +70,7 @@ def _before_comments(source: Source, index: int) -> int:
 
 
 def _gap(before: str, newline: str) -> str:
-    """What makes one blank line behind ``before``; nothing at the file's start or where there is one."""
+    """Return the text that makes one blank line after ``before``; empty at the file's start or if there is one."""
     lines = before.removeprefix(BOM).split("\n")
     if not any(lines):
         return ""

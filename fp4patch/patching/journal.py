@@ -1,13 +1,12 @@
-"""What fp4patch keeps in one tree, and how an interrupted change of that tree is finished or undone.
+"""State of fp4patch in one tree, and completion or rollback of an interrupted change of that tree.
 
 ``.fp4patch/`` holds the receipt, the pristine bytes of each file that it names (``blobs/<sha256>``), a ``.gitignore``
-that hides the folder, and during a change the journal. The journal is written before anything else and names
-everything that is about to happen, so whatever a kill leaves behind is known. Its name is its phase, and a phase
-changes by one rename:
+that hides the directory, and during a change the journal. The journal is written before anything else and names all
+planned changes, so the remains of a killed process are known. Its name is its phase, and a phase changes by one rename:
 
-- ``journal.json``: prepared. New and old bytes of each file are being laid beside it. On recovery: back.
-- ``committed.json``: only in the primary tree of a transaction, and it decides for all of them. On recovery: forward.
-- ``done.json``: this tree is as it shall be; what else lies about is garbage.
+- ``journal.json``: prepared. New and old bytes of each file are being written beside it. On recovery: roll back.
+- ``committed.json``: only in the primary tree of a transaction, and it decides for all of them. On recovery: complete.
+- ``done.json``: this tree is in its final state; other remains are garbage.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ LONGEST_NAME = 255 - len("..fp4patch-new")
 
 
 class Scope(Protocol):
-    """Which files of a tree a patch could be about."""
+    """Files of a tree that a patch could change."""
 
     def allows(self, root: Path, path: str, /) -> bool:
         """Return whether a receipt of that tree may name the file."""
@@ -63,7 +62,7 @@ _GITIGNORE = b"# Made by fp4patch; `fp4patch revert` removes this folder.\n*\n"
 
 
 class Phase(StrEnum):
-    """How far a change of one tree has come: the name of its journal."""
+    """Phase of a change of one tree: the name of its journal."""
 
     PREPARED = "journal.json"
     COMMITTED = "committed.json"
@@ -118,7 +117,7 @@ class Store:
             self._is_there(state, "blobs")
 
     def _is_there(self, directory: disk.Directory | None, name: str) -> None:
-        """Refuse a directory of ours that is none, or that somebody else made."""
+        """Refuse a directory of ours that is none, or that another program made."""
         found = directory.stat(name) if directory else None
         if directory and found:
             path = directory.path / name
@@ -170,7 +169,7 @@ class Store:
         return found[0]
 
     def _document(self, name: str) -> bytes | None:
-        """Return the bytes of a file that says what was done or is to be done to the tree; None if there is none."""
+        """Return the bytes of a receipt or journal of the tree; None if there is none."""
         data = self._read(name)
         if data is not None and self._is_tracked:
             raise Refused(
@@ -301,7 +300,7 @@ class Store:
             state.rename(phase, to)
 
     def obstacles(self, journal: Journal, *, forward: bool) -> list[Problem]:
-        """Why ``settle`` would stop halfway; look before you leap."""
+        """Return the reasons why ``settle`` would stop halfway, so that it can be refused before it starts."""
         problems: list[Problem] = []
         for entry in journal.entries:
             try:
@@ -334,7 +333,8 @@ class Store:
                 directory.rename(source, target)
 
     def _missing(self, directory: disk.Directory, names: tuple[str, str, str], entry: Entry, *, forward: bool) -> bool:
-        """Whether the file is still to be moved. Refused if somebody else changed it meanwhile, or took our copy."""
+        """Return whether the file is still to be moved. Refused if it was changed meanwhile, or our copy was
+        removed."""
         target, new, old = names
         wanted, source = (entry.after, new) if forward else (entry.before, old)
         found = self._hash(entry.path)

@@ -53,7 +53,7 @@ def language(file: str) -> str:
 
 @dataclass(frozen=True)
 class Text:
-    """A file's text, read in its language when it is asked for."""
+    """A file's text, read in its language on demand."""
 
     file: str
     language: str
@@ -86,17 +86,17 @@ class Text:
         return list(accumulate((len(word) + 1 for word, _ in self.words), initial=0))
 
     def matches(self, pattern: str) -> Iterator[Place]:
-        """Each match of a regular expression in the code."""
+        """Yield each match of a regular expression in the code."""
         for found in re.finditer(pattern, self.code):
             line = self.words[bisect_right(self._starts, found.start()) - 1][1]
             yield self.place(line)
 
     def place(self, line: int) -> Place:
-        """The line as a place, with its text."""
+        """Return the line as a place, with its text."""
         return Place(line, " ".join(self.text.split("\n")[line - 1].split())[:200])
 
     def expressions(self, expression: str) -> Iterator[Place]:
-        """Each live Python expression that means the same as this one."""
+        """Yield each live Python expression that means the same as this one."""
         try:
             tree = ast.parse(self.text.removeprefix("\ufeff"))
         except (SyntaxError, ValueError, RecursionError):
@@ -108,7 +108,8 @@ class Text:
                 yield self.place(node.lineno)
 
     def encodes(self) -> Iterator[Place]:
-        """Each string, or text outside the language, that holds a conversion to E2M1; for C++ see ``unguarded``."""
+        """Yield each string, or text outside the language, that holds a conversion to E2M1; for C++ see
+        ``unguarded``."""
         if self.language == "python":
             try:
                 strings = list(_python_strings(ast.parse(self.text), _lines_of(_PIECES, self.content)))
@@ -132,11 +133,11 @@ class Text:
 
 
 _CONVERSION_IN_STRING = re.compile(r"\bcvt(?:\s*\.\s*[\w:]+)*\s*\.\s*(?:e2m1|X)x[0-9](?:\s*\.\s*[\w:]+)*")
-"""What stands for a variable is an ``X``: in a file that names the format, it may be that."""
+"""Conversion in a string. A variable part is an ``X``: in a file that names the format, it may be the format."""
 
 
 def left(edit: Edit, text: Text, options: Mapping[str, str]) -> Iterator[Place]:
-    """What the edit is to leave nowhere, in a text to which all edits were applied."""
+    """Return the code that the edit must leave nowhere, from a text to which all edits were applied."""
     if isinstance(edit, WrapAsm):
         sign = needs_suffix(text.text, edit.unless) if any(one in text.text for one in edit.unless) else ""
         if sign:
@@ -158,10 +159,10 @@ def left(edit: Edit, text: Text, options: Mapping[str, str]) -> Iterator[Place]:
 
 
 def pasted(text: Text, *, names: bool) -> Iterator[Place]:
-    """Each opcode that a macro completes, so that it may become a conversion to E2M1.
+    """Yield each opcode that a macro completes, so that it may become a conversion to E2M1.
 
-    A literal ends within it, or it stands outside a literal in a ``#define``. ``names``: the format's name is written
-    alone somewhere, for a macro to take. Without that only an opcode that has begun to name the format counts.
+    A literal ends within it, or it is outside a literal in a ``#define``. ``names``: the format's name is written alone
+    somewhere, for a macro to take. Without that only an opcode that has begun to name the format counts.
     """
     try:
         source = lex(text.text)
@@ -190,7 +191,7 @@ def _wrapped(text: Text, options: Mapping[str, str]) -> Iterator[tuple[int, str]
 
 
 def _spaced(edit: ReplaceTokens | ReplaceCommand) -> str:
-    """What the edit looks for, as ``Text.code`` writes it."""
+    """Return the text that the edit searches for, as ``Text.code`` writes it."""
     code = Text("", _LANGUAGE[type(edit)], edit.find.encode()).code
     return f" {code} " if isinstance(edit, ReplaceCommand) else code
 
@@ -287,7 +288,7 @@ _CONVERSION = re.compile(CUT.join("2m1x").encode(), re.DOTALL)
 """A quick look for an instruction of E2M1: a string literal may be cut anywhere, even within the name. The ``e`` is
 left out: to search for the rarer ``2`` takes half the time."""
 _NO_ENCODE = re.compile(rb"_e2m1x[0-9].?\Z|\bcvt(?:\.(?!e2m1)\w+)*+\.e2m1x[0-9][ \t]\Z", re.DOTALL)
-"""A name in which the format occurs, or an instruction that has it as its source, in one piece."""
+"""A name in which the format occurs, or an instruction that has it as its source, in one part."""
 
 
 _LANGUAGE: Mapping[type, str] = {
@@ -387,14 +388,14 @@ def _dead_lines(tree: ast.AST) -> Iterator[tuple[int, int]]:
 
 
 def _lines_of(pattern: re.Pattern[bytes], content: bytes) -> list[int]:
-    """The lines on which matches begin, in order."""
+    """Return the lines on which matches begin, in order."""
     content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     starts = [found.start() for found in pattern.finditer(content)]
     return list(accumulate((content.count(b"\n", *part) for part in pairwise([0, *starts])), initial=1))[1:]
 
 
 def _live(tree: ast.AST, lines: Sequence[int]) -> Iterator[ast.AST]:
-    """Each node of live code that one of these lines belongs to, in the order of the text."""
+    """Yield each node of live code that one of these lines belongs to, in the order of the text."""
     todo = [(tree, True)]
     while todo:
         node, known = todo.pop()
@@ -423,7 +424,7 @@ def _python_strings(tree: ast.AST, lines: Sequence[int]) -> Iterator[tuple[int, 
 
 
 def _string(node: ast.expr) -> str | None:
-    """The text of a string, of strings that are joined, or of what a variable is put into; None: it is none."""
+    """Return the text of a string, of strings that are joined, or of what a variable is put into; None: it is none."""
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):

@@ -1,4 +1,4 @@
-"""Whether what an edit looks for and puts in its place can be read at all: an author's slip is not a drifted tree."""
+"""Checks that an edit's own patterns and replacements can be read: an author's error is not a drifted tree."""
 
 from __future__ import annotations
 

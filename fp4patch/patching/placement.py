@@ -1,4 +1,4 @@
-"""Where an inline-assembly statement stands, and where in its file something can be put."""
+"""Positions of inline-assembly statements, and positions in their file for insertions."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Placement:
             self.parentheses.append(depth)
 
     def enclosing(self, offset: int) -> list[tuple[Conditional, int]]:
-        """The conditionals around an offset, outermost first, each with the branch that it stands in."""
+        """Return the conditionals around an offset, outermost first, each with its branch."""
         return enclosing(self.source, offset)
 
     def check(self, statement: Statement, guard: str, opened: Sequence[Conditional]) -> list[str]:
-        """Refuse where directives cannot go or somebody guards already; else what there is to report."""
+        """Refuse places for which directives are impossible or that are guarded already; else return the notes."""
         tokens = self.source.tokens
         before = next((t for t in reversed(tokens[: statement.first]) if t.directive < 0), None)
         if before is None or before.text not in _BEFORE_STATEMENT:
@@ -65,7 +65,7 @@ class Placement:
         return notes
 
     def file_scope(self, limit: int) -> int:
-        """The offset of a line before ``limit`` at which declarations for the whole file can go.
+        """Return the offset of a line before ``limit`` at which declarations for the whole file can go.
 
         Behind the last #include of the leading block, else behind what guards the header, else before the first token.
         """
@@ -88,7 +88,7 @@ class Placement:
         return self._next_line(best.end)
 
     def _next_line(self, offset: int) -> int:
-        """The start of the line behind an offset and behind a comment that begins on its line."""
+        """Return the start of the line behind an offset and behind a comment that begins on its line."""
         while True:
             newline = self.source.text.find("\n", offset)
             end = len(self.source.text) if newline < 0 else newline + 1
@@ -102,7 +102,7 @@ class Placement:
 
 
 def enclosing(source: Source, offset: int) -> list[tuple[Conditional, int]]:
-    """The conditionals around an offset, outermost first, each with the index of the branch that it stands in."""
+    """Return the conditionals around an offset, outermost first, each with the index of its branch."""
     around = []
     for conditional in source.conditionals:
         if conditional.start < offset < conditional.closing.start:

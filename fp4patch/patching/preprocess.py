@@ -40,7 +40,7 @@ class Macro(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A live ``#define``: where it stands."""
+    """Position of a live ``#define``."""
 
     file: str
     line: int
@@ -72,7 +72,7 @@ class Header:
     sources: dict[str, Source] = field(default_factory=dict)
     """The files that define or undefine the macro, or a name on which that depends."""
     reaches: dict[str, bool] = field(default_factory=dict)
-    """Whether a file, or one that it includes, is among these."""
+    """True for each file that is, or includes, one of ``sources``."""
     passed: dict[str, tuple[Directive, ...]] = field(default_factory=dict)
 
     @classmethod
@@ -129,7 +129,7 @@ class Header:
         return seen
 
     def directives(self, path: str) -> tuple[Directive, ...]:
-        """The directives of a file that matters, or that includes one."""
+        """Return the directives of a file that matters, or that includes one."""
         if path not in self.passed:
             self.passed[path] = (self.sources.get(path) or lex(self.read(path) or "")).directives
         return self.passed[path]
@@ -160,7 +160,7 @@ class Header:
 
 
 def _named(source: Source, wanted: set[str]) -> Iterator[str]:
-    """The identifiers on which these names' definitions depend: in their bodies and in conditions around them."""
+    """Yield the identifiers on which these names' definitions depend: in their bodies and in conditions around them."""
     open_: list[list[str]] = []
     for directive in source.directives:
         words = [token.text for token in directive.tokens if token.text.isidentifier()]
@@ -275,7 +275,7 @@ class _Run:
 
 
 def _arguments(words: Sequence[str], at: int) -> tuple[list[list[str]], int]:
-    """The arguments of a call whose parenthesis is at ``at``, and the index behind it."""
+    """Return the arguments of a call whose parenthesis is at ``at``, and the index behind it."""
     arguments: list[list[str]] = [[]]
     depth = 0
     for index in range(at, len(words)):

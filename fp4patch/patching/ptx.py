@@ -1,12 +1,11 @@
-"""What the PTX of an inline-assembly statement packs: symbolic execution, nibble by nibble.
+"""Values that the PTX of an inline-assembly statement packs: symbolic execution, nibble by nibble.
 
-The order in which a statement packs its values is nowhere stated but in its PTX: the instruction puts its first source
-in the high nibble, ``mov`` puts the first element of a vector lowest, and the list of C++ operands may be in any order.
-So the PTX is executed over symbols: nibbles of operands, floats computed of them, codes. What this module does not know
-it refuses: a guess here is a wrong kernel there.
+The order in which a statement packs its values is stated only in its PTX: the instruction puts its first source in the
+high nibble, ``mov`` puts the first element of a vector lowest, and the list of C++ operands may be in any order. So the
+PTX is executed over symbols. The module refuses everything that it does not support: a wrong guess would make a wrong
+kernel.
 
-Source: PTX ISA, sections cvt, mov, and, or, shl, shr, mul, fma, "Parameterized Variable Names" and "Inline PTX Assembly
-in CUDA".
+Source: PTX ISA, sections cvt, mov, and, or, shl, shr, "Parameterized Variable Names" and "Inline PTX Assembly in CUDA".
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class Operand:
 
     @property
     def width(self) -> int:
-        """In bits; 0 if the constraint does not say."""
+        """Width in bits; 0 if the constraint does not determine it."""
         return WIDTHS.get(self.letter, 0)
 
 
@@ -145,17 +144,17 @@ Value = tuple[Cell, ...]
 
 @dataclass(frozen=True)
 class Packed:
-    """What one output holds after the statement."""
+    """Contents of one output after the statement."""
 
     operand: int
     width: int
     """In bits."""
     nibbles: tuple[Encoded | None, ...]
-    """From bit 0 up: the E2M1 code that stands there, or None where there are zeros."""
+    """E2M1 codes from bit 0 up, or None for zeros."""
 
     @property
     def stochastic(self) -> bool:
-        """Whether its codes take random bits."""
+        """True if its codes take random bits."""
         return any(code is not None and code.rbits is not None for code in self.nibbles)
 
 
@@ -167,36 +166,38 @@ class _Token(NamedTuple):
 
 
 def conversions(template: str) -> tuple[str, ...]:
-    """The ``cvt`` opcodes of a template, comments apart, in order: what decides whether a statement concerns E2M1."""
+    """Return the ``cvt`` opcodes of a template, comments apart, in order: what decides whether a statement concerns
+    E2M1."""
     return tuple("".join(found.split()) for found in _CONVERSION.findall(_uncommented(template)))
 
 
 def unexplained(template: str) -> str:
-    """A mention of the packed format outside any ``cvt`` and any comment; empty if there is none."""
+    """Return a mention of the packed format outside any ``cvt`` and any comment; empty if there is none."""
     found = _FORMAT.search(_CONVERSION.sub("", _uncommented(template)))
     return found.group() if found else ""
 
 
 def is_encode(opcode: str) -> bool:
-    """Whether a ``cvt`` opcode converts to E2M1, in whatever form: all that name the format and do not decode."""
+    """Return whether a ``cvt`` opcode converts to E2M1: all that name the format and do not decode."""
     return "e2m1" in opcode and not is_decode(opcode)
 
 
 def is_stochastic(opcode: str) -> bool:
-    """Whether a ``cvt`` opcode takes random bits."""
+    """Return whether a ``cvt`` opcode takes random bits."""
     return opcode.startswith("cvt.rs.")
 
 
 def is_decode(opcode: str) -> bool:
-    """Whether a ``cvt`` opcode converts from E2M1: the source's type comes last."""
+    """Return whether a ``cvt`` opcode converts from E2M1: the source's type comes last."""
     rest, _, source = opcode.rpartition(".")
     return _FORMAT.fullmatch(source) is not None and "e2m1" not in rest
 
 
 def evaluate(template: str, outputs: Sequence[Operand], inputs: Sequence[Operand]) -> tuple[Packed, ...]:
-    """What each output holds, by executing the template; operands are numbered outputs first.
+    """Return the contents of each output, by executing the template; operands are numbered outputs first.
 
-    NotUnderstood: an instruction, type or form beyond those of the module, or a result that is not a packing.
+    NotUnderstood is raised for an instruction, type or form that the module does not support, or a result that is not a
+    packing.
     """
     machine = _Machine(template, outputs, inputs)
     machine.run()
@@ -413,7 +414,7 @@ class _Machine:
         return zeros + value[: len(value) - cells] if left else value[cells:] + zeros
 
     def encode(self, token: _Token) -> Cell:
-        """The E2M1 code of a float, wherever it was moved to; of the constant 0 it is 0."""
+        """Return the E2M1 code of a float, wherever it was moved to; of the constant 0 it is 0."""
         if all(cell == 0 for cell in self.read(token, 32)):
             return 0
         return Encoded(self.single(token))
@@ -433,7 +434,7 @@ class _Machine:
         return self.float_of(self.read(token, 32))
 
     def float_of(self, value: Value) -> Float:
-        """The float whose bits these are: a whole word of an operand, or one that was computed."""
+        """Return the float whose bits these are: a whole word of an operand, or one that was computed."""
         first = value[0]
         if isinstance(first, Part) and value == _parts(first.of):
             return first.of
@@ -456,7 +457,7 @@ class _Machine:
         return [argument[0] for argument in arguments]
 
     def number(self, token: _Token) -> int:
-        """Of the operand that ``%3`` or ``%[name]`` means."""
+        """Return the number of the operand that ``%3`` or ``%[name]`` means."""
         text = token.text[1:]
         if text.isdigit():
             number = int(text)
@@ -474,7 +475,7 @@ class _Machine:
         raise self.fail(f"register {name} is not declared here")
 
     def constant(self, text: str) -> int:
-        """Of an integer, or the bits of a float written as ``0f3F800000``."""
+        """Return the value of an integer, or the bits of a float written as ``0f3F800000``."""
         digits = text.removesuffix("U")
         if digits[:2] in ("0f", "0F"):
             if len(digits) != 10:
@@ -489,7 +490,7 @@ class _Machine:
             raise self.fail("not a number") from None
 
     def read(self, token: _Token, width: int, *, wider: bool = False) -> Value:
-        """The cells of a source. ``cvt`` alone takes the low bits of a wider one (PTX ISA, operand size)."""
+        """Return the cells of a source. ``cvt`` alone takes the low bits of a wider one (PTX ISA, operand size)."""
         if token.kind == "number":
             constant = self.constant(token.text)
             if constant >> width:
@@ -538,7 +539,7 @@ class _Machine:
 
 
 def operands_of(value: Float) -> tuple[int, ...]:
-    """The operands that a float is computed of, each as often as it is read."""
+    """Return the operands that a float is computed of, each as often as it is read."""
     if isinstance(value, Product):
         return (*operands_of(value.a), *operands_of(value.b))
     return (value.operand,)

@@ -6,7 +6,7 @@ import ast
 
 
 def read_expression(text: str) -> ast.expr:
-    """The expression that a text is, in as many lines as it likes. SyntaxError or ValueError: it is none."""
+    """Return the expression that a text is, in as many lines as it likes. SyntaxError or ValueError: it is none."""
     return ast.parse(f"({text}\n)", mode="eval").body
 
 

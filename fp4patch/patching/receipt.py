@@ -1,4 +1,4 @@
-"""What was done to a tree, as a value and as the JSON document that lies in it."""
+"""The record of the changes of a tree, as a value and as the JSON document in the tree."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReceiptFile:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What was done to a tree. ``files`` has each file that differs from its pristine bytes because of us."""
+    """Record of the changes of a tree. ``files`` has each file that differs from its pristine bytes because of us."""
 
     fp4patch: str
     target: str
@@ -46,7 +46,7 @@ class Receipt:
 
 
 def dumps(receipt: Receipt) -> bytes:
-    """The document: stable order, so equal receipts are equal bytes."""
+    """Return the document: stable order, so equal receipts are equal bytes."""
     document = {"schema": SCHEMA, **asdict(receipt)}
     if not receipt.remainders:
         del document["remainders"]
@@ -54,7 +54,7 @@ def dumps(receipt: Receipt) -> bytes:
 
 
 def loads(data: bytes, where: str) -> Receipt:
-    """The receipt in a document. Refused if it is of another schema, or not exactly what ``dumps`` writes."""
+    """Return the receipt in a document. Refused if it is of another schema, or not exactly what ``dumps`` writes."""
     try:
         document = json.loads(data)
         if not isinstance(document, dict) or "schema" not in document:
@@ -118,7 +118,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def _inside(path: str) -> str:
-    """A file of the tree, by the one name that it has."""
+    """Return a file of the tree, by the one name that it has."""
     if not is_inside(path):
         raise ValueError(f"{path!r} is not a path inside the tree")
     os.fsencode(path)  # UnicodeEncodeError, a ValueError: no file has such a name

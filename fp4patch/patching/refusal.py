@@ -1,4 +1,4 @@
-"""How an edit refuses from deep inside: an exception carries the drift out, and the edit returns it as a value."""
+"""Refusal of an edit from nested calls: an exception carries the drift out, and the edit returns it as a value."""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ BOM = "\ufeff"
 
 
 def replace_expression(edit: ReplaceExpression, text: str) -> Outcome:
-    """The text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not understood."""
+    """Return the text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not
+    understood."""
     if edit.about in text:
         mark = BOM * text.startswith(BOM)
         try:
@@ -86,11 +87,12 @@ class _Reading(ast.NodeVisitor):
         self.inside -= named
 
     def sites(self, expression: str) -> list[ast.expr]:
-        """The expressions that mean the same as this one."""
+        """Return the expressions that mean the same as this one."""
         return self.found[_meaning(expression)]
 
     def put(self, expression: str, sites: Sequence[ast.expr], meaning: str) -> str | None:
-        """The text with this expression in the place of each of these; None where Python does not know their places."""
+        """Return the text with this expression in the place of each of these; None where Python does not know their
+        places."""
         data = self.text.encode()
         begins = [0, *(end.end() for end in re.finditer(rb"\r\n?|\n", data))]
         for node in sorted(sites, key=lambda node: (node.lineno, node.col_offset), reverse=True):
@@ -107,7 +109,7 @@ class _Reading(ast.NodeVisitor):
 
 
 def _identifiers(node: ast.AST) -> Iterator[str]:
-    """The names that a node itself has; dotted ones part by part."""
+    """Yield the names that a node itself has; dotted ones part by part."""
     if not isinstance(node, ast.Constant):
         for _, value in ast.iter_fields(node):
             for name in value if isinstance(value, list) else (value,):
@@ -122,7 +124,7 @@ def _parsed(code: str) -> ast.Module:
 
 
 def _holds(outer: str, inner: str) -> bool:
-    """Whether one expression is a part of the other: then a site may be one that was replaced before."""
+    """Return whether one expression is a part of the other: then a site may be one that was replaced before."""
     return any(ast.dump(part) == _meaning(inner) for part in ast.walk(read_expression(outer)))
 
 

@@ -1,4 +1,4 @@
-"""The edit ``replace-tokens``: other C++ tokens in the place of some, in the files that speak of the matter at all.
+"""The edit ``replace-tokens``: other C++ tokens in the place of some, in the files that contain the text.
 
 White space, comments and continuations between the tokens do not count for finding them, and go with them. The result
 is read again: its tokens must be the old ones with exactly these replaced, in the same directives.
@@ -17,7 +17,8 @@ from fp4patch.patching.sites import ADDED, settle
 
 
 def replace_tokens(edit: ReplaceTokens, text: str) -> Outcome:
-    """The text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not understood."""
+    """Return the text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not
+    understood."""
     about = lex(edit.about).tokens
     # Most files of a tree are not worth reading as tokens.
     if all(token.text in text for token in about if token.kind is Kind.NAME):
@@ -63,7 +64,7 @@ def _replace(edit: ReplaceTokens, source: Source) -> Outcome:
 
 
 def _alone(edit: ReplaceTokens, directive: Directive, length: int) -> None:
-    """Refuse a condition that says more than ``defined(X)``: the rest is about X, not about its successor."""
+    """Refuse a condition with more than ``defined(X)``: the rest concerns X, not its successor."""
     condition = directive.tokens
     while len(condition) > length and condition[0].text == "(" and condition[-1].text == ")":
         condition = condition[1:-1]
@@ -73,7 +74,8 @@ def _alone(edit: ReplaceTokens, directive: Directive, length: int) -> None:
 
 
 def _region(source: Source, within: str) -> range:
-    """The tokens between the braces of the one declaration that begins so. Refusal if there is no such, or several."""
+    """Return the tokens between the braces of the one declaration that begins so. Refusal if there is no such, or
+    several."""
     beginning = words(within)
     found = source.find(beginning)
     depth, first = 0, 0

@@ -1,4 +1,4 @@
-"""What the edits that replace something share: so many sites, or a sign that retires the edit, and never both."""
+"""Common steps of the replacing edits: the exact number of sites, or text that retires the edit, and never both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def settle(
     signs: Callable[[str], Sequence[int]],
     nearest: Callable[[], tuple[int | None, str]] = lambda: (None, ""),
 ) -> NothingToDo | None:
-    """None if the sites are as many as they must be; Refusal if they are not, or stand beside a sign.
+    """Return None if the number of sites is right; Refusal if it is wrong, or if there are signs too.
 
     ``sites`` are lines, ``signs`` gives the lines of a sign, ``nearest`` the line and the words for what comes close.
     """

@@ -1,9 +1,9 @@
-"""The last line of every file that fp4patch writes: a comment that says so, for whoever finds it without its receipt.
+"""The last line of every file that fp4patch writes: a comment that identifies it if its receipt is missing.
 
 ``// fp4patch turbo: cutlass/e2m1-guard 1; pristine <SHA-256>; written <SHA-256 of all that is above this line>``
 
-A receipt can be lost (``git clean -x`` takes it away, since git ignores it) or left behind when a file is copied. By
-this line the file is known for what it is all the same, whatever the release, the language and the edit.
+A receipt can be lost (``git clean -x`` takes it away, since git ignores it) or left behind when a file is copied. This
+line still identifies the file, independent of the release, the language and the edit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Stamp:
     patches: tuple[str, ...]
     pristine_sha256: str
     intact: bool
-    """Whether the file is as fp4patch wrote it."""
+    """True if the file is unchanged since fp4patch wrote it."""
 
 
 def stamped(data: bytes, pristine: bytes, path: str, variant: str, patches: tuple[str, ...]) -> bytes:

@@ -1,8 +1,8 @@
-"""Changes files of several trees, all or none: one lock for each tree, one decision for all of them.
+"""Changes of files in several trees, all or none: one lock for each tree, one decision for all of them.
 
 The decision is one rename, in the first tree that changes (the primary): ``journal.json`` becomes ``committed.json``.
 Before it, everything needed to go forward or back is on the disk; a command that dies before it is undone, one that
-dies after it is finished, by the next transaction on any of the trees. See ``journal`` for what lies in each tree.
+dies after it is finished, by the next transaction on any of the trees. See ``journal`` for the files in each tree.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fp4patch.patching.stamp import TAIL, Stamp, find_stamp
 from fp4patch.patching.tree import STATE_DIR, SourceFile, Tree
 
 OnWait = Callable[[Path], None]
-"""Told, once, of each tree that another command holds."""
+"""Callback that receives, once, each tree that another command holds."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class _Move:
 
 @dataclass(frozen=True)
 class _Change:
-    """What a commit does to one tree."""
+    """Changes of a commit in one tree."""
 
     store: Store
     journal: Journal
@@ -65,7 +65,7 @@ class _Change:
 class Transaction:
     """Locks trees, puts interrupted commands in order, shows each file as it is, and changes all or nothing.
 
-    Leaving without ``commit`` leaves every tree as it is. ``on_wait`` is told of each tree that another command holds.
+    Leaving without ``commit`` leaves every tree as it is. ``on_wait`` receives each tree that another command holds.
     Without ``writes`` nothing is ever written: a tree in which a command was interrupted is refused. ``scope`` tells
     which files of a tree a receipt may name.
     """
@@ -124,7 +124,7 @@ class Transaction:
     # --- reading ---
 
     def receipt(self, root: Path) -> Receipt | None:
-        """What was done to the tree; None if nothing."""
+        """Receipt of the tree; None if nothing was changed."""
         found = self._receipts[self._real(root)]
         return found[0] if found else None
 
@@ -132,22 +132,24 @@ class Transaction:
         self._receipts = {root: store.receipt() for root, store in self._stores.items()}
 
     def _real(self, root: Path) -> Path:
-        """The one path by which this transaction knows a tree, which may be mounted in several places."""
+        """Return the one path by which this transaction knows a tree, which may be mounted in several places."""
         real = Path(os.path.realpath(root))
         return self._canonical.setdefault(_identity(real), real)
 
     def current(self, root: Path, rel: str) -> bytes | None:
-        """The file's bytes, read once; None if there is none. Refused: see ``Tree.read``."""
+        """Return the file's bytes, read once; None if there is none. Refused: see ``Tree.read``."""
         file = self._file(self._real(root), rel)
         return file.data if file else None
 
     def pristine(self, root: Path, rel: str) -> bytes | None:
-        """The bytes before we ever touched the file: the receipt's if it knows the file, else the current ones."""
+        """Return the bytes before we ever touched the file: the receipt's if it knows the file, else the current
+        ones."""
         known = self._known(root, rel)
         return self._stores[self._real(root)].blob(known) if known else self.current(root, rel)
 
     def mode(self, root: Path, rel: str) -> int:
-        """The permission bits that belong to the file: the receipt's if it knows the file, else the current ones."""
+        """Return the permission bits that belong to the file: the receipt's if it knows the file, else the current
+        ones."""
         receipt = self.receipt(root)
         if receipt and rel in receipt.files:
             return self._stores[self._real(root)].tree.mode_to_write(rel, receipt.files[rel].mode)
@@ -155,7 +157,7 @@ class Transaction:
         return file.mode if file else 0o644
 
     def mode_now(self, root: Path, rel: str) -> int | None:
-        """The permission bits that the file has; None if there is none."""
+        """Return the permission bits that the file has; None if there is none."""
         file = self._file(self._real(root), rel)
         return file.mode if file else None
 
@@ -172,7 +174,7 @@ class Transaction:
         return self._unrecorded[real]
 
     def writable_problem(self, root: Path, rel: str) -> Problem | None:
-        """Why the file cannot be replaced; None if it can."""
+        """Return the reason why the file cannot be replaced; None if it can."""
         return self._stores[self._real(root)].tree.writable_problem(rel)
 
     def _known(self, root: Path, rel: str) -> str | None:
@@ -187,7 +189,8 @@ class Transaction:
     # --- changing ---
 
     def stage(self, root: Path, rel: str, data: bytes) -> None:
-        """What the file shall be. Refused if there is none that the receipt does not know: patches make no files."""
+        """Set the new contents of the file. Refused for a new file that the receipt does not list: patches create no
+        files."""
         if self.current(root, rel) is None and not self._known(root, rel):
             raise _absent(rel)
         self._staged.setdefault(self._real(root), {})[rel] = data
@@ -195,8 +198,8 @@ class Transaction:
     def commit(self, receipts: Mapping[Path, Receipt | None]) -> None:
         """Replace every staged file and write the receipts; None: no receipt, and no trace of us in that tree.
 
-        Refused, with every tree as it was, if a file cannot be replaced or changed since it was read, or if there is
-        no room. ValueError, a bug of the caller's: a receipt that does not say what the files will be.
+        Refused, with every tree as it was, if a file cannot be replaced or changed since it was read, or if there is no
+        room. ValueError, a bug of the caller's: a receipt that does not match the new files.
         """
         changes = self._changes({self._real(root): receipt for root, receipt in receipts.items()})
         if not changes:
@@ -250,7 +253,7 @@ class Transaction:
         return changes
 
     def _moves(self, root: Path, receipt: Receipt | None) -> list[_Move]:
-        """What changes in a tree; the receipt, last, is one of its files."""
+        """Return the renames in a tree; the receipt, last, is one of its files."""
         old = self.receipt(root)
         files = receipt.files if receipt else {}
         moves = []
@@ -298,7 +301,7 @@ class Transaction:
             wanted |= related
 
     def _related(self, store: Store) -> Iterator[Path]:
-        """The trees that an interrupted command changed together with this one, and that say the same of it.
+        """Return the trees that an interrupted command changed together with this one, if their journals agree.
 
         A journal is input: what it names is looked at, and left alone unless it has a journal of the same command.
         """
@@ -339,7 +342,7 @@ def _prepare(changes: Sequence[_Change]) -> None:
 
 
 def _undo(changes: Sequence[_Change], error: BaseException) -> NoReturn:
-    """Put everything back as it was and say why; where even that fails, the next command does it."""
+    """Roll everything back and report the reason; if that fails too, the next command does it."""
     try:
         with suppress(FileNotFoundError):
             changes[0].store.turn(Phase.COMMITTED, Phase.PREPARED)
@@ -375,9 +378,10 @@ def _finish_all(changes: Sequence[tuple[Store, Journal]], phase: Phase) -> None:
 
 
 def _decided(found: Mapping[Path, tuple[Phase, Journal]]) -> set[str]:
-    """The commands that are to be completed. Refused: the tree that decides about one is not at hand.
+    """Return the commands that are to be completed. Refused: the tree that decides about one is not at hand.
 
-    The primary's journal is the first to come and the last to go; without it, nobody knows what the other trees did.
+    The primary's journal is the first to come and the last to go; without it, the state of the other trees is not
+    known.
     """
     primaries = {journal.txid for _, journal in found.values() if not journal.primary}
     for root, (_, journal) in found.items():
@@ -392,7 +396,7 @@ def _decided(found: Mapping[Path, tuple[Phase, Journal]]) -> set[str]:
 
 
 def _refuse_interrupted(stores: Mapping[Path, Store]) -> None:
-    """Say what an interrupted command left, where nothing may be written."""
+    """Report the remains of an interrupted command, if nothing may be written."""
     found = {root: begun for root, store in stores.items() if (begun := store.journal())}
     decided = _decided(found)
     for root, (_, journal) in found.items():
@@ -439,7 +443,7 @@ def _absent(rel: str) -> Refused:
 
 
 def _lock(root: Path, on_wait: OnWait) -> int:
-    """A descriptor that holds the tree's folder itself until it is closed.
+    """Return a descriptor that holds the tree's directory itself until it is closed.
 
     No lock file that could be left behind, and the kernel lets go when we die.
     """
@@ -490,14 +494,14 @@ def _deferred_signals() -> Iterator[list[int]]:
 
 
 def _tail(path: Path) -> bytes:
-    """The last bytes of a file; none where it cannot be read, or is none."""
+    """Return the last bytes of a file; none where it cannot be read, or is none."""
     with suppress(OSError), disk.Directory.at(path.parent) as directory:
         return directory.tail(path.name, TAIL)
     return b""
 
 
 def _identity(root: Path) -> tuple[int, int]:
-    """What a directory is, by whichever path. Refused: it cannot be told."""
+    """Return the identity of a directory, independent of its path. Refused: it is not known."""
     try:
         found = root.stat()
     except OSError as error:

@@ -14,7 +14,7 @@ from fp4patch.model.problem import Problem
 from fp4patch.patching import disk
 
 STATE_DIR = ".fp4patch"
-"""The folder in a tree's root that holds all that fp4patch keeps there."""
+"""The directory in a tree's root that holds all that fp4patch keeps there."""
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _OTHERS = {STATE_DIR: "fp4patch's", ".git": "git's"}
@@ -47,7 +47,7 @@ class Tree:
 
     @classmethod
     def at(cls, path: Path) -> Tree:
-        """Return the tree at ``path``, symlinks resolved. Refused if that is no folder."""
+        """Return the tree at ``path``, symlinks resolved. Refused if that is no directory."""
         root = Path(os.path.realpath(path))
         if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a name is too long
             raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")
@@ -119,16 +119,16 @@ class Tree:
         return recorded & allowed
 
     def writable_problem(self, rel: str) -> Problem | None:
-        """Why the file at ``rel`` must not, or cannot, be replaced (or made again); None if it can.
+        """Return the reason why the file at ``rel`` must not, or cannot, be replaced (or made again); None if it can.
 
-        A file without any write bit was made read-only by somebody: that holds for root too.
+        Refuse a file that has no write bit, even for root.
         """
         found, advice = _hindrance(self.locate(rel), self.root)
         return _problem(rel, "a file that can be replaced", found, advice) if found else None
 
 
 def _hindrance(path: Path, root: Path) -> tuple[str, str]:
-    """What keeps us from replacing a file, and what to do; empty if nothing does."""
+    """Return the obstacle to replacing a file, and the recommended action; empty if there is none."""
     try:
         read_only = os.statvfs(path.parent).f_flag & os.ST_RDONLY
         mode = stat.S_IMODE(path.lstat().st_mode) if os.path.lexists(path) else None
@@ -159,7 +159,7 @@ def _owner(path: Path) -> str:
 
 
 def decode(data: bytes, path: str) -> str:
-    """The text of a file, its byte-order mark and line ends as they are. Refused: not UTF-8, or with a NUL."""
+    """Return the text of a file, its byte-order mark and line ends as they are. Refused: not UTF-8, or with a NUL."""
     if b"\0" in data:
         raise _refuse(path, "UTF-8 text", f"a NUL byte at offset {data.index(0)}")
     try:
@@ -170,7 +170,7 @@ def decode(data: bytes, path: str) -> str:
 
 
 def encode(text: str) -> bytes:
-    """The bytes of a text: the exact inverse of ``decode``."""
+    """Return the bytes of a text: the exact inverse of ``decode``."""
     return text.encode("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""What ``wrap-asm`` inserts: the encoder, and a statement in software beside each one that converts."""
+"""Insertions of ``wrap-asm``: the encoder, and a software fallback beside each statement that converts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TYPES = {"f": "float", "h": "unsigned short", "r": "unsigned int", "l": "unsign
 
 @dataclass(frozen=True)
 class Choice:
-    """What a variant chose for conversions of one kind."""
+    """Choice of a variant for conversions of one kind."""
 
     guard: str
     """The condition under which software is compiled, on one line."""
@@ -47,7 +47,7 @@ class Site:
 
     @property
     def headers(self) -> tuple[str, ...]:
-        """The headers that its twin calls, in their order."""
+        """The headers that its software fallback calls, in their order."""
         plain = all(
             isinstance(code.value, Word) and self.letter(code.value.operand) == "f"
             for output in self.packed
@@ -57,12 +57,12 @@ class Site:
         return (*([] if plain else [OPERANDS]), self.choice.encoder)
 
     def letter(self, operand: int) -> str:
-        """The letter of an input's constraint."""
+        """Return the letter of an input's constraint."""
         return self.statement.inputs[operand - len(self.statement.outputs)].operand.letter
 
 
 def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
-    """What goes before the statement and behind it, on lines of their own; the statement itself stays."""
+    """Return the lines to insert before and after the statement; the statement itself remains."""
     text, statement, condition = source.text, site.statement, f"!({site.choice.guard})"
     line_start = text.rfind("\n", 0, statement.start) + 1
     lead = text[line_start : statement.start]
@@ -90,7 +90,7 @@ def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
 
 
 def _twin(source: Source, site: Site, indent: int) -> str:
-    """One C++ statement that does in software what the asm statement does."""
+    """Return one C++ statement that does in software what the asm statement does."""
     statement, packed, namespace = site.statement, site.packed, f"fp4patch_{site.choice.encoder}"
     used = Counter(operand for output in packed for operand in _read(output))
     count = len(statement.outputs)
@@ -121,7 +121,8 @@ def _twin(source: Source, site: Site, indent: int) -> str:
 
 
 def _read(output: Packed) -> Iterator[int]:
-    """The operands that the twin of an output reads, as often as it does; random bits once for four values."""
+    """Yield the operands that the software fallback of an output reads, as often as it does; random bits once for four
+    values."""
     for code in output.nibbles:
         if code:
             yield from operands_of(code.value)
@@ -138,7 +139,7 @@ class _Values:
     """By operand."""
 
     def single(self, value: Float) -> str:
-        """A float."""
+        """Return a float."""
         if isinstance(value, Product):
             function = "mul_plus_zero" if value.plus_zero else "mul"
             return f"fp4patch::{function}({self.single(value.a)}, {self.single(value.b)})"
@@ -148,7 +149,7 @@ class _Values:
         return name if letter == "f" else f"fp4patch::single({name}, {value.nth})"
 
     def random(self, rbits: Word) -> str:
-        """The random bits of four values."""
+        """Return the random bits of four values."""
         name, letter = self.names[rbits.operand], self.site.letter(rbits.operand)
         if letter == "f":
             raise Refusal("random bits in an integer", f'"f"({name})', self.site.statement.line)
@@ -156,7 +157,7 @@ class _Values:
 
 
 def _assignment(target: str, output: Packed, values: _Values, namespace: str, room: int) -> str:
-    """``target = ::fp4patch_x::e2m1_x8(…);``, broken into lines where it is long. Zeros are passed as 0.0f."""
+    """Return ``target = ::fp4patch_x::e2m1_x8(…);``, broken into lines where it is long. Zeros are passed as 0.0f."""
     nibbles = list(output.nibbles)
     while nibbles and nibbles[-1] is None:
         nibbles.pop()
@@ -182,7 +183,7 @@ def _assignment(target: str, output: Packed, values: _Values, namespace: str, ro
 
 
 def _random_words(nibbles: Sequence[Encoded | None], line: int) -> Iterator[Word]:
-    """The random bits of each four values, which must be the four of one instruction in their order."""
+    """Yield the random bits of each four values, which must be the four of one instruction in their order."""
     for at in range(0, len(nibbles), 4):
         four = nibbles[at : at + 4]
         words = {code.rbits for code in four if code}
@@ -200,7 +201,7 @@ def _argument(binding: Binding) -> str:
 
 
 def _target(binding: Binding) -> str:
-    """The output as the left side of an assignment: in parentheses unless it is names, members and elements."""
+    """Return the output as the left side of an assignment: in parentheses unless it is names, members and elements."""
     text, depth, plain = text_of(binding.expression), 0, True
     expression = binding.expression
     for index, token in enumerate(expression):
@@ -216,7 +217,7 @@ def _target(binding: Binding) -> str:
 
 
 def _has_effects(expression: Sequence[Token]) -> bool:
-    """Whether it may do more than read: a call, an increment, an assignment."""
+    """Return whether it may do more than read: a call, an increment, an assignment."""
     for before, token in pairwise(expression):
         call = token.text in "({" and (before.kind is Kind.NAME or before.text in ")]>")
         step = token.text == before.text and token.text in "+-" and before.end == token.start
@@ -228,7 +229,7 @@ def _has_effects(expression: Sequence[Token]) -> bool:
 
 
 def text_of(tokens: Sequence[Token]) -> str:
-    """The tokens on one line, without comments; a blank where there was any space."""
+    """Return the tokens on one line, without comments; a blank where there was any space."""
     parts = [tokens[0].text]
     for before, token in pairwise(tokens):
         parts += [" " if before.end < token.start else "", token.text]
@@ -236,7 +237,7 @@ def text_of(tokens: Sequence[Token]) -> str:
 
 
 def encoder_text(text: str, at: int, helper: str, encoder: str) -> str:
-    """The encoder's text, set off by blank lines, with the file's newlines."""
+    """Return the encoder's text, set off by blank lines, with the file's newlines."""
     if f"namespace fp4patch_{encoder} " not in helper:
         advice = "is the encoder's file whole?"
         raise Refusal(f"namespace fp4patch_{encoder} in its file", "another text", advice=advice)

@@ -1,9 +1,10 @@
-"""The edit ``wrap-asm``: each statement that converts floats to E2M1 gets a software twin beside it.
+"""The edit ``wrap-asm``: each statement that converts floats to E2M1 gets a software fallback beside it.
 
-The statement stays, byte for byte, under the negated guard; the twin calls the encoder with the expressions in the
-order that the PTX packs them. Every C++ expression is evaluated as often as in the statement: once. The twin is one C++
-statement like the other, so that it may be the body of an ``if`` without braces. Conversions to nearest and stochastic
-ones have a guard and an encoder each: not every target that has one instruction has the other.
+The statement stays, byte for byte, under the negated guard; the software fallback calls the encoder with the
+expressions in the order that the PTX packs them. Every C++ expression is evaluated as often as in the statement: once.
+The software fallback is one C++ statement like the other, so that it may be the body of an ``if`` without braces.
+Conversions to nearest and stochastic ones have a guard and an encoder each: not every target that has one instruction
+has the other.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ class Opened:
 
     floors: tuple[Floor, ...]
     ending: str
-    """What is put behind their conditions, which get a parenthesis in front."""
+    """Text that is added after their conditions, which get an opening parenthesis."""
 
 
 def wrap(edit: WrapAsm, text: str, template: Callable[[str], str], options: Mapping[str, str]) -> Outcome:
-    """The text with every encode statement guarded; NothingToDo if it has none; Drift if one is not understood.
+    """Return the text with every encode statement guarded; NothingToDo if it has none; Drift if one is not understood.
 
     ``options``: see :class:`~fp4patch.model.edit.WrapAsm`. ``template`` reads an encoder.
     """
@@ -76,7 +77,7 @@ def _wrap(
 
 @dataclass(frozen=True)
 class Choices:
-    """What a variant chose for each kind of conversion."""
+    """Choices of a variant for each kind of conversion."""
 
     nearest: Choice
     stochastic: Choice | None
@@ -93,7 +94,7 @@ class Choices:
         return (self.nearest.encoder, *([self.stochastic.encoder] if self.stochastic else []))
 
     def choice(self, statement: Statement) -> Choice:
-        """The choice for a statement's conversions, which must be of one kind."""
+        """Return the choice for a statement's conversions, which must be of one kind."""
         opcodes = [opcode for opcode in conversions(statement.template) if is_encode(opcode)]
         kinds = {is_stochastic(opcode) for opcode in opcodes}
         if kinds == {False}:
@@ -109,7 +110,7 @@ STOCHASTIC = "stochastic_"
 
 
 def _choice(options: Mapping[str, str], prefix: str) -> Choice:
-    """The guard, on one line, and the encoder's name."""
+    """Return the guard, on one line, and the encoder's name."""
     guard = " ".join(options.get(f"{prefix}guard", "").split())
     encoder = options.get(f"{prefix}encoder", "")
     help_ = f"set both for this patch in the variant: options.<patch> = {{ {prefix}encoder = …, {prefix}guard = … }}"
@@ -139,7 +140,7 @@ def _reached(source: Source, statement: Statement, below: Sequence[Floor]) -> No
 
 
 def needs_suffix(text: str, signs: Sequence[str]) -> str:
-    """The first of the signs that stands in a string of the text; empty if none does."""
+    """Return the first of the signs in a string of the text; empty if there is none."""
     if any(sign in text for sign in signs):
         for literal in _STRING.finditer(text):
             for sign in signs:

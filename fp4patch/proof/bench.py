@@ -1,7 +1,7 @@
-"""How fast encoders are on a GPU: build one program of them all, run it, read what it measured.
+"""Speed of encoders on a GPU: build one program from all of them, run it, read its measurements.
 
 Each group of functions is a translation unit of its own, so that two releases of one library, or a library before and
-after its patches, stand in one program and are measured in turn.
+after its patches, are in one program and are measured in turn.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fp4patch.proof.toolchain import Toolchain
 
 REFERENCE = "predicate_sum"
-"""What every rate is divided by: the encoder that CUTLASS 4.7 and others have come to independently."""
+"""Reference of all ratios: the encoder that CUTLASS 4.7 and others have independently."""
 
 LANES = 8
 
@@ -57,7 +57,7 @@ class Group:
     """Functions of eight values that one translation unit makes known."""
 
     label: str
-    """Whose they are, for messages."""
+    """Owner of the functions, for messages."""
     preamble: str
     subjects: tuple[Subject, ...]
     include: tuple[Path, ...] = ()
@@ -69,7 +69,7 @@ def build(
 ) -> tuple[str, ...]:
     """Write the program to ``program``: statically linked but for the driver, so that another machine can run it.
 
-    A group that this target has no software for is left out; the notes say so, here and in what the program writes.
+    A group that this target has no software for is left out; the notes state this, here and in what the program writes.
     ProofError if anything else does not compile.
     """
     with tempfile.TemporaryDirectory(prefix="fp4patch-bench-") as folder:
@@ -97,7 +97,7 @@ def build(
 
 
 def _unit(folder: Path, index: int, group: Group, toolchain: Toolchain, arch: Arch) -> Path | str:
-    """The group's object file, or why it is left out."""
+    """Return the group's object file, or why it is left out."""
     folder.mkdir()
     texts = numerics.subject_files(group.preamble, group.subjects)
     texts["intervals.inc"] = numerics.interval_lines()
@@ -126,7 +126,7 @@ def run(program: Path, gpu: Gpu) -> BenchReport:
 
 
 def read(text: str) -> BenchReport:
-    """What the program wrote, here or elsewhere. ProofError if it is not that, or not all of it."""
+    """Parse the output of the program, from this or another machine; ProofError if it is wrong or incomplete."""
     lines = [line.split("\t") for line in text.splitlines()]
     if not lines or lines[0][:2] != ["fp4patch-bench", _VERSION]:
         raise ProofError("this is not what a bench program of this fp4patch wrote", help="run the program again")

@@ -1,8 +1,8 @@
-"""Remember what a compiler made of unchanged input, so that a second verify need not compile.
+"""Cache of compiler results for unchanged input, so that a second verify need not compile.
 
 As ccache's direct mode: an entry is found by the command, and holds the files that were read and their hashes. A file
-that did not exist then and would be found first now is not seen here: whoever makes the name of a command puts into it
-which files there are. A damaged entry is a miss.
+that did not exist then and would be found first now is not detected here: the name of a command must contain the list
+of existing files. A damaged entry is a miss.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Dependency(NamedTuple):
 
 @dataclass(frozen=True)
 class Stored:
-    """What a command made: the object file, empty where ptxas refused the target, and what the compiler said."""
+    """Result of a command: the object file, empty if ptxas refused the target, and the compiler's messages."""
 
     content: bytes
     log: str
 
 
 def key(*parts: str | bytes) -> str:
-    """One name for a sequence of texts; no two sequences share it."""
+    """Return one name for a sequence of texts; no two sequences share it."""
     digest = hashlib.sha256(b"fp4patch %d" % FORMAT)
     for part in parts:
         data = part.encode() if isinstance(part, str) else part
@@ -54,14 +54,15 @@ def key(*parts: str | bytes) -> str:
 
 
 class Cache:
-    """A folder of entries. Reading never fails, only misses; writing is atomic, and gives way to a full disk."""
+    """A directory of entries. Reading never fails, only misses; writing is atomic, and gives way to a full disk."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._storing = Lock()  # the two sides of a probe have one list of states, and often end at the same time
 
     def find(self, name: str, digest: Callable[[Dependency], str | None]) -> Stored | None:
-        """The entry whose files all have the hashes they had; ``digest`` gives a file's SHA-256, None if it is gone."""
+        """Return the entry whose files all have the hashes they had; ``digest`` gives a file's SHA-256, None if it is
+        gone."""
         for state in self._states(name):
             try:
                 unchanged = all(

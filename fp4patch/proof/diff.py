@@ -1,4 +1,4 @@
-"""Align two listings, and say what they differ in by instruction class.
+"""Align two listings, and count their differences by instruction class.
 
 The registers of two compilations are numbered anew, so numbering alone is no difference; labels neither.
 """
@@ -23,7 +23,8 @@ _LABEL = re.compile(r"`\([.$\w]+\)")
 
 
 def compare(before: SassListing, after: SassListing) -> SassDiff:
-    """The rows of a side-by-side comparison, in order, and the instructions after minus before for each class."""
+    """Return the rows of a side-by-side comparison, in order, and the instructions after minus before for each
+    class."""
     counts = Counter(instruction.cls for instruction in after.instructions)
     counts.subtract(instruction.cls for instruction in before.instructions)
     return SassDiff(

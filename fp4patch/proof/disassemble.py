@@ -1,4 +1,4 @@
-"""Ask nvdisasm for a cubin's machine code, as a listing or as JSON, and remember what it said."""
+"""Disassemble a cubin with nvdisasm, as a listing or as JSON, and cache the output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def disassemble(
     cubin: bytes, form: Literal["-c", "-json"], *, toolchain: Toolchain, runner: Runner, cache: Cache | None
 ) -> str:
-    """What ``nvdisasm -c`` or ``nvdisasm -json`` writes of a cubin; ProofError if it does not know the code."""
+    """Return the output of ``nvdisasm -c`` or ``nvdisasm -json`` for a cubin; ProofError for unsupported code."""
     name = key(f"nvdisasm {form}", toolchain.info.nvdisasm, toolchain.fingerprint, cubin)
     if cache and (found := cache.find(name, lambda _: None)):
         return found.log

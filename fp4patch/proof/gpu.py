@@ -23,17 +23,17 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Driver:
-    """What the driver's library says."""
+    """Report of the driver's library."""
 
     cuda: str
-    """The newest CUDA release that it serves; empty if it does not say."""
+    """The newest CUDA release that it serves; empty if it does not state it."""
     gpus: tuple[Gpu, ...]
     failed: int = 0
-    """What cuInit or cuDeviceGetCount returned, where it is not 0."""
+    """Error code of cuInit or cuDeviceGetCount, if it is not 0."""
 
 
 def ask_driver(library: str = LIBRARY) -> Driver | None:
-    """The driver's CUDA release, and each GPU's name and capability; None where there is no driver."""
+    """Return the driver's CUDA release, and each GPU's name and capability; None where there is no driver."""
     try:
         cuda = ctypes.CDLL(library)
     except OSError:
@@ -56,6 +56,6 @@ def ask_driver(library: str = LIBRARY) -> Driver | None:
 
 
 def find_gpu() -> Gpu | None:
-    """The first CUDA GPU; None where there is no driver or no GPU."""
+    """Return the first CUDA GPU; None where there is no driver or no GPU."""
     driver = ask_driver()
     return driver.gpus[0] if driver and driver.gpus else None

@@ -1,4 +1,4 @@
-"""Headers of other projects that a probe takes in earnest: where they lie on this machine.
+"""Headers of other projects that a probe takes in earnest: where they are located on this machine.
 
 Only PyTorch's so far. They are looked for and not imported: importing PyTorch takes seconds.
 """
@@ -11,14 +11,14 @@ from pathlib import Path
 from fp4patch.errors import UsageError
 
 _OF_TORCH = "c10/util/Half.h"
-"""A header that every release of PyTorch has had in its include folder."""
+"""A header that every release of PyTorch has had in its include directory."""
 
 
 def find_headers(torch_include: Path | None) -> dict[str, tuple[Path, ...]]:
-    """The include folders at hand, by the names that a probe's ``uses`` has.
+    """Return the include directories at hand, by the names that a probe's ``uses`` has.
 
-    ``torch_include`` is PyTorch's include folder; None: that of an installed PyTorch, if there is one. UsageError if it
-    holds no such headers.
+    ``torch_include`` is PyTorch's include directory; None: that of an installed PyTorch, if there is one. UsageError if
+    it holds no such headers.
     """
     folder = torch_include.resolve() if torch_include else installed_torch()
     if folder is None:
@@ -32,7 +32,7 @@ def find_headers(torch_include: Path | None) -> dict[str, tuple[Path, ...]]:
 
 
 def installed_torch() -> Path | None:
-    """The include folder of the PyTorch that this Python would import."""
+    """Return the include directory of the PyTorch that this Python would import."""
     spec = importlib.util.find_spec("torch")
     for place in (spec.submodule_search_locations or ()) if spec else ():
         if (folder := Path(place) / "include").joinpath(_OF_TORCH).is_file():

@@ -39,11 +39,11 @@ _ACTS = frozenset(
     )
 )
 _BEGINS = re.compile(r"\^(?P<name>\w+?)(?=\w[*?{]|\W|$)")
-"""The letters that a rule's pattern says an opcode begins with."""
+"""First letters of an opcode, according to a rule's pattern."""
 
 
 def metric(listing: SassListing, name: Metric) -> int:
-    """What a rule's ``max`` bounds: a count of instructions, or the registers of each thread."""
+    """Return the quantity that a rule's ``max`` bounds: a count of instructions, or the registers per thread."""
     if name == "registers":
         return listing.registers
     if name == "instructions":
@@ -52,7 +52,7 @@ def metric(listing: SassListing, name: Metric) -> int:
 
 
 def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
-    """Whether a rule speaks of this probe's machine code on this architecture."""
+    """Return whether a rule applies to this probe's machine code on this architecture."""
     return (
         probe.kind is not ProbeKind.HOST
         and any(fnmatchcase(probe.id, pattern) for pattern in rule.probes)
@@ -61,7 +61,7 @@ def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
 
 
 def judge(rules: Iterable[Rule], after: SassListing, diff: SassDiff | None) -> tuple[Check, ...]:
-    """Each condition of these rules on one listing; ``diff`` is None where the pristine probe did not compile.
+    """Return each condition of these rules on one listing; ``diff`` is None where the pristine probe did not compile.
 
     Code without effect fails: whatever is forbidden or bounded, it has not.
     """
@@ -89,11 +89,11 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
 def unjudged(
     rules: Sequence[Rule], ran: Sequence[tuple[Probe, Arch]], archs: Sequence[Arch], aside: Sequence[Probe] = ()
 ) -> tuple[Problem, ...]:
-    """What no check stands for: nothing ran, a rule without condition or without probe, a probe without rule or name.
+    """Return the problems of missing checks: nothing ran, or a rule or probe without a counterpart.
 
-    ``ran`` are the pairs that were compiled, whether or not they passed. A rule for architectures none of which was
-    asked for is set aside: whoever asks for less gets less. So is one that speaks of probes ``aside``: on another tree
-    they run.
+    A rule without condition or probe, and a probe without rule or name, are such problems. ``ran`` are the pairs that
+    were compiled, whether or not they passed. A rule whose architectures were not requested is set aside, and so is a
+    rule that applies only to probes ``aside``: on another tree they run.
     """
     problems = []
     if not ran:
@@ -151,7 +151,7 @@ def unjudged(
 
 
 def _is_known(pattern: str) -> bool:
-    """Whether an opcode begins as the pattern says; one that does not say is taken as it is."""
+    """Return whether an opcode begins as the pattern requires; a pattern without an opcode is accepted."""
     said = _BEGINS.match(pattern)
     return said is None or any(opcode.startswith(said["name"]) for opcode in CLASS_OF)
 

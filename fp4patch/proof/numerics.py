@@ -38,7 +38,7 @@ DEFINES = (
     '-DFP4PATCH_NAMES="names.inc"',
     '-DFP4PATCH_INTERVALS="intervals.inc"',
 )
-"""What a program of ``sweep/`` must be compiled with."""
+"""Compiler flags of a program of ``sweep/``."""
 
 _CLASSES = tuple(InputClass)
 
@@ -126,7 +126,7 @@ class Subject:
 
 
 def encoder_subjects(encoder: Path) -> tuple[Subject, ...]:
-    """Every packing of one of our own encoder headers."""
+    """Return every packing of one of our own encoder headers."""
     prefix = f"fp4patch_{encoder.stem}::e2m1"
     single = Subject(f"{encoder.stem} x1", 1, f"{prefix}(v[0])")
     packed = (
@@ -137,7 +137,7 @@ def encoder_subjects(encoder: Path) -> tuple[Subject, ...]:
 
 
 def device_program(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
-    """The files of a program that sweeps the subjects: ``device.cu`` and what it includes.
+    """Return the files of a program that sweeps the subjects: ``device.cu`` and what it includes.
 
     ``preamble`` is C++ text that makes the subjects' functions known. An expression may contain commas.
     """
@@ -173,7 +173,7 @@ def device_sweep(
 def read_device(
     output: str, subjects: Sequence[Subject], *, promise: Promise, seconds: float
 ) -> tuple[NumericsReport, ...]:
-    """The reports in what a sweep program wrote; ProofError if a subject is missing or out of place."""
+    """Return the reports in what a sweep program wrote; ProofError if a subject is missing or out of place."""
     device, _, rest = output.partition("subject ")
     where = device.removeprefix("device ").strip()
     found = f"subject {rest}" if rest else ""
@@ -183,7 +183,7 @@ def read_device(
 def _read(
     output: str, subjects: Sequence[Subject], *, where: str, promise: Promise, seconds: float, every_lane: bool
 ) -> tuple[NumericsReport, ...]:
-    """A report for each subject. ``seconds`` stands for those that do not say their own."""
+    """Return a report for each subject. ``seconds`` is used for those that do not report their own."""
     _, *parts = output.split("subject ")
     names = [part.partition("\n")[0] for part in parts]
     if names != [subject.name for subject in subjects]:
@@ -206,7 +206,7 @@ def _read(
 
 
 def source(name: str) -> str:
-    """A C++ file that stands beside this module, in ``sweep/``."""
+    """Return a C++ file beside this module, in ``sweep/``."""
     return (resources.files("fp4patch.proof") / "sweep" / name).read_text(encoding="utf-8")
 
 
@@ -215,7 +215,7 @@ def _program(main: str, preamble: str, subjects: Sequence[Subject]) -> dict[str,
 
 
 def subject_files(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
-    """The texts that a program includes to know its subjects, by file name."""
+    """Return the texts that a program includes to know its subjects, by file name."""
     described = [
         f"FP4PATCH_SUBJECT({index}, {_quoted(s.name)}, {s.lanes}, ({s.expression}))" for index, s in enumerate(subjects)
     ]
@@ -224,12 +224,12 @@ def subject_files(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
 
 
 def interval_lines(form: str = "e2m1") -> str:
-    """The specification as lines of a C++ initializer."""
+    """Return the specification as lines of a C++ initializer."""
     return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {_CLASSES.index(i.cls)}}},\n" for i in specification(form))
 
 
 def row_of(line: str) -> NumericsRow:
-    """``2 4278190080 3 1 3e800001:1:0``: class, inputs, mismatches, of the magnitude, the first of them."""
+    """Return ``2 4278190080 3 1 3e800001:1:0``: class, inputs, mismatches, of the magnitude, the first of them."""
     cls, inputs, mismatches, magnitudes, *first = line.split()
     return NumericsRow(
         cls=_CLASSES[int(cls)],
@@ -250,7 +250,7 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def _run(command: Sequence[str], folder: Path, failure: str, environ: Mapping[str, str] | None = None) -> str:
-    """What the command wrote; ProofError with the last of its errors."""
+    """Return the output of the command; ProofError with its last error."""
     try:
         done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:

@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 _STANDARD = ("-std=c++17", "-O3")
 _NO_SUCH_ARCH = re.compile(r"nvcc fatal\s*: (?:Unsupported gpu architecture|Value '\S+' is not defined for option)")
 _NOT_ON_TARGET = re.compile(r"^ptxas .*not supported on \.target", re.MULTILINE)
-"""What ptxas says of an instruction that the target has not: the end of a whole compilation, and always so."""
+"""Message of ptxas about an instruction that the target does not have: it ends every such compilation."""
 _ERROR = re.compile(r"^.*\b(?:error|fatal)\b[^:\n]*:", re.MULTILINE)
 _LONGEST_ERROR = 4000  # characters; a template error can be megabytes, and its beginning tells
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the compiler made of a probe."""
+    """Result of compiling a probe."""
 
     content: bytes
     """The object file: a cubin, or a host object; empty where the compiler refused."""
     log: str
-    """What it said: the resource usage of ptxas, or its errors."""
+    """Messages of the compiler: the resource usage of ptxas, or its errors."""
     failed: bool = False
     unsupported: bool = False
     """This compiler does not know the architecture."""
@@ -71,7 +71,7 @@ class Compiler:
     def compile(
         self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
     ) -> Compiled:
-        """A cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal.
+        """Return a cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal.
 
         ``text`` is compiled in the place of the source, as if it were in its directory. ``more`` are further flags; a
         language standard or an optimization level takes the place of the usual one.
@@ -128,7 +128,7 @@ class Compiler:
             return compiled
 
     def _behind(self, probe: Probe, source: Path) -> list[Path]:
-        """Include folders that come after the tree's: others' real headers, then stand-ins for the rest."""
+        """Include directories that come after the tree's: others' real headers, then stand-ins for the rest."""
         patch = source.parents[len(PurePosixPath(probe.source).parts) - 1]
         real = [place for name in probe.uses for place in self._headers[name]]
         return [*real, *(patch / include for include in probe.include)]
@@ -151,7 +151,8 @@ class Compiler:
         )
 
     def _dependency(self, path: Path, folder: Path, source: Path) -> Dependency:
-        """What a path in the compiler's list means on another machine, or for the other view."""
+        """Return a path of the compiler's list relative to its anchor, which is valid on another machine and for the
+        other view."""
         for anchor, place in (("tree", folder), ("toolkit", self._toolchain.root), ("probe", source.parent)):
             if path.is_relative_to(place):
                 return Dependency(anchor, path.relative_to(place).as_posix())
@@ -198,7 +199,8 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
 def _listed(listing: Path, base: Path) -> list[Path]:
-    r"""The files in a dependency file for make: ``out : a \`` and so on, where ``\ `` is a space within a name."""
+    r"""Return the files in a dependency file for make: ``out : a \`` and so on, where ``\ `` is a space within a
+    name."""
     text = listing.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
     _, _, names = text.partition(" : ")
     found = (re.sub(r"\\([ #])", r"\1", name).replace("$$", "$") for name in re.findall(r"(?:\\.|[^\s\\])+", names))

@@ -114,5 +114,5 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def processors() -> int:
-    """How many this process may use; a container's quota does not show."""
+    """Return the number of processors that this process may use; a container's quota does not count."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

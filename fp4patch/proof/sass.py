@@ -74,7 +74,7 @@ CLASS_OF: Mapping[str, InstructionClass] = {
 
 
 def classify(opcode: str) -> InstructionClass | None:
-    """The class of ``OPCODE.MODIFIERS``; None for an opcode that nobody has put into the table."""
+    """Return the class of ``OPCODE.MODIFIERS``; None for an opcode that is not in the table."""
     name, *modifiers = opcode.split(".")
     cls = CLASS_OF.get(name)
     if cls is None:
@@ -260,7 +260,7 @@ def _without_padding(instructions: list[Instruction], places: Mapping[str, int])
 
 
 def _labels(instructions: tuple[Instruction, ...], places: Mapping[str, int]) -> dict[int, str]:
-    """One label for each address: of several, one that an instruction speaks of."""
+    """Return one label for each address: of several, one that an instruction names."""
     spoken = {found["label"] for i in instructions for found in _TARGET.finditer(i.operands)}
     inside = sorted(places.items(), key=lambda place: (place[1], place[0] in spoken))
     return {address: name for name, address in inside if address <= instructions[-1].address}
@@ -279,7 +279,7 @@ _ALLOC = 2  # sh_flags of a section that the device holds
 def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
     """SHA-256 of the kernel's code and of all constants that it can read, of a cubin with the one kernel ``probe``.
 
-    The constants count: a table that decides the result lies outside of the code. ``whole_unit``: of all kernels that
+    The constants count: a table that decides the result is outside of the code. ``whole_unit``: of all kernels that
     there are.
     """
     sections = _sections(cubin)
@@ -351,7 +351,7 @@ _SYMTAB, _FUNCTION = 2, 2  # sh_type of a symbol table, and the type in st_info
 
 
 def functions(cubin: bytes) -> dict[str, int]:
-    """The functions of a cubin: by name, the address in its section. A kernel's subroutines are among them."""
+    """Return the functions of a cubin: by name, the address in its section. A kernel's subroutines are among them."""
     _sections(cubin)  # it is a cubin
     (offset,) = struct.unpack_from("<Q", cubin, 0x28)  # e_shoff
     size, count = struct.unpack_from("<HH", cubin, 0x3A)
@@ -372,7 +372,7 @@ _REGISTERS_OF = re.compile(r"Compiling entry function '(\w+)'(?:(?!Compiling ent
 
 
 def registers(log: str, *, whole_unit: bool = False) -> int:
-    """Registers of each thread, from what ``ptxas -v`` says of the one kernel; ProofError where it says nothing.
+    """Registers per thread, from the output of ``ptxas -v`` for the one kernel; ProofError if there is none.
 
     ``whole_unit``: the largest number of any kernel.
     """

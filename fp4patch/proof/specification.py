@@ -1,7 +1,7 @@
-"""What float32 to E2M1 is: intervals of inputs that have one code, computed with exact fractions.
+"""Specification of float32 to E2M1: intervals of inputs that have one code, computed with exact fractions.
 
-From the magnitudes of E2M1 and the rule for ties alone. In the order of their bits, inputs of one code stand together,
-so it is a short list.
+It follows from the magnitudes of E2M1 and the rule for ties alone. In the order of their bits, inputs of one code are
+adjacent, so it is a short list.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
-"""What the codes 0 to 7 stand for (OCP Microscaling Formats 1.0, 5.3.3)."""
+"""Values of the codes 0 to 7 (OCP Microscaling Formats 1.0, 5.3.3)."""
 
 
 def _small(mantissa: int, bias: int, codes: int) -> tuple[Fraction, ...]:
@@ -46,7 +46,7 @@ class Interval:
 
 
 def magnitude(bits: int) -> Fraction:
-    """The exact value of a finite float32, sign ignored, from its bits."""
+    """Return the exact value of a finite float32, sign ignored, from its bits."""
     exponent, fraction = bits >> 23 & 0xFF, bits & 0x7F_FFFF
     if exponent == 0:
         return Fraction(fraction, 1 << 149)

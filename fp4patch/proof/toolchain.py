@@ -1,8 +1,8 @@
 """Find one CUDA toolkit and one disassembler, and refuse parts that do not belong together.
 
 Order: an explicit root; CUDA_HOME or CUDA_PATH; the toolkit wheels in this Python (``pip install 'fp4patch[cuda]'``);
-``nvcc`` on PATH. What was asked for by name is used or refused, never silently passed over. The wheels come before
-PATH because their versions are pinned, and numbers can be compared.
+``nvcc`` on PATH. A toolkit that the user names is used or refused, never silently ignored. The wheels come before PATH
+because their versions are pinned, and numbers can be compared.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class Toolchain:
     host_compiler: Path
     nvdisasm: Path
     flags: tuple[str, ...]
-    """What every nvcc command line needs: the host compiler, and ``-L`` where the toolkit's profile is wrong."""
+    """Flags of every nvcc command line: the host compiler, and ``-L`` if the toolkit's profile is wrong."""
     environ: Mapping[str, str]
     """The environment to compile in."""
     fingerprint: str
-    """What the programs are beyond their versions: a script in a program's place, or its profile, may add flags."""
+    """Identity of the programs beyond their versions: a script instead of a program, or its profile, may add flags."""
     info: ToolchainInfo
 
 
@@ -65,9 +65,9 @@ def find_toolchain(
     environ: Mapping[str, str] | None = None,
     site_packages: Sequence[Path] | None = None,
 ) -> Toolchain:
-    """Find and check a toolkit; ToolchainError says what is missing or mixed, and the remedy.
+    """Find and check a toolkit; ToolchainError names the missing or mixed parts, and the remedy.
 
-    ``site_packages`` are the folders that may hold NVIDIA's wheels; by default those that this Python imports from.
+    ``site_packages`` are the directories that may hold NVIDIA's wheels; by default those that this Python imports from.
     """
     environ = os.environ if environ is None else environ
     folders = [Path(entry) for entry in sys.path if entry] if site_packages is None else list(site_packages)
@@ -136,7 +136,7 @@ def find_toolchain(
 
 
 def wheel_roots(folders: Sequence[Path]) -> list[Path]:
-    """The toolkits that wheels unpacked below these folders, the newest first: ``nvidia/cu13``."""
+    """Return the toolkits that wheels unpacked below these directories, the newest first: ``nvidia/cu13``."""
     found = {root.resolve() for folder in folders for root in folder.glob("nvidia/cu[0-9]*") if (root / "bin").is_dir()}
     return sorted(found, key=lambda root: int(re.sub(r"\D", "", root.name) or 0), reverse=True)
 
@@ -160,7 +160,7 @@ def _root(explicit: Path | None, environ: Mapping[str, str], wheels: Sequence[Pa
 
 
 def root_of(nvcc: Path) -> Path:
-    """The toolkit that an ``nvcc`` on PATH belongs to; it may be a symlink, or a script that calls another."""
+    """Return the toolkit that an ``nvcc`` on PATH belongs to; it may be a symlink, or a script that calls another."""
     real = nvcc.resolve()
     if (real.parent.parent / "nvvm").is_dir():
         return real.parent.parent
@@ -184,7 +184,7 @@ def _fingerprint(programs: Sequence[Path]) -> str:
 
 
 def _library_flags(root: Path) -> tuple[str, ...]:
-    """The profile of CUDA 13.0 and 13.1 names ``lib64``; their wheels have ``lib``."""
+    """Return the profile of CUDA 13.0 and 13.1 names ``lib64``; their wheels have ``lib``."""
     if not (root / "lib64").is_dir() and (root / "lib").is_dir():
         return ("-L", str(root / "lib"))
     return ()
@@ -211,7 +211,7 @@ def _host_version(compiler: Path) -> str:
 
 
 def newest_gcc(root: Path) -> int | None:
-    """The newest g++ that this toolkit's headers accept; None where they do not say."""
+    """Return the newest g++ that this toolkit's headers accept; None if they do not state it."""
     header = root / "include/crt/host_config.h"
     if not header.is_file():
         raise ToolchainError(
@@ -223,7 +223,7 @@ def newest_gcc(root: Path) -> int | None:
 
 
 def version_of(tool: Path) -> str:
-    """What nvcc, ptxas or a disassembler says of itself: ``13.0.88``. ToolchainError if it does not run or say."""
+    """Return the release that nvcc, ptxas or a disassembler prints: ``13.0.88``. ToolchainError if it prints none."""
     said = _RELEASE.search(_output([str(tool), "--version"]).encode())
     if said is None:
         raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
@@ -231,7 +231,7 @@ def version_of(tool: Path) -> str:
 
 
 def stated_version(tool: Path) -> str:
-    """The version inside the file: cicc has no option that prints it."""
+    """Return the version inside the file: cicc has no option that prints it."""
     with tool.open("rb") as file:
         if not os.fstat(file.fileno()).st_size:
             raise ToolchainError(f"{tool} is empty", help=_WHEELS)
@@ -251,5 +251,5 @@ def _output(command: list[str]) -> str:
 
 
 def release(version: str) -> tuple[int, ...]:
-    """``(13, 0)`` of ``13.0.88``: parts of one release fit each other."""
+    """Return ``(13, 0)`` of ``13.0.88``: parts of one release fit each other."""
     return tuple(int(part) for part in version.split(".")[:2])

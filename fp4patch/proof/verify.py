@@ -37,13 +37,13 @@ _COMPILES = "compiles, host code included"
 
 @dataclass(frozen=True)
 class Verification:
-    """What the probes came to, and what failed beside them."""
+    """Results of the probes, and the failures beside them."""
 
     results: tuple[ProbeResult, ...]
-    """Probe by probe, in each the architectures in the order asked for."""
+    """Results probe by probe, each with the architectures in the requested order."""
     problems: tuple[Problem, ...]
     cubins: Mapping[tuple[str, Arch, str], bytes]
-    """What was disassembled, by probe, architecture and side: ``pristine`` or ``patched``."""
+    """Disassembled cubins by probe, architecture and side: ``pristine`` or ``patched``."""
     configured: tuple[Configured, ...] = ()
     """The patched probes, compiled with other flags."""
 
@@ -96,14 +96,13 @@ def verify(
 ) -> Verification:
     """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
 
-    ``headers`` are the include folders of what probes use in earnest, by name. ``aside`` are probes that have nothing
-    to show on this tree: a rule that speaks of them alone has nothing to judge, and is no mistake.
+    ``headers`` are the include directories of what probes use in earnest, by name. ``aside`` are probes that have
+    nothing to show on this tree: a rule that applies to them alone has nothing to judge, and is no mistake.
     ``configured`` are targets for which the patched probes are compiled with each of CONFIGURATIONS too: those that are
-    compiled together, or ``every`` one.
-    ``jobs`` compilers run at a time, by default one for each processor that this process may use. ``cache`` is a
-    folder for results of unchanged compilations; None for none. ``progress`` is called in this thread. A probe that
-    does not compile or whose code is not understood is a failed result. An exception, KeyboardInterrupt too, ends
-    every compiler that still runs.
+    compiled together, or ``every`` one. ``jobs`` compilers run at a time, by default one for each processor that this
+    process may use. ``cache`` is a directory for results of unchanged compilations; None for none. ``progress`` is
+    called in this thread. A probe that does not compile or whose code is not understood is a failed result. An
+    exception, KeyboardInterrupt too, ends every compiler that still runs.
     """
     kept = Cache(cache) if cache else None
     runner = Runner(toolchain.environ)
@@ -180,7 +179,8 @@ _Unit = list[tuple[Probe, Path]]
 
 
 def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
-    """The probes in their order; those of one patch that say so ``together``, in the place of the first."""
+    """Return the probes in their order; those of one patch that are marked ``together`` at the position of the
+    first."""
     units: dict[object, _Unit] = {}
     for probe, source in probes:
         alone = not probe.together or probe.kind is not ProbeKind.SASS
@@ -241,7 +241,8 @@ class _Builder:
         flags: tuple[str, ...],
         usual: Mapping[tuple[str, Arch, str], _Built],
     ) -> list[Configured]:
-        """The probes of a unit compiled with other flags; none where one did not compile with the usual ones."""
+        """Return the probes of a translation unit compiled with other flags; none if one did not compile with the usual
+        ones."""
         known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}
         if not all(one.listing for one in known.values()):
             return []
@@ -261,7 +262,8 @@ class _Builder:
         ]
 
     def build_all(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[_Built]:
-        """The probes of a unit; each alone, where they do not compile together: one must not hide what others are."""
+        """Return the probes of a translation unit; each alone if they do not compile together: one must not hide the
+        others."""
         if len(unit) > 1:
             first, source = unit[0]
             every = replace(first, defines={})

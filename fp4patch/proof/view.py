@@ -1,7 +1,7 @@
-"""A view of a source tree: the tree with some files replaced, as a folder to compile against.
+"""A view of a source tree: the tree with some files replaced, as a directory to compile against.
 
-The pristine side needs no second checkout: its include folders are copied in full, and only when something must be
-compiled. Putting a folder of pristine headers in front of the tree's would not do: headers include their siblings,
+The pristine side needs no second checkout: its include directories are copied in full, and only when something must be
+compiled. Putting a directory of pristine headers in front of the tree's would not do: headers include their siblings,
 which would still be the patched ones.
 """
 
@@ -32,7 +32,7 @@ class SourceView:
 
 
 class Side:
-    """One view while it is being compiled against: where it lies on disk, and the hashes of its files."""
+    """One view while it is being compiled against: its address on disk, and the hashes of its files."""
 
     def __init__(self, view: SourceView, target: Target, scratch: Path) -> None:
         self._root = view.root.resolve()
@@ -50,7 +50,8 @@ class Side:
         return self._root
 
     def folder(self) -> Path:
-        """The view as a folder; where files are replaced, a copy of the include folders with them in place.
+        """Return the view as a directory; where files are replaced, a copy of the include directories with them in
+        place.
 
         ProofError where there is no room for it.
         """
@@ -76,7 +77,7 @@ class Side:
         return self._digests[path]
 
     def names(self) -> str:
-        """SHA-256 over which files there are in the include folders: a new one may be found before another."""
+        """SHA-256 over which files there are in the include directories: a new one may be found before another."""
         with self._lock:
             if not self._names:
                 names = "\0".join(sorted(self._included()))
@@ -96,7 +97,7 @@ class Side:
         return any(PurePosixPath(path).is_relative_to(include) for include in self._include)
 
     def changed_since(self, path: str, moment: float) -> bool:
-        """Whether somebody wrote the tree's own file after ``moment`` (seconds of the epoch)."""
+        """Return whether the tree's own file was written after ``moment`` (seconds of the epoch)."""
         return path not in self._overlay and changed_since(self._root / path, moment)
 
     def _materialise(self) -> Path:
@@ -123,7 +124,7 @@ def _reason(error: OSError) -> str:
 
 
 def _left_out(folder: str, names: list[str]) -> set[str]:
-    """What a copy cannot hold: a link to nowhere or to a folder above, and what is neither file nor folder."""
+    """Return the entries that a copy cannot hold: a broken link, a link to a parent directory, or a special file."""
     places = {name: Path(folder, name) for name in names}
     above = {os.path.realpath(place) for place in (Path(folder), *Path(folder).parents)}
     return {
@@ -143,7 +144,8 @@ def file_digest(path: Path) -> str | None:
 
 
 def changed_since(path: Path, moment: float) -> bool:
-    """Whether a file was written after ``moment``, as far as can be known; ``cp -p`` and rsync bring older dates."""
+    """Return whether a file was written after ``moment``, as far as can be known; ``cp -p`` and rsync keep older
+    dates."""
     try:
         stat = path.stat()
         return max(stat.st_mtime, stat.st_ctime) >= moment

@@ -121,7 +121,8 @@ def _apply_tree(tx: Transaction, wanted: Plan) -> tuple[TreeResult, Receipt | No
 
 
 def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
-    """A folder and the trees in it that an apply changes with it; of a folder that is no tree any more, itself."""
+    """Yield a directory and the trees in it that an apply changes with it; of a directory that is no tree any more,
+    itself."""
     yield root
     for target in catalog.targets.values():
         if is_at(root, target):
@@ -136,7 +137,7 @@ def _bypasses(root: Path, name: str, catalog: Catalog) -> tuple[str, ...]:
 def _stage(
     tx: Transaction, root: Path, folds: dict[str, FoldedFile]
 ) -> tuple[tuple[FileResult, ...], tuple[Problem, ...]]:
-    """Stage what differs; a file that is neither pristine nor what we wrote is somebody else's, and a problem."""
+    """Stage what differs; a file that is neither pristine nor what we wrote is foreign, and a problem."""
     files, problems = [], []
     for path, done in folds.items():
         try:
@@ -158,7 +159,7 @@ def _stage(
 
 
 def _modes(tx: Transaction, root: Path, files: Sequence[FileResult]) -> tuple[str, ...]:
-    """Says which files lose a mode that somebody gave them since fp4patch first wrote them."""
+    """Notes on files whose mode, changed since fp4patch first wrote them, is lost."""
     changes = ((file.path, tx.mode_now(root, file.path), tx.mode(root, file.path)) for file in files if file.changed)
     return tuple(
         f"{path}: mode {now:04o} becomes {then:04o} again, as it was before fp4patch wrote the file"
@@ -185,7 +186,7 @@ def _foreign(path: str) -> Problem:
 
 
 def _receipt(tx: Transaction, wanted: Plan, folds: FoldedTree) -> Receipt | None:
-    """What is on record when this is done; None if no file differs from its pristine bytes."""
+    """Return the new receipt of the tree; None if no file differs from its pristine bytes."""
     files = {}
     for path, done in folds.files.items():
         pristine = tx.pristine(wanted.tree.root, path)
@@ -208,7 +209,7 @@ def _receipt(tx: Transaction, wanted: Plan, folds: FoldedTree) -> Receipt | None
 
 
 def _same(old: Receipt | None, new: Receipt | None) -> bool:
-    """Whether two receipts record the same state, whenever and by whichever fp4patch they were written."""
+    """Return whether two receipts record the same state, independent of their time and fp4patch version."""
     if old is None or new is None:
         return old is new
     return replace(new, applied_at=old.applied_at, fp4patch=old.fp4patch) == old
@@ -226,27 +227,28 @@ def _retired(folds: FoldedTree) -> Iterator[Retired]:
 
 
 def _holds(outer: Identified, inner: Identified) -> bool:
-    """Whether a tree contains another that is patched with it."""
+    """Return whether a tree contains another that is patched with it."""
     named = any(part.target == inner.target.name for part in outer.target.contains)
     return named and inner.root != outer.root and inner.root.is_relative_to(outer.root)
 
 
 def _notes(folds: FoldedTree) -> Iterator[str]:
-    """What edits met on the way."""
+    """Return the special cases that edits met."""
     for path, patch, outcome in folds.outcomes():
         if isinstance(outcome, Rewritten):
             yield from (f"{patch.id}: {path}: {note}" for note in outcome.notes)
 
 
 def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
-    """One tree that refuses refuses them all."""
+    """Return one tree that refuses refuses them all."""
     if not any(result.problems for result in results):
         return tuple(results)
     return tuple(replace(result, state=ApplyState.REFUSED) for result in results)
 
 
 def _applied_variant(tx: Transaction, tree: Identified, identified: Sequence[Identified], catalog: Catalog) -> Variant:
-    """The one that its receipt names, else that of the tree around it or inside: nothing to do leaves no receipt."""
+    """Return the one that its receipt names, else that of the tree around it or inside: nothing to do leaves no
+    receipt."""
     kin = [other for other in identified if _holds(tree, other) or _holds(other, tree)]
     own, others = ({r.variant for one in trees if (r := tx.receipt(one.root))} for trees in ([tree], kin))
     names_one = own or (others if len(others) == 1 else set[str]())

@@ -98,7 +98,7 @@ def _encoders(catalog: Catalog) -> proof.Group:
 
 
 def _groups_of(tree: Identified, catalog: Catalog, scratch: Path, on_wait: OnWait) -> Iterator[proof.Group]:
-    """The tree as upstream released it and, if it is patched, as it is."""
+    """Yield the tree as upstream released it and, if it is patched, as it is."""
     with reading([tree.root], on_wait) as tx:
         receipt = tx.receipt(tree.root)
         overlay = {path: tx.pristine(tree.root, path) for path in (receipt.files if receipt else ())}
@@ -129,7 +129,7 @@ def _measured(tree: Identified, catalog: Catalog, label: str, root: Path, view: 
 
 
 def read(file: Path) -> BenchReport:
-    """What a program measured on another machine."""
+    """Return the measurements of a program that ran on another machine."""
     try:
         return proof.read(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

@@ -29,10 +29,10 @@ OnNote = Callable[[str], None]
 handed_on = command.handed_on
 
 DRY_CONTEXT = "fp4patch-context"
-"""The folder that a dry run's command names where none is said."""
+"""Directory in a dry run's command if the user names none."""
 
 RECEIPT_IN_SHELL = "@RECEIPT@"
-"""Stands in a dry run's command where the digest of receipts goes that only the build makes."""
+"""Placeholder in a dry run's command for the digest of receipts, which only the build makes."""
 
 RECOMMENDED = "next3"
 WHY = "which uses the hardware conversion wherever the target has it, and the shortest exact encoder elsewhere"
@@ -55,7 +55,7 @@ class BuildFailedError(ImageError):
 
 @dataclass(frozen=True, kw_only=True)
 class Options(BuildSettings):
-    """The command line's options, as they were said."""
+    """The command line's options, as the user gave them."""
 
     variant: str | None = None
     """None: the recommended one, ``RECOMMENDED``."""
@@ -81,7 +81,7 @@ class Planned:
     patches: tuple[str, ...]
     """``cutlass/e2m1-guard 1``."""
     root: Path
-    """Of the catalog."""
+    """Root directory of the catalog."""
 
 
 # --- deciding --------------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def plan(options: Options) -> Planned:
 
 
 def _stage(options: Options) -> Stage:
-    """The one that was named; else the runtime image, or for files the wheel with its proof."""
+    """Return the one that was named; else the runtime image, or for files the wheel with its proof."""
     files = options.outcome is Outcome.OUTPUT
     if bool(options.part) != (options.target == Stage.PART):
         raise UsageError("--part K/N and --target part belong together")
@@ -137,7 +137,7 @@ def _stage(options: Options) -> Stage:
 
 
 def _torch(pins: Pins, vllm: Source, said: str | None) -> TorchPin:
-    """The pinned PyTorch; for another vLLM the one that was said, or that a local tree asks for."""
+    """Return the pinned PyTorch; for another vLLM the one that the user names, or that a local tree requires."""
     if said:
         return pins.torch if said == pins.torch.version else TorchPin(version=said)
     if vllm.version == pins.vllm:
@@ -154,7 +154,7 @@ def _torch(pins: Pins, vllm: Source, said: str | None) -> TorchPin:
 
 
 def _torch_of(tree: Path) -> str:
-    """The PyTorch that a vLLM tree's build requires; empty if it does not pin one."""
+    """Return the PyTorch that a vLLM tree's build requires; empty if it does not pin one."""
     found = re.search(r'"torch\s*==\s*([^"\s;]+)', (tree / "pyproject.toml").read_text(encoding="utf-8"))
     return found[1] if found else ""
 
@@ -163,7 +163,8 @@ def _torch_of(tree: Path) -> str:
 
 
 def dry_run(options: Options) -> DryRun:
-    """The exact commands and the context's files; writes the context if a folder was named for it, and nothing else."""
+    """Return the exact commands and the context's files; writes the context if a directory was named for it, and
+    nothing else."""
     planned = plan(options)
     request = _labelled(planned, RECEIPT_IN_SHELL)
     folder = options.context or Path(DRY_CONTEXT)
@@ -242,7 +243,7 @@ def _preflight(request: BuildRequest, *, thorough: bool) -> Engine:
 
 
 def _labelled(planned: Planned, receipt: str) -> BuildRequest:
-    """The request with its labels; none where files are written, which have no place for them."""
+    """Return the request with its labels; none where files are written, which have no place for them."""
     request = planned.request
     if request.outcome is Outcome.OUTPUT:
         return request
@@ -260,7 +261,8 @@ def _labelled(planned: Planned, receipt: str) -> BuildRequest:
 
 
 def _receipt(proof: Path) -> str:
-    """The digest of the receipts that were exported; one folder a platform, where there were several, and all agree."""
+    """Return the digest of the receipts that were exported; one directory a platform, where there were several, and all
+    agree."""
     folders = sorted(path.parent for path in proof.rglob("receipts"))
     digests = {
         provenance.receipt_digest({path.name: path.read_bytes() for path in (folder / "receipts").glob("*.json")})
@@ -275,7 +277,7 @@ def _receipt(proof: Path) -> str:
 
 
 def _machines(request: BuildRequest, there: Engine | None) -> tuple[str, ...]:
-    """``x86_64``, ``aarch64``: what the image's wheels must be for."""
+    """Return ``x86_64``, ``aarch64``: what the image's wheels must be for."""
     named = [text.split("/")[1] for text in request.platforms if "/" in text]
     own = there.architecture if there else ""
     return tuple(MACHINES.get(name, name) for name in named or ([own] if own else [platform.machine()]))
@@ -306,7 +308,7 @@ def _run(words: Sequence[str], request: BuildRequest) -> None:
 
 @contextmanager
 def _folder(said: Path | None) -> Iterator[Path]:
-    """The context's folder: the one that was named, which stays, or one that goes."""
+    """The context's directory: the one that was named, which stays, or one that goes."""
     if said is not None:
         _claim(said)
         yield said
@@ -316,7 +318,7 @@ def _folder(said: Path | None) -> Iterator[Path]:
 
 
 def _claim(folder: Path) -> None:
-    """Make the folder, or take over one that held a context before; UsageError if it holds something else."""
+    """Make the directory, or take over one that held a context before; UsageError if it holds something else."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", help="name another with --context")
     folder.mkdir(parents=True, exist_ok=True)
@@ -343,7 +345,7 @@ class _Clock:
 
 
 def print_bake() -> str:
-    """``docker-bake.hcl``: every variant that pins an image, for each set of architectures."""
+    """Return ``docker-bake.hcl``: every variant that pins an image, for each set of architectures."""
     from fp4patch.images import bake  # noqa: PLC0415 - nothing else needs it
 
     catalog: Catalog = load()

@@ -1,4 +1,4 @@
-"""What a tree's own build makes of lists of architectures, before and after the patches: no compiler is needed."""
+"""Results of a tree's own build for arch lists, before and after the patches; no compiler is needed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _results(
 
 
 def _said(row: BuildRow) -> str:
-    """What a build comes to, in words; of one at run time, for each GPU on whose machine it happens."""
+    """Return the result of a build in words; for a build at run time, for each GPU on whose machine it happens."""
     if row.error or row.stops:
         return row.error or row.stops
     if not row.on:
@@ -89,7 +89,7 @@ def _said(row: BuildRow) -> str:
 
 
 def _modules(there: Compiled) -> str:
-    """What is compiled at run time on one GPU's machine: ``GEMM 12.1a, quantization 12.0f``."""
+    """Return the targets of modules compiled at run time on one GPU's machine: ``GEMM 12.1a, quantization 12.0f``."""
     return there.stops or ", ".join(f"{name} {' '.join(archs)}" for name, archs in there.modules.items())
 
 

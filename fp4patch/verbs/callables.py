@@ -1,4 +1,4 @@
-"""What of a variant and its tree can be called from a program of ours: encoders, and functions that patches name."""
+"""Functions of a variant and its tree that our programs can call: encoders, and functions that patches name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fp4patch.model.variant import Variant
 from fp4patch.proof.numerics import Subject
 
 FORCE_SOFTWARE = "-DFP4PATCH_FORCE_SOFTWARE"
-"""What every guard of ours obeys: vLLM's statements know no other way to software on a GPU that is not theirs."""
+"""Macro that every guard of ours honours: without it, vLLM's statements use no software on a foreign GPU."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Header:
 
 
 def encoders_of(variant: Variant, target: str, patches: Sequence[Patch]) -> Iterator[Path]:
-    """The encoder headers that the variant's options name for its patches, each once."""
+    """Yield the encoder headers that the variant's options name for its patches, each once."""
     options = variant.targets[target].options
     found = {
         Path(patch.directory) / edit.encoders / f"{options[patch.name]['encoder']}.cuh": None
@@ -44,7 +44,7 @@ def encoders_of(variant: Variant, target: str, patches: Sequence[Patch]) -> Iter
 
 
 def callables(patches: Sequence[Patch], has: Callable[[Needs], bool]) -> list[Header]:
-    """The functions that the patches describe and the tree has, those of one header together, each once."""
+    """Return the functions that the patches describe and the tree has, those of one header together, each once."""
     known = {
         (one.name, one.lanes): (Path(patch.directory), one)
         for patch in patches
@@ -60,10 +60,10 @@ def callables(patches: Sequence[Patch], has: Callable[[Needs], bool]) -> list[He
 
 
 def include_folders(root: Path, tree: Identified) -> list[Path]:
-    """The tree's own include folders, below ``root``: the tree itself or a copy of it."""
+    """Return the tree's own include directories, below ``root``: the tree itself or a copy of it."""
     return [root / path for path in tree.target.include if (root / path).is_dir()]
 
 
 def subjects(functions: Sequence[Numerics]) -> tuple[Subject, ...]:
-    """What the data says, as the sweeps take it."""
+    """Return the functions of the data in the form that the sweeps expect."""
     return tuple(Subject(one.name, one.lanes, one.expression) for one in functions)

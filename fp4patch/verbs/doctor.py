@@ -74,7 +74,7 @@ def _requirement(text: str) -> Requirement:
 
 
 def _gpus(text: str) -> tuple[str, ...]:
-    """``sm_121,sm_120`` as a tuple; UsageError for anything that is no known GPU's own plain architecture."""
+    """Return ``sm_121,sm_120`` as a tuple; UsageError for anything that is no known GPU's own plain architecture."""
     found = []
     for part in text.split(","):
         try:
@@ -91,7 +91,7 @@ def _gpus(text: str) -> tuple[str, ...]:
 
 
 def _list(text: str) -> str:
-    """A TORCH_CUDA_ARCH_LIST with semicolons; UsageError where a part is no architecture."""
+    """Return a TORCH_CUDA_ARCH_LIST with semicolons; UsageError where a part is no architecture."""
     parts = [part for part in re.split(r"[;\s]+", text.strip()) if part]
     for part in parts:
         try:
@@ -104,7 +104,7 @@ def _list(text: str) -> str:
 
 
 def _cuda(text: str) -> str:
-    """``13.0`` of ``13.0``, ``13.0.2`` or ``13``; UsageError for anything else."""
+    """Return ``13.0`` of ``13.0``, ``13.0.2`` or ``13``; UsageError for anything else."""
     if not re.fullmatch(r"\d+(\.\d+)*", text):
         raise UsageError(f"{text!r} is not a CUDA release", help="for example --cuda 13.0")
     return ".".join([*text.split("."), "0"][:2])
@@ -120,7 +120,7 @@ def examine_machine(question: Question, python: str = "") -> MachineReport:
 
 
 def _judged(section: Section, s: Surroundings, own: Sequence[str], cuda: Version | None) -> Section:
-    """The section, its lists of architectures judged by what surveyed releases make of them."""
+    """Return the section, its lists of architectures judged by what surveyed releases make of them."""
     findings = [
         judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in LISTS else finding
         for finding in section.findings
@@ -129,7 +129,7 @@ def _judged(section: Section, s: Surroundings, own: Sequence[str], cuda: Version
 
 
 def find(name: str) -> Path | None:
-    """The file or folder that is meant: a path, or the name of an installed package; None: an image's name.
+    """Return the file or directory that is meant: a path, or the name of an installed package; None: an image's name.
 
     UsageError if it can be none of these.
     """
@@ -148,7 +148,8 @@ def find(name: str) -> Path | None:
 
 
 def as_trees(path: Path | None) -> list[Identified]:
-    """The source tree at ``path`` and those that it contains, none if it is not one. A folder above one is not one."""
+    """Return the source tree at ``path`` and those that it contains, none if it is not one. A directory above one is
+    not one."""
     try:
         return identify_all([path], load()) if path else []
     except Refused:
@@ -156,7 +157,7 @@ def as_trees(path: Path | None) -> list[Identified]:
 
 
 def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: OnWait) -> tuple[TreeReport, ...]:
-    """All that can be said of source trees. Changes nothing, but for an interrupted command that it finishes."""
+    """Complete reports on source trees. Nothing changes, except that an interrupted command is finished."""
     states = {found.root: found for found in status([tree.root for tree in trees], on_wait=on_wait)}
     return tuple(doctor_tree.examine(tree, states[tree.root], question, on_wait=on_wait) for tree in trees)
 
@@ -204,14 +205,14 @@ def _price(text: bytes, gpu: Arch) -> float | None:
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")
-"""What a name ends in that is meant as a file, whether there is one or not."""
+"""Suffixes of names that mean a file, even if it does not exist."""
 
 _IMAGE = re.compile(r"[\w.:-]+(/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?")
 """``vllm/vllm-openai:v0.33.0``, ``localhost:5000/vllm``."""
 
 
 def _installed(name: str) -> Path | None:
-    """The folder of a package that this Python could import; nothing is imported."""
+    """Return the directory of a package that this Python could import; nothing is imported."""
     if not name.isidentifier():
         return None
     spec = importlib.util.find_spec(name)
@@ -219,5 +220,5 @@ def _installed(name: str) -> Path | None:
 
 
 def red(levels: Iterable[Level]) -> bool:
-    """Whether any is red: the command's exit status."""
+    """True if any finding is red, which decides the command's exit status."""
     return worst(levels) is Level.RED

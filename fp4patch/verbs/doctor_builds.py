@@ -1,4 +1,4 @@
-"""What a tree's build makes of lists of architectures: evaluated, or as recorded; and which list to set."""
+"""Results of a tree's build for arch lists, evaluated or recorded, and the arch list to recommend."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rows_of(
     *,
     patched: bool,
 ) -> tuple[tuple[BuildRow, ...], list[Finding]]:
-    """What the tree's build makes of the list that is asked about, or of the usual ones; and what there is to say."""
+    """Return the results of the tree's build for the requested arch list, or for the usual ones, and notes."""
     build = tree.target.build
     if build is None:
         return (), []
@@ -77,7 +77,7 @@ def evaluate(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
 def _read(
     root: Path, build: Build, cudas: Sequence[str], lists: Sequence[str]
 ) -> tuple[tuple[BuildRow, ...], list[Finding]]:
-    """What a build at run time makes of each list on each GPU, by its own Python, of which nothing is run."""
+    """Return the results of a build at run time for each arch list and GPU, read from its Python without running it."""
     package = jit.package(root)
     rows = tuple(read_one(package, build, cuda, asked) for cuda in cudas for asked in lists)
     lost = next((row for row in rows if row.error), None)
@@ -104,7 +104,7 @@ def read_one(package: Package, build: Build, cuda: str, asked: str) -> BuildRow:
 
 
 def _together(there: Compiled, gpu: str) -> Reach:
-    """What the GPU can make of all modules."""
+    """Return the support of the GPU over all modules."""
     if served := there.served(gpu):
         return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
     return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], Arch.parse(gpu))
@@ -128,7 +128,8 @@ def _evaluated(
 
 
 def _reached(row: BuildRow, targets: Iterable[str], cuda: str) -> BuildRow:
-    """The row with what each GPU can load of it: nothing, if the compiler of ``cuda`` lacks one of the targets."""
+    """Return the row with what each GPU can load of it: nothing, if the compiler of ``cuda`` does not have one of the
+    targets."""
     if stops := refused(Version(cuda), map(Arch.parse, sorted(targets))):
         return replace(row, stops=stops, error="", kernels=(), reaches=dict.fromkeys(GPUS, Reach.NOTHING))
     archs = [Arch.parse(arch) for arch in row.kernels]
@@ -136,14 +137,14 @@ def _reached(row: BuildRow, targets: Iterable[str], cuda: str) -> BuildRow:
 
 
 def _reason(said: str) -> str:
-    """The first error in CMake's words, in one line, without the place."""
+    """Return the first error in CMake's words, in one line, without the place."""
     found = re.search(r"^CMake Error[^\n]*\n+(.*?)(?:\n\s*\n|^Call Stack|\Z)", said, re.DOTALL | re.MULTILINE)
     return " ".join((found[1] if found else said).split())
 
 
 def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[BuildRow]:
-    """The rows of the list to set for a GPU: one that serves it with every CUDA release that was looked at, if there is
-    one; of those one that serves all GPUs, names this one, and is short. Empty if no list serves it.
+    """Return the rows of the arch list to recommend for ``gpu``. Prefer one that works with every CUDA release, then
+    one that works for all GPUs, then one that names this GPU, then the shortest. Empty if none works.
     """
     lists: dict[str, list[BuildRow]] = {}
     for row in rows:
@@ -162,7 +163,7 @@ def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[Bui
 
 
 def names(asked: str, gpu: str) -> bool:
-    """Whether a list of architectures names a GPU; where none is set, the build takes the one that is there."""
+    """Return whether an arch list names a GPU; an empty list means the GPU of the machine."""
     if not asked:
         return True
     archs = [Arch.parse(part.removesuffix("+PTX")) for part in re.split(r"[;,\s]+", asked.strip())]

@@ -1,4 +1,4 @@
-"""What builds make of the lists of architectures in the environment, by the record of the newest surveyed releases."""
+"""Results of builds for the arch lists in the environment, by the record of the newest surveyed releases."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from fp4patch.verbs.surveyed import Release, surveyed
 
 
 def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[str], cuda: Version | None) -> Finding:
-    """Return what to say of a list instead of ``finding``, which is about its form alone.
+    """Return the finding about an arch list that replaces ``finding``, which concerns its form alone.
 
     ``gpus``: those that matter; if there are none, those that the list names. A red finding stays: the list has no
     meaning for its build.

@@ -1,4 +1,4 @@
-"""What each GPU gets of a tree: by its build's architectures, or by the condition in its headers, and the variant."""
+"""Result for each GPU from a tree: by its build's architectures, or by the condition in its headers and the variant."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def outlooks(
     cuda: Version | None,
     todo: str,
 ) -> tuple[Outlook, ...]:
-    """A line a GPU that was asked about. ``variant``: what is applied; ``todo``: the command to recommend, if any."""
+    """Return a line a GPU that was asked about. ``variant``: what is applied; ``todo``: the command to recommend, if
+    any."""
     found_of_each = []
     for gpu in question.gpus:
         if gpu not in GPUS:
@@ -84,7 +85,7 @@ def _of_one_list(gpu: str, build: Build, rows: Sequence[BuildRow], good: Sequenc
 
 
 def instead(tree: Identified, outlook: Outlook, question: Question, usual: Sequence[BuildRow]) -> Outlook:
-    """The same, with a list that does serve the GPU as what to do, where there is one."""
+    """Return the same, with a list that does serve the GPU as what to do, where there is one."""
     best = best_of(outlook.gpu, question.gpus, [row for row in usual if not row.error])
     if outlook.level is not Level.RED or not best or tree.target.build is None:
         return outlook
@@ -126,7 +127,7 @@ def _of_headers(gpu: str, tree: Identified, variant: Variant | None, cuda: Versi
 
 
 def _open(root: Path, gate: Gate) -> bool | None:
-    """Whether the tree's own condition names the GPU; None where it is of no shape that is known."""
+    """Return whether the tree's own condition names the GPU; None if the condition has an unknown shape."""
     try:
         text = (root / gate.file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -144,7 +145,7 @@ def _converting(
     builds: Sequence[BuildRow],
     question: Question,
 ) -> Outlook:
-    """The same, said of the applied variant: a rule of its own may want software, or the instruction."""
+    """Return the same for the applied variant: a rule of its own may require software, or the instruction."""
     if variant is None or outlook.level is Level.RED:
         return outlook
     usable = [row for row in builds if not row.error]
@@ -167,7 +168,8 @@ def _converting(
 
 
 def _wants(variant: Variant, target: str, arch: Arch) -> str:
-    """Whether the variant's rules want the instruction in this target's code for an architecture, or forbid it."""
+    """Return the conversion that the variant's rules require for an architecture of the target: hardware, software, or
+    empty."""
     about = [rule for rule in variant.rules if rule.is_for(arch) and rule.speaks_of(target)]
     if any("E2M1" in pattern for rule in about for pattern in rule.requires):
         return "hardware"
@@ -175,7 +177,7 @@ def _wants(variant: Variant, target: str, arch: Arch) -> str:
 
 
 def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its") -> str:
-    """What one list comes to, with the CUDA releases that were looked at."""
+    """Return the result of one arch list in words, with the CUDA releases that were evaluated."""
     setting = f"{build.setting}={_quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
     if reasons := _stopped(rows, gpu):
         return f"{setting} compiles nothing{_with_cuda(rows)}: {'; '.join(reasons)}"
@@ -183,13 +185,13 @@ def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its"
 
 
 def _stopped(rows: Sequence[BuildRow], gpu: str) -> list[str]:
-    """Why nothing is compiled where the GPU is, if that is so for all of these."""
+    """Return the reasons why nothing is compiled on the GPU's machine; empty unless all rows stop."""
     reasons = [row.on[gpu].stops if row.on else row.stops for row in rows]
     return list(dict.fromkeys(reasons)) if all(reasons) else []
 
 
 def _newer(rows: Sequence[BuildRow], gpu: str) -> str:
-    """What to do where the CUDA release is what stops them all."""
+    """Return the advice to use a newer CUDA release, if the release stops all of them; else empty."""
     cudas = {Version(row.cuda) for row in rows}
     targets = [Arch.parse(f"{gpu}{suffix}") for suffix in ("a", "f")]
     lacking = not any(has(cuda, target) for cuda in cudas for target in targets)
@@ -201,7 +203,7 @@ def _made(rows: Sequence[BuildRow], gpu: str) -> str:
 
 
 def _of_row(row: BuildRow, gpu: str) -> str:
-    """The architectures; of a build at run time those that it makes where the GPU is, and of which module."""
+    """Return the architectures; of a build at run time those that it makes where the GPU is, and of which module."""
     if row.error:
         return "what is not known"
     if not row.on:
@@ -215,7 +217,7 @@ def _of_row(row: BuildRow, gpu: str) -> str:
 
 
 def _archs(row: BuildRow, gpu: str) -> tuple[str, ...]:
-    """Every architecture that some FP4 kernel has where the GPU is."""
+    """Return every architecture that some FP4 kernel has where the GPU is."""
     return tuple(arch for archs in row.on[gpu].modules.values() for arch in archs) if row.on else row.kernels
 
 
@@ -228,7 +230,7 @@ def _with_cuda(rows: Sequence[BuildRow]) -> str:
 
 
 def _set(build: Build, row: BuildRow) -> str:
-    """The command for a shell."""
+    """Return the command for a shell."""
     return f"export {build.setting}={_quoted(row.asked)}" if row.asked else f"unset {build.setting}"
 
 

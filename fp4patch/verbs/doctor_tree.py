@@ -1,4 +1,4 @@
-"""All that doctor says of a source tree: which release it is by content, its patches, its build, what each GPU gets."""
+"""Complete report on a source tree: its release by content, its patches, its build, the result for each GPU."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fp4patch.verbs.surveyed import HASH, content, surveyed
 
 
 def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait: OnWait) -> TreeReport:
-    """All that can be said of a source tree, of which ``found`` is the status."""
+    """Complete report on a source tree, of which ``found`` is the status."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
     with reading([tree.root], on_wait) as tx:
@@ -79,14 +79,14 @@ def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[str]) -> Advi
 
 
 def _by_content(tree: Identified, what: Content) -> Identified:
-    """The tree with the release that its files are of, where it states none or a wrong one."""
+    """Return the tree with the release that its files are of, where it states none or a wrong one."""
     if not what.releases or (tree.version and _claimed(str(tree.version), what.releases)):
         return tree
     return replace(tree, version=Version(what.releases[-1]))
 
 
 def hashes_of(target: Target, read: Read) -> dict[str, str]:
-    """The start of the SHA-256 of each file that there is of those that tell releases apart."""
+    """Return the start of the SHA-256 of each file that there is of those that tell releases apart."""
     for folder in target.telling_in:
         if found := {path: sha256(data)[:HASH] for path in target.telling if (data := read(folder + path))}:
             return found
@@ -96,7 +96,7 @@ def hashes_of(target: Target, read: Read) -> dict[str, str]:
 def _patches(
     catalog: Catalog, tree: Identified, tried: Sequence[PatchStatus], found: TreeStatus
 ) -> tuple[PatchRow, ...]:
-    """Every patch of the target: as it stands where it is applied, else as it would be."""
+    """Return every patch of the target: its state if it is applied, else the state that it would have."""
     name = tree.target.name
     standing = {p.patch: p for p in found.patches} if found.variant else {}
     rows = []
@@ -176,7 +176,7 @@ def _or(names: Sequence[str]) -> str:
 
 
 def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:
-    """What to type now."""
+    """Return the command to run next."""
     root = shlex.quote(str(tree.root))
     if found.state.refused:
         return f"fp4patch status {root}"

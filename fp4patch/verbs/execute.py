@@ -1,6 +1,6 @@
-"""``verify --execute``: every input through the machine code of the probes, on the host.
+"""Implementation of ``verify --execute``: the machine code of the probes runs on the host for every input.
 
-Which probes: those whose data says what they compute. Both sides are executed: the patched one must keep the variant's
+It covers probes whose data states their function. Both sides are executed: the patched one must keep the variant's
 promise; the pristine one, and code that the variant leaves as it is, what upstream's own software keeps, so that a
 mistake in the execution itself shows.
 """
@@ -34,7 +34,7 @@ def run(
     threads: int | None,
     on_progress: OnProgress,
 ) -> Executed:
-    """What the machine code that ``verify`` found comes to. Each kernel takes seconds, once; then it is cached."""
+    """Execute the machine code that ``verify`` found. Each kernel takes seconds once; then its result is cached."""
     return execute(
         subjects(found, probes, variant),
         toolchain=toolchain,
@@ -45,7 +45,7 @@ def run(
 
 
 def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> list[Subject]:
-    """The kernels to execute, of each probe that says what it computes.
+    """Return the kernels to execute, of each probe that states its function.
 
     The patched side of every target; the pristine side of one, the RTX PRO 6000's where it is requested, and wherever
     it is the same code: that shows a mistake in the execution itself, and is what others are compared with.
@@ -73,7 +73,7 @@ def configured(
 ) -> dict[tuple[str, Arch], list[Check]]:
     """Check that other flags of the compiler do not change what the patched probes give.
 
-    Code that is not the same is executed with chosen inputs, if ``execute_too``; else nothing is said of it.
+    Code that is not the same is executed with chosen inputs, if ``execute_too``; else it is not checked.
     """
     does = {probe.id: probe.executes or probe.quantizes for probe in probes}
     left_alone = {(one.probe, one.arch) for one in found.results if one.diff and one.diff.identical}
@@ -105,5 +105,5 @@ def _configuration(one: Configured, verdict: Verdict, said: str) -> Check:
 
 
 def _converts(what: Executes | Quantizes, arch: Arch) -> bool:
-    """Whether the pristine kernel does what the probe says."""
+    """Return whether the pristine kernel performs the conversion of the probe."""
     return 100 * arch.major + 10 * arch.minor >= what.pristine_from

@@ -14,7 +14,7 @@ from fp4patch.sources.index import Progress
 def fetch(
     release: str, directory: Path, git_url: str | None, progress: Progress, *, show_progress: bool, whole: bool = False
 ) -> Fetched:
-    """Fetch ``cutlass==4.2.1`` into a folder; a leading ``v`` of the version is taken off."""
+    """Fetch ``cutlass==4.2.1`` into a directory; a leading ``v`` of the version is taken off."""
     name, separator, version = release.partition("==")
     if not (name and separator and version):
         raise UsageError(f"{release!r} is not TARGET==VERSION", help="for example cutlass==4.2.1")

@@ -1,4 +1,4 @@
-"""What a variant wants of a tree: the fold of its edits over the pristine bytes, and how the tree compares with it.
+"""The fold of a variant's edits over the pristine bytes of a tree, and the comparison of the tree with it.
 
 Apply, status and verify are three uses of this.
 """
@@ -61,7 +61,7 @@ class FoldedTree:
     unplaced: tuple[tuple[Patch, Outcome], ...]
     problems: tuple[Problem, ...]
     remainders: tuple[Remainder, ...] = ()
-    """What the patches leave in the tree on purpose."""
+    """Places that the patches leave in the tree on purpose."""
 
     def outcomes(self) -> Iterator[tuple[str, Patch, Outcome]]:
         """File (empty for an edit without one), patch, and what the edit came to there."""
@@ -71,7 +71,7 @@ class FoldedTree:
 
 
 def plan_for(tx: Transaction, variant: Variant, tree: Identified, catalog: Catalog) -> Plan:
-    """The variant's plan, made from the pristine bytes. UsageError if the variant has nothing for such trees."""
+    """Return the variant's plan, made from the pristine bytes. UsageError if the variant has nothing for such trees."""
     patches, options = patches_of(variant, tree, catalog)
     return plan_patches(tx, variant.name, patches, options, tree)
 
@@ -79,7 +79,7 @@ def plan_for(tx: Transaction, variant: Variant, tree: Identified, catalog: Catal
 def plan_patches(
     tx: Transaction, name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]], tree: Identified
 ) -> Plan:
-    """The edits of these patches, in this order. Refused: a directory to search may not be read."""
+    """Return the edits of these patches, in this order. Refused: a directory to search may not be read."""
     whole, read = concerned(tx, tree), reader(tx, tree.root)
     return Plan(tree, name, tuple(patches), edits_of(patches, options), whole, read, may_be_about)
 
@@ -147,7 +147,7 @@ def _fold_tree(tx: Transaction, wanted: Plan) -> FoldedTree:
 
 
 def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
-    """The outcome; drift where an edit finds nothing in a release that is known to have what it is about."""
+    """Return the outcome; drift where an edit finds nothing in a release that is known to have what it is about."""
     present, otherwise = getattr(edit, "present", ""), getattr(edit, "otherwise", "")
     absent = isinstance(outcome, NothingToDo) and outcome.because == otherwise and not outcome.elsewhere
     if not absent or not present or version is None or not SpecifierSet(present).contains(version, prereleases=True):
@@ -223,7 +223,7 @@ def _on_record(tx: Transaction, wanted: Plan) -> tuple[str, ...]:
 
 
 def _exchanged(outcomes: Iterable[tuple[Any, Outcome]], exchange: Callable[[Any], Any]) -> Any:
-    """The outcomes with each patch exchanged for its id, or the other way round, and without texts."""
+    """Return the outcomes with each patch exchanged for its id, or the other way round, and without texts."""
     return tuple(
         (exchange(patch), replace(outcome, text="") if isinstance(outcome, Rewritten) else outcome)
         for patch, outcome in outcomes
@@ -231,7 +231,7 @@ def _exchanged(outcomes: Iterable[tuple[Any, Outcome]], exchange: Callable[[Any]
 
 
 def _name(wanted: Plan, on_record: Iterable[str]) -> str:
-    """What a fold depends on, but for the contents of the tree's files: the edits, the code, the files there are."""
+    """Return the key of a fold beside the contents of the tree's files: the edits, the code, the existing files."""
     return repr(
         (
             str(wanted.tree.root),
@@ -248,7 +248,7 @@ def _name(wanted: Plan, on_record: Iterable[str]) -> str:
 
 
 def _check(patches: Sequence[Patch]) -> None:
-    """The texts that edits hold, in their languages; what else can be wrong with a patch, its reader has seen."""
+    """The texts that edits hold, in their languages; its reader has checked the rest of a patch."""
     from fp4patch.patching.patterns import mistakes  # noqa: PLC0415 - a fold that is remembered does without
 
     problems = [
@@ -264,7 +264,7 @@ def _check(patches: Sequence[Patch]) -> None:
 
 
 def _unplaced(edit: Edit, version: Version | None) -> Outcome:
-    """What it means that no file of the tree has what the edit is about."""
+    """Return the outcome if no file of the tree has the text ``about`` of the edit."""
     if otherwise := getattr(edit, "otherwise", ""):
         return _believed(edit, NothingToDo(State.NOT_NEEDED, otherwise), version)
     return Drift(
@@ -275,7 +275,7 @@ def _unplaced(edit: Edit, version: Version | None) -> Outcome:
 
 
 def _fold_file(tx: Transaction, wanted: Plan, path: str) -> tuple[FoldedFile, set[int]]:
-    """The fold of a file, and the edits (by id) that are about it."""
+    """Return the fold of a file, and the edits (by id) that are about it."""
     from fp4patch.patching.edit import fold  # noqa: PLC0415 - a fold that is remembered does without
 
     steps = wanted.files.get(path, ())
@@ -307,7 +307,7 @@ def _fold_file(tx: Transaction, wanted: Plan, path: str) -> tuple[FoldedFile, se
 
 
 def missing(wanted: Plan, path: str) -> Outcome:
-    """What it means that a file is not there: an older release never had it; else somebody took it away."""
+    """Return the outcome for a missing file: an older release never had it; else it was removed."""
     version, patch = wanted.tree.version, wanted.files[path][0].patch
     oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
     if version and oldest and version < oldest:
@@ -320,7 +320,7 @@ def missing(wanted: Plan, path: str) -> Outcome:
 
 
 def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]) -> tuple[Problem, ...]:
-    """The edits that refuse, each with what to do next; a release that the patch was not tried on is named."""
+    """Return the edits that refuse, each with what to do next; a release that the patch was not tried on is named."""
     version = wanted.tree.version
     problems = []
     for patch, outcome in outcomes:
@@ -347,9 +347,9 @@ def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]
 
 
 def file_state(tx: Transaction, root: Path, path: str, desired: bytes | None) -> State:
-    """What a file is in: compared with its pristine bytes, with what we wrote, and with what is desired now.
+    """Return the state of a file, from its pristine bytes, the bytes that we wrote, and the desired ones.
 
-    ``desired`` None: what is desired is not known, and what we wrote counts as applied.
+    ``desired`` None: the desired bytes are not known, and the bytes that we wrote count as applied.
     """
     receipt = tx.receipt(root)
     written = receipt.files[path].written_sha256 if receipt and path in receipt.files else None
@@ -362,7 +362,7 @@ def file_state(tx: Transaction, root: Path, path: str, desired: bytes | None) ->
 
 
 def recovered(tx: Transaction, root: Path) -> tuple[str, ...]:
-    """Says that an interrupted command was finished or rolled back, here or in a tree that was not named."""
+    """Notes on an interrupted command that was finished or rolled back, here or in a tree that was not named."""
     return tuple(
         f"an interrupted command was {found.outcome}" + (f" in {found.root}" if found.root != root else "")
         for found in tx.recovered

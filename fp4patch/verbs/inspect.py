@@ -1,4 +1,4 @@
-"""``fp4patch inspect``: what an image says of itself, read out of it without running it, and checked again."""
+"""Implementation of ``fp4patch inspect``: an image's claims, read without running it, and checked again."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from docker.models.containers import Container
 
 SOURCES = "/src"
-"""Where the stages before the runtime image hold the patched trees."""
+"""Directory of the patched trees in the stages before the runtime image."""
 
 
 _LARGEST = 1 << 28
-"""Bytes that are read of one folder of an image: a proof with its page has some megabytes."""
+"""Bytes that are read of one directory of an image: a proof with its page has some megabytes."""
 
 
 def inspect(subject: str) -> Inspection:
-    """Re-check an image of the engine, or the folder of a proof that was exported.
+    """Re-check an image of the engine, or the directory of a proof that was exported.
 
     ImageError if there is no such image, no engine, or no proof in it.
     """
@@ -120,7 +120,8 @@ def _inspection(
 
 
 def _files(container: Container, folder: str) -> dict[str, bytes]:
-    """Every file below a folder of the container, by its relative name; none if there is no such folder."""
+    """Return every file below a directory of the container, by its relative name; none if there is no such
+    directory."""
     from docker.errors import NotFound  # noqa: PLC0415 - an extra
 
     try:
@@ -144,7 +145,7 @@ def _files(container: Container, folder: str) -> dict[str, bytes]:
 
 
 def _trees(container: Container, expected: Mapping[str, str]) -> tuple[list[Finding], list[str]]:
-    """The patched files themselves against the receipts, where the image still has the trees."""
+    """Return the patched files themselves against the receipts, where the image still has the trees."""
     targets = sorted({path.partition("/")[0] for path in expected})
     findings, notes = [], []
     for target in targets:

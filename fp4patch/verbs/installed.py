@@ -1,4 +1,4 @@
-"""What else speaks of an installed package's files: compiled code in their place, and the package manager's RECORD."""
+"""Other records of an installed package's files: compiled code that replaces them, and the package manager's RECORD."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fp4patch.model.target import Target
 
 
 def bypasses(root: Path, target: Target, version: Version | None) -> Iterator[str]:
-    """One note for each kind of compiled code that is there and is used in the place of the tree's sources."""
+    """Yield one note for each kind of compiled code that is there and is used in the place of the tree's sources."""
     for bypass in target.bypasses:
         home = (bypass.instead and os.environ.get(bypass.instead)) or os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises for a user without one, as in containers
         found: set[str] = set()
@@ -33,10 +33,10 @@ def bypasses(root: Path, target: Target, version: Version | None) -> Iterator[st
 
 
 def stale_record(root: Path, target: Target, changed: Iterable[str]) -> str:
-    """What to know of the package manager's record of the files ``changed``, relative to the tree; empty if nothing.
+    """Return a note on the package manager's record of the files ``changed``; empty if there is nothing to note.
 
-    Only the package's own RECORD counts, in a ``.dist-info`` folder beside the tree (PyPA's "Recording installed
-    projects").
+    The paths are relative to the tree. Only the package's own RECORD counts, in a ``.dist-info`` directory beside the
+    tree (PyPA's "Recording installed projects").
     """
     if not target.distribution:
         return ""
@@ -53,7 +53,7 @@ def stale_record(root: Path, target: Target, changed: Iterable[str]) -> str:
 
 
 def _agrees(file: Path, stated: str) -> bool:
-    """Whether a file has the hash that RECORD states, ``sha256=…`` in URL-safe base64; without one there is no word."""
+    """Return whether a file has the hash that RECORD states, ``sha256=…`` in URL-safe base64; True without one."""
     name, _, value = stated.partition("=")
     if not value:
         return True

@@ -1,4 +1,4 @@
-"""How every command opens trees: what it may write, and which files a receipt in them may name."""
+"""Opening of trees by every command: the files that it may write, and those that a receipt may name."""
 
 from __future__ import annotations
 

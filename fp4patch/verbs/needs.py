@@ -1,4 +1,4 @@
-"""Whether a tree has what a probe or a function needs to have something to show, or why not."""
+"""Preconditions of probes and functions on a tree, with the reason if they are not met."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from fp4patch.proof.view import SourceView
 
 
 def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object], *, every_probe: bool = False) -> str:
-    """Why a probe does not run on this tree, ``headers`` being those of others that are at hand; empty if it does."""
+    """Return the reason why a probe does not run on this tree; empty if it runs.
+
+    ``headers`` are the available third-party headers.
+    """
     if probe.needs and not has(tree, probe.needs):
         what = f"`{probe.needs.tokens}` in " if probe.needs.tokens else ""
         return f"this release has no {what}{' or '.join(probe.needs.search)}"
@@ -26,7 +29,8 @@ def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object
 
 
 def has(tree: SourceView, needs: Needs) -> bool:
-    """Whether the tokens stand in one of the files. One that cannot be read as C++ has them: the compiler shall say."""
+    """Return whether one of the files has the tokens. A file that cannot be read as C++ counts: the compiler
+    decides."""
     tokens = words(needs.tokens)
     for path in (path for pattern in needs.search for path in tree.root.glob(pattern) if path.is_file()):
         name = path.relative_to(tree.root).as_posix()

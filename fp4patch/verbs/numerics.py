@@ -35,11 +35,11 @@ HOST_LANES = (1, 8)
 
 @dataclass(frozen=True)
 class Numbers:
-    """What came of all sweeps over one tree."""
+    """Results of all sweeps over one tree."""
 
     reports: tuple[NumericsReport, ...]
     notes: tuple[str, ...]
-    """Where they ran and where not."""
+    """Notes on the sweeps: where they ran, and why others did not."""
     problems: tuple[Problem, ...]
     """Sweeps that do not compile or did not end."""
 
@@ -62,7 +62,7 @@ def run(
     on_progress: OnProgress,
     gpu: Gpu | None,
 ) -> Numbers:
-    """All sweeps over a tree in the variant's state. ``has`` says whether the tree has what a function needs."""
+    """All sweeps over a tree in the variant's state. ``has`` returns whether the tree meets a function's needs."""
     patches = catalog.patches_of(variant, tree.target.name)
     encoders = list(encoders_of(variant, tree.target.name, patches))
     functions = callables(patches, has)

@@ -1,8 +1,8 @@
-"""``fp4patch objects``: of a configured build, the object files that a patch or a conversion to E2M1 reaches.
+"""Object files of a configured build that a patch affects or that convert to E2M1: ``fp4patch objects``.
 
 Before anything is compiled: the commands are those that CMake made (``CMAKE_EXPORT_COMPILE_COMMANDS``), and what a
-source includes is read from the tree. So a build that would lose the suffix is told in seconds, and the object files
-worth compiling first are known by name.
+source includes is read from the tree. So a build that would lose the suffix is detected in seconds, and the object
+files worth compiling first are known by name.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def objects(
 
 
 def gpus(text: str) -> tuple[Arch, ...]:
-    """``sm_120,sm_121``; UsageError if one of them is no architecture."""
+    """Return ``sm_120,sm_121``; UsageError if one of them is no architecture."""
     try:
         return tuple(Arch.parse(name) for name in text.split(","))
     except ValueError as error:
@@ -118,8 +118,8 @@ def check(found: Sequence[ObjectFile], asked: Sequence[Arch]) -> None:
 def check_includes(build: Path) -> None:
     """Refused, with every file that a source of the build includes in quotes and that no directory of its command has.
 
-    A build that lacks one stops there, maybe after hours. Headers in angle brackets may be the compiler's own, and
-    files that only an ``-isystem`` directory has are not read.
+    A build that does not have one stops there, maybe after hours. Headers in angle brackets may be the compiler's own,
+    and files that only an ``-isystem`` directory has are not read.
     """
     problems: dict[str, Problem] = {}
     done: set[tuple[Path, tuple[Path, ...]]] = set()
@@ -151,7 +151,7 @@ def check_includes(build: Path) -> None:
 
 
 def architectures(command: str) -> tuple[Arch, ...]:
-    """What a command line of nvcc asks for machine code for; PTX is left out."""
+    """Return the architectures for which a command line of nvcc requests machine code; PTX is left out."""
     named = [name for code in _GENCODE.findall(command) for name in _SM.findall(code)] + _ARCH.findall(command)
     return tuple(Arch.parse(name) for name in dict.fromkeys(named))
 
@@ -193,7 +193,7 @@ def _command(entry: Mapping[str, Any]) -> str:
 
 
 def _output(entry: Mapping[str, Any], command: str, build: Path) -> str:
-    """The target's name; CMake states it since 3.20, and the command's own ``-o`` says it else."""
+    """Return the target's name; CMake states it since 3.20; else it comes from the command's own ``-o``."""
     if "output" in entry:
         path = Path(entry["output"])
         return path.relative_to(build.resolve()).as_posix() if path.is_absolute() else path.as_posix()
@@ -202,7 +202,7 @@ def _output(entry: Mapping[str, Any], command: str, build: Path) -> str:
 
 
 def _folders(command: str, directory: Path, options: Sequence[str] = ("-I", "-iquote", "-isystem")) -> list[Path]:
-    """The directories that these options name, as one word or as two."""
+    """Return the directories that these options name, as one word or as two."""
     named = []
     for word, following in pairwise([*shlex.split(command), ""]):
         option = next((option for option in options if word.startswith(option)), None)
@@ -212,7 +212,7 @@ def _folders(command: str, directory: Path, options: Sequence[str] = ("-I", "-iq
 
 
 def _outcomes(build: Path, name: str, asked: Sequence[Arch]) -> dict[Arch, frozenset[Outcome]]:
-    """What each GPU gets of an object file; nothing if it is not there, older than its command, or damaged."""
+    """Return the outcomes of each GPU in an object file; empty if it is missing, damaged or older than its command."""
     path = build / name
     try:
         if not asked or path.stat().st_mtime < (build / COMMANDS).stat().st_mtime:
@@ -244,7 +244,7 @@ def _converts(path: Path) -> bool:
 def _reached(
     source: Path, folders: Sequence[Path], roots: Sequence[Path], includes: dict[Path, tuple[str, ...]]
 ) -> set[Path]:
-    """The files of the trees that a source includes, itself among them, whatever the preprocessor would skip."""
+    """Return the files of the trees that a source includes, itself among them, whatever the preprocessor would skip."""
     found: set[Path] = set()
     pending = [source]
     inside = [folder for folder in folders if any(folder.is_relative_to(root) for root in roots)]

@@ -48,7 +48,7 @@ ADVICE = (
 
 @dataclass(frozen=True)
 class Checked:
-    """What is left in a tree: as a refusal, or as remainders."""
+    """Code that is left in a tree: as a refusal, or as remainders."""
 
     problems: tuple[Problem, ...] = ()
     remainders: tuple[Remainder, ...] = ()
@@ -90,7 +90,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
 
 
 class Search(NamedTuple):
-    """What one patch looks for in the files of a language."""
+    """Code that one patch searches for in the files of a language."""
 
     patch: Patch
     may_have: Callable[[Text], object]
@@ -99,7 +99,7 @@ class Search(NamedTuple):
 
 
 def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Search]]:
-    """The searches in each language that has any."""
+    """Return the searches in each language that has any."""
     searches: dict[str, list[Search]] = {}
 
     @cache
@@ -147,7 +147,7 @@ def _mentions(absence: Absence, text: Text) -> bool:
 
 
 def _left(wanted: Plan, planned: Planned, text: Text) -> Iterable[Place]:
-    """What an edit left in a file. Where it wraps assembly, the fold has proven the files that it read."""
+    """Return the code that an edit left in a file. If it wraps assembly, the fold has proven the files that it read."""
     read = planned in wanted.files.get(text.file, ())
     if isinstance(planned.edit, WrapAsm) and read and not any(s.encode() in text.content for s in planned.edit.unless):
         return ()
@@ -155,7 +155,7 @@ def _left(wanted: Plan, planned: Planned, text: Text) -> Iterable[Place]:
 
 
 def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place]:
-    """What must be absent, but for lines that the patch wrote itself."""
+    """Return the code that must be absent, except lines that the patch wrote itself."""
     before = Text(text.file, text.language, pristine(text.file) or b"")
     lines = None if before.content == text.content else {" ".join(line.split()) for line in before.text.split("\n")}
     for place in text.matches(absence.pattern):
@@ -169,12 +169,12 @@ def concerns_version(specifier: str, version: Version | None) -> bool:
 
 
 def _hits(searches: Sequence[Search], text: Text) -> Iterator[tuple[Patch, Iterable[Place]]]:
-    """The places in a file, by patch. Most files have none, and are not read as code."""
+    """Return the places in a file, by patch. Most files have none, and are not read as code."""
     return ((search.patch, search.places(text)) for search in searches if search.may_have(text))
 
 
 def _reason(patch: Patch, file: str, content: bytes) -> str:
-    """Why the patch may leave what it looks for in this file; empty if it may not."""
+    """Return the reason why the patch may leave such code in this file; empty if it may not."""
     for allowed in patch.allowed:
         if glob(allowed.files).fullmatch(file) and allowed.holds.encode() in content:
             return allowed.because
@@ -190,7 +190,7 @@ def _problem(patch: Patch, file: str, place: Place) -> Problem:
 
 
 def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:
-    """What is wrong with a macro of the patched tree: on where it must be off, or other than before."""
+    """Return the problem of a macro of the patched tree: defined where it must be off, or different from before."""
     definers = [promise.header]
     for file in wanted.whole.files:
         content = desired(file) if file != promise.header and language(file) == "c++" else None

@@ -46,7 +46,7 @@ def probe(
     jobs: int | None = None,
     on_progress: OnProgress = lambda _step: None,
 ) -> FeatureReport:
-    """One matrix for each assembler.
+    """Return one matrix for each assembler.
 
     ``targets`` are by default all that each knows; ``patterns`` choose features by instruction or title; ``isa`` is by
     default the newest PTX that each takes.

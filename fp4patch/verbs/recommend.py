@@ -1,4 +1,4 @@
-"""Which variant suits a tree and a CUDA toolkit, and why: the first of the target's advice that fits both."""
+"""The variant to recommend for a tree and a CUDA toolkit: the first of the target's advice that fits both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fp4patch.proof.toolchain import find_toolchain
 
 
 def recommend(tree: Identified, cuda: Version | None) -> Advice | None:
-    """``cuda`` None: the toolkit is not known, and only advice for all of them counts. None if nothing fits."""
+    """Return ``cuda`` None: the toolkit is not known, and only advice for all of them counts. None if nothing fits."""
     for advice in tree.target.advice:
         fits_release = not advice.versions or (tree.version and _contains(advice.versions, tree.version))
         fits_toolkit = not advice.cuda or (cuda and _contains(advice.cuda, cuda))
@@ -22,7 +22,7 @@ def recommend(tree: Identified, cuda: Version | None) -> Advice | None:
 
 
 def toolkit() -> Version | None:
-    """The CUDA release (13.0) of the compiler that verify would use; None if there is none."""
+    """Return the CUDA release (13.0) of the compiler that verify would use; None if there is none."""
     try:
         return Version(".".join(find_toolchain().info.nvcc.split(".")[:2]))
     except ToolchainError:

@@ -64,7 +64,7 @@ def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
 
 
 def _beside(tx: Transaction, tree: Identified, catalog: Catalog) -> Iterator[str]:
-    """What the package manager and compiled code have to do with what is patched, here and in the trees inside."""
+    """Return notes on the package manager and on compiled code, for the patched tree and the trees inside it."""
     changed: list[str] = []
     for root in (tree.root, *(inside.root for inside in contained(tree.root, tree.target, catalog))):
         if receipt := tx.receipt(root):
@@ -78,7 +78,8 @@ def _beside(tx: Transaction, tree: Identified, catalog: Catalog) -> Iterator[str
 def each_patch(
     tx: Transaction, tree: Identified, catalog: Catalog, files: dict[str, FileStatus], but: Container[str] = ()
 ) -> list[PatchStatus]:
-    """Each patch of the target by itself, on the pristine bytes; those of different variants may exclude one another.
+    """Return each patch of the target by itself, on the pristine bytes; those of different variants may exclude one
+    another.
 
     A patch that applies has the state of the files that it changes; of files that are not named, it is pristine.
     ``but``: the ids of patches that are not tried.
@@ -101,7 +102,7 @@ def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
 
 
 def _file_state(tx: Transaction, root: Path, path: str, done: FoldedFile | None) -> State:
-    """Return the state of a file. One that is no text is somebody else's; one whose edits refuse has drifted."""
+    """Return the state of a file. One that is no text is foreign; one whose edits refuse has drifted."""
     try:
         if done and done.problems and tx.current(root, path) == tx.pristine(root, path):
             return State.DRIFTED

@@ -1,7 +1,7 @@
-"""What was recorded of every surveyed release: its files' hashes, and what its build makes of each list.
+"""The record of every surveyed release: its files' hashes, and its build's result for each arch list.
 
-``patches/releases.json`` is written by docs/doctor_trees.py. The hashes tell which release a tree is of, whatever it
-says of itself; the builds answer where no cmake is at hand.
+docs/doctor_trees.py writes ``patches/releases.json``. The hashes identify the release of a tree, independent of the
+version that it states; the recorded builds are used if there is no cmake.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Release:
     target: str
     version: str
     files: Mapping[str, str]
-    """Path → the start of its SHA-256, of the target's telling files."""
+    """Path → the start of its SHA-256, of the files that identify the target's releases."""
     builds: Mapping[str, Mapping[str, tuple[str, ...]]]
     """CUDA release → list of architectures → those of the FP4 kernels; of a build at run time, in words, what is
     compiled on each GPU and what that is worth to it."""
@@ -36,7 +36,7 @@ class Release:
 
 @cache
 def surveyed(root: Path) -> tuple[Release, ...]:
-    """Every surveyed release, in order of target and version; none where nothing is recorded."""
+    """Return every surveyed release, in order of target and version; none where nothing is recorded."""
     file = root / RECORD
     if not file.is_file():
         return ()
@@ -53,7 +53,7 @@ def surveyed(root: Path) -> tuple[Release, ...]:
 
 
 def content(releases: tuple[Release, ...], hashes: Mapping[str, str]) -> Content:
-    """Which of the releases (of one target) a tree is of, by the hashes of its files; those it lacks have none."""
+    """Return the release (of one target) of a tree, by the hashes of its files; missing files have none."""
     compared = []
     for release in releases:
         differs = sum(hashes.get(path) != known for path, known in release.files.items())
@@ -67,7 +67,7 @@ def content(releases: tuple[Release, ...], hashes: Mapping[str, str]) -> Content
 
 
 def recorded_build(release: Release, cuda: str, asked: str) -> BuildRow | None:
-    """What the release's build was seen to make of a list, with a CUDA of that major release; None if nobody looked."""
+    """Return the recorded result of the release's build for a list and a CUDA major release; None without a record."""
     major = cuda.partition(".")[0]
     for looked_at, made in release.builds.items():
         if looked_at.partition(".")[0] == major and asked in made:

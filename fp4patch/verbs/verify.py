@@ -2,7 +2,7 @@
 
 The tree must be in the variant's state, byte for byte; then its probes are compiled from it and from its pristine
 bytes, and judged. A probe that has nothing to show on this release, or that takes headers that are not at hand, is set
-aside, and the report says so.
+aside, and the report states this.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ from fp4patch.verbs.needs import has, nothing_to_show
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The command line's options, as they were said."""
+    """The command line's options, as the user gave them."""
 
     variant: str
     archs: str | None = None
     """``sm_120a,sm_121a``; None: the variant's own."""
     cuda_root: Path | None = None
     torch_include: Path | None = None
-    """PyTorch's include folder; None: that of an installed PyTorch, if there is one."""
+    """PyTorch's include directory; None: that of an installed PyTorch, if there is one."""
     jobs: int | None = None
     """Compilations, or threads of a sweep, at a time; None: one for each core."""
     numerics: Literal["no", "yes", "all"] = "no"
-    """Whether all 2^32 inputs go through the conversions; ``all`` with those that take the host minutes."""
+    """Sweep of the conversions over all 2^32 inputs; ``all`` includes those that take minutes on the host."""
     execute: bool | None = None
-    """Whether they go through the machine code of the probes, on the host; None: where there is no GPU."""
+    """Execution of the probes' machine code on the host for all inputs; None: only without a GPU."""
     every_probe: bool = False
     """Those too that take the compiler minutes."""
     strict: bool = False
@@ -85,7 +85,8 @@ class _Run:
 def verify(
     trees: Sequence[Path], options: Options, *, on_wait: OnWait, on_progress: OnProgress
 ) -> tuple[VerifyReport, ...]:
-    """A report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a compiler."""
+    """Return a report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a
+    compiler."""
     catalog = load()
     variant = catalog.variant(options.variant)
     archs = _archs(options.archs, variant)
@@ -171,7 +172,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
 
 
 def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
-    """A problem for each function without a check, where those are not allowed."""
+    """Return a problem for each function without a check, where those are not allowed."""
     return tuple(
         Problem(
             expected=f"a check of {one.function} on {', '.join(map(str, one.missing))}",
@@ -224,7 +225,7 @@ def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Execute
 
 
 def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
-    """A problem where somebody asked for an execution, and there was nothing to execute."""
+    """Return a problem if the user requested an execution, and there was nothing to execute."""
     if not run.options.execute or (executed and executed.executions):
         return ()
     return (
@@ -253,7 +254,7 @@ def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> numerics.Num
 
 
 def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, bytes | None], tuple[str, ...]]:
-    """The tree with its pristine bytes, what the variant makes of these, and the patches that changed something.
+    """Return the tree with its pristine bytes, what the variant makes of these, and the patches that changed something.
 
     Refused if the tree is not in the variant's state.
     """
@@ -276,7 +277,7 @@ def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, byt
 
 
 def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:
-    """Refused if somebody, perhaps another fp4patch, wrote these files since: what was compiled is not known then."""
+    """Refused if another program wrote these files since: then the compiled sources are not known."""
     with reading([tree.root], run.on_wait) as tx:
         changed = [path for path, content in written.items() if tx.current(tree.root, path) != content]
     if changed:
@@ -287,7 +288,7 @@ def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], ru
 
 
 def _off(tx: Transaction, root: Path, path: str, done: FoldedFile) -> State | None:
-    """The state of a file that is not what the variant makes of it; None if it is."""
+    """Return the state of a file that is not what the variant makes of it; None if it is."""
     return None if tx.current(root, path) == done.desired else file_state(tx, root, path, done.desired)
 
 

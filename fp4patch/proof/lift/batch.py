@@ -1,8 +1,8 @@
-"""Chosen inputs for kernels whose inputs are too many, and what ``fp4patch.reference`` says of them, byte for byte.
+"""Selected inputs for kernels with too many inputs, and the results of ``fp4patch.reference``, byte for byte.
 
 Blocks with their scales: every 16-bit value as the largest of a block, and seeded random ones. Conversions of codes:
 all codes in every pair of lanes. Launches differ in their sizes, in what MUFU.RCP gives within its bound, and in the
-poison that stands where the launch says nothing.
+poison in memory that the launch does not define.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Case:
     """By what upstream's function computes, where its releases differ: one of them must fit all launches."""
     inputs: int
     describe: Callable[[int, int], str]
-    """Of an array and an offset in it: the input."""
+    """Function that returns the input, given an array and an offset in it."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,12 @@ class Plan:
 
     what: str
     against: tuple[str, ...]
-    """What each of the alternatives is."""
+    """Name of each alternative."""
     cases: tuple[Case, ...]
 
 
 def compare(plan: Plan, stored: list[list[bytes]]) -> Batch:
-    """What the launches stored against what they should; of several alternatives the one that fits best."""
+    """Compare the output of the launches with the expected one, of several alternatives the one that fits best."""
     found = [_compare(plan, stored, which) for which in range(len(plan.against))]
     return min(found, key=lambda one: one.mismatches)
 
@@ -88,7 +88,7 @@ def _compare(plan: Plan, stored: list[list[bytes]], which: int) -> Batch:
 
 
 def reciprocal(kind: Reciprocal) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
-    """What MUFU.RCP gives in a launch, as ``lift_rcp`` and ``grid.c`` have it."""
+    """Return a function with the results of MUFU.RCP in a launch, as ``lift_rcp`` and ``grid.c`` compute them."""
 
     def approximate(x: NDArray[np.float32]) -> NDArray[np.float32]:
         flushed = _flushed(np.asarray(x, dtype=np.float32))
@@ -126,7 +126,8 @@ _POISON = (0x2545F491, 0xDA3E39CB)
 
 @cache
 def blocks(form: str) -> NDArray[Any]:
-    """The bits of blocks of 16 values: of 16-bit formats every value is the largest of a block once, in every place.
+    """Return the bits of blocks of 16 values: of 16-bit formats every value is the largest of a block once, in every
+    place.
 
     Then come blocks of one kind of value, and random ones within a few binades of one another.
     """
@@ -153,7 +154,7 @@ def blocks(form: str) -> NDArray[Any]:
 
 
 def values_of(form: str, bits: NDArray[Any]) -> NDArray[np.float32]:
-    """The values of codes or of floats' bits."""
+    """Return the values of codes or of floats' bits."""
     if form == "float16":
         return bits.view(np.float16).astype(np.float32)
     if form == "bfloat16":
@@ -165,7 +166,7 @@ def values_of(form: str, bits: NDArray[Any]) -> NDArray[np.float32]:
 
 @cache
 def quantization(quantizes: Quantizes) -> Plan:
-    """The launches of a kernel that scales blocks."""
+    """Return the launches of a kernel that scales blocks."""
     if quantizes.function == "gemv":
         return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv()))
     names = {"vllm": "vLLM", "flashinfer": "FlashInfer"}
@@ -268,7 +269,8 @@ def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
 
 @cache
 def conversion(executes: Executes, promise: Promise = Promise.EXACT) -> Plan:
-    """The launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of lanes.
+    """Return the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
+    lanes.
 
     Of 16-bit floats each goes through every lane; of float32 it is a sample, with each exponent in every lane.
     Stochastic rounding has all its thresholds in every lane. Where the promise leaves a NaN's sign free, the code may
@@ -372,7 +374,7 @@ def _records(executes: Executes) -> NDArray[Any]:
 
 
 def _stored(form: Format, codes: NDArray[Any]) -> Bytes:
-    """Codes as they stand in memory: bytes of each record."""
+    """Codes as in memory: bytes of each record."""
     if form != "e2m1":
         return np.ascontiguousarray(codes).view(np.uint8).reshape(len(codes), -1)
     whole = np.zeros((len(codes), codes.shape[1] + codes.shape[1] % 2), dtype=np.uint8)

@@ -1,6 +1,6 @@
 """Execute the machine code of probes on the host: every input, against the specification and one another.
 
-Results are cached by the translation: code that is the same up to where it lies is executed once, and a second look
+Results are cached by the translation: code that is the same up to its address is executed once, and a second look
 costs nothing.
 """
 
@@ -60,7 +60,7 @@ class Subject:
 
     @property
     def swept(self) -> Executes | None:
-        """What it converts, if all inputs run; None where chosen ones do."""
+        """Conversion, if all inputs run; None if selected ones do."""
         return self.does if isinstance(self.does, Executes) and self.does.swept else None
 
     @property
@@ -70,7 +70,7 @@ class Subject:
 
     @property
     def instruction(self) -> bool:
-        """Whether it converts by F2FP."""
+        """True if it converts with F2FP."""
         return self.listing.count(InstructionClass.FP4) > 0
 
 
@@ -86,7 +86,7 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Done:
-    """What came of a job."""
+    """Result of a job."""
 
     swept: Swept | None
     seconds: float = 0.0
@@ -102,7 +102,7 @@ def execute(
     threads: int | None = None,
     progress: OnProgress = lambda _: None,
 ) -> Executed:
-    """Every input through each kernel, and those for SM121 against the one for the RTX PRO 6000.
+    """Return every input through each kernel, and those for SM121 against the one for the RTX PRO 6000.
 
     ``threads`` at a time, by default one for each processor that this process may use. A kernel that is not understood
     is a failed result; so is one that does not compile, or leaves its own memory.
@@ -184,16 +184,16 @@ def _execution(subject: Subject, done: _Done) -> Execution:
 
 
 def _exact(execution: Execution) -> bool:
-    """Whether nothing mismatches: what it makes of every input is known without a further look."""
+    """Return whether nothing mismatches: then the result of every input is known."""
     assert execution.report
     return not any(row.mismatches for row in (*execution.report.rows, *execution.corners))
 
 
 def _pairs(subjects: Sequence[Subject]) -> Iterator[tuple[Subject, Subject]]:
-    """For each probe its kernel for the card, and each patched one for SM121.
+    """Yield (reference, candidate) pairs: the sm_120a kernel and each patched sm_121a kernel.
 
-    The card's is the pristine one, where that uses the instruction; a conversion that upstream has in software there
-    as well is compared with what the patches make of it.
+    The reference is the pristine kernel if that uses the instruction; else, since upstream converts in software there
+    too, it is the patched kernel.
     """
     for one in subjects:
         if one.arch != CARD or one.side != ("pristine" if _upstream_has_it(one, subjects) else "patched"):
@@ -248,7 +248,7 @@ class _Lab:
         self._progress = progress
 
     def translated(self, subject: Subject) -> Kernel | ProofError:
-        """The subject's kernel as C, or why there is none: its own failure must not hide what others come to."""
+        """Return the subject's kernel as C, or why there is none: its own failure must not hide what others come to."""
         try:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
@@ -260,7 +260,7 @@ class _Lab:
         return Kernel(translation.c, translation.parameters, translation.block_size, translation.listing)
 
     def name(self, job: _Job) -> str:
-        """The key of its result: everything that it is made of."""
+        """Return the key of its result: everything that it is made of."""
         texts = program.files(job.kernel, job.executes, job.reference)
         parts = [part for name in sorted(texts) for part in (name, texts[name])]
         return key(
@@ -271,7 +271,7 @@ class _Lab:
         )
 
     def run(self, jobs: Sequence[_Job]) -> dict[str, _Done]:
-        """What came of each job, by its name. They are compiled side by side, and run one after another."""
+        """Return the result of each job by name. The jobs are compiled in parallel, and run one after another."""
         by_name = {self.name(job): job for job in jobs}
         found = {name: self._find(name) for name in by_name}
         done = {name: one for name, one in found.items() if one}
@@ -313,7 +313,7 @@ class _Lab:
         return key("batch", self._toolchain.info.host_compiler, *how, *parts)
 
     def _batch(self, scratch: Path, name: str, subject: Subject, kernel: Kernel) -> tuple[Batch | str, bool]:
-        """What came of a kernel, or why nothing did; and whether that was known."""
+        """Return the result of a kernel, or the reason why there is none, and whether it was cached."""
         if self._cache and (found := self._cache.find(name, lambda _: None)):
             return Batch(**json.loads(found.log)), True
         self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs", cached=False))
@@ -393,7 +393,7 @@ def _must_depend_on_input_alone(kernel: Kernel) -> None:
 
 
 def inputs_texts() -> dict[str, str]:
-    """The texts that decide what a batch's inputs are, and what they should become."""
+    """Return the texts that decide what a batch's inputs are, and what they should become."""
     parts = resources.files("fp4patch.reference"), resources.files("fp4patch.proof.lift")
     found = {one.name: one for part in parts for one in part.iterdir() if one.name.endswith(".py")}
     return {name: found[name].read_text(encoding="utf-8") for name in _DECIDING}

@@ -1,7 +1,7 @@
 """Control flow of one kernel as one thread sees it: blocks, where each leads, and where threads meet again.
 
-A thread alone never waits. So BSSY, which says where a group of threads is to meet again, is nothing but the place that
-the BSYNC of the same barrier register goes on at; that place is found by following the code, and must be one.
+A thread alone never waits. So BSSY, which names the meeting point of a group of threads, is only the place that the
+BSYNC of the same barrier register goes on at; that place is found by following the code, and must be one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class Flow:
 
 
 def flow(listing: Listing) -> Flow:
-    """The kernel's flow; ProofError if it leaves the code, or if a BSYNC closes regions that end in several places."""
+    """Return the kernel's flow; ProofError if it leaves the code, or if a BSYNC closes regions that end in several
+    places."""
     code = {instruction.address: instruction for instruction in listing.instructions}
     if not code:
         raise ProofError(f"{listing.kernel} holds no instruction", help="compile the probe again with an empty cache")
@@ -67,7 +68,7 @@ def flow(listing: Listing) -> Flow:
 
 
 def target(instruction: Instruction) -> int:
-    """Where a branch leads, or where a BSSY's threads meet: the last operand."""
+    """Return the target of a branch, or the meeting point of a BSSY's threads: the last operand."""
     last = instruction.operands[-1]
     assert isinstance(last, Integer)
     return last.value
@@ -113,7 +114,7 @@ def _next(instruction: Instruction, meets: Mapping[int, int]) -> tuple[int, ...]
 
 
 def _meets(listing: Listing, code: Mapping[int, Instruction]) -> dict[int, int]:
-    """Where each BSYNC leads. Forward analysis to a fixed point: the places that each barrier register may hold."""
+    """Return the target of each BSYNC, by forward analysis of the places in barrier registers to a fixed point."""
     entry = listing.instructions[0].address
     held: dict[int, frozenset[tuple[int, int]]] = {entry: frozenset()}
     pending, meets = [entry], dict[int, int]()

@@ -1,7 +1,7 @@
 """Run whole grids of translated machine code on the host: warps whose threads exchange values, over arrays in memory.
 
-What a kernel is launched with is all here: indices and sizes of the grid, constant bank 0, the arrays. What the launch
-does not say, a register that nothing wrote among it, is poison.
+What a kernel is launched with is all here: indices and sizes of the grid, constant bank 0, the arrays. Everything that
+the launch does not define is poison, including registers that nothing wrote.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Reciprocal = Literal["exact", "up", "down", "any"]
-"""What MUFU.RCP gives: the rounded quotient, the float above or below it in magnitude, or any of the three."""
+"""Result of MUFU.RCP: the rounded quotient, the float above or below it in magnitude, or any of the three."""
 
 RECIPROCALS: tuple[Reciprocal, ...] = ("exact", "up", "down", "any")
 _BANK = 0x2000
@@ -38,7 +38,7 @@ class Array:
 
 @dataclass(frozen=True)
 class Launch:
-    """A kernel's launch. ``parameters`` are its parameters as they stand in memory."""
+    """A kernel's launch. ``parameters`` are its parameters as in memory."""
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
@@ -49,7 +49,7 @@ class Launch:
 
 
 def files(kernel: Kernel) -> dict[str, str]:
-    """The texts of the program, by file name."""
+    """Return the texts of the program, by file name."""
     here = resources.files("fp4patch.proof.lift")
     texts = {name: (here / name).read_text(encoding="utf-8") for name in ("grid.c", "runtime.h")}
     return texts | {"kernel.inc": kernel.c}
@@ -67,7 +67,7 @@ def build(
 
 
 def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
-    """The writable arrays as the launch left them. ProofError where the kernel leaves its memory, or crashes."""
+    """Return the writable arrays as the launch left them. ProofError where the kernel leaves its memory, or crashes."""
     bank = _bank(kernel, launch)
     number = RECIPROCALS.index(launch.reciprocal)
     parts = [struct.pack("<9I", *launch.grid, *launch.block, number, launch.poison, len(bank)), bank]
@@ -90,7 +90,7 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
 
 
 def _bank(kernel: Kernel, launch: Launch) -> bytes:
-    """Constant bank 0 as the driver lays it out; poison where the launch does not say what stands there."""
+    """Constant bank 0 as the driver lays it out; poison where the launch does not define it."""
     words = [(launch.poison + at) * 0x9E3779B1 & 0xFFFF_FFFF for at in range(_BANK // 4)]
     bank = bytearray(struct.pack(f"<{len(words)}I", *words))
     (layout,) = (one for one in LAYOUTS.values() if one.block_size == kernel.block_size)
@@ -101,5 +101,5 @@ def _bank(kernel: Kernel, launch: Launch) -> bytes:
 
 
 def pointers(arrays: Sequence[Array]) -> bytes:
-    """The arrays' addresses, as parameters."""
+    """Return the arrays' addresses, as parameters."""
     return struct.pack(f"<{len(arrays)}Q", *(array.address for array in arrays))

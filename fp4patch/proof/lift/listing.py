@@ -39,7 +39,7 @@ class Register:
     inverted: bool = False
     """``~R7``, or ``!P0``."""
     part: str = ""
-    """What of it is meant: ``H0_H0``, ``H1_H1``, ``H1``, ``B0`` to ``B3``; ``64`` for a pair."""
+    """Selected part: ``H0_H0``, ``H1_H1``, ``B0`` to ``B3``; ``64`` for a pair."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Listing:
-    """One kernel. Instructions stand ``STEP`` apart."""
+    """One kernel. Its instructions are ``STEP`` apart."""
 
     kernel: str
     arch: tuple[int, int]
@@ -123,11 +123,11 @@ class Listing:
 _FUNCTION_KEYS = {"function-name", "start", "length", "other-attributes", "sass-instructions"}
 _INSTRUCTION_KEYS = {"predicate", "opcode", "operands", "other-attributes"}
 _ATTRIBUTES = {"control-flow", "subroutine-call", "inter-warp-barrier"}
-"""They say of an instruction what its opcode says as well."""
+"""Attributes that repeat facts of the opcode."""
 
 
 def read(text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | None = None) -> Listing:
-    """The kernel's instructions from what ``nvdisasm -json`` (13.2 and later) wrote.
+    """Return the kernel's instructions from what ``nvdisasm -json`` (13.2 and later) wrote.
 
     ``subroutines`` holds the addresses that the cubin's symbol table gives for names that a CALL may have. Padding
     after the code's end is left out: NOPs, and the branch to itself before them. ProofError if the document, or an
@@ -164,7 +164,7 @@ def _kernel(head: dict[str, Any], functions: list[dict[str, Any]], kernel: str) 
 
 
 def _located(instruction: Instruction, subroutines: Mapping[str, int]) -> Instruction:
-    """A CALL leads to an address, where the disassembler writes a name."""
+    """Return a CALL leads to an address, where the disassembler writes a name."""
     if not instruction.opcode.startswith("CALL."):
         return instruction
     operands = tuple(

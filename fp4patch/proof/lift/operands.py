@@ -14,7 +14,7 @@ class Lacks(Exception):  # noqa: N818 - what it says of the table
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the driver puts what a kernel reads from constant bank 0: byte offsets."""
+    """Byte offsets of the driver's data for a kernel in constant bank 0."""
 
     block_size: int
     """blockDim.x, .y and .z."""
@@ -24,21 +24,21 @@ class Layout:
     stack: int
     """The end of local memory, which kernels load into R1 whether they use it or not."""
     descriptor: int
-    """Of global memory, for LDG and STG: 8 bytes."""
+    """Descriptor of global memory, for LDG and STG: 8 bytes."""
 
 
 LAYOUTS = {
     9: Layout(block_size=0x00, grid_size=0x0C, parameters=0x210, stack=0x28, descriptor=0x208),
     12: Layout(block_size=0x360, grid_size=0x370, parameters=0x380, stack=0x37C, descriptor=0x358),
 }
-"""By major compute capability; by experiment. Parameters: EIATTR_PARAM_CBANK of any cubin says the same."""
+"""By major compute capability; by experiment. For parameters, EIATTR_PARAM_CBANK of any cubin states the same."""
 
 PARAMETERS_END = 0x1000
 """Kernel parameters are at most 4 KB (CUDA C++ Programming Guide, "Function Parameters")."""
 
 
 def name(register: Register) -> str:
-    """The C variable of a register that is not RZ or PT."""
+    """Return the C variable of a register that is not RZ or PT."""
     assert register.index is not None
     return f"{register.file.lower()}{register.index}"
 
@@ -63,14 +63,14 @@ class Operands:
         return len(self._rest)
 
     def peek(self, kind: type, *files: str) -> bool:
-        """Whether the next operand is of this kind, and a register of one of these files."""
+        """Return whether the next operand is of this kind, and a register of one of these files."""
         if not self._rest or not isinstance(self._rest[0], kind):
             return False
         first = self._rest[0]
         return not files or (isinstance(first, Register) and first.file in files)
 
     def peek_predicate(self) -> bool:
-        """Whether the next operand is a predicate."""
+        """Return whether the next operand is a predicate."""
         return self.peek(Register, "P", "UP")
 
     def only_in_a_grid(self) -> None:
@@ -101,7 +101,7 @@ class Operands:
     # destinations
 
     def to(self, words: int = 1) -> list[str]:
-        """The variables of a destination, lowest first; empty for RZ."""
+        """Return the variables of a destination, lowest first; empty for RZ."""
         register = self._take("destination")
         if not is_plain(register, "R", "UR"):
             raise Lacks("its destination is not a register")
@@ -113,7 +113,7 @@ class Operands:
         return [self._to(Register(register.file, register.index + i)) for i in range(words)]
 
     def to_predicate(self) -> str:
-        """The variable of a destination; empty for PT."""
+        """Return the variable of a destination; empty for PT."""
         register = self._take("predicate")
         if not (isinstance(register, Register) and register.file in ("P", "UP") and not register.inverted):
             raise Lacks("its destination is not a predicate")
@@ -122,7 +122,7 @@ class Operands:
     # sources
 
     def values(self, words: int) -> list[str]:
-        """An aligned group of registers that is stored, lowest first; zeros for RZ."""
+        """Return an aligned group of registers that is stored, lowest first; zeros for RZ."""
         if self.is_zero(negated=False):
             return [self.word()] * words
         register = self._take("source")
@@ -135,20 +135,20 @@ class Operands:
         return [self._named(Register(register.file, register.index + i)) for i in range(words)]
 
     def truth(self) -> str:
-        """A predicate as 0 or 1."""
+        """Return a predicate as 0 or 1."""
         register = self._take("predicate")
         if not (isinstance(register, Register) and register.file in ("P", "UP")):
             raise Lacks("a source is not a predicate")
         return self.value(register)
 
     def value(self, register: Register) -> str:
-        """A predicate as 0 or 1, also where it guards an instruction."""
+        """Return a predicate as 0 or 1, also where it guards an instruction."""
         if register.index is None:
             return "0" if register.inverted else "1"
         return f"!{self._named(register)}" if register.inverted else self._named(register)
 
     def negations(self, sources: int) -> int:
-        """How many of the next operands are registers with a minus sign."""
+        """Return how many of the next operands are registers with a minus sign."""
         return sum(isinstance(one, (Register, Constant)) and one.negated for one in self._rest[:sources])
 
     def word(self, *, negation: bool = False, inversion: bool = False, complement: bool = False) -> str:
@@ -169,7 +169,7 @@ class Operands:
         raise Lacks("a source is not an integer")
 
     def immediate(self) -> int:
-        """A number that stands in the instruction."""
+        """Return an immediate number of the instruction."""
         source = self._take("immediate")
         if not isinstance(source, Integer):
             raise Lacks("an operand is not an immediate")
@@ -191,7 +191,7 @@ class Operands:
         return f"lift_pair({self._named(source)}, {self._named(Register(source.file, source.index + 1))})"
 
     def single(self, *, flush: bool = False) -> str:
-        """The bits of a float32."""
+        """Return the bits of a float32."""
         source = self._take("source")
         if isinstance(source, Real):
             bits = single_bits(source)
@@ -208,7 +208,7 @@ class Operands:
         return f"lift_flush({bits})" if flush else bits
 
     def halves(self, *, brain: bool = False) -> str:
-        """The bits of two halves, or of two bfloat16 (``brain``). Of immediates the first is the high one."""
+        """Return the bits of two halves, or of two bfloat16 (``brain``). Of immediates the first is the high one."""
         source = self._take("source")
         if isinstance(source, Real):
             low = self._take("second immediate")
@@ -229,7 +229,7 @@ class Operands:
         return f"({bits} ^ 0x80008000u)" if source.negated else bits
 
     def one_half(self) -> str:
-        """The bits of the half that H0_H0 or H1_H1 names."""
+        """Return the bits of the half that H0_H0 or H1_H1 names."""
         source = self._take("source")
         if not isinstance(source, Register) or source.inverted or source.part not in ("H0_H0", "H1_H1"):
             raise Lacks("a source is not one half")
@@ -239,7 +239,7 @@ class Operands:
         return f"({bits} ^ 0x8000u)" if source.negated else bits
 
     def brain(self) -> str:
-        """The bits of a float from a bfloat16: the half that H1 names; without it, the lower one."""
+        """Return the bits of a float from a bfloat16: the half that H1 names; without it, the lower one."""
         source = self._take("source")
         if not isinstance(source, Register) or source.inverted or source.absolute or source.part not in ("", "H1"):
             raise Lacks("a source is not one bfloat16")
@@ -248,7 +248,7 @@ class Operands:
         return f"({bits} ^ 0x80000000u)" if source.negated else bits
 
     def byte(self) -> str:
-        """The bits of the byte that B0 to B3 names; without one, the lowest."""
+        """Return the bits of the byte that B0 to B3 names; without one, the lowest."""
         source = self._take("source")
         if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
             raise Lacks("a source is not one byte")
@@ -258,7 +258,7 @@ class Operands:
         return f"({bits} >> {8 * int(source.part[1:] or '0')})"
 
     def two_bytes(self) -> str:
-        """The bits of the upper two bytes, which H1 names; without a part, of the lower two."""
+        """Return the bits of the upper two bytes, which H1 names; without a part, of the lower two."""
         source = self._take("source")
         if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
             raise Lacks("a source is not two bytes")
@@ -268,7 +268,7 @@ class Operands:
         return f"({bits} >> 16)" if source.part else bits
 
     def in_bars(self, *, halves: bool) -> str:
-        """A source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""
+        """Return a source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""
         source = self._rest[0] if self._rest else None
         if isinstance(source, Register) and source.absolute and not source.negated:
             self._rest[0] = replace(source, absolute=False)
@@ -277,7 +277,7 @@ class Operands:
         return self.halves() if halves else self.single()
 
     def is_zero(self, *, negated: bool) -> bool:
-        """Whether the next source is RZ or -RZ."""
+        """Return whether the next source is RZ or -RZ."""
         source = self._rest[0] if self._rest else None
         return (
             isinstance(source, Register)
@@ -288,7 +288,7 @@ class Operands:
         )
 
     def constant(self) -> Constant:
-        """A place in a constant bank."""
+        """Return a place in a constant bank."""
         source = self._take("constant")
         if not isinstance(source, Constant) or source.negated or source.absolute or source.inverted:
             raise Lacks("its source is not a place in a constant bank")
@@ -297,7 +297,7 @@ class Operands:
         return source
 
     def address(self) -> str:
-        """A global address, 64 bits."""
+        """Return a global address, 64 bits."""
         memory = self._take("address")
         if not isinstance(memory, Memory) or memory.base.part != "64":
             raise Lacks("its address is not a pair of registers")
@@ -309,7 +309,7 @@ class Operands:
         return f"{self._pair(memory.base)} + UINT64_C({memory.offset & (1 << 64) - 1:#x})"
 
     def shared_address(self) -> str:
-        """An address in shared memory, 32 bits."""
+        """Return an address in shared memory, 32 bits."""
         memory = self._take("address")
         if not isinstance(memory, Memory) or memory.base.part or memory.descriptor:
             raise Lacks("its address is not one of shared memory")
@@ -323,7 +323,7 @@ class Operands:
             raise Lacks("its source is not an immediate NaN")
 
     def special(self) -> str:
-        """A special register's name."""
+        """Return a special register's name."""
         source = self._take("special register")
         if not isinstance(source, Special):
             raise Lacks("its source is not a special register")
@@ -339,7 +339,7 @@ class Operands:
         return "0u" if source.index is None else self._named(source)
 
     def loaded(self, place: Constant, step: int) -> str:
-        """A word of constant bank 0, ``step`` words on; Lacks where nothing says what stands there."""
+        """Return a word of constant bank 0, ``step`` words on; raise ``Lacks`` if nothing defines it."""
         offset = place.offset + 4 * step
         known = (
             offset == self.layout.stack
@@ -353,24 +353,24 @@ class Operands:
 
 
 def is_plain(operand: object, *files: str) -> bool:
-    """Whether an operand is a register of these files as it is: no sign, no bars, no part of it."""
+    """Return whether an operand is a whole register of these files: no sign, no bars, no part of it."""
     return isinstance(operand, Register) and operand == Register(operand.file, operand.index) and operand.file in files
 
 
 def hexadecimal(value: int) -> str:
-    """A 32-bit constant of C."""
+    """Return a 32-bit constant of C."""
     return f"{value & 0xFFFF_FFFF:#x}u"
 
 
 def single_bits(source: Real) -> str:
-    """A decimal immediate's bits: the disassembler writes 20 digits, which are enough for exactly one float."""
+    """Return a decimal immediate's bits: the disassembler writes 20 digits, which are enough for exactly one float."""
     if source.text.endswith("QNAN"):
         raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
     return f"{struct.unpack('<I', struct.pack('<f', float(source.text)))[0]:#x}u"
 
 
 def half_bits(source: Real) -> int:
-    """The same of half precision."""
+    """Return the same of half precision."""
     if source.text.endswith("QNAN"):
         raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
     bits: int = struct.unpack("<H", struct.pack("<e", float(source.text)))[0]
@@ -378,5 +378,5 @@ def half_bits(source: Real) -> int:
 
 
 def brain_bits(source: Real) -> int:
-    """The same of bfloat16."""
+    """Return the same of bfloat16."""
     return int(single_bits(source)[:-1], 16) >> 16

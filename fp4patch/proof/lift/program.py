@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fp4patch.proof.lift.listing import Listing
 
 KERNEL_NAME = "FP4PATCH_KERNEL"
-"""What a translation must be named: the program gives it a name of its own, twice."""
+"""Name that a translation must have: the program gives it a name of its own, twice."""
 
 _LANGUAGE = ("-x", "c", "-std=gnu11", "-pthread", "-w", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-fast-math")
 # A loop over threads becomes vectors where no jump is left in it and every operation has a vector form: without the
@@ -47,29 +47,29 @@ class Kernel:
 
     c: str
     parameters: int
-    """Where its parameters begin in constant bank 0, in bytes."""
+    """Byte offset of its parameters in constant bank 0."""
     block_size: int
-    """Where blockDim.x stands in it."""
+    """Byte offset of blockDim.x in that bank."""
     listing: Listing | None = field(default=None, compare=False, repr=False)
-    """What it was translated from, to prove that nothing but its input decides what it stores."""
+    """Source of the translation, to prove that only its input decides its stores."""
 
 
 @dataclass(frozen=True)
 class Swept:
-    """What a program wrote."""
+    """Output of a program."""
 
     corners: tuple[NumericsRow, ...]
-    """Inputs at the borders, each through every lane."""
+    """Inputs at the boundaries, each through every lane."""
     rows: tuple[NumericsRow, ...]
     """The sweep. Of 16-bit inputs each goes through every lane, of floats through one."""
     digest: str = ""
-    """Order-independent, of all that was stored; 16 hex digits, or empty where it was not asked for."""
+    """Order-independent digest of all stored values: 16 hex digits; empty if it was not requested."""
     stray: str = ""
-    """What the kernel read or wrote that was not its own; then nothing else was run."""
+    """Memory access of the kernel outside its own data; then nothing else was run."""
 
 
 def files(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -> dict[str, str]:
-    """The texts of the program, by file name. With a reference the kernel is compared with that one."""
+    """Return the texts of the program, by file name. With a reference the kernel is compared with that one."""
     here = resources.files("fp4patch.proof.lift")
     texts = {name: (here / name).read_text(encoding="utf-8") for name in ("sweep.c", "runtime.h")}
     texts |= {"intervals.inc": interval_lines(executes.output), "kernel.inc": kernel.c}
@@ -77,7 +77,7 @@ def files(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -
 
 
 def defines(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -> tuple[str, ...]:
-    """The compiler flags that say what the kernel takes."""
+    """Compiler flags that define the kernel's arguments."""
     flags = (
         f"-DFP4PATCH_LANES={executes.lanes}",
         f"-DFP4PATCH_INPUT={_INPUTS[executes.input]}",
@@ -141,7 +141,7 @@ def run(
     seconds: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> str:
-    """What it writes, for :func:`read`, when it runs over all inputs, or every so many blocks of 1024 threads.
+    """Return its output, for :func:`read`, over all inputs or every so many blocks of 1024 threads.
 
     ``until`` ends it at the first mismatch that the promise does not allow. ``progress`` gets the part that is done, 0
     to 1, in this thread. ProofError if it crashes, or takes longer than ``seconds`` of processor time.
@@ -173,7 +173,7 @@ def run(
 
 
 def read(text: str) -> Swept:
-    """What the program wrote: ``corner …`` and ``row …``, one line for each class of inputs; or ``stray …``."""
+    """Parse the program's output: ``corner …`` and ``row …``, one line per class of inputs; or ``stray …``."""
     if text.startswith("stray "):
         return Swept((), (), stray=text)
     lines = [line.partition(" ") for line in text.splitlines()]

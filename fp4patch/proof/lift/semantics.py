@@ -1,9 +1,9 @@
-"""What each instruction does, as C: one entry an opcode with its modifiers, each with the source of its meaning.
+"""Semantics of each instruction as C: one entry per opcode with its modifiers, each with the source of its meaning.
 
-Where NVIDIA documents the operation (PTX ISA 9.x; CUDA Binary Utilities' instruction set reference names the opcodes),
-the entry says where. Machine code's own conventions, such as the order of operands, are documented nowhere: "by
+If NVIDIA documents the operation (PTX ISA 9.x; CUDA Binary Utilities' instruction set reference names the opcodes), the
+entry cites the section. Machine code's own conventions, such as the order of operands, are not documented: "by
 experiment" means that the golden digests of a real GPU (``tests/proof/lift/golden``) decide. An opcode, modifier or
-operand form that is not here is refused by name: a guess would be worth less than nothing.
+operand form without an entry is refused by name, since a guess could hide an error.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Emit = Callable[[Operands], list[str]]
 
 @dataclass(frozen=True)
 class Semantics:
-    """What an opcode with its modifiers does."""
+    """Semantics of an opcode with its modifiers."""
 
     emit: Emit
     source: str
-    """Where that is written; "by experiment" where it is not."""
+    """Source of the entry; "by experiment" if it is not documented."""
 
 
 TABLE: dict[str, Semantics] = {}
@@ -42,7 +42,7 @@ def _entry(opcodes: str | Iterable[str], source: str) -> Callable[[Emit], Emit]:
 
 
 def _set(to: Sequence[str], value: str) -> list[str]:
-    """One word to a register, or nowhere."""
+    """Return one word to a register, or nowhere."""
     return [f"{to[0]} = {value};"] if to else []
 
 
@@ -249,7 +249,7 @@ def _carries(o: Operands) -> list[str]:
 
 
 def _with_carry(to: Sequence[str], carries: Sequence[str], total: str) -> list[str]:
-    """A 64-bit sum of words: the low word, and its bit 32."""
+    """Return a 64-bit sum of words: the low word, and its bit 32."""
     if not carries:
         return _set(to, f"(uint32_t)({total})")
     carry = f"{carries[0]} = (uint32_t)(sum >> 32) & 1u;"
@@ -481,7 +481,8 @@ _entry(("PRMT", "UPRMT"), "PTX ISA, prmt, default mode; operands stand in the or
 
 
 def _permuted(a: str, selector: int, b: str) -> str:
-    """A permutation that is known: each source word shifted and masked, bytes that move by the same way at a time."""
+    """Return a permutation that is known: each source word shifted and masked, bytes that move by the same way at a
+    time."""
     groups: dict[tuple[str, int], int] = {}
     for byte in range(4):
         nibble = selector >> 4 * byte & 15

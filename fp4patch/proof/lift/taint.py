@@ -30,13 +30,13 @@ class Leak:
     instruction: Instruction
 
     def __str__(self) -> str:
-        """``blockIdx.x reaches what 0x01e0 STG.E desc[UR4][R2.64],R7 stores, or whether it does``."""
+        """Return ``blockIdx.x reaches what 0x01e0 STG.E desc[UR4][R2.64],R7 stores, or whether it does``."""
         at = self.instruction
         return f"{self.source} reaches what {at.address:#06x} {at.text} stores, or whether it does"
 
 
 def leaks(listing: Listing, graph: control.Flow) -> list[Leak]:
-    """What reaches a stored value that must not, one of each source; empty if nothing does."""
+    """Return the forbidden sources that reach a stored value, one of each; empty if there are none."""
     layout = LAYOUTS[listing.arch[0]]
     walk = _Walk(graph, layout)
     found: dict[str, Leak] = {}
@@ -56,7 +56,7 @@ def _width(instruction: Instruction) -> str:
 
 
 def _of(state: State, variable: str) -> dict[str, int]:
-    """What may have reached a variable: of one that nothing wrote, its own name."""
+    """Return the sources that may have reached a variable; its own name if nothing wrote it."""
     if variable in state:
         return state[variable]
     return {f"{variable.upper()}, which nothing wrote,": _ALL}
@@ -70,7 +70,7 @@ class _Held:
         self._cases: dict[tuple[str, bool], State] = {}
 
     def where(self, guard: Register | None, *, otherwise: bool = False) -> State:
-        """The registers where a condition is met, or ``otherwise``."""
+        """Return the registers where a condition is met, or ``otherwise``."""
         if guard is None or guard.index is None:
             return self.state
         return self.state | self._cases.get((name(guard), guard.inverted != otherwise), {})
@@ -132,7 +132,7 @@ class _Walk:
         return block.goes_to
 
     def variables(self, instruction: Instruction) -> tuple[list[str], list[str]]:
-        """What an instruction writes, and what it reads."""
+        """Return the variables that an instruction writes, and those that it reads."""
         if instruction.address not in self._known:
             operands = Operands(instruction, self._layout)
             if instruction.opcode not in control.CONTROL:
@@ -141,7 +141,7 @@ class _Walk:
         return self._known[instruction.address]
 
     def stored(self, instruction: Instruction) -> list[str]:
-        """The registers of a stored value."""
+        """Return the registers of a stored value."""
         last = instruction.operands[-1]
         if not isinstance(last, Register) or last.index is None:
             return []
@@ -149,7 +149,7 @@ class _Walk:
         return [name(Register(last.file, last.index + step)) for step in range(words)]
 
     def stores(self) -> Iterator[tuple[Instruction, State, dict[str, int]]]:
-        """Every store, with the registers as they are there, and what decides whether it is executed."""
+        """Yield every store, with the registers as they are there, and what decides whether it is executed."""
         for start, state in self._states.items():
             held = _Held(state)
             for instruction in self._blocks[start].instructions:
@@ -347,7 +347,7 @@ def _permuted(selector: int, sources: tuple[dict[str, int], dict[str, int]]) -> 
 
 
 def _logic(operands: tuple[object, ...], state: State) -> dict[str, int]:
-    """A source's bit counts where the table depends on it, given the bits of immediates."""
+    """Return a source's bit counts where the table depends on it, given the bits of immediates."""
     table = operands[4]
     assert isinstance(table, Integer)
     found: dict[str, int] = {}
@@ -382,7 +382,7 @@ def _depends(table: int, which: int, values: list[int | None], bit: int) -> bool
 
 
 def _shifted(instruction: Instruction, state: State) -> dict[str, int] | None:
-    """A shift of a pair by a number that is known."""
+    """Return a shift of a pair by a number that is known."""
     _, low, count, high = instruction.operands
     assert isinstance(count, Integer)
     parts = instruction.opcode.split(".")

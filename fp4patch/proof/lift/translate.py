@@ -1,6 +1,6 @@
 """Write a kernel's machine code as one C function that does what one thread does.
 
-Registers become local variables, blocks labels, and each instruction what the table of ``semantics`` says, with the
+Registers become local variables, blocks labels, and each instruction its entry in the table of ``semantics``, with the
 machine code beside it. The result needs ``runtime.h``, and nothing else.
 """
 
@@ -28,7 +28,7 @@ struct lane {
 
 
 class Unsupported(ProofError):  # noqa: N818 - the verdict's word
-    """The table lacks what this machine code does. ``problems`` says each opcode and where it stands first."""
+    """The table does not support this machine code. ``problems`` has each opcode and its first address."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +42,14 @@ class Translation:
     """The distinct opcodes with modifiers that were translated."""
     instructions: int
     parameters: int
-    """Where in constant bank 0 the kernel's parameters begin, in bytes."""
+    """Byte offset of the kernel's parameters in constant bank 0."""
     block_size: int
-    """Where in it blockDim.x stands."""
+    """Byte offset of blockDim.x in that bank."""
     listing: Listing
 
 
 def runtime() -> str:
-    """The text of ``runtime.h``."""
+    """Return the text of ``runtime.h``."""
     return (resources.files("fp4patch.proof.lift") / RUNTIME).read_text(encoding="utf-8")
 
 
@@ -66,7 +66,7 @@ def translate(
     LDG and STG take addresses as the host's own; constants come from ``launch->constants``, indices from ``launch``.
     ``grid``: for whole blocks of threads, which exchange values; each thread returns where it waits for others, and is
     called again. ``subroutines`` are the cubin's functions, by name. Unsupported, with every opcode and operand form
-    that the table lacks; ProofError if the listing is not understood.
+    that the table does not have; ProofError if the listing is not understood.
     """
     listing = read(json_text, kernel=kernel, subroutines=subroutines)
     layout = LAYOUTS.get(listing.arch[0])
@@ -153,7 +153,7 @@ def _comment(instruction: Instruction) -> str:
 
 
 def _jump(instruction: Instruction, graph: control.Flow, after: int | None, operands: Operands) -> list[str]:
-    """C of a control instruction. Before a jump backwards stands a hook, for whoever limits how long code may run."""
+    """C of a control instruction. A jump backwards has a hook before it, by which a caller limits the run time."""
     if instruction.opcode in control.OPEN:
         return []
     conditions = [operands.value(instruction.predicate)] if instruction.predicate else []
@@ -185,7 +185,8 @@ def _ordered(variables: Iterable[str]) -> list[str]:
 
 
 def _head(name: str, variables: Iterable[str], resumed: Mapping[int, list[str]] | None) -> list[str]:
-    """The beginning of the function: what a register holds that nothing wrote is poison, which must not matter."""
+    """Return the beginning of the function: what a register holds that nothing wrote is poison, which must not
+    matter."""
     ordered = _ordered(variables)
     initial = "lift_poison(launch, {})" if resumed is None else "lane->registers[{}]"
     declared = [
@@ -205,6 +206,6 @@ def _head(name: str, variables: Iterable[str], resumed: Mapping[int, list[str]] 
 
 
 def _tail(variables: Iterable[str]) -> list[str]:
-    """The end of a grid's function: where a thread waits, its registers are kept."""
+    """Return the end of a grid's function: where a thread waits, its registers are kept."""
     kept = [f"  lane->registers[{number}] = {one};" for number, one in enumerate(_ordered(variables))]
     return ["  LIFT_EXIT;", "suspend:;", *kept, "}"]
