@@ -44,8 +44,9 @@ def exported(fp4patch: Run) -> Callable[..., dict[str, str]]:
 def applied(tree: Path, fp4patch: Run, variant: str) -> dict[str, bytes]:
     """Return the files that apply writes, without their last line, by their path."""
     assert fp4patch("apply", "--variant", variant, tree).status == 0
-    receipt = json.loads((tree / ".fp4patch/receipt.json").read_text())
-    return {name: unstamped((tree / name).read_bytes()) for name in receipt["files"]}
+    receipt = tree / ".fp4patch/receipt.json"  # a variant may have nothing to do in a release: then there is none
+    files = json.loads(receipt.read_text())["files"] if receipt.exists() else ()
+    return {name: unstamped((tree / name).read_bytes()) for name in files}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -58,11 +59,12 @@ def test_git_am_takes_the_series_and_makes_of_a_clean_clone_what_apply_makes_of_
     clone = checkout(small_cutlass(cutlass, tmp_path / "clone"))
     for name, text in mails.items():
         (tmp_path / name).write_text(text)
-    git(clone, "am", "-q", *(str(tmp_path / name) for name in mails))
+    if mails:
+        git(clone, "am", "-q", *(str(tmp_path / name) for name in mails))
 
     ids = load().variant(variant).targets["cutlass"].patches
     patches = [patch for patch in load().patches_of(load().variant(variant), "cutlass") if patch.name in ids]
-    log = git(clone, "log", "--reverse", "--format=%an|%s", f"-{len(mails)}").splitlines()
+    log = git(clone, "log", "--reverse", "--format=%an|%s", f"-{len(mails)}").splitlines() if mails else []
     titles = [f"Ada Lovelace|{patch.title}" for patch in patches]
     assert [line for line in titles if line in log] == log
     ours = applied(cutlass, fp4patch, variant)
