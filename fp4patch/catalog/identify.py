@@ -144,8 +144,9 @@ def _parse(said: str) -> Version:
 def _hint(root: Path, catalog: Catalog) -> str:
     """Message about the missing marks of a tree, or a tree just below or above, else the marks of each target."""
     for target in catalog.targets.values():
-        gone = target.missing(lambda mark: (root / mark).is_file())
-        if len(gone) < len(target.marks):
+        marks = {mark: (root / mark).is_file() for layout in (target.marks, *target.other_marks) for mark in layout}
+        gone = target.missing(marks.__getitem__)
+        if any(marks.values()):
             return f"it would be {target.title}, if it had {' and '.join(gone)}: is the tree whole?"
     for target in catalog.targets.values():
         below = [root / place for place in target.found_in]

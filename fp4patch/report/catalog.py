@@ -61,8 +61,8 @@ def list_table(catalog: Catalog, what: str | None) -> RenderableType:
     for kind in KINDS:
         if what in (None, kind):
             table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-            for column in columns[kind]:
-                table.add_column(column, overflow="fold")
+            for number, column in enumerate(columns[kind]):
+                table.add_column(column, overflow="fold", no_wrap=number == 0)
             for row in cells[kind]:
                 table.add_row(*row)
             tables += [table, Text()]

@@ -94,7 +94,7 @@ def wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], To
         sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
         copy = tmp_path / "archives" / path.name
         copy.parent.mkdir(exist_ok=True)
-        monkeypatch.setattr(toolkits, "download", lambda _archive, _progress: shutil.copy2(path, copy))
+        monkeypatch.setattr("fp4patch.sources.index.download", lambda _archive, _progress: shutil.copy2(path, copy))
         return ToolkitWheel(
             release="13.0.88", machine="x86_64", project="nvidia-cuda-nvcc", filename=path.name, sha256=sha256
         )

@@ -263,7 +263,7 @@ def test_a_foreign_archive_is_of_the_release_that_its_tree_states(
 def test_a_tag_without_an_archive_comes_by_git(
     world: World, pristine_tree: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
-    for target in ("cutlass", "vllm", "flashinfer"):
+    for target in load().targets:
         repository = tmp_path / "upstream" / target
         repository.mkdir(parents=True)
         files = cutlass(pristine_tree, "4.6.8") if target == "cutlass" else {"README": ""}
