@@ -20,8 +20,8 @@ from fp4patch.verbs.locked import reading
 
 TREES = {
     "cutlass": [("4.2.1", "next2"), ("4.2.1", "next3"), ("4.8.0", "turbo"), ("4.8.0", "next3")],
-    "vllm": [("0.14.1", "turbo"), ("0.33.0", "next3")],
-    "flashinfer": [("0.5.0", "next3"), ("0.7.2", "next3"), ("0.7.2", "turbo")],
+    "vllm": [("0.14.1", "turbo"), ("0.14.1", "turbo2"), ("0.33.0", "next3")],
+    "flashinfer": [("0.5.0", "next3"), ("0.7.2", "next3"), ("0.7.2", "turbo"), ("0.7.2", "turbo2")],
 }
 SLOW = {"flashinfer"}
 """Folding the patches into such a tree takes half a minute: FP4PATCH_TEST_ALL_TREES=1 runs these."""
@@ -76,11 +76,15 @@ def test_a_function_without_a_check_is_an_error_that_says_what_to_write(tmp_path
     forget()
     with pytest.raises(ManifestError) as error:
         load(tmp_path)
-    (problem,) = error.value.problems
-    assert problem.found == "none of `GemvBlockScaled<`"
-    assert problem.file == "patches/cutlass/e2m1-guard/patch.toml"
-    assert "`covers`" in problem.help
-    file.write_text(text.replace(cover, "") + '[[unchecked]]\nfunctions = ["GemvBlockScaled"]\nbecause = "slow"\n')
+    files = [f"patches/cutlass/{patch}/patch.toml" for patch in ("e2m1-guard", "sm121-operand")]  # both touch it
+    assert [problem.file for problem in error.value.problems] == files
+    for problem in error.value.problems:
+        assert problem.found == "none of `GemvBlockScaled<`"
+        assert "`covers`" in problem.help
+    file.write_text(text.replace(cover, ""))
+    for path in files:
+        with (tmp_path / path).open("a", encoding="utf-8") as patch:
+            patch.write('[[unchecked]]\nfunctions = ["GemvBlockScaled"]\nbecause = "slow"\n')
     forget()
     load(tmp_path)
 

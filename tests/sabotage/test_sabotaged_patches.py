@@ -166,7 +166,7 @@ MUTANTS = [
     t1("the sign shifted", "(u >> 28 & 8u)", "(u >> 29 & 4u)"),
     t1("sixteen of which eight count twice", "e2m1_x8(v8, v9, v10, v11, v12, v13, v14, v15)) << 32", "e2m1_x8(v0, v9, v10, v11, v12, v13, v14, v15)) << 32", "float2x8-to-e2m1"),
     t2("3.5 rounds down", "(ax < 3.5f)", "(ax <= 3.5f)"),
-    t2("NaN becomes zero", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)"),
+    t2("NaN becomes zero, in vLLM", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)"),
     t2("values 1 and 2 swapped", "e2m1(v0) | e2m1(v1) << 4 | e2m1(v2) << 8 | e2m1(v3) << 12 | e2m1(v4) << 16", "e2m1(v0) | e2m1(v2) << 4 | e2m1(v1) << 8 | e2m1(v3) << 12 | e2m1(v4) << 16"),
     t2("the block's size, in FlashInfer", "(u >> 28 & 8u) | magnitude", "(u >> 28 & 8u) | (magnitude ^ (blockDim.x == 512))", "float2x4-to-e2m1", FI),
     t2("a tie away from even, in FlashInfer", "(ax <= 1.25f)", "(ax < 1.25f)", "float8-to-e2m1", FI),

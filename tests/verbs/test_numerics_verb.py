@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from few_probes import few_probes
 
 from fp4patch import cli
-from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.manifest import load
 from fp4patch.model.numerics import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.model.rule import Promise
 from fp4patch.model.verdict import Verdict
@@ -21,28 +22,11 @@ from fp4patch.verbs import verify as verb
 
 GetTree = Callable[[str, str], Path]
 
-RULE = """
-[[rules]]
-probes = ["cutlass/float-to-e2m1"]
-arch = ["sm_121a"]
-because = "one probe is enough here: the numbers are what these tests are about"
-max = { branches = 0 }
-"""
-
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the shipped data in which next2 has one probe, and a machine without a GPU."""
-    folder = tmp_path / "data"
-    for name in ("patches", "variants"):
-        shutil.copytree(data_root() / name, folder / name)
-    guard = folder / "patches/cutlass/e2m1-guard/patch.toml"
-    head, *probes = guard.read_text().split("[[probes]]")
-    numerics = probes[-1].partition("[[numerics]]")[2]
-    (kept,) = (probe for probe in probes if 'name = "float-to-e2m1"\n' in probe)
-    guard.write_text(f"{head}[[probes]]{kept}\n[[numerics]]{numerics}")
-    variant = folder / "variants/next2.toml"
-    variant.write_text(variant.read_text().partition("[[rules]]")[0] + RULE)
+    """A copy of the shipped data with one probe, next2's scalar conversion, and a machine without a GPU."""
+    folder = few_probes(tmp_path / "data", {"float-to-e2m1": "cutlass"}, numerics=True)
     monkeypatch.setenv("FP4PATCH_DATA", str(folder))
     monkeypatch.setattr(verb, "find_gpu", lambda: None)
     return folder
