@@ -10,14 +10,16 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import load
 from fp4patch.model.arch import Arch
 from fp4patch.model.cuda import FAMILIES_SINCE, has, refused
 from fp4patch.model.doctor import GPUS, BuildRow, Level, Outlook, Question, Reach, reach
 from fp4patch.model.edit import DropOperand
 from fp4patch.model.outcome import NothingToDo, Rewritten
-from fp4patch.model.target import Build, Gate
+from fp4patch.model.target import Build, Gate, Target
 from fp4patch.model.variant import Variant
 from fp4patch.patching.edit import rewrite
+from fp4patch.proof.judge import concerns
 from fp4patch.verbs.doctor_builds import best_of, names
 
 NEWER = f"compile with CUDA {FAMILIES_SINCE} or later"
@@ -157,7 +159,7 @@ def _converting(
         if reach([Arch.parse(arch)], Arch.parse(gpu)) is Reach.SUFFIXED
     ]
     loaded = set(made) or {f"{Arch.parse(gpu).torch}a"}
-    wants = {arch: _wants(variant, tree.target.name, Arch.parse(arch)) for arch in sorted(loaded)}
+    wants = {arch: _wants(variant, tree.target, Arch.parse(arch)) for arch in sorted(loaded)}
     if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
         said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
         return replace(outlook, verdict=f"software conversion ({variant.name})", because=said)
@@ -167,10 +169,12 @@ def _converting(
     return outlook
 
 
-def _wants(variant: Variant, target: str, arch: Arch) -> str:
+def _wants(variant: Variant, target: Target, arch: Arch) -> str:
     """Return the conversion that the variant's rules require for an architecture of the target: hardware, software, or
-    empty."""
-    about = [rule for rule in variant.rules if rule.is_for(arch) and rule.speaks_of(target)]
+    empty. A probe that defines the macro of the target's own condition says nothing about the tree."""
+    macros = {gate.defines for gate in target.gates}
+    probes = [probe for probe, _ in load().probes_of(variant, target.name) if not macros & probe.defines.keys()]
+    about = [rule for rule in variant.rules if any(concerns(rule, probe, arch) for probe in probes)]
     if any("E2M1" in pattern for rule in about for pattern in rule.requires):
         return "hardware"
     return "software" if any("E2M1" in pattern for rule in about for pattern in rule.forbids) else ""

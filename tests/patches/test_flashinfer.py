@@ -40,6 +40,7 @@ KEPT = (
     "flashinfer/_build_meta.py",
     "flashinfer/compilation_context.py",
     "flashinfer/jit/core.py",
+    "flashinfer/jit/moe_utils.py",
     "flashinfer/data/csrc/fp4_kv_quantization.cu",
     "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization",
     "flashinfer/data/csrc/fused_moe/cake_kimi_k3_situ/cake_kimi_k3_nvfp4_situ_routed_moe_92ed",
@@ -72,7 +73,8 @@ STATEMENTS = {OLDEST: 7, NEWEST: 16}
 WITHOUT_CUTLASS = (
     "flashinfer/_build_meta.py",
     "flashinfer/compilation_context.py",
-    "flashinfer/jit/core.py",
+    "flashinfer/jit/",
+    "flashinfer/fp4_quantization.py",
     "flashinfer/data/csrc/",
     "flashinfer/data/include/",
     "flashinfer/data/spdlog/",
