@@ -62,7 +62,7 @@ class ToolchainInfo:
 
 @dataclass(frozen=True)
 class SetAside:
-    """A probe that did not run because it does not apply to this tree: neither a pass nor a failure."""
+    """A probe that did not run on this tree, or not with other flags of the compiler: neither a pass nor a failure."""
 
     probe: str
     title: str

@@ -300,6 +300,13 @@ def same_code(kernel: str, one: bytes, other: bytes) -> bool:
     return _digest_of(kernel, one, linked=False) == _digest_of(kernel, other, linked=False)
 
 
+def subroutines_apart(cubin: bytes) -> tuple[str, ...]:
+    """Return the compiler's own functions (a division's, say) that the kernel ``probe`` calls through the linker."""
+    code = [name.removeprefix(".text.") for name, _ in _sections(cubin) if name.startswith(".text.")]
+    others = tuple(name for name in code if name != KERNEL)
+    return others if KERNEL in code and all(name.startswith("__cuda_sm") for name in others) else ()
+
+
 _BY_LINKER = (".nv.constant0.", ".nv.constant4")
 """Sections that ``-rdc=true`` leaves to the linker: parameters, and addresses of variables."""
 

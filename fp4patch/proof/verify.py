@@ -60,6 +60,8 @@ class Configured:
     cubin: bytes
     listing: SassListing | None
     error: str
+    apart: tuple[str, ...] = ()
+    """Functions of the compiler that the linker has yet to join to the kernel: it cannot be executed without them."""
 
 
 CONFIGURATIONS = (("-DNDEBUG", "-std=c++20"), ("-rdc=true",), ("-use_fast_math",), ("-O1",))
@@ -253,10 +255,11 @@ class _Builder:
                 probe.id,
                 arch,
                 flags,
-                bool(one.cubin) and sass.same_code(names[probe.id], known[probe.id].cubin, one.cubin),
+                bool(one.listing) and sass.same_code(names[probe.id], known[probe.id].cubin, one.cubin),
                 one.cubin,
                 one.listing,
                 one.error,
+                sass.subroutines_apart(one.cubin) if one.error and one.cubin else (),
             )
             for (probe, _), one in zip(unit, found, strict=True)
         ]
@@ -304,7 +307,7 @@ class _Builder:
             )
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.
-            return _Built(error=f"{error.message}\n{error.help}", cached=compiled.cached)
+            return _Built(cubin=compiled.content, error=f"{error.message}\n{error.help}", cached=compiled.cached)
         return _Built(listing, compiled.content, cached=compiled.cached)
 
 

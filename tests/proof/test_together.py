@@ -50,10 +50,12 @@ extern "C" __global__ void probe(Value* v) {
 RULES = [Rule(probes=("lib/*",), arch=("sm_121a",), because="", max={"instructions": 100})]
 
 
-def run(tmp_path: Path, toolchain: Toolchain, times: list[str], together: str, **settings: object) -> Verification:
+def run(
+    tmp_path: Path, toolchain: Toolchain, times: list[str], together: str, lib: str = LIB, **settings: object
+) -> Verification:
     tree = tmp_path / "tree"
     (tree / "include").mkdir(parents=True, exist_ok=True)
-    (tree / "include/lib.h").write_text(LIB)
+    (tree / "include/lib.h").write_text(lib)
     source = tmp_path / "probe.cu"
     source.write_text(SOURCE)
     probe = Probe(name="", title="", source=source.name, patch="lib/p", together=together)
@@ -101,3 +103,20 @@ def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolc
     }
     assert {one.flags for one in found if not one.same} == {("-DNDEBUG", "-std=c++20"), ("-use_fast_math",)}
     assert all(one.listing for one in found)
+
+
+@pytest.mark.parametrize(
+    ("lib", "apart"),
+    [
+        ("__device__ inline float scale(float x) { return 3.0f / x; }", ["__cuda_sm3x_div_rn_noftz_f32_slowpath"]),
+        ("__device__ __noinline__ float scale(float x) { return x * 3.0f; }", []),
+    ],
+)
+def test_only_a_function_of_the_compiler_may_be_left_to_the_linker(
+    tmp_path: Path, toolchain: Toolchain, lib: str, apart: list[str]
+) -> None:
+    found = run(tmp_path, toolchain, ["2"], "", lib=lib, configured=[A121], every=True).configured
+    (one,) = (one for one in found if not one.listing)
+    assert one.flags == ("-rdc=true",)
+    assert one.error
+    assert list(one.apart) == apart

@@ -159,7 +159,11 @@ def gemm_of(document: dict[str, object]) -> dict[str, dict[str, dict[str, int]]]
     return {str(r["arch"]): r for r in results if "nvfp4-gemm" in str(r["probe"])}  # type: ignore[misc]
 
 
-def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a_message(whole_tree: GetTree) -> None:
+def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a_message(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probes = dict.fromkeys(("encode-float-x8", "encode-gemv-epilogue", "encode-nvfp4-gemm"), "cutlass")
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
     tree = whole_tree("cutlass", "4.2.1")
     assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     status, document = verify(tree, "next3", "--arch", "sm_121")
@@ -171,6 +175,11 @@ def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a
     status, document = verify(tree, "next3", "--arch", "sm_121", "--all")
     assert status == 0
     assert gemm_of(document)["sm_121"]["after"]["instructions"] == 10
+    # A division of the epilogue is a function of the compiler, which -rdc=true leaves out of the kernel.
+    (unlinked,) = document["set_aside"]
+    assert unlinked["probe"] == "cutlass/encode-gemv-epilogue"
+    functions = "__cuda_sm20_rcp_rn_f32_slowpath and __cuda_sm3x_div_rn_noftz_f32_slowpath"
+    assert unlinked["because"] == f"with -rdc=true on sm_121, {functions} come by linking"
 
 
 @pytest.mark.skipif("FP4PATCH_TEST_GEMM" not in os.environ, reason="minutes: FP4PATCH_TEST_GEMM=1")
