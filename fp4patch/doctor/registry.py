@@ -47,7 +47,7 @@ def members(reference: str, platforms: Sequence[str]) -> tuple[Iterator[Member],
 
     found = _REFERENCE.fullmatch(reference.removeprefix(SCHEME))
     if found is None:
-        raise UsageError(f"{reference!r} names no image", help=f"for example {SCHEME}ghcr.io/owner/name:tag")
+        raise UsageError(f"{reference!r} names no image", help=f"for example {SCHEME}registry.example/owner/name:tag")
     host = found["host"]
     client = Registry(hostname=host, insecure=bool(_LOOPBACK.fullmatch(host)))
     client.auth.load_configs(client.get_container(f"{host}/{found['name']}"))
