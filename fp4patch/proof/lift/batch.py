@@ -357,11 +357,11 @@ def _records(executes: Executes) -> NDArray[Any]:
         each = np.arange(1 << 16, dtype=np.uint32)[:, None]
         return (each + np.arange(lanes, dtype=np.uint32) * np.uint32(40503)).astype(kind)
     if bits == 32:
-        records = random.integers(0, 1 << 32, (1 << 18, lanes), dtype=np.uint32)
-        tops = np.add.outer(np.arange(1 << 18), np.arange(lanes)).astype(np.uint32)
-        ends = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], dtype=np.uint32)[random.integers(0, 6, records.shape)]
-        records[: 1 << 17] = (tops << np.uint32(16) | ends)[: 1 << 17]
-        return records
+        # Every upper half with six lower ones, in every lane: each boundary between two codes, and what is beside it.
+        tops = np.add.outer(np.arange(1 << 16), np.arange(lanes) * 40503).astype(np.uint32) << np.uint32(16)
+        ends = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], dtype=np.uint32)
+        chosen = (tops | ends[:, None, None]).reshape(-1, lanes)
+        return np.concatenate([chosen, random.integers(0, 1 << 32, (1 << 17, lanes), dtype=np.uint32)])
     codes = np.arange(1 << bits, dtype=kind)
     records = random.integers(0, 1 << bits, (1 << 14, lanes), dtype=kind)
     found = [records]
