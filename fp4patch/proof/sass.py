@@ -301,7 +301,7 @@ def same_code(kernel: str, one: bytes, other: bytes) -> bool:
 
 
 def subroutines_apart(cubin: bytes) -> tuple[str, ...]:
-    """Return the compiler's own functions (for a division) that the kernel ``probe`` calls through the linker."""
+    """Return the functions of the compiler (for a division) that the kernel ``probe`` calls through the linker."""
     code = [name.removeprefix(".text.") for name, _ in _sections(cubin) if name.startswith(".text.")]
     others = tuple(name for name in code if name != KERNEL)
     return others if KERNEL in code and all(name.startswith("__cuda_sm") for name in others) else ()

@@ -78,16 +78,22 @@ def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[s
 
 
 def matrix_table(document: Mapping[str, Any]) -> RenderableType:
-    """Return one table per target, version by patch. The document is the record of tools/watch.py."""
+    """Return a table per target, version by patch, and one for each kind of tree inside it.
+
+    The document is the record of tools/watch.py.
+    """
     tables: list[RenderableType] = []
     for target, patches, body in matrix_rows(document["rows"]):
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        table.add_column(target)
-        for patch in patches:
-            table.add_column(patch.partition("/")[2])
-        for version, states in body:
-            table.add_row(version, *(Text(state, style=COLOUR.get(state, "")) for state in states))
-        tables += [table, Text()]
+        for kind in dict.fromkeys(patch.partition("/")[0] for patch in patches):
+            of_kind = [number for number, patch in enumerate(patches) if patch.startswith(f"{kind}/")]
+            table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+            table.add_column(target if kind == target else f"{kind} in {target}", no_wrap=True)
+            for number in of_kind:
+                table.add_column(patches[number].partition("/")[2])
+            for version, states in body:
+                cells = [states[number] for number in of_kind]
+                table.add_row(version, *(Text(state, style=COLOUR.get(state, "")) for state in cells))
+            tables += [table, Text()]
     return Group(*tables[:-1])
 
 

@@ -171,7 +171,7 @@ def _converting(
 
 def _wants(variant: Variant, target: Target, arch: Arch) -> str:
     """Return the conversion that the variant's rules require for an architecture of the target: hardware, software, or
-    empty. A probe that defines the macro of the target's own condition says nothing about the tree."""
+    empty. A probe that defines the macro of the target's own condition gives no information about the tree."""
     macros = {gate.defines for gate in target.gates}
     probes = [probe for probe, _ in load().probes_of(variant, target.name) if not macros & probe.defines.keys()]
     about = [rule for rule in variant.rules if any(concerns(rule, probe, arch) for probe in probes)]
