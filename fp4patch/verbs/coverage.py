@@ -94,7 +94,11 @@ def coverage(
     for path, found in functions.items():
         for function in found:
             files.setdefault(function, []).append(path)
-    ran = {(one.probe, one.arch) for one in executed.executions if one.side == "patched"} if executed else set()
+    ran = {
+        (one.probe, one.arch)
+        for one in (executed.executions if executed else ())
+        if one.side == "patched" and not one.unsupported and (one.report or one.batch)
+    }
     by_id = {probe.id: probe for probe in probes}
     covering = {build_id(patch, one): one.covers for patch in patches for one in patch.builds}
     table = []
