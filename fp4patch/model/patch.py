@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fp4patch.model.edit import Edit
+from fp4patch.model.edit import Edit, WrapAsm
 from fp4patch.model.manifest import Manifest
 from fp4patch.model.probe import Numerics, Probe
 
@@ -110,3 +110,8 @@ class Patch(Manifest):
     def id(self) -> str:
         """Identifier: ``cutlass/e2m1-guard``."""
         return f"{self.target}/{self.name}"
+
+    @property
+    def takes_options(self) -> bool:
+        """True if a variant sets options of it: those of its edits that wrap inline assembly."""
+        return any(isinstance(edit, WrapAsm) for edit in self.edits)
