@@ -51,6 +51,7 @@ def leave(folder: Path, kept: Mapping[str, str], *, numerics: bool = False, samp
         assert data
         data["rules"] = [rule for rule in data.get("rules", []) if _is_for(rule, kept)]
         written[path] = document(data)
+    shutil.rmtree(folder / "variants" / "parts")
     for path, text in written.items():
         path.write_text(text, encoding="utf-8")
 
