@@ -20,15 +20,15 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.model.doctor import GPUS, BuildRow, Question, Reach, TreeReport
-from fp4patch.model.schema import SCHEMA
-from fp4patch.model.status import TreeStatus
-from fp4patch.patching.transaction import Transaction
-from fp4patch.report import progress
+from fp4patch.commands import progress
+from fp4patch.commands.doctor.surveyed import RECORD
+from fp4patch.commands.doctor.tree import examine, hashes_of
+from fp4patch.commands.status.result import TreeStatus
+from fp4patch.core.schema import SCHEMA
+from fp4patch.inspect.findings import GPUS, BuildRow, Question, Reach, TreeReport
 from fp4patch.sources.fetch import fetch
-from fp4patch.verbs.doctor_tree import examine, hashes_of
-from fp4patch.verbs.folding import reader
-from fp4patch.verbs.surveyed import RECORD
+from fp4patch.tree.folding import reader
+from fp4patch.tree.transaction import Transaction
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "doctor-trees.md"

@@ -5,17 +5,17 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import Refused, UsageError
-from fp4patch.model.arch import Arch
-from fp4patch.model.edit import DropOperand
-from fp4patch.model.image import Architectures
-from fp4patch.model.problem import Problem
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.problem import Problem
+from fp4patch.edits.kinds import DropOperand
+from fp4patch.images.image import Architectures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.model.patch import Patch
-    from fp4patch.model.variant import Variant
+    from fp4patch.catalog.patch import Patch
+    from fp4patch.catalog.variant import Variant
 
 SM121 = Arch(12, 1)
 
