@@ -24,8 +24,9 @@ from fp4patch.commands import progress
 from fp4patch.commands.doctor.surveyed import RECORD
 from fp4patch.commands.doctor.tree import examine, hashes_of
 from fp4patch.commands.status.result import TreeStatus
+from fp4patch.core.arch import Reach
 from fp4patch.core.schema import SCHEMA
-from fp4patch.inspect.findings import GPUS, BuildRow, Question, Reach, TreeReport
+from fp4patch.inspect.findings import GPUS, BuildRow, Question, TreeReport
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.folding import reader
 from fp4patch.tree.transaction import Transaction

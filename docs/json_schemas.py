@@ -48,7 +48,7 @@ CLOSED: Mapping[str, type[StrEnum]] = {
     "way of a check": How,
     "class of inputs": InputClass,
     "level": doctor.Level,
-    "reach": doctor.Reach,
+    "reach": arch.Reach,
     "FP4 support": doctor_binaries.Fp4State,
     "outcome of a fatbin": doctor_binaries.Outcome,
     "useless kernel": doctor_binaries.Idle,
