@@ -28,6 +28,7 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.apply.result import ApplyState
+from fp4patch.core import arch
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
