@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from fp4patch.model.problem import Problem
+from fp4patch.core.problem import Problem
 
 Table = dict[str, Any]
 

@@ -12,11 +12,11 @@ from few_probes import copy_data
 
 from fp4patch.catalog.families import expanded, places
 from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.toml_text import document
-from fp4patch.errors import ManifestError, UsageError
-from fp4patch.model.patch import Patch
-from fp4patch.model.problem import Problem
+from fp4patch.core.errors import ManifestError, UsageError
+from fp4patch.core.problem import Problem
 
 
 @pytest.fixture

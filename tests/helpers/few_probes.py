@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.catalog.manifest import DATA, data_root
+from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.toml_text import document
-from fp4patch.model.patch import Patch
-from fp4patch.model.variant import Variant
+from fp4patch.catalog.variant import Variant
 
 
 def copy_data(to: Path, *, cases: bool = True) -> Path:

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from flashinfer_wheel import unpack
 
-from fp4patch import cli
-from fp4patch.doctor.jit import compiled, package
-from fp4patch.model.arch import Arch
-from fp4patch.model.target import JitModule
+from fp4patch.catalog.target import JitModule
+from fp4patch.commands import main
+from fp4patch.commands.doctor.jit import compiled, package
+from fp4patch.core.arch import Arch
 
 FILE = "jit/moe_utils.py"
 MODULE = JitModule(name="moe_utils", search=(FILE,), function="gen_moe_utils_module")
@@ -44,10 +44,10 @@ def test_gb10_and_the_rtx_cards_get_a_module_and_no_other_gpu_changes(
             REFUSES,
             f"RuntimeError: No supported CUDA architectures found for major versions {majors}",
         )
-    assert cli.run(["apply", "--variant", "native", str(root)]) == 0
+    assert main.run(["apply", "--variant", "native", str(root)]) == 0
     assert (made(root, "sm_120"), made(root, "sm_121")) == (("12.0f",), ("12.1a",))
     assert {gpu: made(root, gpu)[-1].replace(", 12]", "]") for gpu in others} == {g: b[-1] for g, b in before.items()}
-    assert cli.run(["revert", str(root)]) == 0
+    assert main.run(["revert", str(root)]) == 0
     assert made(root, "sm_121")[0] == REFUSES
 
 

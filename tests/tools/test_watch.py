@@ -22,8 +22,8 @@ from support import served, wheel
 
 import fp4patch
 from fp4patch.catalog.manifest import load
-from fp4patch.model.target import Archive
-from fp4patch.sources.cache import cache_dir
+from fp4patch.catalog.target import Archive
+from fp4patch.core.cache import cache_dir
 
 ROOT = Path(fp4patch.__file__).parents[1]
 
@@ -72,7 +72,7 @@ class World:
             "PIP_EXTRA_INDEX_URL": "",
             "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
         }
-        command = [sys.executable, str(ROOT / "tools" / "watch.py"), *options]
+        command = [sys.executable, "-m", "tools.watch", *options]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     def row(self, target: str, version: str) -> dict[str, Any] | None:

@@ -1,0 +1,154 @@
+"""Results of a source tree's own build for an arch list, by running the tree's own functions.
+
+For a CMake build the whole CMakeLists.txt is evaluated by ``cmake -P``, with the tree's own functions, up to its end.
+Commands that need a compiler, a network or a build directory, and the usual ones that write, are replaced: they do
+nothing, or record (stand_ins.cmake). That makes a tree evaluable without a build. It is not a protection: the tree's
+CMake runs as a build would run it, and can start processes and write files.
+
+PyTorch's part, from TORCH_CUDA_ARCH_LIST to the ``-gencode`` flags in CMAKE_CUDA_FLAGS, is done here: ``12.1a`` is
+compute_121a and sm_121a. PyTorch releases whose select_compute_arch.cmake does not support ``f`` stop at ``12.1f``
+before any of this.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+
+from fp4patch.core.errors import ToolchainError
+
+INSTALL = "pip install 'fp4patch[doctor]'"
+TIMEOUT = 120
+"""Seconds; a run takes about a tenth of one."""
+
+
+@dataclass(frozen=True)
+class Configured:
+    """Result of one configuration of the tree. Architectures as in TORCH_CUDA_ARCH_LIST, sorted."""
+
+    everywhere: tuple[str, ...]
+    """The global CUDA_ARCHS: what sources without a list of their own are compiled for."""
+    sources: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each .cu file the GPU code in it (``sm_…``); PTX is left out."""
+    error: str = ""
+    """The tree's own fatal error, if it stopped."""
+
+    def of(self, pattern: str) -> tuple[str, ...]:
+        """Return the architectures of the sources whose path matches; all of those must agree."""
+        found = {archs for source, archs in self.sources.items() if re.search(pattern, source)}
+        assert len(found) <= 1, f"{pattern}: {found}"
+        return found.pop() if found else ()
+
+
+def cmake() -> str | None:
+    """Return the cmake on this machine: the package index's, or the system's; None if there is none."""
+    try:
+        import cmake as wheel  # noqa: PLC0415 - optional: users need it for this question alone
+    except ImportError:
+        return shutil.which("cmake")
+    return str(Path(wheel.CMAKE_BIN_DIR) / "cmake")
+
+
+def gencode(arch_list: str) -> str:
+    """PyTorch's flags for TORCH_CUDA_ARCH_LIST, whose separators are semicolons or spaces; ``+PTX`` adds PTX."""
+    flags = []
+    for arch in re.split(r"[;\s]+", arch_list.strip()):
+        number = arch.removesuffix("+PTX").replace(".", "")
+        flags.append(f"-gencode arch=compute_{number},code=sm_{number}")
+        if arch.endswith("+PTX"):
+            flags.append(f"-gencode arch=compute_{number},code=compute_{number}")
+    return " ".join(flags)
+
+
+def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configured:
+    """Evaluate the tree's CMakeLists.txt for a CUDA release and a TORCH_CUDA_ARCH_LIST; ``scratch`` is a directory.
+
+    Raises ToolchainError where this machine's cmake is missing, does not run, or is too old for the tree.
+    """
+    program = cmake()
+    if program is None:
+        raise ToolchainError("there is no cmake", help=INSTALL)
+    name = re.sub(r"[^\w.]", "_", f"{cuda}-{arch_list}")
+    record, script = scratch / f"{name}.record", scratch / f"{name}.cmake"
+    record.unlink(missing_ok=True)
+    record.touch()
+    cutlass = scratch / "cutlass-include"
+    (cutlass / "cutlass").mkdir(parents=True, exist_ok=True)
+    (cutlass / "cutlass" / "cutlass.h").touch()
+    settings = {
+        "RUN_RECORD": record,
+        "RUN_CUDA": cuda,
+        "RUN_FLAGS": gencode(arch_list),
+        "VLLM_TARGET_DEVICE": "cuda",
+        "VLLM_PYTHON_EXECUTABLE": "/bin/sh",
+        "CMAKE_SOURCE_DIR": tree,
+        "CMAKE_CURRENT_SOURCE_DIR": tree,
+        "CMAKE_CURRENT_BINARY_DIR": scratch,
+        "CMAKE_BINARY_DIR": scratch,
+        "CUTLASS_INCLUDE_DIR": cutlass,
+        "NVCC_EXECUTABLE": "nvcc",
+    }
+    stand_ins = resources.files(__package__).joinpath("stand_ins.cmake").read_text(encoding="utf-8")
+    lines = [f"set({key} {_quoted(str(value))})" for key, value in settings.items()]
+    script.write_text("\n".join([*lines, stand_ins, f"_include({_quoted(f'{tree}/CMakeLists.txt')})", ""]))
+    try:
+        run = subprocess.run(
+            [program, "-P", str(script)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            cwd=tree,
+            timeout=TIMEOUT,
+        )
+    except subprocess.TimeoutExpired:
+        return Configured((), error=f"cmake did not come to an end in {TIMEOUT} s")
+    except OSError as error:
+        raise ToolchainError(f"{program} does not run: {error.strerror}", help=INSTALL) from error
+    told = record.read_text(encoding="utf-8", errors="replace")
+    if run.returncode:
+        _blame_cmake(program, told, run.stderr)
+    return _read(told, run.stderr if run.returncode else "")
+
+
+_TOO_OLD = re.compile(r"is not known to this version of CMake|greater than this version|You are running version")
+"""CMake's messages about a policy or a version that is newer than CMake itself."""
+
+
+def _blame_cmake(program: str, record: str, said: str) -> None:
+    """Raise ToolchainError where an evaluation failed for this machine's CMake, and not for the tree."""
+    own = re.search(r"^cmake (.*)$", record, re.MULTILINE)
+    wanted = re.search(r"^wants (.*)$", record, re.MULTILINE)
+    if own is None:
+        words = said.strip().splitlines() or ["it says nothing"]
+        raise ToolchainError(f"{program} does not run: {words[0]}", help=INSTALL)
+    if wanted or _TOO_OLD.search(said):
+        needed = f"; {wanted[1]} is needed" if wanted else ""
+        raise ToolchainError(f"{program} is CMake {own[1]}, which is too old for this tree{needed}", help=INSTALL)
+
+
+def _quoted(value: str) -> str:
+    """Return a CMake argument that is taken as it is: a path may hold anything."""
+    return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
+
+
+def _read(record: str, error: str) -> Configured:
+    everywhere: tuple[str, ...] = ()
+    sources: dict[str, set[str]] = {}
+    for line in record.splitlines():
+        kind, _, rest = line.partition(" ")
+        if kind == "global":
+            everywhere = tuple(sorted(rest.split(";")))
+        elif kind == "source":
+            source, _, code = rest.rsplit(maxsplit=2)
+            if code.startswith("sm_"):
+                sources.setdefault(source, set()).add(_torch(code))
+    return Configured(everywhere, {source: tuple(sorted(archs)) for source, archs in sources.items()}, error)
+
+
+def _torch(code: str) -> str:
+    return re.sub(r"^sm_(\d+)(\d[af]?)$", r"\1.\2", code)

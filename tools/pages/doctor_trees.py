@@ -1,0 +1,184 @@
+"""Run doctor on every source tree that the catalog can fetch, and record fingerprints of the releases.
+
+    python -m tools.regenerate doctor-trees [--missing] [--target NAME] [TREE...]
+
+It writes patches/releases.json and docs/doctor-trees.md. From the former, `fp4patch doctor` recognises a tree's release
+by its content, and reports the build's result for an arch list where there is no cmake. Needs cmake. Releases that no
+archive of the package index holds are examined if a tree of them is named, and keep their row if none is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.manifest import load
+from fp4patch.commands import progress
+from fp4patch.commands.doctor.surveyed import RECORD
+from fp4patch.commands.doctor.tree import examine, hashes_of
+from fp4patch.commands.status.result import TreeStatus
+from fp4patch.core.arch import Reach
+from fp4patch.core.schema import SCHEMA
+from fp4patch.inspect.findings import GPUS, BuildRow, Question, TreeReport
+from fp4patch.sources.fetch import fetch
+from fp4patch.tree.folding import reader
+from fp4patch.tree.transaction import Transaction
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "doctor-trees.md"
+
+
+def files_of(tree: Identified) -> dict[str, str]:
+    """Return the hash of each file that identifies a release."""
+    with Transaction([tree.root]) as tx:
+        return hashes_of(tree.target, reader(tx, tree.root))
+
+
+def look(path: Path, version: str | None) -> dict[str, Any]:
+    """Return the record of one pristine tree, and doctor's findings on it for each relevant CUDA release."""
+    tree = identify(path, load(), version)
+    build = tree.target.build
+    cudas = build.cuda if build else ("",)
+    # What each patch comes to is tools/watch.py's business, and takes longer than all else.
+    found = TreeStatus(tree.root, tree.target.name, str(tree.version or ""), "", (), (), ())
+    reports = {c: examine(tree, found, Question(GPUS, cuda=c), on_wait=lambda _: None) for c in cudas}
+    row = {
+        "target": tree.target.name,
+        "version": version or str(tree.version),
+        "files": files_of(tree),
+        "builds": {c: _made(r) for c, r in reports.items() if build},
+        "verdicts": {
+            c: {
+                "gpus": {o.gpu: [o.level.value, o.verdict] for o in r.outlooks},
+                "recommended": r.advice.variant if r.advice else "",
+            }
+            for c, r in reports.items()
+        },
+    }
+    print(row["target"], row["version"], row["verdicts"], flush=True)  # noqa: T201 - a script
+    return row
+
+
+def _made(report: TreeReport) -> dict[str, list[str]]:
+    """Return the FP4 kernels' architectures for each arch list; for a build at run time, the targets on each GPU."""
+    return {
+        row.asked: [f"{row.on[g].targets}: {_worth(row, g)}" for g in GPUS] if row.on else list(row.kernels)
+        for row in report.builds
+    }
+
+
+def _worth(row: BuildRow, gpu: str) -> str:
+    found = row.reaches[gpu]
+    return f"only {', '.join(row.on[gpu].served(gpu))}" if found is Reach.PARTLY else found.value
+
+
+def main(arguments: list[str]) -> None:
+    """Fetch, examine and write trees; write after each one, so that nothing is lost if the run is stopped."""
+    options = argparse.ArgumentParser(description="Run doctor on every release's source tree.")
+    options.add_argument("trees", nargs="*", type=Path, metavar="TREE")
+    options.add_argument("--missing", action="store_true", help="only releases that have no row yet")
+    options.add_argument("--target", help="only releases of this target")
+    asked = options.parse_args(arguments)
+    file = ROOT / RECORD
+    old = json.loads(file.read_text())["releases"] if file.exists() else []
+    rows = {(r["target"], r["version"]): r for r in old}
+    for tree in asked.trees:
+        row = look(tree, None)
+        rows[row["target"], row["version"]] = row
+        write(rows)
+    for target in load().targets.values():
+        for version in (archive.version for archive in target.pinned):
+            if asked.target not in (None, target.name) or (asked.missing and (target.name, version) in rows):
+                continue
+            with tempfile.TemporaryDirectory() as work:
+                tree = Path(work) / "tree"
+                fetch(target, version, tree, git_url=None, progress=progress.silent, show_progress=False)
+                rows[target.name, version] = look(tree, version)
+            write(rows)
+
+
+def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
+    """Write both files, in order of target and version."""
+    ordered = sorted(rows.values(), key=lambda r: (r["target"], Version(r["version"])))
+    text = ",\n".join(f"  {json.dumps(row)}" for row in ordered)
+    (ROOT / RECORD).write_text(f'{{"schema": {SCHEMA}, "releases": [\n{text}\n]}}\n')
+    PAGE.write_text(page(ordered))
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """Return the tables for readers."""
+    text = """# Results of doctor on each release's source tree
+
+`python -m tools.regenerate doctor-trees` makes this page. It runs `fp4patch doctor` on the pristine source of every
+release. For vLLM, a cell has the architectures of the FP4 kernels that the tree's own CMake functions derive from
+TORCH_CUDA_ARCH_LIST. **Bold**: none of them loads on GB10 (sm_121), although the arch list names 12.1. For FlashInfer,
+which compiles on the GPU's own machine, a cell has the architectures that its Python derives from
+FLASHINFER_CUDA_ARCH_LIST there, read and not run: GEMM and fused MoE, and quantization if it differs. There, **bold**
+marks architectures without FP4 support on that GPU.
+"""
+    for target in load().targets.values():
+        own = [row for row in rows if row["target"] == target.name]
+        if own and target.build:
+            text += (_at_run_time if target.build.kind == "jit" else _builds)(own, target.build.lists)
+        elif own:
+            text += _plain(own, target.title)
+    return text
+
+
+def _at_run_time(rows: list[dict[str, Any]], lists: tuple[str, ...]) -> str:
+    """Return a section for the releases, one after another, that do the same; in it a line for each list."""
+    text = ""
+    for _, same in groupby(rows, key=lambda row: (row["builds"], row["verdicts"])):
+        own = list(same)
+        for cuda, made in own[0]["builds"].items():
+            said = own[0]["verdicts"][cuda]
+            which = " to ".join(dict.fromkeys([own[0]["version"], own[-1]["version"]]))
+            text += f"\n## FlashInfer {which}, CUDA {cuda}\n\n"
+            text += "| list | on sm_120 | on sm_121 |\n|---|---|---|\n"
+            for asked in lists:
+                cells = [cell if cell.endswith(": native") else f"**{cell}**" for cell in made[asked]]
+                text += f"| {f'`{asked}`' if asked else 'unset'} | {' | '.join(cells)} |\n"
+            text += f"| verdict; take {said['recommended'] or 'nothing'} | {_gpus(said)} |\n"
+    return text
+
+
+def _builds(rows: list[dict[str, Any]], lists: tuple[str, ...]) -> str:
+    text = ""
+    for cuda in rows[0]["builds"]:
+        text += f"\n## vLLM, CUDA {cuda}\n\n"
+        text += "| version | " + " | ".join(f"`{asked}`" for asked in lists) + " | sm_120 | sm_121 | take |\n"
+        text += "|---|" + "---|" * (len(lists) + 3) + "\n"
+        for row in rows:
+            cells = [_cell(asked, row["builds"][cuda][asked]) for asked in lists]
+            said = row["verdicts"][cuda]
+            text += f"| {row['version']} | {' | '.join(cells)} | {_gpus(said)} | {said['recommended'] or 'nothing'} |\n"
+    return text
+
+
+def _cell(asked: str, archs: list[str]) -> str:
+    lost = "12.1" in asked and not {"12.0f", "12.1a", "12.1f"} & set(archs)
+    shown = ", ".join(archs) or "none"
+    return f"**{shown}**" if lost else shown
+
+
+def _plain(rows: list[dict[str, Any]], title: str) -> str:
+    text = f"\n## {title}\n\n| version | sm_120 | sm_121 | take |\n|---|---|---|---|\n"
+    for row in rows:
+        said = row["verdicts"][""]
+        text += f"| {row['version']} | {_gpus(said)} | {said['recommended'] or 'nothing'} |\n"
+    return text
+
+
+def _gpus(said: dict[str, Any]) -> str:
+    cells = []
+    for gpu in GPUS:
+        level, verdict = said["gpus"].get(gpu, ["", "not asked"])
+        cells.append(f"{level}: {verdict}" if level else verdict)
+    return " | ".join(cells)

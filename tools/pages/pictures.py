@@ -1,0 +1,49 @@
+"""Draw the pictures of the README: the table of `verify` as SVG, the page as PNG.
+
+    python -m tools.regenerate pictures WORK_FOLDER
+
+Needs what `make demo` needs, and chromium on PATH for the page.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from fp4patch.commands.verify import page as html
+from fp4patch.commands.verify import text as report
+from fp4patch.commands.verify.run import Options, verify
+
+HERE = Path(__file__).parents[2] / "docs" / "images"
+RELEASE, VARIANT = "4.2.1", "next2"
+
+
+def main(arguments: list[str]) -> None:
+    """Fetch, apply, verify; then draw."""
+    (work,) = (Path(argument).resolve() for argument in arguments)
+    tree = work / "cutlass"
+    if not tree.exists():
+        subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
+    subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
+    options = Options(variant=VARIANT, execute=True)
+    reports = verify([tree], options, on_wait=print, on_progress=lambda _: None)
+    reports = tuple(replace(report, tree="./cutlass") for report in reports)
+
+    console = Console(record=True, width=108, file=io.StringIO())
+    console.print(report.verify_table(reports[0]))
+    console.save_svg(str(HERE / "verify.svg"), title=f"fp4patch verify --variant {VARIANT} ./cutlass")
+
+    page = work / "report.html"
+    page.write_text(html.page(reports), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as profile:
+        command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"]
+        command += ["--disable-background-networking", f"--user-data-dir={profile}", "--window-size=1180,1400"]
+        subprocess.run(
+            [*command, f"--screenshot={HERE / 'report.png'}", page.as_uri()], check=True, capture_output=True
+        )
