@@ -61,7 +61,7 @@ def extended(base: Table, over: Table) -> Table:
 
 
 def inherited(base: Table, over: Table) -> Iterator[str]:
-    """Yield the keys of ``base`` that ``over`` lacks: ``image.torch``. Rules have places of their own."""
+    """Yield the keys of ``base`` that ``over`` does not have: ``image.torch``. Rules have places of their own."""
     yield from base.keys() - over.keys() - {"rules"}
     for key in base.keys() & over.keys():
         if isinstance(base[key], dict) and isinstance(over[key], dict):
