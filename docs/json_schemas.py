@@ -28,6 +28,7 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.apply.result import ApplyState
+from fp4patch.core import arch
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
@@ -48,7 +49,7 @@ CLOSED: Mapping[str, type[StrEnum]] = {
     "way of a check": How,
     "class of inputs": InputClass,
     "level": doctor.Level,
-    "reach": doctor.Reach,
+    "reach": arch.Reach,
     "FP4 support": doctor_binaries.Fp4State,
     "outcome of a fatbin": doctor_binaries.Outcome,
     "useless kernel": doctor_binaries.Idle,

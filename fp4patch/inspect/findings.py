@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, Reach, reach
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,37 +81,6 @@ class Question:
 
 
 # --- source trees ----------------------------------------------------------------------------------------------------
-
-
-class Reach(StrEnum):
-    """FP4 support that a GPU gets from code compiled for a set of architectures."""
-
-    SUFFIXED = "native"
-    """The GPU loads a cubin whose target has the FP4 instructions."""
-    BARE = "no FP4"
-    """The GPU loads a cubin, but its target has no suffix and therefore no FP4 instructions."""
-    NOTHING = "nothing loads"
-    PARTLY = "in part"
-    """Some of several modules that are compiled separately have the FP4 instructions, and others do not."""
-
-
-def runs_on(arch: Arch, gpu: Arch) -> bool:
-    """Return whether a cubin for ``arch`` loads on ``gpu``.
-
-    Both must have the same major version. A plain or family (``f``) target runs on its own and later minor versions, an
-    ``a`` target on its own alone. (CUDA programming guide, "Compute capability and feature set compiler targets".)
-    """
-    if arch.major != gpu.major:
-        return False
-    return arch.minor == gpu.minor if arch.suffix == "a" else arch.minor <= gpu.minor
-
-
-def reach(archs: Iterable[Arch], gpu: Arch) -> Reach:
-    """Return the best support that ``gpu`` gets from code for these architectures."""
-    loaded = [arch for arch in archs if runs_on(arch, gpu)]
-    if not loaded:
-        return Reach.NOTHING
-    return Reach.SUFFIXED if any(arch.suffix for arch in loaded) else Reach.BARE
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fp4patch.commands.words import printable
+from fp4patch.core.arch import Reach
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
-from fp4patch.inspect.findings import GPUS, Finding, Level, Reach, worst
+from fp4patch.inspect.findings import GPUS, Finding, Level, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -94,6 +94,6 @@ def _chosen(groups: Sequence[FeatureGroup], patterns: Sequence[str]) -> tuple[Fe
 
 def _targets(text: str) -> tuple[Arch, ...]:
     try:
-        return tuple(dict.fromkeys(Arch.parse(part) for part in text.split(",") if part.strip()))
+        return Arch.parse_list(text)
     except ValueError as error:
         raise UsageError(str(error), help="for example --target 120a,121a") from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fp4patch.core.arch import Reach, reach
 from fp4patch.inspect.code import Outcome
-from fp4patch.inspect.findings import Reach, reach
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -88,7 +88,7 @@ def objects(
 def gpus(text: str) -> tuple[Arch, ...]:
     """Return ``sm_120,sm_121``; UsageError if one of them is no architecture."""
     try:
-        return tuple(Arch.parse(name) for name in text.split(","))
+        return Arch.parse_list(text)
     except ValueError as error:
         raise UsageError(str(error), help="for example --for sm_121") from error
 

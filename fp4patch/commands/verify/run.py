@@ -99,9 +99,7 @@ def verify(
 
 def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
     try:
-        return tuple(
-            dict.fromkeys(Arch.parse(name) for name in (said.replace(";", ",").split(",") if said else variant.arch))
-        )
+        return Arch.parse_list(said or ",".join(variant.arch))
     except ValueError as error:
         raise UsageError(str(error), help=f"variant {variant.name} is for {','.join(variant.arch)}") from None
 
