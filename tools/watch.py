@@ -274,8 +274,8 @@ def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
         try:
             fetch(release.target, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
             parts = identify_all([tree], catalog)
-            with reading([part.root for part in parts], wait) as tx:
-                found = [patch for part in parts for patch in each_patch(tx, part, catalog, {}, row["states"])]
+            with reading(parts, wait) as locked:
+                found = [patch for tree in locked for patch in each_patch(tree, catalog, {}, row["states"])]
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
     new = {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in found}

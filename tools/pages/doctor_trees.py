@@ -28,8 +28,7 @@ from fp4patch.core.arch import Reach
 from fp4patch.core.schema import SCHEMA
 from fp4patch.inspect.findings import GPUS, BuildRow, Question, TreeReport
 from fp4patch.sources.fetch import fetch
-from fp4patch.tree.folding import reader
-from fp4patch.tree.transaction import Transaction
+from fp4patch.tree.locked import Locked
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "doctor-trees.md"
@@ -37,8 +36,8 @@ PAGE = ROOT / "docs" / "doctor-trees.md"
 
 def files_of(tree: Identified) -> dict[str, str]:
     """Return the hash of each file that identifies a release."""
-    with Transaction([tree.root]) as tx:
-        return hashes_of(tree.target, reader(tx, tree.root))
+    with Locked([tree]) as (locked,):
+        return hashes_of(tree.target, locked.read)
 
 
 def look(path: Path, version: str | None) -> dict[str, Any]:
