@@ -63,7 +63,7 @@ KEPT = (
 )
 """Files that the patches edit or must leave; all of the newest release is a third of a gigabyte."""
 
-ENCODERS = {"turbo": "threshold", "turbo2": "predicate_sum", "next3": "half_pair", "next2": "", "native": ""}
+ENCODERS = {variant: encoder(variant, "flashinfer") for variant in VARIANTS}
 """Encoder that each variant adds beside FlashInfer's own conversions, if any."""
 
 STATEMENTS = {OLDEST: 7, NEWEST: 16}

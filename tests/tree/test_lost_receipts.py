@@ -18,13 +18,13 @@ import pytest
 from command import Said, sha256, snapshot
 from few_probes import few_probes
 from small_cutlass import CONVERTER, GUARD, checkout, git, small_cutlass
+from variants import VARIANTS
 
 from fp4patch.catalog.manifest import load
 from fp4patch.tree.stamp import find_stamp, stamped
 
 GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]
-VARIANTS = ("turbo", "turbo2", "next2", "next3", "native")
 
 
 @pytest.fixture
