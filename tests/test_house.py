@@ -20,7 +20,8 @@ ROOT = PACKAGE.parent
 MAY_IMPORT = {
     "cli": {"report", "verbs", "catalog", "errors"},
     "report": {"model", "errors"},
-    "verbs": {"catalog", "sources", "patching", "proof", "images", "doctor", "model", "errors"},
+    "verbs": {"catalog", "sources", "patching", "proof", "images", "doctor", "adapters", "model", "errors"},
+    "adapters": {"proof", "model", "errors"},
     "catalog": {"sources", "model", "errors"},
     "sources": {"model", "errors"},
     "patching": {"model", "errors"},

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 from fp4patch.model.arch import Arch
+from fp4patch.model.cuda import refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -157,6 +160,14 @@ class BuildRow:
     stops: str = ""
     """Reason why the build would stop: its compiler does not support a target. For a build at run time, ``on`` holds
     the reason of each GPU."""
+
+    def reached(self, targets: Iterable[str], cuda: str = "") -> BuildRow:
+        """Return the row with the support of each GPU: none if the compiler of ``cuda`` (by default: the row's) does
+        not have one of the targets."""
+        if stops := refused(Version(cuda or self.cuda), map(Arch.parse, sorted(targets))):
+            return replace(self, stops=stops, error="", kernels=(), reaches=dict.fromkeys(GPUS, Reach.NOTHING))
+        archs = [Arch.parse(arch) for arch in self.kernels]
+        return replace(self, reaches={gpu: reach(archs, Arch.parse(gpu)) for gpu in GPUS})
 
 
 @dataclass(frozen=True)
