@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fp4patch.report import features, progress
-from fp4patch.verbs.probe import assemblers, probe
+from fp4patch.commands import progress
+from fp4patch.commands.features import text as features
+from fp4patch.commands.features.run import assemblers, probe
 
 PAGE = Path(__file__).with_name("features.md")
 MARKER = "<!-- below: python docs/features.py -->\n"

@@ -2,7 +2,7 @@
 
     python docs/json_schemas.py
 
-The tables are for people first, so they are written by hand, a row for each key. tests/report/test_json_documents.py
+The tables are for people first, so they are written by hand, a row for each key. tests/commands/test_json_documents.py
 holds them against documents of real trees: each must be valid, and each key must occur.
 """
 
@@ -20,18 +20,21 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import WithDefaultSchema
 
-from fp4patch.model import doctor, doctor_binaries, features
-from fp4patch.model.apply import ApplyState
-from fp4patch.model.coverage import How
-from fp4patch.model.numerics import InputClass
-from fp4patch.model.patch import Patch
-from fp4patch.model.probe import ProbeKind
-from fp4patch.model.rule import Promise
-from fp4patch.model.schema import SCHEMA
-from fp4patch.model.state import State
-from fp4patch.model.target import Target
-from fp4patch.model.variant import Variant
-from fp4patch.model.verdict import Verdict
+from fp4patch.catalog import feature as features
+from fp4patch.catalog.coverage import How
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.probe import ProbeKind
+from fp4patch.catalog.rule import Promise
+from fp4patch.catalog.target import Target
+from fp4patch.catalog.variant import Variant
+from fp4patch.commands.apply.result import ApplyState
+from fp4patch.core import arch
+from fp4patch.core.schema import SCHEMA
+from fp4patch.core.state import State
+from fp4patch.core.verdict import Verdict
+from fp4patch.inspect import code as doctor_binaries
+from fp4patch.inspect import findings
+from fp4patch.proof.inputs import InputClass
 
 PAGE = Path(__file__).with_name("json.md")
 FOLDER = Path(__file__).with_name("schemas")
@@ -45,8 +48,8 @@ CLOSED: Mapping[str, type[StrEnum]] = {
     "promise": Promise,
     "way of a check": How,
     "class of inputs": InputClass,
-    "level": doctor.Level,
-    "reach": doctor.Reach,
+    "level": findings.Level,
+    "reach": arch.Reach,
     "FP4 support": doctor_binaries.Fp4State,
     "outcome of a fatbin": doctor_binaries.Outcome,
     "useless kernel": doctor_binaries.Idle,

@@ -27,8 +27,8 @@ from pathlib import Path
 import made_part
 
 from fp4patch.catalog.manifest import load
-from fp4patch.report import progress
-from fp4patch.sources.cache import cache_dir
+from fp4patch.commands import progress
+from fp4patch.core.cache import cache_dir
 from fp4patch.sources.fetch import fetch
 
 PAGE = Path(__file__).parent / "times.md"

@@ -16,8 +16,8 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from fp4patch.doctor.binaries import examine
-from fp4patch.model.doctor_binaries import BinaryReport, total
+from fp4patch.inspect.binaries import examine
+from fp4patch.inspect.code import BinaryReport, total
 
 PAGE = Path(__file__).parent / "wheels.md"
 BEGIN = "| wheel |"

@@ -13,8 +13,8 @@ from command import Said
 from filelock import FileLock
 
 from fp4patch.catalog.manifest import load
+from fp4patch.commands import progress
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
-from fp4patch.report import progress
 from fp4patch.sources.fetch import fetch
 
 # A shell starts what it runs in the background deaf to SIGINT, and the deafness is inherited.

@@ -17,8 +17,8 @@ import click
 import pytest
 from pydantic import TypeAdapter
 
-from fp4patch.cli import cli
-from fp4patch.model.edit import Retired
+from fp4patch.commands.main import cli
+from fp4patch.edits.kinds import Retired
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fp4patch.report.catalog import matrix_rows
-from fp4patch.report.templates import render
+from fp4patch.commands.show.text import matrix_rows
+from fp4patch.commands.templates import render
 
 LEFT, STEP, ROW, HEAD = 160, 16, 18, 62  # pixels: where squares begin, their pitch, a row, the room for versions
 LEGEND = (

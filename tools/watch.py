@@ -34,20 +34,22 @@ from pypi_simple import parse_filename
 
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
-from fp4patch.errors import Fp4PatchError, UsageError
-from fp4patch.model.patch import Patch
-from fp4patch.model.schema import SCHEMA
-from fp4patch.model.state import State
-from fp4patch.model.target import Archive, Target
-from fp4patch.model.verify import VerifyReport
-from fp4patch.report import execution, progress, words
-from fp4patch.report.catalog import MATRIX, matrix_rows
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.target import Archive, Target
+from fp4patch.commands import progress
+from fp4patch.commands.apply.run import apply, revert
+from fp4patch.commands.show.text import MATRIX, matrix_rows
+from fp4patch.commands.status.run import each_patch, status
+from fp4patch.commands.verify import execution_text as execution
+from fp4patch.commands.verify import summary as sentences
+from fp4patch.commands.verify.run import Options, verify
+from fp4patch.core.errors import Fp4PatchError, UsageError
+from fp4patch.core.schema import SCHEMA
+from fp4patch.core.state import State
+from fp4patch.proof.result import VerifyReport
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
-from fp4patch.verbs.apply import apply, revert
-from fp4patch.verbs.locked import reading
-from fp4patch.verbs.status import each_patch, status
-from fp4patch.verbs.verify import Options, verify
+from fp4patch.tree.locked import reading
 
 PAGE, PICTURE = "docs/matrix.md", "docs/images/matrix.svg"
 ENTRY = "\n[[archives]]\n"
@@ -319,7 +321,7 @@ def reasons(report: VerifyReport) -> Iterator[str]:
     if not report.verdict.failed:
         return
     yield from (f"{p.nearest or p.file}: expected {p.expected}, found {p.found}" for p in report.problems)
-    yield from (f"{r.probe} on {r.arch}: {words.reason(r)}" for r in report.results if r.verdict.failed)
+    yield from (f"{r.probe} on {r.arch}: {sentences.reason(r)}" for r in report.results if r.verdict.failed)
     yield from execution.failures(report.executed) if report.executed else ()
     if not report.results:
         yield f"{report.target}: nothing was checked"

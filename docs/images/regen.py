@@ -16,8 +16,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fp4patch.report import html, terminal
-from fp4patch.verbs.verify import Options, verify
+from fp4patch.commands.verify import page as html
+from fp4patch.commands.verify import text as report
+from fp4patch.commands.verify.run import Options, verify
 
 HERE = Path(__file__).parent
 RELEASE, VARIANT = "4.2.1", "next2"
@@ -34,7 +35,7 @@ def main(work: Path) -> None:
     reports = tuple(replace(report, tree="./cutlass") for report in reports)
 
     console = Console(record=True, width=108, file=io.StringIO())
-    console.print(terminal.verify_table(reports[0]))
+    console.print(report.verify_table(reports[0]))
     console.save_svg(str(HERE / "verify.svg"), title=f"fp4patch verify --variant {VARIANT} ./cutlass")
 
     page = work / "report.html"

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from fp4patch.model.doctor import BuildRow
-    from fp4patch.model.target import Build, Target
+    from fp4patch.adapters.result import BuildRow
+    from fp4patch.catalog.target import Build, Target
 
 
 class Adapter(Protocol):

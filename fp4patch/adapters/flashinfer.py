@@ -22,15 +22,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from fp4patch.model.arch import Arch
-from fp4patch.model.cuda import has, known_gpus, refused
-from fp4patch.model.doctor import GPUS, BuildRow, Compiled, Reach, reach
-from fp4patch.proof import runner
+from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.core import process
+from fp4patch.core.arch import GPUS, Arch, Reach, reach
+from fp4patch.core.cuda import has, known_gpus, refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.model.target import Build, JitModule
+    from fp4patch.catalog.target import Build, JitModule
 
 READS = "Python"
 TIMEOUT = 120
@@ -88,7 +88,7 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
         environ = {"HOME": folder, "TMPDIR": folder, "PATH": "", "CUDA_HOME": "/cuda", "LC_ALL": "C.UTF-8"}
         command = [sys.executable, "-I", "-B", str(Path(__file__).with_name("flashinfer_run.py")), str(result)]
         try:
-            done = runner.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
+            done = process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
         except OSError as error:
             raise NotKnown(f"its Python {error.strerror}") from None
         if not result.is_file():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import ctypes  # noqa: F401 - its import loads a library, which is refused later
 import importlib
 import io
 import json
@@ -129,7 +130,7 @@ class Finder(MetaPathFinder, Loader):
     """Imports FlashInfer's files from its root, and stand-ins for other packages.
 
     A package's ``__init__`` is not run, since FlashInfer's imports everything: a name is imported from the file that
-    ``__init__`` imports it from, when it is used. Where a stand-in does not suffice, the further names of a file are unknown.
+    ``__init__`` imports it from, when it is used. The names of a file that a stand-in does not suffice for are unknown.
     """
 
     def __init__(self, root: Path) -> None:
@@ -176,7 +177,7 @@ class Finder(MetaPathFinder, Loader):
         except _OWN:
             raise
         except (Exception, NotKnown) as error:
-            self.failed = self.failed or self.place(error)
+            self.failed = self.failed or self.place(error, spec.origin)
             vars(module)["__getattr__"] = lambda _: Unknown()
         if "gen_jit_spec" in vars(module):
             vars(module)["gen_jit_spec"] = _gen_jit_spec
@@ -201,11 +202,12 @@ class Finder(MetaPathFinder, Loader):
 
         return get
 
-    def place(self, error: BaseException) -> str:
-        """Return an error with the last line of FlashInfer's that it passed."""
+    def place(self, error: BaseException, file: str = "") -> str:
+        """Return an error with the last line of FlashInfer's that it passed, or with the file that does not compile."""
         own = f"{self._root}/"
         lines = [line for line in traceback.extract_tb(error.__traceback__) if line.filename.startswith(own)]
         where = f"{lines[-1].filename.removeprefix(own)}:{lines[-1].lineno}: " if lines else ""
+        where = where or (f"{file.removeprefix(own)}: " if file else "")
         if isinstance(error, NotKnown):
             return f"{where}`{lines[-1].line}`: {error}" if lines else str(error)
         return f"{where}{type(error).__name__}: {error}"
@@ -217,12 +219,15 @@ def _gen_jit_spec(*_: object, extra_cuda_cflags: object = None, **__: object) ->
 
 def _machine(cuda: str, capability: Sequence[int]) -> Mapping[str, Mapping[str, object]]:
     """Return what stand-ins know of a machine with one GPU, and a PyTorch for this CUDA release."""
-    devices = SimpleNamespace(
+    devices, version = StandIn("torch.cuda"), StandIn("torch.version")
+    vars(devices).update(
         device_count=lambda: 1, is_available=lambda: True, get_device_capability=lambda *_: tuple(capability)
     )
+    vars(version).update(cuda=cuda)
     return {
-        "torch": {"cuda": devices, "version": SimpleNamespace(cuda=cuda), "__version__": TORCH},
-        "torch.version": {"cuda": cuda},
+        "torch": {"cuda": devices, "version": version, "__version__": TORCH},
+        "torch.cuda": vars(devices),
+        "torch.version": vars(version),
         "torch.torch_version": {"TorchVersion": Version, "__version__": TORCH},
         "jinja2": {"Template": Template},
     }
@@ -244,12 +249,11 @@ def _answer_for_nvcc(cuda: str, targets: Sequence[str]) -> None:
     subprocess.run = run  # type: ignore[assignment]
 
 
-def _flags(finder: Finder, root: Path, module: Mapping[str, Any]) -> list[str]:
+def _flags(root: Path, module: Mapping[str, Any]) -> list[str]:
     """Return the flags of one module. NotKnown is raised if the function does not determine them."""
     file = next((path for path in module["search"] if (root / path).is_file()), module["search"][-1])
     if not (root / file).is_file():
         raise NotKnown(f"there is no {file}")
-    finder.failed = ""
     found = importlib.import_module(".".join((PACKAGE, *Path(file).with_suffix("").parts)))
     function = getattr(found, module["function"], None)
     if function is None:
@@ -260,17 +264,18 @@ def _flags(finder: Finder, root: Path, module: Mapping[str, Any]) -> list[str]:
         if isinstance(called.flags, list) and all(isinstance(flag, str) for flag in called.flags):
             return called.flags
         raise NotKnown(f"{file}: the flags that {module['function']} gives are not known") from None
-    raise NotKnown(finder.failed or f"{file}: {module['function']} does not call gen_jit_spec")
+    raise NotKnown(f"{file}: {module['function']} does not call gen_jit_spec")
 
 
 def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
     """Return the flags of each module, the exception by which the build stops, or the reason why neither is known."""
     flags = {}
+    finder.failed = ""
     for module in modules:
         try:
-            flags[module["name"]] = _flags(finder, root, module)
+            flags[module["name"]] = _flags(root, module)
         except NotKnown as error:
-            return {"unknown": finder.place(error)}
+            return {"unknown": finder.failed or finder.place(error)}
         except _OWN as error:
             return {"stops": f"{type(error).__name__}: {error}"}
         except Exception as error:  # this machine is a model, and may lack what FlashInfer needs
@@ -291,7 +296,7 @@ def _restrict(scratch: Path) -> None:
     opens, makes = io.open, os.mkdir
 
     def open_(file: Any, mode: str = "r", *args: Any, **named: Any) -> Any:
-        if set(mode) & set("wax+") and not inside(file):
+        if (set(mode) & set("wax+") and not inside(file)) or str(file).endswith(".jinja"):
             return opens(os.devnull, mode.replace("x", "w"), *args, **named)
         return opens(file, mode, *args, **named)
 
@@ -312,6 +317,9 @@ def _restrict(scratch: Path) -> None:
 def main(result: Path) -> None:
     """Answer the question on standard input."""
     question = json.load(sys.stdin)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
     root = Path(question["root"])
     finder = Finder(root)
     sys.path[:] = [entry for entry in sys.path if not Path(entry, "packaging").is_dir()]  # no optional packages

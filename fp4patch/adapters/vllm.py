@@ -20,14 +20,14 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ToolchainError
-from fp4patch.model.doctor import BuildRow
-from fp4patch.proof import runner
+from fp4patch.adapters.result import BuildRow
+from fp4patch.core import process
+from fp4patch.core.errors import ToolchainError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fp4patch.model.target import Build
+    from fp4patch.catalog.target import Build
 
 READS = "CMakeLists.txt"
 
@@ -122,7 +122,7 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configure
     lines = [f"set({key} {_quoted(str(value))})" for key, value in settings.items()]
     script.write_text("\n".join([*lines, stand_ins, f"_include({_quoted(f'{tree}/CMakeLists.txt')})", ""]))
     try:
-        done = runner.run([program, "-P", script], limit=TIMEOUT, folder=tree)
+        done = process.run([program, "-P", script], limit=TIMEOUT, folder=tree)
     except TimeoutError as error:
         return Configured((), error=f"cmake {error.strerror}")
     except OSError as error:

@@ -12,15 +12,15 @@ from pathlib import Path, PurePosixPath
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from fp4patch.model.arch import Arch
-from fp4patch.model.coverage import names
-from fp4patch.model.edit import AddOperand, DropOperand, Edit, WrapAsm
-from fp4patch.model.patch import Patch
-from fp4patch.model.probe import Numerics, Probe
-from fp4patch.model.problem import Problem
-from fp4patch.model.target import Target, VersionPattern
-from fp4patch.model.tree_path import is_inside
-from fp4patch.model.variant import Variant, VariantTarget
+from fp4patch.catalog.coverage import names
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.probe import Numerics, Probe
+from fp4patch.catalog.target import Target, VersionPattern
+from fp4patch.catalog.variant import Variant, VariantTarget
+from fp4patch.core.arch import Arch
+from fp4patch.core.problem import Problem
+from fp4patch.core.tree_path import is_inside
+from fp4patch.edits.kinds import AddOperand, DropOperand, Edit, WrapAsm
 
 _WRAP_OPTIONS = {"encoder", "guard"}
 """Options that a variant must set for a patch that wraps inline assembly; it can set no others."""

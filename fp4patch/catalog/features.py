@@ -9,10 +9,10 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
 from fp4patch.catalog.reading import read
-from fp4patch.errors import ManifestError
-from fp4patch.model.features import FeatureGroup, ToolkitWheels
-from fp4patch.model.problem import Problem
+from fp4patch.core.errors import ManifestError
+from fp4patch.core.problem import Problem
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def load_features(root: Path) -> tuple[FeatureGroup, ...]:
         problems.append(Problem("features", "none", file=FOLDER))
     if problems:
         raise ManifestError(
-            "the features are not valid", problems=problems, help="the keys are those of fp4patch/model/features.py"
+            "the features are not valid", problems=problems, help="the keys are those of fp4patch/catalog/feature.py"
         )
     return tuple(groups)
 
@@ -58,6 +58,6 @@ def load_toolkits(root: Path) -> ToolkitWheels:
     ]
     if problems or found is None:
         raise ManifestError(
-            "the toolkits are not valid", problems=problems, help="the keys are those of fp4patch/model/features.py"
+            "the toolkits are not valid", problems=problems, help="the keys are those of fp4patch/catalog/feature.py"
         )
     return found

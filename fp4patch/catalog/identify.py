@@ -15,8 +15,8 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.errors import Refused, UsageError
-from fp4patch.model.target import Target, VersionMacros
+from fp4patch.catalog.target import Target, VersionMacros
+from fp4patch.core.errors import Refused, UsageError
 
 
 @dataclass(frozen=True)

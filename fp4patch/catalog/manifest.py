@@ -1,6 +1,6 @@
 """Reads ``patches/`` and ``variants/`` into the model, and reports every mistake in them at once, by file and key.
 
-The shape of each file is a dataclass of :mod:`fp4patch.model`; nothing is declared twice.
+The shape of each file is a dataclass of this part; nothing is declared twice.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.target import Target
 from fp4patch.catalog.values import CLASSES
-from fp4patch.errors import ManifestError, UsageError
-from fp4patch.model.patch import Patch
-from fp4patch.model.probe import Probe
-from fp4patch.model.problem import Problem
-from fp4patch.model.target import Target
-from fp4patch.model.variant import Variant
-from fp4patch.sources.kept import digest, keep, recall
+from fp4patch.catalog.variant import Variant
+from fp4patch.core.errors import ManifestError, UsageError
+from fp4patch.core.kept import digest, keep, recall
+from fp4patch.core.problem import Problem
 
 T = TypeVar("T")
 

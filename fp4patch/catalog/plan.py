@@ -9,11 +9,11 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.variant import Variant
 from fp4patch.catalog.whole import Concerned
-from fp4patch.errors import UsageError
-from fp4patch.model.edit import AddOperand, DropOperand, Edit, Insert
-from fp4patch.model.patch import Patch
-from fp4patch.model.variant import Variant
+from fp4patch.core.errors import UsageError
+from fp4patch.edits.kinds import AddOperand, DropOperand, Edit, Insert
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
-from fp4patch.model.edit import Edit
-from fp4patch.model.features import FeatureGroup, ToolkitWheels
-from fp4patch.model.patch import Patch
-from fp4patch.model.problem import Problem
-from fp4patch.model.target import Target
-from fp4patch.model.variant import Variant
+from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.target import Target
+from fp4patch.catalog.variant import Variant
+from fp4patch.core.problem import Problem
+from fp4patch.edits.kinds import Edit
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.identify import is_at
 from fp4patch.catalog.manifest import Catalog
+from fp4patch.catalog.target import Target
 from fp4patch.catalog.whole import glob
-from fp4patch.model.edit import AddOperand, DropOperand, Insert
-from fp4patch.model.target import Target
-from fp4patch.model.tree_path import is_inside
+from fp4patch.core.tree_path import is_inside
+from fp4patch.edits.kinds import AddOperand, DropOperand, Insert
 
 
 class Scope:

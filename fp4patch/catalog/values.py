@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fp4patch.model import edit, outcome, patch, probe, problem, rule, state, target, variant
-from fp4patch.sources.kept import classes
+from fp4patch.catalog import patch, probe, rule, target, variant
+from fp4patch.core import outcome, problem, state
+from fp4patch.core.kept import classes
+from fp4patch.edits import kinds as edit
 
 CLASSES = classes(edit, outcome, patch, probe, problem, rule, state, target, variant)

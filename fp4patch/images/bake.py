@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from fp4patch.catalog.target import Target
+from fp4patch.catalog.variant import Variant
 from fp4patch.images import architectures, command, sources
-from fp4patch.model.image import BuildRequest
-from fp4patch.model.target import Target
-from fp4patch.model.variant import Variant
+from fp4patch.images.image import BuildRequest
 
 SETS = {
     "gb10": (("12.1a",), ("linux/arm64",)),

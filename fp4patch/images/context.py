@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fp4patch
-from fp4patch.errors import ImageError
-from fp4patch.model.schema import SCHEMA
+from fp4patch.core.errors import ImageError
+from fp4patch.core.schema import SCHEMA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fp4patch.model.image import BuildRequest
-    from fp4patch.model.variant import TorchPin
+    from fp4patch.catalog.variant import TorchPin
+    from fp4patch.images.image import BuildRequest
 
 LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
 

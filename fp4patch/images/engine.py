@@ -16,9 +16,9 @@ from typing import Any
 
 from packaging.version import Version
 
-from fp4patch.errors import ImageError
-from fp4patch.model.image import JOB_MEMORY, BuildRequest, Engine, Node, Outcome, Stage
-from fp4patch.model.problem import Problem
+from fp4patch.core.errors import ImageError
+from fp4patch.core.problem import Problem
+from fp4patch.images.image import JOB_MEMORY, BuildRequest, Engine, Node, Outcome, Stage
 
 GIB = 1 << 30
 OLDEST_BUILDX = Version("0.13")

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import fp4patch
-from fp4patch.errors import ImageError
-from fp4patch.model.image import Finding
-from fp4patch.model.verdict import Verdict
+from fp4patch.core.errors import ImageError
+from fp4patch.core.verdict import Verdict
+from fp4patch.images.image import Finding
 from fp4patch.sources import git
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from fp4patch.model.image import BuildRequest
+    from fp4patch.images.image import BuildRequest
 
 OURS = "io.fp4patch."
 RECEIPT = f"{OURS}receipt"

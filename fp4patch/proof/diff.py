@@ -10,12 +10,12 @@ from collections import Counter
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from fp4patch.model.sass import DiffKind, DiffRow, SassDiff
+from fp4patch.proof.instruction import DiffKind, DiffRow, SassDiff
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fp4patch.model.sass import Instruction, SassListing
+    from fp4patch.proof.instruction import Instruction, SassListing
 
 # R12, UR4, P0, UP1, B0, SB0; RZ, URZ, PT and UPT are constants and stay.
 _NUMBERED = re.compile(r"\b(U?R|U?P|S?B)\d+\b")

@@ -6,11 +6,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.cache import Cache, Stored, key
 
 if TYPE_CHECKING:
-    from fp4patch.proof.runner import Runner
+    from fp4patch.core.process import Runner
     from fp4patch.proof.toolchain import Toolchain
 
 

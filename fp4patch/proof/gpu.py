@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-from fp4patch.model.arch import Arch
+from fp4patch.core.arch import Arch
 
 LIBRARY = "libcuda.so.1"
 

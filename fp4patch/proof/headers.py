@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from fp4patch.errors import UsageError
+from fp4patch.core.errors import UsageError
 
 _OF_TORCH = "c10/util/Half.h"
 """A header that every release of PyTorch has had in its include directory."""

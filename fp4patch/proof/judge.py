@@ -10,20 +10,20 @@ from collections import Counter
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from fp4patch.model.probe import ProbeKind
-from fp4patch.model.problem import Problem
-from fp4patch.model.sass import InstructionClass
-from fp4patch.model.verdict import Verdict
-from fp4patch.model.verify import Check
+from fp4patch.catalog.probe import ProbeKind
+from fp4patch.core.problem import Problem
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.instruction import InstructionClass
+from fp4patch.proof.result import Check
 from fp4patch.proof.sass import CLASS_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from fp4patch.model.arch import Arch
-    from fp4patch.model.probe import Probe
-    from fp4patch.model.rule import Metric, Rule
-    from fp4patch.model.sass import SassDiff, SassListing
+    from fp4patch.catalog.probe import Probe
+    from fp4patch.catalog.rule import Metric, Rule
+    from fp4patch.core.arch import Arch
+    from fp4patch.proof.instruction import SassDiff, SassListing
 
 _CLASS_OF_METRIC = {
     "branches": InstructionClass.BRANCH,

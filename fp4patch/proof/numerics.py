@@ -14,10 +14,10 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
-from fp4patch.model.numerics import InputClass, Mismatch, NumericsReport, NumericsRow
-from fp4patch.model.rule import Promise
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.gpu import Gpu
+from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.specification import specification
 
 if TYPE_CHECKING:

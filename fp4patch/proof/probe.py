@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from fp4patch.model.probe import ProbeKind
+from fp4patch.catalog.probe import ProbeKind
+from fp4patch.core.process import Runner
 from fp4patch.proof.cache import Cache, Dependency, Stored, key
-from fp4patch.proof.runner import Runner
 from fp4patch.proof.sass import KERNEL, kernel_of
 from fp4patch.proof.view import Side, changed_since, file_digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fp4patch.model.arch import Arch
-    from fp4patch.model.probe import Probe
-    from fp4patch.model.target import Target
+    from fp4patch.catalog.probe import Probe
+    from fp4patch.catalog.target import Target
+    from fp4patch.core.arch import Arch
     from fp4patch.proof.toolchain import Toolchain
 
 _STANDARD = ("-std=c++17", "-O3")

@@ -12,13 +12,13 @@ import struct
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
-from fp4patch.model.sass import Instruction, InstructionClass, SassListing
+from fp4patch.core.errors import ProofError
+from fp4patch.proof.instruction import Instruction, InstructionClass, SassListing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from fp4patch.model.arch import Arch
+    from fp4patch.core.arch import Arch
 
 KERNEL = "probe"
 """The one kernel of every probe, ``extern "C"``, so that its name is not mangled."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from fp4patch.model.numerics import InputClass
+from fp4patch.proof.inputs import InputClass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ToolchainError
-from fp4patch.model.verify import ToolchainInfo
+from fp4patch.core.errors import ToolchainError
+from fp4patch.proof.result import ToolchainInfo
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,28 +8,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
-from fp4patch.model.arch import Arch
-from fp4patch.model.probe import Probe, ProbeKind
-from fp4patch.model.progress import OnProgress, Step
-from fp4patch.model.sass import SassListing
-from fp4patch.model.verdict import Verdict
-from fp4patch.model.verify import Check, ProbeResult
+from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.core.process import Runner, processors
+from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.diff import compare
 from fp4patch.proof.disassemble import disassemble
+from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
 from fp4patch.proof.probe import Compiled, Compiler, together
-from fp4patch.proof.runner import Runner, processors
+from fp4patch.proof.result import Check, ProbeResult
 from fp4patch.proof.view import Side, SourceView
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fp4patch.model.problem import Problem
-    from fp4patch.model.rule import Rule
-    from fp4patch.model.target import Target
+    from fp4patch.catalog.rule import Rule
+    from fp4patch.catalog.target import Target
+    from fp4patch.core.problem import Problem
     from fp4patch.proof.toolchain import Toolchain
 
 _COMPILES = "compiles, host code included"

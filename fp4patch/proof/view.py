@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from fp4patch.model.target import Target
+    from fp4patch.catalog.target import Target
 
 
 @dataclass(frozen=True)

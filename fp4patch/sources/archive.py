@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from fp4patch.errors import SourceError
+from fp4patch.core.errors import SourceError
 
 
 def extract(archive: Path, subtree: str, to: Path) -> int:

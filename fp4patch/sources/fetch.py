@@ -9,12 +9,12 @@ from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
-from fp4patch.errors import SourceError, UsageError
-from fp4patch.model.fetch import Fetched
-from fp4patch.model.target import Target
+from fp4patch.catalog.target import Target
+from fp4patch.core.cache import scratch
+from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
-from fp4patch.sources.cache import scratch
+from fp4patch.sources.fetched import Fetched
 from fp4patch.sources.index import Progress, download
 
 

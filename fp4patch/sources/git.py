@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin
 
-from fp4patch.errors import SourceError
+from fp4patch.core.errors import SourceError
 
 if TYPE_CHECKING:
     from git import Repo

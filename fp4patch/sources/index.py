@@ -24,9 +24,9 @@ from pypi_simple import (
     UnsupportedRepoVersionError,
 )
 
-from fp4patch.errors import SourceError
-from fp4patch.model.target import Archive
-from fp4patch.sources.cache import cache_dir, scratch, sha256
+from fp4patch.catalog.target import Archive
+from fp4patch.core.cache import cache_dir, scratch, sha256
+from fp4patch.core.errors import SourceError
 
 Progress = Callable[[int | None], ProgressTracker]
 """Factory of a progress bar: called with the size in bytes, if known. The bar receives each chunk."""

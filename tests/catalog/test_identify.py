@@ -10,7 +10,7 @@ from permissions import without_privileges
 
 from fp4patch.catalog.identify import identify, identify_all
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.errors import Refused
+from fp4patch.core.errors import Refused
 
 
 @pytest.fixture

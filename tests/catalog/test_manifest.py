@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.errors import ManifestError, UsageError
+from fp4patch.core.errors import ManifestError, UsageError
 
 
 @pytest.fixture

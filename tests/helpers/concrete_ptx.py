@@ -1,6 +1,6 @@
 """A second, direct interpreter of packing PTX, over numbers: the reference for the symbolic one.
 
-It shares nothing with ``fp4patch.patching.ptx``: text is cut with regular expressions, registers are Python integers, a
+It shares nothing with ``fp4patch.edits.ptx``: text is cut with regular expressions, registers are Python integers, a
 float is its bits, and the conversion computes the code.
 """
 

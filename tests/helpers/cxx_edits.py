@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fp4patch.model.edit import DropOperand, Edit, Insert
-from fp4patch.model.outcome import Drift, Rewritten
-from fp4patch.patching.edit import rewrite
+from fp4patch.core.outcome import Drift, Rewritten
+from fp4patch.edits.edit import rewrite
+from fp4patch.edits.kinds import DropOperand, Edit, Insert
 
 DROP = DropOperand(file="f.h", defines="ON", operands=("SM_A", "SM_F"), conditions=1)
 BOTH = replace(DROP, conditions=2)

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch import cli
+from fp4patch.commands import main
+from fp4patch.commands.build.run import Options, plan
 from fp4patch.images import context
-from fp4patch.verbs.build import Options, plan
 
 SCRIPT = Path(__file__).parents[1] / "engine" / "engine.sh"
 TINY = "fp4patch-test-tiny"
@@ -158,7 +158,7 @@ def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable
     tree = made / "src" / "cutlass"
     source = pristine_tree("cutlass", "4.2.1")
     shutil.copytree(source / "include", tree / "include")
-    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
     receipts = made / "proof" / "receipts"
     receipts.mkdir(parents=True)
     shutil.copy(tree / ".fp4patch" / "receipt.json", receipts / "cutlass.json")
@@ -172,7 +172,7 @@ def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable
         "--json",
         str(made / "proof" / "verify.json"),
     ]
-    assert cli.run([*verify, str(tree)]) == 0
+    assert main.run([*verify, str(tree)]) == 0
     planned = plan(Options(variant="next2", archs=("12.1a",), cutlass="4.2.1"))
     pins = context.pins(planned.request, planned.torch, planned.cuda)
     (made / "proof" / "pins.json").write_text(json.dumps(pins))

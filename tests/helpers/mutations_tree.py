@@ -18,10 +18,10 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
-from fp4patch.model.edit import AddElement
-from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.concerned import concerned
-from fp4patch.verbs.folding import fold_tree, plan_patches
+from fp4patch.edits.kinds import AddElement
+from fp4patch.tree.concerned import concerned
+from fp4patch.tree.folding import fold_tree, plan_patches
+from fp4patch.tree.transaction import Transaction
 
 GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
 OPTIONS = {"e2m1-asm": {"encoder": "threshold", "guard": GUARD}}

@@ -6,13 +6,13 @@ import io
 
 from rich.console import Console, RenderableType
 
-from fp4patch.model.arch import Arch
-from fp4patch.model.probe import ProbeKind
-from fp4patch.model.problem import Problem
-from fp4patch.model.sass import DiffKind, DiffRow, Instruction, InstructionClass, SassDiff, SassListing
-from fp4patch.model.state import State
-from fp4patch.model.verdict import Verdict
-from fp4patch.model.verify import Check, ProbeResult, ToolchainInfo, VerifyReport
+from fp4patch.catalog.probe import ProbeKind
+from fp4patch.core.arch import Arch
+from fp4patch.core.problem import Problem
+from fp4patch.core.state import State
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.instruction import DiffKind, DiffRow, Instruction, InstructionClass, SassDiff, SassListing
+from fp4patch.proof.result import Check, ProbeResult, ToolchainInfo, VerifyReport
 
 SM120A, SM121A = Arch(12, 0, "a"), Arch(12, 1, "a")
 F2FP = "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"

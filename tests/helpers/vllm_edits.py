@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model.edit import AddOperand, DropOperand, Edit, Insert
-from fp4patch.model.outcome import NothingToDo, Outcome
-from fp4patch.model.patch import Patch
-from fp4patch.patching.edit import Fold, fold
+from fp4patch.catalog.patch import Patch
+from fp4patch.core.outcome import NothingToDo, Outcome
+from fp4patch.edits.edit import Fold, fold
+from fp4patch.edits.kinds import AddOperand, DropOperand, Edit, Insert
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import load
-from fp4patch.errors import Refused, UsageError
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.variant import Variant
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import Refused, UsageError
 from fp4patch.images.architectures import check
-from fp4patch.model.arch import Arch
-from fp4patch.model.image import Architectures
-from fp4patch.model.patch import Patch
-from fp4patch.model.variant import Variant
+from fp4patch.images.image import Architectures
 from fp4patch.proof.toolchain import Toolchain
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import load
-from fp4patch.errors import UsageError
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import UsageError
 from fp4patch.images import command, sources
-from fp4patch.model.arch import Arch
-from fp4patch.model.image import Architectures, BuildRequest, Outcome, Source, Stage
+from fp4patch.images.image import Architectures, BuildRequest, Outcome, Source, Stage
 
 BOTH = Architectures((Arch(12, 1, "a"), Arch(12, 0, "f")), (Arch(12, 1, "a"),), (Arch(12, 1), Arch(12, 0)))
 VLLM, CUTLASS = load().target("vllm"), load().target("cutlass")

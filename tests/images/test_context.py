@@ -14,9 +14,9 @@ import pytest
 
 import fp4patch
 from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.variant import Pins
+from fp4patch.commands.build.run import Options, plan
 from fp4patch.images import context
-from fp4patch.model.variant import Pins
-from fp4patch.verbs.build import Options, plan
 
 ROOT = Path(fp4patch.__file__).parents[1]
 

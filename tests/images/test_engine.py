@@ -10,17 +10,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from fp4patch import cli
 from fp4patch.catalog.manifest import load
-from fp4patch.doctor import room
-from fp4patch.doctor.surroundings import Surroundings
-from fp4patch.errors import ImageError
+from fp4patch.commands import main
+from fp4patch.commands.doctor import room
+from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ImageError
 from fp4patch.images import engine as preflight
 from fp4patch.images import sources
 from fp4patch.images.engine import GIB, check, estimate, look, notes
-from fp4patch.model.arch import Arch
-from fp4patch.model.doctor import Level
-from fp4patch.model.image import Architectures, BuildRequest, Engine, Node, Outcome, Stage
+from fp4patch.images.image import Architectures, BuildRequest, Engine, Node, Outcome, Stage
+from fp4patch.inspect.findings import Level
 
 SM121A = Architectures((Arch(12, 1, "a"),), (Arch(12, 1, "a"),), (Arch(12, 1),))
 REQUEST = BuildRequest(
@@ -186,7 +186,7 @@ def test_the_engine_of_another_context_is_no_builder_and_it_says_how_to_use_it(
         monkeypatch.setenv("DOCKER_CONTEXT", name)
         there = look("", needs_engine=True)
         assert (there.root, there.disk is None) == (here.root, here.disk is None)
-        assert cli.run(["inspect", tiny_base]) == 1
+        assert main.run(["inspect", tiny_base]) == 1
         assert "holds no proof" in capfd.readouterr().err
     finally:
         subprocess.run(["docker", "context", "rm", "--force", name], check=True, capture_output=True)

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fp4patch import cli
-from fp4patch.errors import ImageError
+from fp4patch.commands import main
+from fp4patch.commands.build.run import Options, plan
+from fp4patch.commands.inspect.text import inspection_text
+from fp4patch.core.errors import ImageError
 from fp4patch.images import provenance
-from fp4patch.model.image import BuildRequest, Inspection
-from fp4patch.report.image import inspection_text
-from fp4patch.verbs.build import Options, plan
+from fp4patch.images.image import BuildRequest, Inspection
 
 Proof = dict[str, bytes]
 
@@ -149,11 +149,11 @@ def test_a_damaged_document_is_one_sentence(proof: Proof) -> None:
 
 
 def test_an_exported_proof_is_inspected_as_a_folder(real_proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["inspect", "--json", str(real_proof / "proof")]) == 0
+    assert main.run(["inspect", "--json", str(real_proof / "proof")]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["verdict"]) == (1, "pass")
     assert document["pins"]["variant"] == "next2"
-    assert cli.run(["inspect", "--receipt", str(real_proof / "proof")]) == 0
+    assert main.run(["inspect", "--receipt", str(real_proof / "proof")]) == 0
     assert capsys.readouterr().out.strip() == document["receipt"]
 
 
@@ -161,11 +161,11 @@ def test_of_a_folder_only_the_documents_are_read(real_proof: Path, tmp_path: Pat
     shutil.copytree(real_proof / "proof", tmp_path / "proof")
     with (tmp_path / "proof/else.bin").open("wb") as file:
         file.truncate(1 << 40)
-    assert cli.run(["inspect", str(tmp_path / "proof")]) == 0
+    assert main.run(["inspect", str(tmp_path / "proof")]) == 0
 
 
 def test_a_folder_without_a_proof_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["inspect", str(tmp_path)]) == 1
+    assert main.run(["inspect", str(tmp_path)]) == 1
     assert "holds no proof" in capsys.readouterr().err
 
 

@@ -14,8 +14,8 @@ from action_runner import Ran, Runner, environment
 from integration_page import block
 from ruamel.yaml import YAML
 
-from fp4patch import cli
 from fp4patch.catalog.manifest import data_root
+from fp4patch.commands import main
 
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "action.yml"
@@ -96,7 +96,7 @@ def test_a_patch_whose_machine_code_breaks_a_rule_fails_the_job_and_the_summary_
 
 
 def test_a_tree_that_somebody_edited_ends_the_job_before_anything_is_compiled(use: Use, tmp_path: Path) -> None:
-    assert cli.run(["apply", "--variant", "next2", str(tmp_path / "workspace/cutlass")]) == 0
+    assert main.run(["apply", "--variant", "next2", str(tmp_path / "workspace/cutlass")]) == 0
     edited = tmp_path / "workspace/cutlass/include/cutlass/float_subbyte.h"
     edited.write_text(edited.read_text() + "// mine\n")
     ran = use()

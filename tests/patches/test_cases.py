@@ -13,11 +13,11 @@ import pytest
 from mutations_vllm import ENCODER, OPTIONS
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model.edit import Edit, WrapAsm
-from fp4patch.model.outcome import NothingToDo, Rewritten
-from fp4patch.model.patch import Patch
-from fp4patch.model.state import State
-from fp4patch.patching.edit import fold
+from fp4patch.catalog.patch import Patch
+from fp4patch.core.outcome import NothingToDo, Rewritten
+from fp4patch.core.state import State
+from fp4patch.edits.edit import fold
+from fp4patch.edits.kinds import Edit, WrapAsm
 
 CASES = [
     pytest.param(patch, case, id=f"{patch.id}-{case.name}")

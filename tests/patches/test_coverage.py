@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch.catalog.coverage import names
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import data_root, forget, load
-from fp4patch.errors import ManifestError
-from fp4patch.model.coverage import names
-from fp4patch.patching.transaction import Transaction
-from fp4patch.verbs.coverage import touched_functions
-from fp4patch.verbs.folding import fold_tree, plan_for
-from fp4patch.verbs.locked import reading
+from fp4patch.commands.verify.coverage import touched_functions
+from fp4patch.core.errors import ManifestError
+from fp4patch.tree.folding import fold_tree, plan_for
+from fp4patch.tree.locked import reading
+from fp4patch.tree.transaction import Transaction
 
 TREES = {
     "cutlass": [("4.2.1", "next2"), ("4.2.1", "next3"), ("4.8.0", "turbo"), ("4.8.0", "next3")],

@@ -18,21 +18,21 @@ import pytest
 from command import snapshot
 from flashinfer_wheel import unpack
 
-from fp4patch import cli
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.errors import ProofError
-from fp4patch.model.arch import Arch
-from fp4patch.model.numerics import NumericsReport
-from fp4patch.model.verdict import Verdict
-from fp4patch.patching.asm import scan
-from fp4patch.patching.cxx import lex
-from fp4patch.patching.floors import floors, leaves_out
-from fp4patch.patching.placement import enclosing
+from fp4patch.commands import main
+from fp4patch.commands.verify.callables import FORCE_SOFTWARE, callables, include_folders, subjects
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.core.verdict import Verdict
+from fp4patch.edits.asm import scan
+from fp4patch.edits.cxx import lex
+from fp4patch.edits.floors import floors, leaves_out
+from fp4patch.edits.placement import enclosing
 from fp4patch.proof.gpu import Gpu, find_gpu
+from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.numerics import device_sweep
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.verbs.callables import FORCE_SOFTWARE, callables, include_folders, subjects
 
 OLDEST, NEWEST = "0.5.0", "0.7.2"
 
@@ -117,7 +117,7 @@ def unreached(package: Path) -> list[str]:
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     capsys.readouterr()
-    status = cli.run([str(argument) for argument in arguments])
+    status = main.run([str(argument) for argument in arguments])
     document: dict[str, object] = json.loads(capsys.readouterr().out)
     return document | {"exit": status}
 
@@ -140,7 +140,7 @@ def test_variants_apply_and_revert(
         patched = [path for path in sources(package) if f"namespace fp4patch_{encoder} {{" in path.read_text()]
         assert bool(patched) == bool(encoder)
         assert len(unreached(package)) == (0 if encoder else STATEMENTS[version])
-    assert cli.run(["revert", str(package)]) == 0
+    assert main.run(["revert", str(package)]) == 0
     assert snapshot(package.parent) == before
 
 
@@ -166,9 +166,9 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_is_branch_free_software_with
     installed: Callable[..., Path], tmp_path: Path
 ) -> None:
     package, document = installed(OLDEST, WITHOUT_CUTLASS), tmp_path / "verify.json"
-    assert cli.run(["apply", "--variant", "next3", str(package)]) == 0
+    assert main.run(["apply", "--variant", "next3", str(package)]) == 0
     options = ["--no-execute", "--variant", "next3", "--arch", "sm_121a,sm_121", "--json", str(document)]
-    assert cli.run(["verify", *options, str(package)]) == 0
+    assert main.run(["verify", *options, str(package)]) == 0
     said = json.loads(document.read_text())
     assert (said["verdict"], said["problems"], said["set_aside"]) == ("pass", [], [])
     found = {(r["probe"].removeprefix("flashinfer/"), r["arch"]): r for r in said["results"]}
@@ -192,7 +192,7 @@ def test_its_own_functions_stand_in_the_program_that_runs_all_inputs(
     installed: Callable[..., Path], toolchain: Toolchain
 ) -> None:
     package, catalog = installed(OLDEST, WITHOUT_CUTLASS), load()
-    assert cli.run(["apply", "--variant", "next3", str(package)]) == 0
+    assert main.run(["apply", "--variant", "next3", str(package)]) == 0
     (tree,) = identify_all([package], catalog)
     (header,) = callables(catalog.patches_of(catalog.variant("next3"), "flashinfer"), lambda _: True)
     gpu = find_gpu()
@@ -224,9 +224,9 @@ def test_never_writes_through_a_hard_link(installed: Callable[[str], Path], tmp_
             place = other / path.relative_to(package)
             place.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, place)
-    assert cli.run(["apply", "--variant", "next3", str(other)]) == 0
+    assert main.run(["apply", "--variant", "next3", str(other)]) == 0
     assert snapshot(package) == kept != snapshot(other)
-    assert cli.run(["revert", str(other)]) == 0
+    assert main.run(["revert", str(other)]) == 0
     assert snapshot(package) == kept == snapshot(other)
 
 
@@ -238,7 +238,7 @@ def test_modification_times_are_fresh_so_that_ninja_compiles_again(installed: Ca
         for path in (header, cutlass):
             os.utime(path, (0, 0))
         began = time.time() - 2
-        assert cli.run([*command, str(package)]) == 0
+        assert main.run([*command, str(package)]) == 0
         assert min(header.stat().st_mtime, cutlass.stat().st_mtime) >= began
 
 
@@ -261,7 +261,7 @@ def test_the_record_of_the_package_manager_is_stale_until_revert(
     said = notes(run("status", "--json", package, capsys=capsys))
     assert f"the RECORD of flashinfer-python 0.5.0 has other hashes for {len(stale())} of these files" in said
     assert "flashinfer/data/cutlass/include/cutlass/numeric_conversion.h" in stale()
-    assert cli.run(["revert", str(package)]) == 0
+    assert main.run(["revert", str(package)]) == 0
     assert not stale()
     assert "RECORD" not in notes(run("status", "--json", package, capsys=capsys))
 
@@ -297,7 +297,7 @@ def test_an_architecture_named_without_a_suffix_keeps_its_instructions(
         return sorted(flag for flag in context.get_nvcc_flags_list() if "gencode" in flag)
 
     assert flags("12.1") == ["-gencode=arch=compute_121,code=sm_121"]
-    assert cli.run(["apply", "--variant", "native", str(package)]) == 0
+    assert main.run(["apply", "--variant", "native", str(package)]) == 0
     assert flags("12.1") == ["-gencode=arch=compute_121a,code=sm_121a"]
     assert flags("8.9 12.0f 12.1a") == [
         "-gencode=arch=compute_120f,code=sm_120f",

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from command import Said, snapshot
 
+from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.doctor.build_lists import cmake
-from fp4patch.patching.asm import scan
-from fp4patch.patching.cxx import lex
-from fp4patch.patching.wrap_asm import unguarded
+from fp4patch.edits.asm import scan
+from fp4patch.edits.cxx import lex
+from fp4patch.edits.wrap_asm import unguarded
 from fp4patch.proof.toolchain import Toolchain
 
 PATCHES = data_root() / "patches/transformer_engine"

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from vllm_edits import run
 
-from fp4patch.doctor.build_lists import Configured, cmake, configure
-from fp4patch.model.outcome import Drift
+from fp4patch.adapters.vllm import Configured, cmake, configure
+from fp4patch.core.outcome import Drift
 
 PATCH = "vllm/cmake-sm121a"
 

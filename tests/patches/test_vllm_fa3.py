@@ -17,8 +17,8 @@ import pytest
 from packaging.version import Version
 from vllm_edits import run
 
-from fp4patch.doctor.build_lists import cmake
-from fp4patch.model.outcome import Rewritten
+from fp4patch.adapters.vllm import cmake
+from fp4patch.core.outcome import Rewritten
 
 PATCH = "vllm/fa3-hopper-only"
 RELEASES = ("0.10.2", "0.12.0", "0.14.1", "0.16.0", "0.20.0", "0.25.1", "0.33.0")

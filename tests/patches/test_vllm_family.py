@@ -12,9 +12,9 @@ import pytest
 from vllm_edits import Edited, run
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model.outcome import NothingToDo, Rewritten
-from fp4patch.model.state import State
-from fp4patch.patching.cxx import lex, words
+from fp4patch.core.outcome import NothingToDo, Rewritten
+from fp4patch.core.state import State
+from fp4patch.edits.cxx import lex, words
 
 PATCH = "vllm/sm120-family"
 RELEASES = (

@@ -9,16 +9,16 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fp4patch import cli
 from fp4patch.catalog.manifest import data_root
-from fp4patch.errors import ProofError
-from fp4patch.model.arch import Arch
-from fp4patch.model.verdict import Verdict
+from fp4patch.commands import main
+from fp4patch.commands.bench import run as verb
+from fp4patch.commands.bench.measure import Group, build, read
+from fp4patch.commands.bench.text import chart
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof import numerics
-from fp4patch.proof.bench import Group, build, read
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.report.bench import chart
-from fp4patch.verbs import bench as verb
 
 RECORDED = data_root() / "docs/images/bench.txt"
 """Recorded output of the program on an H200; docs/numerics.md shows it."""
@@ -128,14 +128,14 @@ def test_without_a_gpu_bench_says_how_to_measure_elsewhere(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(verb, "find_gpu", lambda: None)
-    assert cli.run(["bench"]) == 1
+    assert main.run(["bench"]) == 1
     assert "--build-only" in capsys.readouterr().err
 
 
 def test_results_from_elsewhere_are_shown_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, drawn = tmp_path / verb.RESULT, tmp_path / "chart.svg"
     file.write_text(WRITTEN)
-    assert cli.run(["bench", "--from", str(file), "--chart", str(drawn), "--json"]) == 1
+    assert main.run(["bench", "--from", str(file), "--chart", str(drawn), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == "fail"
     assert document["rows"][0]["registers"]["ratio"] == 1.0
@@ -146,4 +146,4 @@ def test_results_from_elsewhere_are_shown_and_drawn(tmp_path: Path, capsys: pyte
     "arguments", [["--build-only", "x"], ["--gpu-arch", "sm_90"], ["--from", "x", "tree"], ["--from", "no-such-file"]]
 )
 def test_options_that_do_not_go_together_are_a_usage_error(arguments: list[str]) -> None:
-    assert cli.run(["bench", *arguments]) == 2
+    assert main.run(["bench", *arguments]) == 2

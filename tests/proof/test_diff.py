@@ -7,10 +7,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.model.arch import Arch
-from fp4patch.model.sass import DiffKind, InstructionClass, SassListing
+from fp4patch.core.arch import Arch
 from fp4patch.proof import sass
 from fp4patch.proof.diff import compare
+from fp4patch.proof.instruction import DiffKind, InstructionClass, SassListing
 
 GOLDEN = Path(__file__).parent / "golden"
 KINDS = {"=": DiffKind.SAME, "~": DiffKind.CHANGED, "-": DiffKind.REMOVED, "+": DiffKind.ADDED}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.errors import UsageError
+from fp4patch.core.errors import UsageError
 from fp4patch.proof.headers import find_headers
 
 

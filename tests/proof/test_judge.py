@@ -7,13 +7,13 @@ from typing import get_args
 
 import pytest
 
-from fp4patch.model.arch import Arch
-from fp4patch.model.probe import Probe, ProbeKind
-from fp4patch.model.rule import Metric, Rule
-from fp4patch.model.sass import DiffRow, Instruction, InstructionClass, SassDiff, SassListing
-from fp4patch.model.verdict import Verdict
-from fp4patch.model.verify import Check
+from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.rule import Metric, Rule
+from fp4patch.core.arch import Arch
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.instruction import DiffRow, Instruction, InstructionClass, SassDiff, SassListing
 from fp4patch.proof.judge import concerns, judge, metric, unjudged, verdict_of
+from fp4patch.proof.result import Check
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 PROBE = Probe(name="x8", title="", source="x8.cu", patch="lib/guard")

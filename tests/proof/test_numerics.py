@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fp4patch.errors import ProofError
-from fp4patch.model.arch import Arch
-from fp4patch.model.numerics import InputClass, NumericsReport
-from fp4patch.model.rule import Promise
-from fp4patch.model.verdict import Verdict
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof.gpu import Gpu, find_gpu
+from fp4patch.proof.inputs import InputClass, NumericsReport
 from fp4patch.proof.numerics import (
     DEFINES,
     Subject,

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.errors import ProofError
-from fp4patch.model.arch import Arch
-from fp4patch.model.sass import InstructionClass, SassListing
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
 from fp4patch.proof import sass
+from fp4patch.proof.instruction import InstructionClass, SassListing
 
 GOLDEN = Path(__file__).parent / "golden"
 LISTINGS = sorted(GOLDEN.glob("*.txt"))

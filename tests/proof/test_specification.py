@@ -8,7 +8,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 
-from fp4patch.model.verdict import Verdict
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof.numerics import (
     NVIDIA_REFERENCE,
     host_sweep,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.model.arch import Arch
-from fp4patch.model.probe import Probe
-from fp4patch.model.rule import Rule
-from fp4patch.model.target import Target, VersionMacros
-from fp4patch.model.verdict import Verdict
+from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.rule import Rule
+from fp4patch.catalog.target import Target, VersionMacros
+from fp4patch.core.arch import Arch
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.verify import CONFIGURATIONS, Verification, verify
 from fp4patch.proof.view import SourceView

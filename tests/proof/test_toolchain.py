@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.errors import ToolchainError
+from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 
 Fake = Callable[..., Path]

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 from processes import alive, wait_for
 
-from fp4patch.errors import ProofError
-from fp4patch.model.arch import Arch
-from fp4patch.model.probe import Probe, ProbeKind
-from fp4patch.model.progress import Step
-from fp4patch.model.rule import Rule
-from fp4patch.model.sass import InstructionClass
-from fp4patch.model.target import Target, VersionMacros
-from fp4patch.model.verdict import Verdict
-from fp4patch.model.verify import ProbeResult
+from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.rule import Rule
+from fp4patch.catalog.target import Target, VersionMacros
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.core.progress import Step
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.instruction import InstructionClass
+from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Verification, verify
 from fp4patch.proof.view import SourceView

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model.arch import Arch
-from fp4patch.model.execution import Execution
-from fp4patch.model.probe import Executes, Quantizes
-from fp4patch.model.rule import Promise
-from fp4patch.model.verdict import Verdict
+from fp4patch.catalog.probe import Executes, Quantizes
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.arch import Arch
+from fp4patch.core.process import Runner
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift.execute import Subject, execute
+from fp4patch.proof.lift.result import Execution
 from fp4patch.proof.probe import Compiler
-from fp4patch.proof.runner import Runner
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
 

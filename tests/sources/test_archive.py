@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support import wheel
 
-from fp4patch.errors import SourceError
+from fp4patch.core.errors import SourceError
 from fp4patch.sources.archive import extract
 
 

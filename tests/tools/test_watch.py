@@ -21,8 +21,8 @@ from support import served, wheel
 
 import fp4patch
 from fp4patch.catalog.manifest import load
-from fp4patch.model.target import Archive
-from fp4patch.sources.cache import cache_dir
+from fp4patch.catalog.target import Archive
+from fp4patch.core.cache import cache_dir
 
 ROOT = Path(fp4patch.__file__).parents[1]
 

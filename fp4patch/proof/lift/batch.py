@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fp4patch.model.execution import Batch
-from fp4patch.model.probe import BITS, Executes, Format, Quantizes
-from fp4patch.model.rule import Promise
+from fp4patch.catalog.probe import BITS, Executes, Format, Quantizes
+from fp4patch.catalog.rule import Promise
 from fp4patch.proof.lift.grid import Array, Launch, Reciprocal, pointers
+from fp4patch.proof.lift.result import Batch
 from fp4patch.reference.formats import (
     E2M1_VALUES,
     e2m1_decode,

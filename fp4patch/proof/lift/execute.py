@@ -15,30 +15,30 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
-from fp4patch.model.arch import Arch
-from fp4patch.model.execution import Batch, Equivalence, Executed, Execution
-from fp4patch.model.numerics import Mismatch, NumericsReport
-from fp4patch.model.probe import Executes, Quantizes
-from fp4patch.model.progress import OnProgress, Step
-from fp4patch.model.rule import Promise
-from fp4patch.model.sass import InstructionClass
+from fp4patch.catalog.probe import Executes, Quantizes
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.core.process import Runner, processors
+from fp4patch.core.progress import OnProgress, Step
 from fp4patch.proof.cache import Cache, Stored, key
 from fp4patch.proof.disassemble import disassemble
+from fp4patch.proof.inputs import Mismatch, NumericsReport
+from fp4patch.proof.instruction import InstructionClass
 from fp4patch.proof.lift import grid, program, taint
 from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
+from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution
 from fp4patch.proof.lift.translate import Unsupported, translate
-from fp4patch.proof.runner import Runner, processors
 from fp4patch.proof.sass import functions, kernel_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
-    from fp4patch.model.execution import Side
-    from fp4patch.model.numerics import NumericsRow
-    from fp4patch.model.sass import SassListing
+    from fp4patch.proof.inputs import NumericsRow
+    from fp4patch.proof.instruction import SassListing
+    from fp4patch.proof.lift.result import Side
     from fp4patch.proof.toolchain import Toolchain
 
 _DECIDING = ("batch.py", "grid.py", "formats.py", "layout.py", "vllm.py", "blocks.py")

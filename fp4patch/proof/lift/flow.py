@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.listing import STEP, Instruction, Integer, Listing, Register, Symbol
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.operands import LAYOUTS
 from fp4patch.proof.lift.program import KERNEL_NAME, STRAY, Kernel, compile_host
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 
 STEP = 16
 """Bytes of an instruction, from sm_70 on."""

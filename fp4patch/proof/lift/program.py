@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from fp4patch.errors import ProofError
-from fp4patch.model.probe import BITS, stored_bits
-from fp4patch.model.rule import Promise
+from fp4patch.catalog.probe import BITS, stored_bits
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.numerics import interval_lines, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from fp4patch.model.numerics import NumericsRow
-    from fp4patch.model.probe import Executes
+    from fp4patch.catalog.probe import Executes
+    from fp4patch.proof.inputs import NumericsRow
     from fp4patch.proof.lift.listing import Listing
 
 KERNEL_NAME = "FP4PATCH_KERNEL"

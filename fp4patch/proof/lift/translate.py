@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from fp4patch.errors import ProofError
-from fp4patch.model.problem import Problem
+from fp4patch.core.errors import ProofError
+from fp4patch.core.problem import Problem
 from fp4patch.proof.lift import flow as control
 from fp4patch.proof.lift.listing import Instruction, Listing, read
 from fp4patch.proof.lift.operands import LAYOUTS, Lacks, Layout, Operands

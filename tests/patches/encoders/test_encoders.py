@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.model.arch import Arch
-from fp4patch.model.sass import InstructionClass, SassListing
+from fp4patch.core.arch import Arch
 from fp4patch.proof import sass
+from fp4patch.proof.instruction import InstructionClass, SassListing
 from fp4patch.proof.toolchain import Toolchain
 
 FOLDER = Path(__file__).parents[3] / "patches/encoders"

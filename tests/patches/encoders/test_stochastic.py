@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from test_encoders import FOLDER, free_of_what_no_encoder_may_have, host, listing
 
-from fp4patch.model.arch import Arch
+from fp4patch.core.arch import Arch
 from fp4patch.proof.toolchain import Toolchain
 
 HEADER = FOLDER / "stochastic.cuh"

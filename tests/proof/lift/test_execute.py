@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.model.arch import Arch
-from fp4patch.model.execution import Executed, Side
-from fp4patch.model.probe import Executes
-from fp4patch.model.rule import Promise
-from fp4patch.model.sass import SassListing
-from fp4patch.model.verdict import Verdict
+from fp4patch.catalog.probe import Executes
+from fp4patch.catalog.rule import Promise
+from fp4patch.commands.verify import execution_text as report
+from fp4patch.core.arch import Arch
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
+from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.lift.execute import Subject, execute
+from fp4patch.proof.lift.result import Executed, Side
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.report import execution as report
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 EIGHT = Executes(input="bfloat16", lanes=8)

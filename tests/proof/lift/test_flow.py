@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from test_listing import document
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.flow import Flow, flow
 from fp4patch.proof.lift.listing import read
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from golden_grids import content, parameter
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift import grid
 from fp4patch.proof.lift.batch import reciprocal, values_of
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.listing import (
     Constant,
     Instruction,

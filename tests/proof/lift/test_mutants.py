@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from mutations_sass import mutants
 
-from fp4patch.errors import ProofError
-from fp4patch.model.probe import Executes
-from fp4patch.model.rule import Promise
+from fp4patch.catalog.probe import Executes
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift import program
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel
 from fp4patch.proof.lift.translate import translate

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fp4patch.errors import ProofError
-from fp4patch.model.numerics import InputClass
-from fp4patch.model.probe import Executes
-from fp4patch.model.rule import Promise
+from fp4patch.catalog.probe import Executes
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.errors import ProofError
+from fp4patch.proof.inputs import InputClass
 from fp4patch.proof.lift import program
 from fp4patch.proof.lift.program import Kernel, Swept
 

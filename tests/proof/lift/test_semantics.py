@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from test_listing import document
 
-from fp4patch.errors import ProofError
+from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.listing import Instruction, read
 from fp4patch.proof.lift.operands import LAYOUTS, Lacks, Operands
 from fp4patch.proof.lift.semantics import TABLE

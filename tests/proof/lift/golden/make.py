@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.catalog.manifest import load
-from fp4patch.model.arch import Arch
+from fp4patch.core.arch import Arch
+from fp4patch.core.process import Runner
 from fp4patch.proof.probe import Compiler
-from fp4patch.proof.runner import Runner
 from fp4patch.proof.sass import functions
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import Side, SourceView

@@ -1,0 +1,112 @@
+"""A patch: the contents of ``patches/<target>/<patch>/patch.toml``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fp4patch.catalog.probe import Numerics, Probe
+from fp4patch.core.table import Manifest
+from fp4patch.edits.kinds import Edit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Absence(Manifest):
+    """Code that must not remain anywhere in the tree once the patch is applied.
+
+    Code that the edits themselves search for counts as such code without an entry here.
+    """
+
+    code: Literal["c++", "python", "cmake"]
+    files: tuple[str, ...]
+    """Globs of the files to search."""
+    versions: str = ""
+    """Version specifier of the releases in which it must be absent; empty: all."""
+    mention: tuple[str, ...]
+    """Regular expressions on the bytes of a file: all are found in every file with such code. The quickest is first."""
+    pattern: str
+    """Regular expression on the live code, token by token with one blank between: ``[=!] = 120``."""
+    because: str = ""
+    """Reason why it may remain, as a remainder that is named. Empty: it is refused."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Allowance(Manifest):
+    """Files in which the code that the patch searches for may remain, and the reason. Each such place is a
+    remainder."""
+
+    files: tuple[str, ...]
+    """Globs of the files."""
+    holds: str = ""
+    """Text that such a file contains."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unchecked(Manifest):
+    """Functions that the patch touches and that no probe checks, with the reason."""
+
+    functions: tuple[str, ...]
+    """As in ``touches``."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildCheck(Manifest):
+    """Required results of the tree's own build for arch lists, evaluated without a compiler."""
+
+    name: str
+    title: str
+    covers: tuple[str, ...]
+    """The files that it checks, of those that the patch ``touches``: globs."""
+    reaches: tuple[str, ...]
+    """Arch lists that must give each GPU of SM12x that they name the FP4 kernels with the conversion instruction."""
+    same: tuple[str, ...]
+    """Arch lists for which the patched build must have the same result as the pristine one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MacroPromise(Manifest):
+    """Compile targets for which a header of the patched tree must not define a macro, or define it as before."""
+
+    header: str
+    name: str
+    include: tuple[str, ...]
+    """Directories of the tree that the compiler searches for includes."""
+    cuda: str
+    """CUDA release whose compiler is assumed."""
+    off: tuple[str, ...]
+    same: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Patch(Manifest):
+    """One change with one reason: its edits, the versions it was tried on, its probes, and why it exists."""
+
+    name: str
+    target: str
+    version: str
+    title: str
+    reason: str
+    link: str
+    applies: str
+    """A version specifier (PEP 440) of upstream releases that this patch was tried on. Advice; anchors decide."""
+    retire: str
+    """Condition under which this patch can be deleted."""
+    edits: tuple[Edit, ...]
+    touches: tuple[str, ...]
+    """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
+    unchecked: tuple[Unchecked, ...] = ()
+    absent: tuple[Absence, ...] = ()
+    allowed: tuple[Allowance, ...] = ()
+    macros: tuple[MacroPromise, ...] = ()
+    probes: tuple[Probe, ...] = ()
+    builds: tuple[BuildCheck, ...] = ()
+    numerics: tuple[Numerics, ...] = ()
+    directory: str = ""
+    """Directory of templates, probes and cases, set by the loader."""
+
+    @property
+    def id(self) -> str:
+        """Identifier: ``cutlass/e2m1-guard``."""
+        return f"{self.target}/{self.name}"

@@ -1,0 +1,172 @@
+"""Means by which a patch is proven: probes to compile, and functions to run on every input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from fp4patch.core.arch import Arch
+from fp4patch.core.table import Manifest
+
+
+class ProbeKind(StrEnum):
+    """Result of compiling a probe."""
+
+    SASS = "sass"
+    """Device code, disassembled and judged by the variant's rules."""
+    UNIT = "unit"
+    """Device code as SASS, but of all kernels of a whole source file of the tree; rules judge them together."""
+    HOST = "host"
+    """A whole object file including the host pass; it only has to compile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs(Manifest):
+    """Condition on a tree for a probe to apply: a file, and C++ tokens in it if any are named."""
+
+    search: tuple[str, ...]
+    """Globs relative to the tree; ``**`` is allowed. One matching file is enough."""
+    tokens: str = ""
+
+
+Format = Literal["float32", "float16", "bfloat16", "e2m1", "e2m3", "e3m2"]
+"""A number format. In memory, E2M1 is packed with two values per byte, and FP6 takes one byte per value."""
+
+BITS: Mapping[str, int] = {"float32": 32, "float16": 16, "bfloat16": 16, "e2m1": 4, "e2m3": 6, "e3m2": 6}
+"""Bits of each format's codes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Executes(Manifest):
+    """Statement that a probe's kernel converts ``lanes`` values per thread, value 0 lowest, and does nothing else.
+
+    The kernel's parameters are two pointers, to the values and to its output. Thread i of the grid reads and writes
+    record i, in whole bytes. A single value has a byte of its own.
+    """
+
+    input: Format
+    lanes: int
+    output: Format = "e2m1"
+    rounding: Literal["nearest", "stochastic"] = "nearest"
+    """``stochastic``: a record has random words behind its values, one for four of them."""
+    sampled: bool = False
+    """A sample of the inputs runs, each exponent in every lane: all of them take minutes."""
+    pristine_from: int = 0
+    """Lowest ``__CUDA_ARCH__`` (1000: sm_100) for which the pristine kernel converts. Below it, upstream's code does
+    not convert, and only the patched kernel is executed."""
+
+    @property
+    def bits(self) -> int:
+        """Bits of an input: there are 2 to this power."""
+        return BITS[self.input]
+
+    @property
+    def swept(self) -> bool:
+        """True if the sweep over all inputs covers it. Otherwise all codes in pairs of lanes, a sample of floats, or
+        all thresholds of stochastic rounding run."""
+        narrow = self.output in ("e2m1", "e2m3", "e3m2") and self.lanes * stored_bits(self.output) <= 64
+        return (
+            self.rounding == "nearest"
+            and not self.sampled
+            and self.bits > 8
+            and narrow
+            and self.lanes in (1, 2, 4, 8, 16)
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantizes(Manifest):
+    """Statement that a probe's kernel quantizes: to E2M1 codes and a scale for every 16 values.
+
+    The kernel computes the same as one of upstream's functions.
+    ``vllm`` and ``flashinfer``: ``cvt_warp_fp16_to_fp4``. The parameters are pointers to the values, the global scale,
+    the codes and the scales; each thread takes ``values`` of them. ``swizzled``: the kernel has also the numbers of
+    rows and of columns (32 bits each) as parameters, and row r is that of block r of threads; the scales are in the
+    order that ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
+    accumulators for each block of threads.
+    """
+
+    input: Literal["float32", "float16", "bfloat16"]
+    function: Literal["vllm", "flashinfer", "gemv"]
+    scales: Literal["e4m3", "power"] = "e4m3"
+    layout: Literal["linear", "swizzled"] = "linear"
+    values: Literal[8, 16] = 8
+    pristine_from: int = 0
+    """As in :class:`Executes`."""
+
+
+def stored_bits(form: Format) -> int:
+    """Return the number of bits that a value of a format takes in memory."""
+    return 8 if form in ("e2m3", "e3m2") else BITS[form]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Manifest):
+    """A small translation unit that makes the compiler emit the code in question.
+
+    ``source`` is a path below the patch's directory; ``defines`` become ``-D`` flags. A SASS probe has exactly one
+    kernel, named ``probe``. A probe does not run on a tree that does not meet ``needs``, and verify reports that.
+    """
+
+    name: str
+    title: str
+    source: str
+    kind: ProbeKind = ProbeKind.SASS
+    defines: dict[str, str | int] = field(default_factory=dict)
+    include: tuple[str, ...] = ()
+    """Include directories below the patch's directory, searched after the tree's. They replace headers that the probe
+    includes."""
+    uses: tuple[Literal["torch"], ...] = ()
+    """Third-party headers that the probe uses in their real form. If they are not available, it does not run, and
+    verify reports that."""
+    needs: Needs | None = None
+    arch: tuple[str, ...] = ("*",)
+    """Globs of the targets that it is compiled for: upstream's headers may refuse others."""
+    covers: tuple[str, ...] = ()
+    """The functions that it checks, of those that the patch ``touches``: the beginnings of their names."""
+    together: str = ""
+    """Probes of one patch with the same word here are compiled as one translation unit, which takes less time. The
+    macros of ``defines`` are then defined around the probe's own source alone, and not for the headers."""
+    slow: bool = False
+    """True if compilation takes minutes: the probe runs only with ``verify --all``."""
+    executes: Executes | None = None
+    """Function that its kernel computes, used to execute the machine code. None: the code is only inspected."""
+    quantizes: Quantizes | None = None
+    """The same for a kernel that scales blocks of values."""
+    patch: str = ""
+    """Set by the loader: ``cutlass/e2m1-guard``."""
+
+    def is_for(self, arch: Arch) -> bool:
+        """Return whether it is compiled for a target."""
+        return any(fnmatchcase(str(arch), one) for one in self.arch)
+
+    @property
+    def id(self) -> str:
+        """Identifier that is unique in the catalog and that rules select by: ``cutlass/e2m1-x8``."""
+        return f"{self.patch.partition('/')[0]}/{self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numerics(Manifest):
+    """A function of the tree that converts floats to E2M1, to be run on all 2^32 inputs.
+
+    ``source`` is a header below the patch's directory that makes it callable; ``expression`` is C++ whose value is the
+    packed nibbles, value 0 lowest, of ``v``, a ``const float (&)[lanes]``. A tree that does not meet ``needs`` has no
+    such function.
+    """
+
+    name: str
+    """Name by which a user of the tree would call it: ``NumericArrayConverter<float_e2m1_t, float, 8>``."""
+    lanes: Literal[1, 2, 4, 8, 16]
+    source: str
+    expression: str
+    include: tuple[str, ...] = ()
+    """Include directories below the patch's directory, searched after the tree's."""
+    host: Literal["no", "yes", "if-asked"] = "no"
+    """Availability as host code; ``if-asked`` if running all inputs there takes a minute or more."""
+    bench: bool = False
+    """True if ``fp4patch bench`` measures this function of a tree, which then takes eight values."""
+    needs: Needs | None = None

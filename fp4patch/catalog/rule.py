@@ -1,0 +1,64 @@
+"""Claims of a variant: the rules that its machine code obeys, and the results of its conversions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from fp4patch.core.arch import Arch
+from fp4patch.core.table import Manifest
+
+
+class Promise(StrEnum):
+    """Agreement with ``cvt.rn.satfinite.e2m1x2.f32`` that an encoder promises over all 2^32 inputs."""
+
+    EXACT = "exact"
+    """The same nibble for every input."""
+    EXACT_BUT_NAN_SIGN = "exact-but-nan-sign"
+    """The same nibble, except that a NaN becomes 6 with either sign, where the instruction gives +6."""
+
+
+Metric = Literal["instructions", "branches", "local", "f64", "registers"]
+"""Quantity that is counted in machine code: instructions, all or of one class, or registers per thread."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(Manifest):
+    """Conditions on the machine code of some probes on some architectures.
+
+    ``probes`` are globs over probe ids, ``arch`` globs over targets (``sm_121[af]``: with the architecture's suffix or
+    the family's), ``requires`` and ``forbids`` regular expressions searched in each instruction with its modifiers and
+    operands (``F2FP.… R1, R2, R3``), and ``max`` upper bounds of metrics. All of these apply to the patched tree.
+    ``identical`` compares the code of both trees byte for byte.
+    """
+
+    probes: tuple[str, ...]
+    arch: tuple[str, ...]
+    because: str
+    identical: bool = False
+    requires: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()
+    max: dict[Metric, int] = field(default_factory=dict)
+
+    @property
+    def judges(self) -> bool:
+        """True if the rule has a condition; a rule without one is a mistake."""
+        return bool(self.identical or self.requires or self.forbids or self.max)
+
+    def is_for(self, arch: Arch) -> bool:
+        """Return whether the rule applies to a target."""
+        return any(fnmatchcase(str(arch), _canonical(pattern)) for pattern in self.arch)
+
+    def speaks_of(self, target: str) -> bool:
+        """Return whether one of its globs matches probes of a target: ``cutlass/float-*`` matches those of cutlass."""
+        return any(fnmatchcase(target, pattern.partition("/")[0]) for pattern in self.probes)
+
+
+def _canonical(pattern: str) -> str:
+    """Return ``sm_121a`` for ``12.1a``, and a glob as it is."""
+    try:
+        return str(Arch.parse(pattern))
+    except ValueError:
+        return pattern

@@ -1,0 +1,226 @@
+"""A target: the contents of ``patches/<target>/target.toml``, which describe one kind of source tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from fp4patch.core.table import Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionMacros(Manifest):
+    """A header that states the release as three macros. The statement can be wrong: the anchors decide, and the version
+    is only a hint."""
+
+    file: str
+    major: str
+    minor: str
+    patch: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionPattern(Manifest):
+    """Files that state the release as text. The release is group 1 of ``pattern`` in the first file that matches."""
+
+    files: tuple[str, ...]
+    pattern: str
+    """A regular expression, searched with ``^`` and ``$`` at each line."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Archive(Manifest):
+    """A pinned package-index file that holds a release's source tree."""
+
+    version: str
+    """Upstream release that this archive's tree is used for."""
+    project: str
+    filename: str
+    sha256: str
+    subtree: str
+    """Directory inside the archive that becomes the tree; ``""`` for all of it (one leading directory is dropped)."""
+    holds: str = ""
+    """Exact contents, if they are not the tagged tree itself."""
+    partial: bool = False
+    """True if files that vLLM compiles are missing from the archive: an image then takes the commit from git."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Series(Manifest):
+    """Pinned archives of one project whose names differ in the release alone."""
+
+    project: str
+    filename: str
+    """Pattern of the file name: ``vllm-{version}.tar.gz``."""
+    sha256: dict[str, str]
+    """SHA-256 (hex) of each release's archive, the oldest release first."""
+    subtree: str
+    """As in :class:`Archive`, like the next two fields."""
+    holds: str = ""
+    partial: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice(Manifest):
+    """Variant to use if the user names none. The first entry of a target that matches release and toolkit counts."""
+
+    versions: str = ""
+    """Specifier (PEP 440) of releases; empty for all."""
+    cuda: str = ""
+    """Specifier of CUDA releases (13.0); empty for all. Advice that has one does not match an unknown toolkit."""
+    variant: str = ""
+    """Name of the variant. Empty: none is needed."""
+    because: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JitModule(Manifest):
+    """A function of a tree's Python code that compiles one of its FP4 modules when the module is first used."""
+
+    name: str
+    """Name of the module: ``quantization``."""
+    search: tuple[str, ...]
+    """Candidate paths of its file, relative to the package; the first that exists counts."""
+    function: str
+    arguments: tuple[str, ...] = ()
+    """Arguments that the tree calls it with; ``{gpu}`` is the GPU's number, ``121``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build(Manifest):
+    """Method by which a tree's own build chooses the architectures of its FP4 kernels; ``fp4patch doctor`` evaluates
+    it."""
+
+    kind: Literal["cmake", "jit"]
+    """Build system. ``cmake``: the CMakeLists.txt at the top, with PyTorch's names of architectures. ``jit``:
+    FlashInfer's Python, which compiles on the GPU's own machine."""
+    setting: str
+    """Environment variable that names the architectures."""
+    separator: str = ";"
+    """Separator of the architectures in it."""
+    lists: tuple[str, ...]
+    """Usual values of it for SM120 and SM121, evaluated if the user gives no arch list. An empty value: it is not
+    set."""
+    cuda: tuple[str, ...]
+    """CUDA releases to evaluate if none is known."""
+    kernels: str = ""
+    """Regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x (only for cmake)."""
+    modules: tuple[JitModule, ...] = ()
+    """Modules that hold the FP4 kernels for SM12x (only for jit). The first one represents the others in summaries."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate(Manifest):
+    """Condition by which a header lets a GPU use the FP4 conversion instruction."""
+
+    gpu: str
+    """GPU: ``sm_121``."""
+    file: str
+    defines: str
+    """Macro that enables the instruction."""
+    operands: tuple[str, ...]
+    """Operands that the ``#if`` conditions that define the macro must have for this GPU."""
+    conditions: int
+    otherwise: str
+    """Effect of the header on this GPU if an operand is missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contained(Manifest):
+    """Another target's tree inside a tree. Commands on the outer tree also process the inner one, in the same
+    transaction."""
+
+    target: str
+    at: tuple[str, ...]
+    """Directories, relative to the tree, in which it can be located."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bypass(Manifest):
+    """Compiled code that is used instead of a tree's sources. No edit of the sources changes it."""
+
+    paths: tuple[str, ...]
+    """Globs, relative to the tree, or to the home directory if they begin with ``~``. ``{version}`` is the tree's."""
+    instead: str = ""
+    """Environment variable that names a directory to use instead of the home directory."""
+    because: str
+    """Message to print if such code exists: its meaning, and the recommended action."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target(Manifest):
+    """A kind of source tree: how to recognise it, read its version, compile against it and fetch it."""
+
+    name: str
+    title: str
+    marks: tuple[str, ...]
+    """Files that together identify a directory as a tree of this kind."""
+    other_marks: tuple[tuple[str, ...], ...] = ()
+    """The same for each other layout: a checkout, where ``marks`` are those of an installed package."""
+    version: VersionMacros | VersionPattern
+    include: tuple[str, ...]
+    """Include directories, relative to the tree, for the compilation of a probe."""
+    compile: tuple[str, ...] = ()
+    """Further compiler flags for its probes."""
+    found_in: tuple[str, ...] = ()
+    """Usual locations of such a tree below other directories; used for the hint 'did you mean'."""
+    git: str
+    tag: str
+    """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``."""
+    archives: tuple[Archive, ...] = ()
+    series: tuple[Series, ...] = ()
+    commits: dict[str, str] = field(default_factory=dict)
+    """Commit (40 hex digits) that the tag of a release must name, for releases that no archive holds completely."""
+    whole: tuple[str, ...] = ()
+    """Paths that vLLM's build needs and that are missing from a partial archive of the release."""
+    advice: tuple[Advice, ...] = ()
+    telling: tuple[str, ...] = ()
+    """Files whose contents identify the release, independent of the version that a tree states. Not every release has
+    all of them."""
+    telling_in: tuple[str, ...] = ("",)
+    """Directories of these files in each layout of a tree, relative to it, with a slash at the end."""
+    build: Build | None = None
+    gates: tuple[Gate, ...] = ()
+    contains: tuple[Contained, ...] = ()
+    distribution: str = ""
+    """Project whose installed package the tree may be. Its RECORD, beside the tree, states the hash of each file."""
+    bypasses: tuple[Bypass, ...] = ()
+    touches: tuple[str, ...] = ()
+    """Globs of files that patches of this target have edited, beside those of its present patches.
+
+    A receipt may name only such files: a patch that is removed leaves its globs here, so that its receipts can still be
+    reverted.
+    """
+
+    @property
+    def pinned(self) -> tuple[Archive, ...]:
+        """All pinned archives, one for each release, those of a series one by one."""
+        return self.archives + tuple(
+            Archive(
+                version=version,
+                project=series.project,
+                filename=series.filename.replace("{version}", version),
+                sha256=digest,
+                subtree=series.subtree,
+                holds=series.holds,
+                partial=series.partial,
+            )
+            for series in self.series
+            for version, digest in series.sha256.items()
+        )
+
+    def archive(self, version: str) -> Archive | None:
+        """Return the pinned archive whose tree is used for that release, if there is one."""
+        return next((archive for archive in self.pinned if archive.version == version), None)
+
+    def tag_of(self, version: str) -> str:
+        """Return the git tag of a release."""
+        return self.tag.format(version=version, release=version.removesuffix(".0"))
+
+    def missing(self, has: Callable[[str], bool]) -> list[str]:
+        """Return the missing marks of the layout with the fewest missing. None are missing: this is a tree of this
+        kind."""
+        return min(([mark for mark in marks if not has(mark)] for marks in (self.marks, *self.other_marks)), key=len)

@@ -1,0 +1,64 @@
+"""A variant: the contents of ``variants/*.toml``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from fp4patch.catalog.rule import Promise, Rule
+from fp4patch.core.table import Manifest
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantTarget(Manifest):
+    """A variant's ordered patches for one target, and their options."""
+
+    patches: tuple[str, ...]
+    options: dict[str, dict[str, str]] = field(default_factory=dict)
+    watches: tuple[str, ...] = ()
+    """Patches that it leaves out and whose probes run anyway, since the rules apply to the code that they would
+    change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorchPin(Manifest):
+    """The PyTorch that vLLM is compiled against and runs with."""
+
+    version: str
+    """Version, with its local part if the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
+    wheels: dict[str, str] = field(default_factory=dict)
+    """SHA-256 (hex) of each file that may be installed. Empty: none is known, and the version alone holds."""
+    index: str = ""
+    """Source in words, if it is not the general package index."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pins(Manifest):
+    """Inputs of an image of a variant. The hashes of vLLM and CUTLASS are in their target, by release."""
+
+    vllm: str
+    cutlass: str
+    cuda: str
+    """The release of the toolkit: ``13.0.2``."""
+    torch: TorchPin
+    base: str
+    """The image that compiles: ``name:tag@sha256:digest``."""
+    runtime: str
+    """The image that the built vLLM runs in."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variant(Manifest):
+    """A named list of patches, the architectures it is for, and the rules its machine code must satisfy."""
+
+    name: str
+    title: str
+    summary: str
+    cost: str
+    """Cost of this variant on a target that has the instruction, in one line."""
+    arch: tuple[str, ...]
+    targets: dict[str, VariantTarget]
+    promise: Promise = Promise.EXACT
+    """Result of its conversions over all 2^32 inputs, wherever they are software."""
+    rules: tuple[Rule, ...] = ()
+    image: Pins | None = None
+    """Inputs of an image. None: no image is built of it."""

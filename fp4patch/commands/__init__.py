@@ -1,0 +1,1 @@
+"""The command line: one package for each command, and what they share."""

@@ -1,0 +1,76 @@
+"""Options of ``apply`` and ``revert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fp4patch.commands.common import EXIT_REFUSED, JSON, TREES, emit, show, telling, variant_option, waiting
+
+if TYPE_CHECKING:
+    from fp4patch.commands.apply.result import Applied
+
+
+@click.command()
+@TREES
+@variant_option(required=False)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--check", is_flag=True, help="Like --dry-run; exit 1 if anything would change.")
+@click.option(
+    "--diff", is_flag=True, help="Also print the changes as a unified diff. Combine with --dry-run to only look."
+)
+@click.option("--why", is_flag=True, help="Also say why edits that have nothing to do have nothing to do.")
+@click.option("--target-version", metavar="V", help="The upstream version, where the tree says none or a wrong one.")
+@JSON
+def apply(
+    trees: tuple[Path, ...],
+    variant: str | None,
+    dry_run: bool,
+    check: bool,
+    diff: bool,
+    why: bool,
+    target_version: str | None,
+    as_json: bool,
+) -> None:
+    """Apply a variant's patches to all TREEs, or to none.
+
+    Without --variant, the variant that is applied already is brought up to date.
+    """
+    from fp4patch.commands.apply import run as verb
+    from fp4patch.commands.apply import text as report
+
+    applied = verb.apply(trees, variant, write=not (dry_run or check), said_version=target_version, on_wait=waiting)
+    with telling(_what_became(applied)):
+        emit(report.document(applied, diff=diff)) if as_json else show(report.text(applied, diff=diff, why=why))
+    if applied.problems and not as_json:
+        show(report.refusal(applied), err=True)
+    if applied.refused or (check and applied.changed):
+        raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+@click.command()
+@TREES
+@JSON
+def revert(trees: tuple[Path, ...], as_json: bool) -> None:
+    """Give all TREEs their pristine bytes back, or none.
+
+    No trace of fp4patch is left.
+    """
+    from fp4patch.commands.apply import run as verb
+    from fp4patch.commands.apply import text as report
+
+    reverted = verb.revert(trees, on_wait=waiting)
+    with telling(_what_became(reverted)):
+        emit(report.document(reverted, diff=False)) if as_json else show(report.text(reverted, diff=False))
+    if reverted.problems and not as_json:
+        show(report.refusal(reverted), err=True)
+    if reverted.refused:
+        raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+def _what_became(applied: Applied) -> str:
+    if applied.written and applied.changed:
+        return f"the {applied.verb} itself was done, and `fp4patch status` says what the trees are"
+    return "no tree was changed"

@@ -1,0 +1,1 @@
+"""``fp4patch bench``: speed of encoders on a GPU."""

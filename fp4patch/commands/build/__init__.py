@@ -1,0 +1,1 @@
+"""``fp4patch build``: the patched vLLM as an image."""

@@ -1,0 +1,133 @@
+"""Options that several commands share, and the printing of results."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from fp4patch.core.errors import Fp4PatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
+
+Command = TypeVar("Command", bound="Callable[..., object]")
+
+EXIT_REFUSED = 1
+
+TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
+CUDA_ROOT = click.option(
+    "--cuda-root", type=click.Path(path_type=Path, file_okay=False), help="The CUDA toolkit to compile with."
+)
+
+
+def complete_names(folder: str, pattern: str):  # type: ignore[no-untyped-def]  # click's own callback protocol
+    """Shell completion from the names on disk, without reading the files."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        from fp4patch.catalog.manifest import data_root
+
+        names = (path.stem for path in (data_root() / folder).glob(pattern))
+        return sorted(name for name in names if name.startswith(incomplete))
+
+    return complete
+
+
+def variant_option(*, required: bool) -> Callable[[Command], Command]:
+    """Return ``--variant NAME``, completed in the shell."""
+    return click.option(
+        "--variant",
+        metavar="NAME",
+        required=required,
+        shell_complete=complete_names("variants", "*.toml"),
+        help="What to build: see `fp4patch list variants`.",
+    )
+
+
+# --- printing --------------------------------------------------------------------------------------------------------
+
+
+def swallow(output: Any) -> None:
+    """Discard all further output, since its reader has closed the pipe or the disk is full.
+
+    The exit status stays as it is; click and rich, and Python as it exits, would set their own.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+
+
+def emit(document: dict[str, Any]) -> None:
+    """Print a JSON document on stdout."""
+    try:
+        click.echo(json.dumps(document, indent=2))
+    except BrokenPipeError:
+        swallow(sys.stdout)
+
+
+def show(renderable: RenderableType, *, err: bool = False) -> None:
+    """Print text for the user, as wide as the terminal is."""
+    (stderr() if err else _console(sys.stdout)).print(renderable)
+
+
+def stderr() -> Console:
+    """Return the console for messages."""
+    return _console(sys.stderr)
+
+
+def _console(file: Any) -> Console:
+    from rich.console import Console
+    from rich.segment import Segment
+
+    from fp4patch.commands.words import LINES, VERBATIM, printable
+
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            swallow(self.file)
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            """Escape characters that could control the terminal: names come from trees. The bytes of a diff are not
+            changed."""
+            for segment in super().render(renderable, options):
+                verbatim = segment.control or (segment.style and segment.style.meta.get(VERBATIM))
+                yield segment if verbatim else Segment(printable(segment.text, kept=LINES), segment.style)
+
+    # A pipe has no width: text in it must not be cut.
+    columns = os.environ.get("COLUMNS", "")
+    width = None if file.isatty() else (columns.isdecimal() and int(columns)) or 120
+    return Output(file=file, width=width, highlight=False, soft_wrap=not file.isatty())
+
+
+def waiting(root: Path) -> None:
+    """Print once that another fp4patch holds the tree."""
+    from fp4patch.commands.words import printable
+
+    click.echo(f"waiting for another fp4patch that works on {printable(str(root))}", err=True)
+
+
+@contextmanager
+def telling(what: str) -> Iterator[None]:
+    """Print the result for the trees on stderr if the output cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        click.echo(f"error: the output cannot be written: {error.strerror}; {what}", err=True)
+        raise click.exceptions.Exit(EXIT_REFUSED) from error
+
+
+def write(path: Path, text: str | bytes) -> None:
+    """Write a file for the user, or raise one clear error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    except OSError as error:
+        raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help="name another file") from error

@@ -1,0 +1,173 @@
+"""Findings of ``fp4patch doctor`` about compiled code: a JSON document, and text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
+from fp4patch.commands.words import printable
+from fp4patch.core.schema import SCHEMA
+from fp4patch.inspect.code import Fp4State, Outcome, readable, total
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import RenderableType
+
+    from fp4patch.inspect.code import BinaryFile, BinaryReport, Fp4Code, GpuVerdict, ImageGroup
+
+NONE = "\N{EN DASH}"
+COLOUR = {
+    Fp4State.NATIVE: "green",
+    Fp4State.SOFTWARE: "yellow",
+    Fp4State.MISSING: "bold red",
+    Fp4State.NOTHING: "bold red",
+    Fp4State.UNKNOWN: "bold red",
+    Fp4State.NONE: "cyan",
+}
+SHOWN = 3
+"""Number of kernel names in a line; the JSON document has all."""
+
+
+def document(report: BinaryReport) -> dict[str, Any]:
+    """Return the part of the JSON document about binaries, as docs/json.md describes it."""
+    return {"schema": SCHEMA, "red": report.red, **asdict(report)}
+
+
+def table(report: BinaryReport) -> RenderableType:
+    """Return the verdicts, then each file with its architectures and the contents of its FP4 code."""
+    parts: list[RenderableType] = [
+        Text.assemble((report.source, "bold"), f"  {_bytes(report.size)}, {_counted(report.searched, 'file')} read"),
+        Text(),
+    ]
+    parts += [_verdict(verdict) for verdict in report.verdicts]
+    for one in report.compilers:
+        release = f" {one.release}" if one.release else ""
+        lacks = f"does not know {' and '.join(one.lacks)}" if one.lacks else "knows every GPU that was asked about"
+        parts.append(
+            Text.assemble(
+                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {lacks}; {one.used_by}"
+            )
+        )
+        if one.remedy:
+            parts.append(Text.assemble(("          help: ", "bold"), one.remedy))
+    for row in report.requirements:
+        said = ("met", "green") if row.met else ("not met", "bold red")
+        parts.append(Text.assemble((f"required {row.requirement}: ", "bold"), said))
+        parts += [Padding(Text(printable(reason)), (0, 0, 0, 2)) for reason in row.because]
+    for unread in report.unread:
+        parts.append(
+            Text.assemble(("not read: ", "bold red"), f"{printable(unread.name)}: {printable(unread.because)}")
+        )
+        parts.append(Text.assemble(("          help: ", "bold"), unread.help))
+    for file in report.files:
+        parts += [Text(), _file(file)]
+    parts += [Text(), Text(_summary(report), style="dim")]
+    return Group(*parts)
+
+
+def _verdict(verdict: GpuVerdict) -> RenderableType:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    joint = ": because " if verdict.state is Fp4State.MISSING else ": "
+    because = f"{joint}{printable(verdict.because)}"
+    grid.add_row(verdict.gpu, Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))
+    if verdict.todo:
+        grid.add_row("", Text.assemble(("help: ", "bold"), verdict.todo))
+    return grid
+
+
+def _file(file: BinaryFile) -> RenderableType:
+    parts: list[RenderableType] = [
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'unit')}")
+    ]
+    parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
+    interesting = [group for group in file.images if _speaks(group.code)]
+    for group in interesting:
+        parts.append(Padding(_code(group), (0, 0, 0, 2)))
+    for gpu in dict.fromkeys(row.gpu for row in file.loading):
+        parts.append(Padding(_loading(file, gpu), (0, 0, 0, 2)))
+    return Group(*parts)
+
+
+def _architectures(groups: Sequence[ImageGroup]) -> str:
+    """Return a summary: ``sm_90a ×24, sm_120f ×35, compute_80 ×19; nvcc 13.0.88; zstd``."""
+    counted = Counter[str]()
+    for group in groups:
+        counted[group.arch] += group.count
+    compilers = ", ".join(sorted({group.compiler for group in groups if group.compiler[:1].isdigit()}))
+    packed = ", ".join(sorted({group.compression for group in groups} - {"none"})) or "not compressed"
+    of = f"; CUDA {compilers}" if compilers else ""
+    return ", ".join(f"{arch} ×{number}" for arch, number in counted.items()) + of + f"; {packed}"
+
+
+def _speaks(code: Fp4Code) -> bool:
+    return bool(code.native or code.software or code.roundings or code.traps or code.prints)
+
+
+def _code(group: ImageGroup) -> Text:
+    code, text = group.code, Text()
+    facts = []
+    for source, number in code.encodes.items():
+        facts.append(f"{_counted(number, 'hardware conversion')} from {source}")
+    for name, number in code.encoders.items():
+        facts.append(f"{_counted(number, 'value')} by {name}")
+    if code.decodes:
+        facts.append(f"{_counted(code.decodes, 'decoding')}")
+    facts += [f"{number:,} {kind}" for kind, number in code.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA")]
+    if code.roundings:
+        facts.append(f"{_counted(code.roundings, 'value')} rounded, not encoded")
+    if code.f64 and (code.hardware or code.software):
+        facts.append(f"{_counted(code.f64, 'F64 instruction')} among the conversions")
+    if code.traps:
+        facts.append(f"{_counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
+    if code.prints:
+        facts.append(f"{_counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
+    text.append(group.arch, "bold")
+    text.append(": " + ", ".join(facts))
+    return text
+
+
+def _loading(file: BinaryFile, gpu: str) -> Text:
+    rows = [row for row in file.loading if row.gpu == gpu]
+    loads = Counter[str]()
+    for row in rows:
+        loads[row.loads] += row.units
+    text = Text(f"{gpu} loads ")
+    text.append(", ".join(f"{name} ×{number}" for name, number in loads.most_common()))
+    lost = sum(row.units for row in rows if row.outcome is Outcome.LOST)
+    if lost:
+        text.append(f"; {_counted(lost, 'unit')} without their FP4 code", "bold red")
+    return text
+
+
+def names(mangled: Sequence[str]) -> str:
+    """Return the names of some kernels in a readable form: ``vllm::cvt_fp16_to_fp4, …``."""
+    short = list(dict.fromkeys(printable(readable(name)) for name in mangled))
+    return ", ".join(short[:SHOWN]) + (", …" if len(short) > SHOWN else "")
+
+
+def _summary(report: BinaryReport) -> str:
+    images = sum(group.count for file in report.files for group in file.images)
+    code = total(group.code for file in report.files for group in file.images)
+    empty = f", {_counted(len(code.empty), 'empty kernel')}" if code.empty else ""
+    return (
+        f"{_counted(len(report.files), 'file')} with device code, {_counted(images, 'cubin and PTX', 'cubins and PTX')}"
+        f"{empty}; {report.seconds:.1f} s{', from cache' if report.cached else ''}"
+    )
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _bytes(number: int) -> str:
+    return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number / 1e3:,.1f} kB"

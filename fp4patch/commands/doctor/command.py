@@ -1,0 +1,122 @@
+"""The command that inspects and changes nothing: this machine, source trees, binaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fp4patch.commands.common import EXIT_REFUSED, JSON, emit, show, stderr, waiting
+from fp4patch.core.errors import NothingCompiledError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fp4patch.commands.doctor.result import Question
+    from fp4patch.inspect.code import BinaryReport
+
+
+@click.command()
+@click.argument("paths", metavar="[PATH...]", nargs=-1)
+@click.option("--for", "gpus", metavar="GPUS", help="Only these GPUs count, for example sm_121 or sm_120,sm_121.")
+@click.option(
+    "--arch-list",
+    "--torch-cuda-arch-list",
+    "arch_list",
+    metavar="LIST",
+    help="Of a source tree: what its build would make of this list, as TORCH_CUDA_ARCH_LIST or"
+    " FLASHINFER_CUDA_ARCH_LIST. Default: those that people set.",
+)
+@click.option(
+    "--cuda",
+    metavar="V",
+    help="The CUDA release that builds, for example 13.0. Default: that of the toolkit at hand.",
+)
+@click.option(
+    "--python",
+    metavar="PATH",
+    default="",
+    help="Of this machine: the packages of this Python, a program or a virtual environment. Default: VIRTUAL_ENV's.",
+)
+@click.option(
+    "--require",
+    metavar="GPU[:native]",
+    multiple=True,
+    help="Of compiled files: fail unless every one has code for this GPU, or FP4 instructions (sm_121:native).",
+)
+@click.option(
+    "--strict", is_flag=True, help="With --require: fail on code that no required GPU loads, or that is not compiled."
+)
+@click.option(
+    "--time-jit", is_flag=True, help="Measure how long ptxas takes for code that the driver compiles when it loads."
+)
+@JSON
+def doctor(
+    paths: tuple[str, ...],
+    gpus: str | None,
+    arch_list: str | None,
+    cuda: str | None,
+    python: str,
+    require: tuple[str, ...],
+    strict: bool,
+    time_jit: bool,
+    as_json: bool,
+) -> None:
+    """Check this machine, or each PATH, for FP4 support.
+
+    A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
+    installed package, or an image's name. Of a vLLM, the tree's CMakeLists.txt is run, and of a FlashInfer functions of
+    its own Python, as a build would; their usual ways to write are replaced, which is a convenience and not a
+    protection. Exit status: 1 if a
+    finding is red, 0 if none is, 2 if a PATH or a GPU does not exist. With --require: 1 if a requirement is not met or
+    something was not read, else 0.
+    """
+    from fp4patch.commands.doctor import binaries_text as binary_report
+    from fp4patch.commands.doctor import run as verb
+    from fp4patch.commands.doctor import text as report
+
+    question = verb.question(gpus, arch_list, cuda, require, strict=strict, time_jit=time_jit)
+    if require and not paths:
+        raise UsageError("--require is about compiled files", help="name a wheel, a library, a directory or an image")
+    if python and paths:
+        raise UsageError("--python is about this machine", help="name no PATH with it")
+    machine = None if paths else verb.examine_machine(question, python)
+    levels = list(machine.levels) if machine else []
+    if machine and not as_json:
+        show(report.machine_text(machine))
+    trees, recipes, binaries = [], [], []
+    for path in paths:
+        where = verb.find(path)
+        known = () if require else verb.as_trees(where)
+        found = list(verb.examine_trees(known, question, on_wait=waiting)) if known else []
+        recipe = None if require else verb.examine_recipes(where, tree=bool(known))
+        compiled = None if known else _compiled(where, path, question, optional=recipe is not None)
+        trees += found
+        recipes += [recipe] if recipe else []
+        binaries += [binary_report.document(compiled)] if compiled else []
+        levels += [level for one in (recipe, *found, compiled) if one for level in one.levels]
+        if not as_json:
+            shown = [report.recipe_text(recipe)] if recipe else []
+            shown += [*map(report.tree_text, found), *([binary_report.table(compiled)] if compiled else [])]
+            for part in shown:
+                show(part)
+    if as_json:
+        emit(report.document(machine, trees, recipes, binaries, levels))
+    else:
+        show(report.summary(levels))
+    if verb.red(levels):
+        raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+def _compiled(where: Path | None, name: str, question: Question, *, optional: bool) -> BinaryReport | None:
+    """Look into compiled code, and show how far that is; None where there is none and that is ``optional``."""
+    from fp4patch.commands import progress
+    from fp4patch.commands.doctor import run as verb
+
+    try:
+        with progress.bytes_read(stderr()) as tick:
+            return verb.examine_binary(where, name, question, on_step=tick)
+    except NothingCompiledError:
+        if optional:
+            return None
+        raise

@@ -1,0 +1,143 @@
+"""Every CUDA compiler and assembler on the machine, whether the parts of one toolkit agree, and which one is used.
+
+Looked at: PATH, CUDA_HOME and CUDA_PATH, /usr/local/cuda*, NVIDIA's wheels. Triton brings a ptxas of its own; that one
+is in :mod:`fp4patch.commands.doctor.packages`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import Version
+
+from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10, has
+from fp4patch.core.errors import ToolchainError
+from fp4patch.inspect.findings import Finding, Level
+from fp4patch.proof.toolchain import find_toolchain, newest_gcc, release, stated_version, version_of
+
+
+@dataclass(frozen=True)
+class Toolkit:
+    """A directory with ``bin/nvcc`` or ``bin/ptxas``, and the releases that its parts report."""
+
+    root: Path
+    places: tuple[str, ...]
+    """Ways in which it was found: ``CUDA_HOME``, ``PATH``, ``/usr/local/cuda``."""
+    parts: dict[str, str]
+    """nvcc, cicc, ptxas → version; a part that is not there is left out."""
+    broken: tuple[str, ...] = ()
+    """Parts that are there and do not run."""
+
+    @property
+    def releases(self) -> set[tuple[int, ...]]:
+        """13.0.88 is of release (13, 0); parts of one release fit each other."""
+        return {release(version) for version in self.parts.values()}
+
+
+def toolkits(s: Surroundings) -> tuple[Toolkit, ...]:
+    """Return each toolkit once, in the order in which a build would meet them."""
+    found: dict[Path, list[str]] = {}
+    for place, root in _roots(s):
+        if any((root / "bin" / tool).is_file() for tool in ("nvcc", "ptxas")):
+            found.setdefault(root.resolve(), []).append(place)
+    return tuple(_toolkit(root, tuple(dict.fromkeys(places))) for root, places in found.items())
+
+
+def _roots(s: Surroundings) -> Iterator[tuple[str, Path]]:
+    for name in ("CUDA_HOME", "CUDA_PATH"):
+        if value := s.environ.get(name):
+            yield name, Path(value)
+    for place in s.path.split(os.pathsep):
+        for tool in ("nvcc", "ptxas"):
+            if place and (program := Path(place) / tool).is_file() and (root := _root_of(program)):
+                yield "PATH", root
+    for usual in sorted((s.root / "usr/local").glob("cuda*")):
+        yield f"/{usual.relative_to(s.root)}", usual
+    for folder in (*s.site_packages, *s.own):
+        for pattern in ("nvidia/cu[0-9]*", "nvidia/cuda_nvcc"):
+            yield from (("wheels of this Python", wheel) for wheel in sorted(folder.glob(pattern)))
+
+
+def _root_of(program: Path) -> Path | None:
+    """Return the toolkit of a program on PATH: beside it, or where a script of one line calls another."""
+    real = program.resolve()
+    if (real.parent.parent / "nvvm").is_dir():
+        return real.parent.parent
+    with real.open("rb") as file:
+        script = file.read(4096)
+    if script.startswith(b"#!"):
+        for word in script.decode(errors="replace").replace('"', " ").split():
+            if word.endswith(f"/bin/{program.name}") and Path(word).is_file():
+                return Path(word).resolve().parent.parent
+        return None
+    return real.parent.parent
+
+
+def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:
+    parts, broken = {}, []
+    for name, tool, ask in (
+        ("nvcc", root / "bin/nvcc", version_of),
+        ("cicc", root / "nvvm/bin/cicc", stated_version),
+        ("ptxas", root / "bin/ptxas", version_of),
+    ):
+        if tool.is_file():
+            try:
+                parts[name] = ask(tool)
+            except ToolchainError as error:
+                broken.append(f"{name}: {error.message}")
+    return Toolkit(root, places, parts, tuple(broken))
+
+
+def examine(s: Surroundings, gpus: Sequence[str] = ()) -> tuple[Finding, ...]:
+    """Return a finding for each toolkit, then which one fp4patch takes, and the host compiler.
+
+    ``gpus``: those that matter; empty where that is not known.
+    """
+    found = toolkits(s)
+    used: Path | None = None
+    try:
+        chain = find_toolchain(environ=s.environ, site_packages=s.own or s.site_packages)
+    except ToolchainError as error:
+        if not found:
+            why, level = "no nvcc and no ptxas: nothing can be compiled or verified here", Level.YELLOW
+        else:
+            why, level = error.message, Level.RED
+        verdict = [Finding(level, "compiler", why, error.help)]
+    else:
+        used = chain.root
+        info, newest = chain.info, newest_gcc(chain.root)
+        limit = f"; this toolkit takes g++ up to {newest}" if newest else ""
+        verdict = [
+            Finding(Level.GREEN, "host compiler", info.host_compiler + limit),
+            Finding(Level.GREEN, "disassembler", f"nvdisasm {info.nvdisasm}"),
+        ]
+    return (*(_finding(kit, gpus, used=kit.root == used) for kit in found), *verdict)
+
+
+def _finding(kit: Toolkit, gpus: Sequence[str], *, used: bool) -> Finding:
+    place = ", ".join(kit.places)
+    versions = ", ".join(f"{name} {version}" for name, version in kit.parts.items())
+    subject = f"CUDA {'.'.join(str(p) for p in min(kit.releases))}" if kit.releases else "CUDA"
+    what = f"{versions} ({place}){': what fp4patch uses' if used else ''}"
+    if kit.broken:
+        return Finding(
+            Level.RED if used else Level.YELLOW, subject, f"{'; '.join(kit.broken)} ({place})", "reinstall this toolkit"
+        )
+    if len(kit.releases) > 1:
+        return Finding(
+            Level.RED,
+            subject,
+            f"{what}: its parts are of different releases and misread each other's files",
+            "reinstall nvcc, nvvm and crt of one release: pip install 'fp4patch[cuda]'",
+        )
+    if min(kit.releases) < FAMILIES_SINCE.release:
+        about = f"{what}: knows no sm_121, and no f targets"
+        if gpus and "sm_121" not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
+            return Finding(Level.GREEN, subject, f"{about}; sm_120a is there")
+        return Finding(Level.YELLOW, subject, about, f"for GB10 take CUDA {FOR_GB10}")
+    return Finding(Level.GREEN, subject, what)

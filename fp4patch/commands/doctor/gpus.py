@@ -1,0 +1,104 @@
+"""The NVIDIA driver and the GPUs of this machine, by nvidia-smi, and by libcuda where there is no nvidia-smi."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from fp4patch.commands.doctor.surroundings import Surroundings, said
+from fp4patch.core.arch import Arch
+from fp4patch.inspect.findings import Finding, Level
+from fp4patch.proof.gpu import ask_driver
+
+QUERY = "--query-gpu=name,compute_cap,driver_version,memory.total"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU."""
+
+    name: str
+    arch: Arch
+    memory: str
+    """``97887 MiB``; empty where it shares the machine's memory and has no figure of its own, as on GB10."""
+
+
+@dataclass(frozen=True)
+class Driver:
+    """Driver of the GPUs."""
+
+    version: str
+    cuda: str
+    """The newest CUDA release that it serves; empty if not known."""
+    gpus: tuple[Gpu, ...]
+    problem: str = ""
+    """Error of the driver, or of its own program."""
+
+
+def driver(s: Surroundings) -> Driver | None:
+    """None where no driver is installed."""
+    program = shutil.which("nvidia-smi", path=s.path)
+    library = _library(s.libcuda)
+    if program is None:
+        return library
+    status, output = said([program, QUERY, "--format=csv,noheader"], s.environ)
+    if status:
+        return Driver("", library.cuda if library else "", library.gpus if library else (), output.splitlines()[-1])
+    gpus, version = [], ""
+    for line in output.splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) == 4 and re.fullmatch(r"\d+\.\d", fields[1]):
+            name, capability, version, memory = fields
+            gpus.append(Gpu(name, Arch.parse(capability), memory if memory[:1].isdigit() else ""))
+    return Driver(version, library.cuda if library else _cuda_of_smi(program, s), tuple(gpus))
+
+
+def _cuda_of_smi(program: str, s: Surroundings) -> str:
+    found = re.search(r"CUDA Version:\s*(\d+\.\d+)", said([program], s.environ)[1])
+    return found[1] if found else ""
+
+
+def _library(name: str) -> Driver | None:
+    """Return the report of the driver's library, which does not state its own version."""
+    found = ask_driver(name)
+    if found is None:
+        return None
+    problem = f"cuInit failed with {found.failed}" if found.failed else ""
+    return Driver("", found.cuda, tuple(Gpu(gpu.name, gpu.arch, "") for gpu in found.gpus), problem)
+
+
+def sm12x(found: Driver | None) -> tuple[str, ...]:
+    """Those of the machine's GPUs that fp4patch is about: ``sm_121``."""
+    archs = {gpu.arch for gpu in found.gpus if gpu.arch.major == 12} if found else set()
+    return tuple(str(arch) for arch in sorted(archs))
+
+
+def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
+    """Return the driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing."""
+    if found is None:
+        return (Finding(Level.GREEN, "driver", "none: fine, compiling and proving need no GPU"),)
+    if found.problem:
+        remedy = "nvidia-smi says more; reboot after an update of the driver"
+        return (Finding(Level.RED, "driver", found.problem, remedy),)
+    serves = f", serves CUDA up to {found.cuda}" if found.cuda else ""
+    what = f"{found.version or 'installed'}{serves}"
+    if torch_cuda and found.cuda and Version(found.cuda).major < Version(torch_cuda).major:
+        about = f"{what}, but PyTorch was built with CUDA {torch_cuda}"
+        findings = [Finding(Level.RED, "driver", about, "update the driver (CUDA 13 needs 580 or later)")]
+    else:
+        findings = [Finding(Level.GREEN, "driver", what)]
+    for gpu in found.gpus:
+        memory = f", {gpu.memory}" if gpu.memory else ""
+        if gpu.arch.major == 12:
+            findings.append(
+                Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: FP4 with target {gpu.arch}a or sm_120f")
+            )
+        else:
+            note = "fp4patch's targets are SM120 and SM121; verify and build do not need one"
+            findings.append(Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: {note}"))
+    if not found.gpus:
+        findings.append(Finding(Level.YELLOW, "GPU", "the driver finds none", "nvidia-smi -L"))
+    return tuple(findings)

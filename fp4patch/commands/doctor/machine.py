@@ -1,0 +1,61 @@
+"""This machine: what compiles, what runs, and what would get in a patch's way; one section a kind."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from fp4patch.commands.doctor import compilers, engines, gpus, jit_caches, packages, room
+from fp4patch.commands.doctor.result import MachineReport, Section
+from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.errors import ToolchainError
+from fp4patch.inspect.findings import Finding, Level
+from fp4patch.proof.toolchain import version_of
+
+
+def examine(s: Surroundings, asked: Sequence[str] = (), *, cache: Path | None = None) -> MachineReport:
+    """Return all that is found. ``asked``: the GPUs that matter (``sm_121``); if none is named, those of this machine.
+
+    ``cache`` is a directory for what is found in the compiled code of packages.
+    """
+    driver = gpus.driver(s)
+    matter = tuple(asked) or gpus.sm12x(driver)
+    torch = packages.torch(s)
+    sections = (
+        Section("compilers", compilers.examine(s, matter)),
+        Section(
+            "packages",
+            (
+                *packages.examine_torch(torch, matter, _nvcc_of_builds(s)),
+                *packages.examine_triton(s, matter),
+                *packages.examine_flashinfer(s),
+                *packages.examine_others(s, matter, cache),
+            )
+            or _no_packages(s),
+        ),
+        Section("caches of compiled kernels", jit_caches.examine(s, matter)),
+        Section("environment", packages.examine_lists(s)),
+        Section("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
+        Section("for a build", (*engines.examine(s), *room.examine(s, engines.data_root(s) or Path.cwd()))),
+    )
+    name = f"{platform.system()} {platform.machine()}, Python {s.version} ({s.python})"
+    return MachineReport(name, tuple(section for section in sections if section.findings))
+
+
+def _no_packages(s: Surroundings) -> tuple[Finding, ...]:
+    missing = f"none of {', '.join(packages.LOOKED_FOR)} is in {s.python}"
+    return (Finding(Level.NONE, "packages", missing, "name the Python that has them: fp4patch doctor --python PATH"),)
+
+
+def _nvcc_of_builds(s: Surroundings) -> str:
+    """Return the version of the nvcc that PyTorch's build extension takes: CUDA_HOME's, else that on PATH, else the
+    usual."""
+    home = s.environ.get("CUDA_HOME") or s.environ.get("CUDA_PATH")
+    on_path = shutil.which("nvcc", path=s.path)
+    program = Path(home) / "bin/nvcc" if home else Path(on_path) if on_path else s.root / "usr/local/cuda/bin/nvcc"
+    try:
+        return version_of(program) if program.is_file() else ""
+    except ToolchainError:
+        return ""

@@ -1,0 +1,244 @@
+"""Result for each GPU from a tree: by its build's architectures, or by the condition in its headers and the variant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.version import Version
+
+from fp4patch.adapters.result import BuildRow
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.target import Build, Gate, Target
+from fp4patch.catalog.variant import Variant
+from fp4patch.commands.doctor.builds import best_of, names
+from fp4patch.commands.doctor.result import Outlook, Question
+from fp4patch.core.arch import GPUS, Arch, Reach, reach
+from fp4patch.core.cuda import FAMILIES_SINCE, has, refused
+from fp4patch.core.outcome import NothingToDo, Rewritten
+from fp4patch.edits.edit import rewrite
+from fp4patch.edits.kinds import DropOperand
+from fp4patch.inspect.findings import Level
+from fp4patch.proof.judge import concerns
+
+NEWER = f"compile with CUDA {FAMILIES_SINCE} or later"
+
+
+def outlooks(
+    tree: Identified,
+    variant: Variant | None,
+    question: Question,
+    builds: Sequence[BuildRow],
+    cuda: Version | None,
+    todo: str,
+) -> tuple[Outlook, ...]:
+    """Return a line a GPU that was asked about. ``variant``: what is applied; ``todo``: the command to recommend, if
+    any."""
+    found_of_each = []
+    for gpu in question.gpus:
+        if gpu not in GPUS:
+            why = f"of source trees doctor judges what {' and '.join(GPUS)} get"
+            found_of_each.append(Outlook(gpu, Level.YELLOW, "not judged", why))
+            continue
+        if tree.target.build:
+            outlook = _of_builds(gpu, tree.target.build, question, builds, todo)
+        else:
+            outlook = _of_headers(gpu, tree, variant, cuda, todo)
+        if outlook:
+            found_of_each.append(_converting(outlook, gpu, tree, variant, builds, question))
+    return tuple(found_of_each)
+
+
+def _of_builds(gpu: str, build: Build, question: Question, builds: Sequence[BuildRow], todo: str) -> Outlook | None:
+    """From what the build makes of the list that was asked about, or of those that people set."""
+    if question.asked and not question.named and not names(question.asked, gpu):
+        return None
+    rows = [row for row in builds if not row.error]
+    if not rows:
+        return Outlook(gpu, Level.YELLOW, "not known", f"what the build makes of {build.setting} was not evaluated")
+    good = [row for row in rows if row.reaches[gpu] is Reach.SUFFIXED]
+    if question.asked:
+        return _of_one_list(gpu, build, rows, good, todo)
+    best = best_of(gpu, question.gpus, rows)
+    if not best:
+        if reasons := _stopped(rows, gpu):
+            why = f"whatever {build.setting} says{_with_cuda(rows)}: {reasons[0]}"
+        else:
+            made = f"{_made(rows, gpu)}{_with_cuda(rows)}"
+            why = f"no usual {build.setting} gives it FP4 kernels: they are compiled for {made}"
+        return Outlook(gpu, Level.RED, _word(rows, gpu), why, _newer(rows, gpu) or todo)
+    why = _clause(build, best, gpu)
+    bad = [row for row in builds if names(row.asked, gpu) and row not in good]
+    if not bad:
+        return Outlook(gpu, Level.GREEN, "NVFP4 native", why)
+    makes: dict[str, dict[str, None]] = {}
+    for row in bad:
+        makes.setdefault(_of_row(row, gpu), {})[_quoted(row.asked) or "unset"] = None
+    avoid = "; ".join(f"{' or '.join(lists)} makes {made}" for made, lists in makes.items())
+    return Outlook(gpu, Level.YELLOW, "NVFP4 native", f"{why}. Not so every list: {avoid}", _set(build, best[0]))
+
+
+def _of_one_list(gpu: str, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
+    bad = [row for row in rows if row not in good]
+    if not bad:
+        return Outlook(gpu, Level.GREEN, "NVFP4 native", _clause(build, rows, gpu))
+    return Outlook(gpu, Level.RED, _word(bad, gpu), _clause(build, bad, gpu, "the"), _newer(bad, gpu) or todo)
+
+
+def instead(tree: Identified, outlook: Outlook, question: Question, usual: Sequence[BuildRow]) -> Outlook:
+    """Return the same, with a list that does serve the GPU as what to do, where there is one."""
+    best = best_of(outlook.gpu, question.gpus, [row for row in usual if not row.error])
+    if outlook.level is not Level.RED or not best or tree.target.build is None:
+        return outlook
+    made = f"{_made(best, outlook.gpu)}{_with_cuda(best)}"
+    return replace(outlook, todo=f"{_set(tree.target.build, best[0])}, which makes {made}")
+
+
+def _word(rows: Sequence[BuildRow], gpu: str) -> str:
+    if _stopped(rows, gpu):
+        return "nothing is compiled"
+    for row in rows:
+        if row.reaches[gpu] is Reach.PARTLY:
+            return f"NVFP4 native for {', '.join(row.on[gpu].served(gpu))} only"
+    reaches = {row.reaches[gpu] for row in rows}
+    return "nothing loads" if Reach.NOTHING in reaches else "emulated or missing"
+
+
+def _of_headers(gpu: str, tree: Identified, variant: Variant | None, cuda: Version | None, todo: str) -> Outlook | None:
+    """From the condition by which the headers let the GPU use the instruction."""
+    targets = [replace(Arch.parse(gpu), suffix=suffix) for suffix in ("a", "f")]
+    usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
+    if cuda and not usable:
+        return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), NEWER)
+    gate = next((gate for gate in tree.target.gates if gate.gpu == gpu), None)
+    if gate is None:
+        return None
+    opened = _open(tree.root, gate)
+    if opened is None:
+        return Outlook(
+            gpu, Level.YELLOW, "not known", f"{gate.file} decides in a way that fp4patch does not know", todo
+        )
+    if opened:
+        where = " and ".join(map(str, usable))
+        return Outlook(gpu, Level.GREEN, "NVFP4 native", f"arrays of floats convert by the instruction on {where}", "")
+    level = Level.GREEN if variant else Level.YELLOW
+    return Outlook(
+        gpu, level, "software conversion", f"{gate.file} does not name it: {gate.otherwise}, on every target", todo
+    )
+
+
+def _open(root: Path, gate: Gate) -> bool | None:
+    """Return whether the tree's own condition names the GPU; None if the condition has an unknown shape."""
+    try:
+        text = (root / gate.file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    edit = DropOperand(file=gate.file, defines=gate.defines, operands=gate.operands, conditions=gate.conditions)
+    outcome = rewrite(edit, text, lambda _: "")
+    return True if isinstance(outcome, Rewritten) else False if isinstance(outcome, NothingToDo) else None
+
+
+def _converting(
+    outlook: Outlook,
+    gpu: str,
+    tree: Identified,
+    variant: Variant | None,
+    builds: Sequence[BuildRow],
+    question: Question,
+) -> Outlook:
+    """Return the same for the applied variant: a rule of its own may require software, or the instruction."""
+    if variant is None or outlook.level is Level.RED:
+        return outlook
+    usable = [row for row in builds if not row.error]
+    rows = usable if question.asked else best_of(gpu, question.gpus, usable)
+    made = [
+        arch
+        for row in rows
+        for arch in _archs(row, gpu)
+        if reach([Arch.parse(arch)], Arch.parse(gpu)) is Reach.SUFFIXED
+    ]
+    loaded = set(made) or {f"{Arch.parse(gpu).torch}a"}
+    wants = {arch: _wants(variant, tree.target, Arch.parse(arch)) for arch in sorted(loaded)}
+    if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
+        said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
+        return replace(outlook, verdict=f"software conversion ({variant.name})", because=said)
+    if set(wants.values()) == {"hardware"} and not tree.target.build:
+        said = f"{variant.name} makes it use the instruction wherever the target has it"
+        return Outlook(gpu, Level.GREEN, "NVFP4 native", said)
+    return outlook
+
+
+def _wants(variant: Variant, target: Target, arch: Arch) -> str:
+    """Return the conversion that the variant's rules require for an architecture of the target: hardware, software, or
+    empty. A probe that defines the macro of the target's own condition gives no information about the tree."""
+    macros = {gate.defines for gate in target.gates}
+    probes = [probe for probe, _ in load().probes_of(variant, target.name) if not macros & probe.defines.keys()]
+    about = [rule for rule in variant.rules if any(concerns(rule, probe, arch) for probe in probes)]
+    if any("E2M1" in pattern for rule in about for pattern in rule.requires):
+        return "hardware"
+    return "software" if any("E2M1" in pattern for rule in about for pattern in rule.forbids) else ""
+
+
+def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its") -> str:
+    """Return the result of one arch list in words, with the CUDA releases that were evaluated."""
+    setting = f"{build.setting}={_quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
+    if reasons := _stopped(rows, gpu):
+        return f"{setting} compiles nothing{_with_cuda(rows)}: {'; '.join(reasons)}"
+    return f"{setting} compiles {whose} FP4 kernels for {_made(rows, gpu)}{_with_cuda(rows)}"
+
+
+def _stopped(rows: Sequence[BuildRow], gpu: str) -> list[str]:
+    """Return the reasons why nothing is compiled on the GPU's machine; empty unless all rows stop."""
+    reasons = [row.on[gpu].stops if row.on else row.stops for row in rows]
+    return list(dict.fromkeys(reasons)) if all(reasons) else []
+
+
+def _newer(rows: Sequence[BuildRow], gpu: str) -> str:
+    """Return the advice to use a newer CUDA release, if the release stops all of them; else empty."""
+    cudas = {Version(row.cuda) for row in rows}
+    targets = [Arch.parse(f"{gpu}{suffix}") for suffix in ("a", "f")]
+    lacking = not any(has(cuda, target) for cuda in cudas for target in targets)
+    return NEWER if lacking or (min(cudas) < FAMILIES_SINCE and _stopped(rows, gpu)) else ""
+
+
+def _made(rows: Sequence[BuildRow], gpu: str) -> str:
+    return " or ".join(dict.fromkeys(_of_row(row, gpu) for row in rows))
+
+
+def _of_row(row: BuildRow, gpu: str) -> str:
+    """Return the architectures; of a build at run time those that it makes where the GPU is, and of which module."""
+    if row.error:
+        return "what is not known"
+    if not row.on:
+        return f"nothing ({row.stops})" if row.stops else _listed(row.kernels)
+    there = row.on[gpu]
+    if there.stops:
+        return f"nothing ({there.stops})"
+    usual, *_ = there.modules.values()
+    others = [f"{name} for {_listed(archs)}" for name, archs in there.modules.items() if archs != usual]
+    return " and ".join([_listed(usual), *others])
+
+
+def _archs(row: BuildRow, gpu: str) -> tuple[str, ...]:
+    """Return every architecture that some FP4 kernel has where the GPU is."""
+    return tuple(arch for archs in row.on[gpu].modules.values() for arch in archs) if row.on else row.kernels
+
+
+def _listed(archs: Sequence[str]) -> str:
+    return ", ".join(archs) or "nothing of SM12x"
+
+
+def _with_cuda(rows: Sequence[BuildRow]) -> str:
+    return f" (CUDA {' and '.join(dict.fromkeys(row.cuda for row in rows))})"
+
+
+def _set(build: Build, row: BuildRow) -> str:
+    """Return the command for a shell."""
+    return f"export {build.setting}={_quoted(row.asked)}" if row.asked else f"unset {build.setting}"
+
+
+def _quoted(asked: str) -> str:
+    return f'"{asked}"' if re.search(r"[;\s]", asked) else asked

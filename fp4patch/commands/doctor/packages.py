@@ -1,0 +1,302 @@
+"""PyTorch, Triton and FlashInfer in this Python, by their files; PyTorch's arch list by an import elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from packaging.version import Version
+
+from fp4patch.commands.doctor.compilers import toolkits
+from fp4patch.commands.doctor.surroundings import Surroundings, said
+from fp4patch.core.arch import Arch, Reach, reach
+from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
+from fp4patch.core.errors import BinaryError, ToolchainError
+from fp4patch.inspect import binaries, run_time
+from fp4patch.inspect.findings import Finding, Level
+from fp4patch.proof.toolchain import release, version_of
+
+FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
+"""PyTorch on GB10: "Minimum and Maximum cuda capability supported by this version of PyTorch is (8.0) - (12.0)"."""
+TORCH_FOR_GB10 = (
+    f"install the PyTorch build for CUDA {FOR_GB10} from https://pytorch.org/get-started/locally,"
+    " and the toolkit of the same release"
+)
+TRITON_PTXAS = "https://github.com/triton-lang/triton/issues/8539"
+
+IMPORT = "import json, torch; print(json.dumps((torch._C._cuda_getArchFlags() or '').split()))"
+IMPORT_SECONDS = 90
+
+
+@dataclass(frozen=True)
+class Torch:
+    """PyTorch as it is installed."""
+
+    version: str
+    cuda: str
+    """The CUDA release that it was built with; empty for a build without."""
+    archs: tuple[str, ...]
+    """``sm_120``, ``compute_120``; empty where it could not be asked."""
+
+
+def torch(s: Surroundings) -> Torch | None:
+    """PyTorch's version and CUDA from its files, its architectures from a Python of its own; None: not installed."""
+    installed, folder = s.distribution("torch"), s.package("torch")
+    if installed is None or folder is None:
+        return None
+    stated = folder / "version.py"
+    text = stated.read_text(encoding="utf-8", errors="replace") if stated.is_file() else ""
+    cuda = re.search(r"^cuda(?:\s*:[^=]+)?\s*=\s*['\"]([0-9.]+)['\"]", text, re.MULTILINE)
+    return Torch(installed.version, cuda[1] if cuda else "", _archs(s) if cuda else ())
+
+
+def _archs(s: Surroundings) -> tuple[str, ...]:
+    environ = dict(s.environ) | {"PYTHONPATH": os.pathsep.join(str(folder) for folder in s.site_packages)}
+    status, output = said([s.python, "-W", "ignore", "-c", IMPORT], environ, IMPORT_SECONDS)
+    lines = output.splitlines()
+    try:
+        return tuple(json.loads(lines[-1])) if status == 0 and lines else ()
+    except ValueError:
+        return ()
+
+
+def examine_torch(found: Torch | None, gpus: Sequence[str], nvcc: str) -> tuple[Finding, ...]:
+    """Return ``gpus``: those that matter; ``nvcc``: the version of the compiler that a build against it takes, or
+    nothing."""
+    if found is None:
+        return ()
+    if not found.cuda:
+        remedy = "install the build for your CUDA release from https://pytorch.org/get-started/locally"
+        return (Finding(Level.YELLOW, "PyTorch", f"{found.version}, built without CUDA", remedy),)
+    what = f"{found.version}, built with CUDA {found.cuda}"
+    if not found.archs:
+        findings = [
+            Finding(Level.YELLOW, "PyTorch", f"{what}; it does not import", "python -c 'import torch' says why")
+        ]
+    else:
+        what += f", for {', '.join(found.archs)}"
+        findings = [_torch_archs(found, what, gpus)]
+        findings += _false_alarm(found)
+    if findings[0].level is Level.RED:
+        pass  # the same remedy, or another PyTorch, decides about the compiler too
+    elif "sm_121" in gpus and Version(found.cuda) < FAMILIES_SINCE:
+        why = f"a build against it takes CUDA {found.cuda}, whose compiler has no sm_121a"
+        findings.append(Finding(Level.RED, "PyTorch's CUDA", why, TORCH_FOR_GB10))
+    elif nvcc and release(nvcc)[0] != release(found.cuda)[0]:
+        findings.append(
+            Finding(
+                Level.RED,
+                "PyTorch's CUDA",
+                f"a build against it takes nvcc {nvcc}, of another major release than {found.cuda}: PyTorch refuses",
+                f"set CUDA_HOME to a toolkit of CUDA {found.cuda}, or {TORCH_FOR_GB10}",
+            )
+        )
+    return tuple(findings)
+
+
+def _torch_archs(found: Torch, what: str, gpus: Sequence[str]) -> Finding:
+    archs = [Arch.parse(arch) for arch in found.archs if arch.startswith("sm_")]
+    out = [gpu for gpu in gpus if reach(archs, Arch.parse(gpu)) is Reach.NOTHING]
+    if out:
+        return Finding(Level.RED, "PyTorch", f"{what}: nothing of it loads on {' and '.join(out)}", TORCH_FOR_GB10)
+    return Finding(Level.GREEN, "PyTorch", what)
+
+
+def _false_alarm(found: Torch) -> list[Finding]:
+    """PyTorch compiled for sm_120 runs on GB10, and some releases warn all the same."""
+    if "sm_120" not in found.archs or "sm_121" in found.archs:
+        return []
+    text = 'on GB10 it may warn of "cuda capability 12.1 … maximum (12.0)": a false alarm, sm_120 code runs there'
+    return [Finding(Level.GREEN, "PyTorch's 12.1 warning", text, link=FALSE_ALARM)]
+
+
+def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
+    """Triton's own assembler, or the one that the environment puts in its place."""
+    folder = s.package("triton")
+    if folder is None:
+        return ()
+    bundled = folder / "backends/nvidia/bin"
+    # Releases that bring a ptxas-blackwell take it for sm_100 and later.
+    name = "ptxas-blackwell" if (bundled / "ptxas-blackwell").is_file() else "ptxas"
+    variable = "TRITON_PTXAS_BLACKWELL_PATH" if name == "ptxas-blackwell" else "TRITON_PTXAS_PATH"
+    named = s.environ.get(variable)
+    ptxas = Path(named) if named else bundled / name
+    installed = s.distribution("triton")
+    what = f"Triton{f' {installed.version}' if installed else ''}"
+    if not ptxas.is_file():
+        remedy = f"unset {variable}, or name a ptxas" if named else "reinstall Triton"
+        return (Finding(Level.RED, what, f"{f'{variable} is {named}' if named else name}, which is not there", remedy),)
+    try:
+        version = version_of(ptxas)
+    except ToolchainError as error:
+        return (Finding(Level.RED, what, error.message, f"set {variable} to the ptxas of your CUDA toolkit"),)
+    said_so = f"{variable}" if named else f"its own {name}"
+    users = "torch.compile, and what vLLM compiles by default, go through it"
+    if Version(version) < FAMILIES_SINCE:
+        return (
+            Finding(
+                Level.RED if "sm_121" in gpus else Level.YELLOW,
+                what,
+                f"{said_so} is {version}, which knows no sm_121a: Triton kernels do not compile on GB10, and {users}",
+                _newer_ptxas(s, variable),
+                TRITON_PTXAS,
+            ),
+        )
+    return (Finding(Level.GREEN, what, f"{said_so} is {version}; {users}"),)
+
+
+def _newer_ptxas(s: Surroundings, variable: str) -> str:
+    """Return what to type: the variable with the first assembler on this machine that is new enough."""
+    for kit in toolkits(s):
+        if "ptxas" in kit.parts and Version(kit.parts["ptxas"]) >= FAMILIES_SINCE:
+            return f"export {variable}={kit.root / 'bin/ptxas'}"
+    return f"install the toolkit of CUDA {FOR_GB10}, then export {variable}=/usr/local/cuda/bin/ptxas"
+
+
+def examine_flashinfer(s: Surroundings) -> tuple[Finding, ...]:
+    """FlashInfer, and what it would run instead of compiling a patched source."""
+    installed, folder = s.distribution("flashinfer-python"), s.package("flashinfer")
+    if installed is None and folder is None:
+        return ()
+    findings = [Finding(Level.GREEN, "FlashInfer", installed.version if installed else str(folder))]
+    if cached := s.distribution("flashinfer-jit-cache"):
+        findings.append(
+            Finding(
+                Level.YELLOW,
+                "flashinfer-jit-cache",
+                f"{cached.version}: its compiled modules are taken before any source, patched or not",
+                "to use a patched FlashInfer: pip uninstall flashinfer-jit-cache",
+            )
+        )
+    if folder and (ahead := folder / "data/aot").is_dir() and any(ahead.iterdir()):
+        findings.append(
+            Finding(
+                Level.YELLOW,
+                "flashinfer/data/aot",
+                "compiled ahead of time: these modules are taken before any source, patched or not",
+                f"to use a patched FlashInfer: remove {ahead}",
+            )
+        )
+    cache = Path(s.environ.get("FLASHINFER_WORKSPACE_BASE") or s.home) / ".cache/flashinfer"
+    modules = {path.parent.name for path in cache.glob("**/*.so")} if cache.is_dir() else set()
+    if modules:
+        findings.append(
+            Finding(
+                Level.YELLOW,
+                "FlashInfer's JIT cache",
+                f"{len(modules)} compiled module{'s' * (len(modules) != 1)}; it compares dates of files, not contents",
+                f"after a patch, if in doubt: rm -r {cache}",
+            )
+        )
+    return tuple(findings)
+
+
+_OTHERS = (
+    ("vLLM", ("vllm",), "vllm"),
+    ("SGLang", ("sglang",), ""),
+    ("SGLang's kernels", ("sglang-kernel", "sgl-kernel"), "sgl_kernel"),
+    (
+        "TransformerEngine",
+        ("transformer-engine-cu13", "transformer-engine-cu12", "transformer-engine"),
+        "transformer_engine",
+    ),
+    ("CuTe DSL", ("nvidia-cutlass-dsl",), ""),
+    ("tilelang", ("tilelang",), "tilelang"),
+)
+"""Other packages with kernels: their distributions, and the package with compiled code."""
+_COMPILERS = (
+    *("nvidia/*/lib/libnvrtc.so*", "torch/lib/libnvrtc*.so*"),
+    *("nvidia/*/bin/tileiras", "nvidia_cutlass_dsl/**/_cutlass_ir*.so"),
+)
+LOOKED_FOR = ("PyTorch", "Triton", "FlashInfer", *(subject for subject, *_ in _OTHERS))
+
+
+def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> tuple[Finding, ...]:
+    """Return the other packages with kernels, what each GPU gets of their compiled code, and compilers in packages.
+
+    ``cache`` is a directory for what is found in compiled code.
+    """
+    findings = []
+    for subject, names, package in _OTHERS:
+        installed = next(filter(None, map(s.distribution, names)), None)
+        folder = s.package(package) if package else None
+        if installed is None:
+            continue
+        if folder is None or not gpus:
+            findings.append(Finding(Level.GREEN, subject, installed.version))
+        if folder and gpus:
+            findings += _code(f"{subject} {installed.version}", folder, gpus, cache)
+        elif folder:
+            why = "no GPU of SM12x is here, and none was named"
+            findings.append(Finding(Level.NONE, f"{subject}'s code", why, "fp4patch doctor --for sm_121"))
+    files = {file for folder in s.site_packages for pattern in _COMPILERS for file in folder.glob(pattern)}
+    for file in sorted(file for file in files if run_time.role(file.as_posix())):
+        one = run_time.read(file, file.as_posix(), gpus)
+        lacks = f", which does not know {' and '.join(one.lacks)}" if one.lacks else ""
+        found = f"{file.name}{lacks}: {one.used_by}"
+        findings.append(Finding(one.level, f"{one.role} {one.release}".strip(), found, one.remedy))
+    return tuple(findings)
+
+
+def _code(subject: str, folder: Path, gpus: Sequence[str], cache: Path | None) -> list[Finding]:
+    try:
+        report = binaries.examine(folder, gpus=gpus, cache=cache)
+    except BinaryError as error:
+        return [Finding(Level.NONE, subject, error.message, error.help)]
+    found = [
+        Finding(verdict.level, subject, f"{verdict.gpu}: {verdict.state.value}: {verdict.because}", verdict.todo)
+        for verdict in report.verdicts
+    ]
+    return found + [Finding(Level.RED, subject, f"{one.name}: {one.because}", one.help) for one in report.unread]
+
+
+_FOR_FLASHINFER = re.compile(r"\d+\.\d[a-z]?( \d+\.\d[a-z]?)*")
+"""Arch lists that its CompilationContext, made at import, parses without an exception, and that nvcc accepts."""
+
+
+LISTS = ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST")
+
+
+def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
+    """Architecture lists in the environment: one for SM12x without a suffix compiles no FP4 instruction."""
+    findings = []
+    for name in LISTS:
+        given = s.environ.get(name)
+        value = (given or "").strip()
+        if name.startswith("FLASHINFER") and given is not None and not _FOR_FLASHINFER.fullmatch(given):
+            why = (
+                f"{given!r}: FlashInfer takes nothing but architectures with one space between them; with this it does"
+                " not import, or compiles nothing"
+            )
+            remedy = f"for example export {name}='12.0f 12.1a', or unset {name}"
+            findings.append(Finding(Level.RED, name, why, remedy))
+            continue
+        if not value:
+            continue
+        archs, strange = [], []
+        for part in re.split(r"[;,\s]+", value):
+            try:
+                archs.append(Arch.parse(part.removesuffix("+PTX")))
+            except ValueError:
+                strange.append(part)
+        bare = [arch for arch in archs if arch.major == 12 and not arch.suffix]
+        if strange:
+            remedy = f"for example export {name}=12.1a"
+            findings.append(Finding(Level.YELLOW, name, f"{value}: {', '.join(strange)} is no architecture", remedy))
+        elif bare:
+            fixed = "a" if len({arch.minor for arch in archs if arch.major == 12}) == 1 else "f"
+            findings.append(
+                Finding(
+                    Level.YELLOW,
+                    name,
+                    f"{value}: {', '.join(a.torch for a in bare)} without a or f has no FP4 instruction",
+                    f"write {', '.join(a.torch + fixed for a in bare)}; a build may add it: fp4patch doctor TREE says",
+                )
+            )
+        else:
+            findings.append(Finding(Level.GREEN, name, value))
+    return tuple(findings)

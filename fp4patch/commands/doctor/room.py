@@ -1,0 +1,61 @@
+"""Memory and disk of this machine, compared with the needs of a vLLM build."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.process import processors
+from fp4patch.images.image import JOB_MEMORY, Stage
+from fp4patch.inspect.findings import Finding, Level
+
+GIB = 1 << 30
+
+
+def memory(s: Surroundings) -> int | None:
+    """Bytes that this machine, or this container, may use; None if it does not state it."""
+    try:
+        told = re.search(r"^MemTotal:\s+(\d+) kB", (s.root / "proc/meminfo").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    if told is None:
+        return None
+    limit = s.root / "sys/fs/cgroup/memory.max"
+    allowed = limit.read_text().strip() if limit.is_file() else "max"
+    return min(int(told[1]) * 1024, int(allowed)) if allowed.isdigit() else int(told[1]) * 1024
+
+
+def examine(s: Surroundings, where: Path) -> tuple[Finding, ...]:
+    """Memory for each of the jobs that a build would run at a time, and disk at ``where``."""
+    return (*_memory(s), _disk(where))
+
+
+def _memory(s: Surroundings) -> tuple[Finding, ...]:
+    have = memory(s)
+    if have is None:
+        return ()
+    wanted = s.environ.get("MAX_JOBS", "")
+    jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
+    fit = max(1, have // (JOB_MEMORY * GIB))
+    what = f"{have / GIB:.0f} GiB, {processors()} cores"
+    if have < JOB_MEMORY * GIB:
+        remedy = "build on another machine, or add swap"
+        return (
+            Finding(Level.YELLOW, "memory", f"{what}: little for one job of a vLLM build ({JOB_MEMORY} GiB)", remedy),
+        )
+    if jobs > fit:
+        set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {jobs} jobs"
+        about = f"{what}: {set_by}, and each may take {JOB_MEMORY} GiB"
+        return (Finding(Level.YELLOW, "memory", about, f"before a build: export MAX_JOBS={fit}"),)
+    return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {jobs} jobs at a time"),)
+
+
+def _disk(where: Path) -> Finding:
+    free, needed = shutil.disk_usage(where).free, Stage.RUNTIME.disk
+    what = f"{free / GIB:.0f} GiB free at {where}"
+    if free < needed * GIB:
+        remedy = f"free {needed} GiB there, or build on another machine"
+        return Finding(Level.YELLOW, "disk", f"{what}: an image of vLLM and its build need {needed} GiB", remedy)
+    return Finding(Level.GREEN, "disk", f"{what}: enough for an image of vLLM and its build ({needed} GiB)")

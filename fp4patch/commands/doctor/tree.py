@@ -1,0 +1,187 @@
+"""Complete report on a source tree: its release by content, its patches, its build, the result for each GPU."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from packaging.version import Version
+
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.plan import Read
+from fp4patch.catalog.target import Advice, Target
+from fp4patch.commands.doctor.builds import rows_of
+from fp4patch.commands.doctor.outlook import NEWER, instead, outlooks
+from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
+from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
+from fp4patch.commands.recommend import recommend, toolkit
+from fp4patch.commands.status.result import PatchStatus, TreeStatus
+from fp4patch.commands.status.run import each_patch
+from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import has, refused
+from fp4patch.core.state import State
+from fp4patch.inspect.findings import Finding, Level
+from fp4patch.tree.folding import reader
+from fp4patch.tree.installed import bypasses
+from fp4patch.tree.journal import sha256
+from fp4patch.tree.locked import reading
+from fp4patch.tree.transaction import OnWait
+
+
+def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait: OnWait) -> TreeReport:
+    """Complete report on a source tree, of which ``found`` is the status."""
+    catalog = load()
+    releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
+    with reading([tree.root], on_wait) as tx:
+        # Without a receipt, status has tried them all.
+        tried = each_patch(tx, tree, catalog, {}) if found.variant else found.patches
+        hashes = hashes_of(tree.target, reader(tx, tree.root))
+    what = content(releases, hashes)
+    cuda = Version(question.cuda) if question.cuda else toolkit()
+    builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))
+    advice = _advice(_by_content(tree, what), cuda, question.gpus)
+    command = _next(tree, found, advice)
+    todo = "" if found.variant else command
+    lines = outlooks(tree, catalog.variants.get(found.variant), question, builds, cuda, todo)
+    if question.asked and any(line.level is Level.RED for line in lines):
+        usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
+        lines = tuple(instead(tree, line, question, usual) for line in lines)
+    return TreeReport(
+        root=str(tree.root),
+        target=tree.target.name,
+        title=tree.target.title,
+        claims=found.version,
+        content=what,
+        variant=found.variant,
+        state=found.state,
+        patches=_patches(catalog, tree, tried, found),
+        setting=tree.target.build.setting if tree.target.build else "",
+        builds=builds,
+        advice=advice,
+        next_command=command,
+        findings=(
+            *_content_findings(tree, what),
+            *_state_findings(tree, found),
+            *(() if found.variant else _bypass_findings(tree)),  # of a patched tree, the status speaks of them
+            *findings,
+        ),
+        outlooks=lines,
+    )
+
+
+def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[str]) -> Advice | None:
+    """Return what to apply. Nothing where no patch can help: the compiler has no target with FP4 instructions."""
+    targets = [Arch.parse(f"{gpu}{suffix}") for gpu in gpus for suffix in ("a", "f")]
+    if cuda is None or any(has(cuda, target) for target in targets):
+        return recommend(tree, cuda)
+    return Advice(because=f"{refused(cuda, targets)}: {NEWER}")
+
+
+def _by_content(tree: Identified, what: Content) -> Identified:
+    """Return the tree with the release that its files are of, where it states none or a wrong one."""
+    if not what.releases or (tree.version and _claimed(str(tree.version), what.releases)):
+        return tree
+    return replace(tree, version=Version(what.releases[-1]))
+
+
+def hashes_of(target: Target, read: Read) -> dict[str, str]:
+    """Return the start of the SHA-256 of each file that there is of those that tell releases apart."""
+    for folder in target.telling_in:
+        if found := {path: sha256(data)[:HASH] for path in target.telling if (data := read(folder + path))}:
+            return found
+    return {}
+
+
+def _patches(
+    catalog: Catalog, tree: Identified, tried: Sequence[PatchStatus], found: TreeStatus
+) -> tuple[PatchRow, ...]:
+    """Return every patch of the target: its state if it is applied, else the state that it would have."""
+    name = tree.target.name
+    standing = {p.patch: p for p in found.patches} if found.variant else {}
+    rows = []
+    for patch in (standing.get(p.patch, p) for p in tried):
+        using = [v.name for v in catalog.variants.values() if name in v.targets]
+        variants = [v for v in using if patch.patch.partition("/")[2] in catalog.variants[v].targets[name].patches]
+        rows.append(PatchRow(patch.patch, patch.state, patch.because, tuple(variants)))
+    return tuple(rows)
+
+
+def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
+    files = [file for file in found.files if file.state is State.FOREIGN]
+    findings = [
+        Finding(
+            Level.RED,
+            file.path,
+            "somebody edited it since fp4patch wrote it",
+            f"keep the edit elsewhere and restore the file; see `fp4patch status {shlex.quote(str(tree.root))}`",
+        )
+        for file in files
+    ]
+    if found.state is State.OUTDATED:
+        findings.append(
+            Finding(
+                Level.YELLOW,
+                found.variant,
+                "what an older version of its patches made",
+                f"fp4patch apply {shlex.quote(str(tree.root))}",
+            )
+        )
+    if found.variant and found.state is State.DRIFTED:
+        findings.append(
+            Finding(
+                Level.RED,
+                found.variant,
+                "its patches do not fit this source any more",
+                f"fp4patch status {shlex.quote(str(tree.root))} says where",
+            )
+        )
+    return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
+
+
+def _bypass_findings(tree: Identified) -> list[Finding]:
+    """Compiled code in the place of the tree's sources, beside them or in them: the verdict is not about it."""
+    here = replace(tree.target, bypasses=tuple(b for b in tree.target.bypasses if not b.instead))
+    return [
+        Finding(
+            Level.YELLOW,
+            "loaded instead",
+            note,
+            "the verdict is of what would be compiled; `fp4patch doctor` on that folder says what is in it",
+        )
+        for note in bypasses(tree.root, here, tree.version)
+    ]
+
+
+def _content_findings(tree: Identified, what: Content) -> list[Finding]:
+    claims = str(tree.version or "")
+    if claims and what.releases and not _claimed(claims, what.releases):
+        return [
+            Finding(
+                Level.YELLOW,
+                "version",
+                f"it says {claims}, but the files that tell releases apart are those of {_or(what.releases)}",
+                "trust the content: fp4patch does; its edits hold on to structure, not to versions",
+            )
+        ]
+    return []
+
+
+def _claimed(claims: str, releases: Iterable[str]) -> bool:
+    return Version(claims).release in {Version(release).release for release in releases}
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:
+    """Return the command to run next."""
+    root = shlex.quote(str(tree.root))
+    if found.state.refused:
+        return f"fp4patch status {root}"
+    if found.variant:
+        verb = "apply" if found.state is State.OUTDATED else "verify"
+        return f"fp4patch {verb} --variant {found.variant} {root}"
+    return f"fp4patch apply --variant {advice.variant} {root}" if advice and advice.variant else ""

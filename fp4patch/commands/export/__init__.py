@@ -1,0 +1,1 @@
+"""``fp4patch export``: patches as changes for upstream."""

@@ -1,0 +1,75 @@
+"""The command ``export``: patches as files for upstream and for package managers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from fp4patch.commands.common import emit, variant_option, waiting, write
+from fp4patch.core.errors import Fp4PatchError, UsageError
+
+AUTHOR = "fp4patch <fp4patch@localhost>"
+
+
+@click.command()
+@click.argument("tree", metavar="TREE", type=click.Path(path_type=Path))
+@variant_option(required=True)
+@click.option("--patch", "names", multiple=True, metavar="NAME", help="Only this patch; may be repeated.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["git-am", "quilt", "diff", "conan", "nix"]),
+    default="git-am",
+    help="Mails for git am (default), quilt or plain diffs, or with the file that Conan or Nix reads.",
+)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write the files there."
+)
+@click.option(
+    "--evidence",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="A report of `fp4patch verify --json` on the same tree; its counts go into the messages.",
+)
+@click.option("--author", default=AUTHOR, metavar="NAME", help="Name and address of the author, for git am and quilt.")
+@click.option("--target-version", metavar="V", help="The upstream version, where the tree says none or a wrong one.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document with the files on stdout.")
+def export(
+    tree: Path,
+    variant: str,
+    names: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    evidence: Path | None,
+    author: str,
+    target_version: str | None,
+    as_json: bool,
+) -> None:
+    """Export the patches of a variant as changes for upstream.
+
+    Each patch is one change against the pristine TREE, in upstream's names and formatting. Equal input gives equal
+    bytes; mails have the date of SOURCE_DATE_EPOCH, else of 1970. Nothing is written to the TREE.
+    """
+    from fp4patch.commands.export import run as verb
+    from fp4patch.commands.export import text as report
+
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    if not epoch.isdecimal():
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}, which is not a number of seconds")
+    if "\n" in author or "<" not in author:
+        raise UsageError(f"{author!r} is not an author", help='for example --author "Ada Lovelace <ada@example.org>"')
+    if output and output.is_dir() and any(output.iterdir()):
+        raise Fp4PatchError(f"{output} is not empty", help="name another directory with --output")
+    exported = verb.export(tree, variant, names, evidence, target_version, waiting)
+    files = report.files(exported, form, author, int(epoch))
+    if output:
+        for name, text in files.items():
+            write(output / name, text.encode("utf-8", "surrogateescape"))
+    if as_json:
+        emit(report.document(exported, files))
+    elif output:
+        click.echo(f"{report.summary(exported)}\n  written to {output}")
+    else:
+        click.echo("".join(files.values()).encode("utf-8", "surrogateescape"), nl=False)

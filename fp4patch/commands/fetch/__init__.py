@@ -1,0 +1,1 @@
+"""``fp4patch fetch``: pristine trees."""

@@ -1,0 +1,1 @@
+"""``fp4patch inspect``: the claims of an image, checked."""

@@ -1,0 +1,1 @@
+"""``fp4patch objects``: object files of a build that a patch affects."""

@@ -1,0 +1,48 @@
+"""The command for a configured build: the object files that a patch affects, and their GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fp4patch.commands.common import JSON, emit, show, waiting
+
+
+@click.command()
+@click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--build",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    required=True,
+    metavar="DIR",
+    help="The build's folder, configured by CMake with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON.",
+)
+@click.option("--for", "gpus", metavar="GPUS", help="Exit 1 if a conversion would not run there: sm_121, or more.")
+@click.option("--includes", is_flag=True, help="Exit 1 if a source includes, in quotes, a file that is not there.")
+@click.option("--names", is_flag=True, help="Print names alone, one a line, as ninja takes them.")
+@JSON
+def objects(trees: tuple[Path, ...], build: Path, gpus: str | None, includes: bool, names: bool, as_json: bool) -> None:
+    """List the object files of a build that see a patch.
+
+    The build must be configured. Files that only contain a conversion to E2M1 of a TREE are listed too.
+    To compile those first: `fp4patch objects --build DIR --names TREE | xargs ninja -C DIR`.
+    """
+    from fp4patch.commands.objects import run as verb
+    from fp4patch.commands.objects import text as report
+
+    if names and as_json:
+        raise click.UsageError("--names and --json are two ways to print the same")
+    asked = verb.gpus(gpus) if gpus else ()
+    found = verb.objects(build, trees, asked, on_wait=waiting)
+    if includes:
+        verb.check_includes(build)
+    if asked:
+        verb.check(found, asked)
+    if names:
+        for one in found:
+            click.echo(one.name)
+    elif as_json:
+        emit(report.document(found))
+    else:
+        show(report.table(found))

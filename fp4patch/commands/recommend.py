@@ -1,0 +1,33 @@
+"""The variant to recommend for a tree and a CUDA toolkit: the first of the target's advice that fits both."""
+
+from __future__ import annotations
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.target import Advice
+from fp4patch.core.errors import ToolchainError
+from fp4patch.proof.toolchain import find_toolchain
+
+
+def recommend(tree: Identified, cuda: Version | None) -> Advice | None:
+    """Return ``cuda`` None: the toolkit is not known, and only advice for all of them counts. None if nothing fits."""
+    for advice in tree.target.advice:
+        fits_release = not advice.versions or (tree.version and _contains(advice.versions, tree.version))
+        fits_toolkit = not advice.cuda or (cuda and _contains(advice.cuda, cuda))
+        if fits_release and fits_toolkit:
+            return advice
+    return None
+
+
+def toolkit() -> Version | None:
+    """Return the CUDA release (13.0) of the compiler that verify would use; None if there is none."""
+    try:
+        return Version(".".join(find_toolchain().info.nvcc.split(".")[:2]))
+    except ToolchainError:
+        return None
+
+
+def _contains(specifier: str, version: Version) -> bool:
+    return SpecifierSet(specifier).contains(version, prereleases=True)

@@ -1,0 +1,1 @@
+"""``fp4patch list`` and ``fp4patch show``: variants, patches and targets."""

@@ -1,0 +1,52 @@
+"""Options of ``list`` and ``show``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from fp4patch.commands.common import JSON, emit, show
+from fp4patch.core.errors import ManifestError
+
+if TYPE_CHECKING:
+    pass
+
+
+@click.command("list")
+@click.argument("what", type=click.Choice(["variants", "patches", "targets"]), required=False)
+@click.option("--matrix", is_flag=True, help="With patches: what each comes to on each upstream release, as recorded.")
+@JSON
+def list_(what: str | None, matrix: bool, as_json: bool) -> None:
+    """List variants, patches and targets."""
+    from fp4patch.catalog.manifest import load
+    from fp4patch.commands.show import text as report
+
+    catalog = load()
+    if matrix:
+        if what != "patches":
+            raise click.UsageError("--matrix goes with `list patches`")
+        try:
+            recorded = json.loads((catalog.root / report.MATRIX).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ManifestError(f"{report.MATRIX}: {error}", help="`python tools/watch.py` writes it") from error
+        emit(recorded) if as_json else show(report.matrix_table(recorded))
+        return
+    document = report.list_document(catalog, what)
+    emit(document) if as_json else show(report.list_table(catalog, what))
+
+
+@click.command("show")
+@click.argument("name")
+@JSON
+def show_name(name: str, as_json: bool) -> None:
+    """Describe one variant, patch or target.
+
+    Prints why it exists, where that is written, and what it applies to.
+    """
+    from fp4patch.catalog.manifest import load
+    from fp4patch.commands.show import text as report
+
+    document = report.show_document(load(), name)
+    emit(document) if as_json else show(report.show_text(document))

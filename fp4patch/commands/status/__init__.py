@@ -1,0 +1,1 @@
+"""``fp4patch status``: the state of each patch and of each file."""

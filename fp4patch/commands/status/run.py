@@ -1,0 +1,139 @@
+"""``fp4patch status``: what state each patch and each file of a tree is in."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Sequence
+from pathlib import Path
+
+from fp4patch.catalog.identify import Identified, contained, identify_all
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.patch import Patch
+from fp4patch.commands.status.result import WORST_FIRST, FileStatus, PatchStatus, TreeStatus
+from fp4patch.core.errors import Refused
+from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.core.state import State
+from fp4patch.tree.files import Unreadable
+from fp4patch.tree.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, plan_patches
+from fp4patch.tree.installed import bypasses, stale_record
+from fp4patch.tree.locked import reading
+from fp4patch.tree.lost import lost, lost_file
+from fp4patch.tree.transaction import OnWait, Transaction
+
+
+def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
+    """Return the state of each tree. Changes nothing; a tree in which a command was interrupted is refused."""
+    catalog = load()
+    identified = identify_all(trees, catalog)
+    with reading([tree.root for tree in identified], on_wait) as tx:
+        return tuple(_tree(tx, tree, catalog) for tree in identified)
+
+
+def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
+    receipt = tx.receipt(tree.root)
+    known = catalog.variants.get(receipt.variant) if receipt else None
+    on_record = receipt.files if receipt else {}
+    if known:
+        wanted = plan_for(tx, known, tree, catalog)
+        folds = fold_tree(tx, wanted)
+        files = {
+            path: FileStatus(path, _file_state(tx, tree.root, path, done), done.patches)
+            for path, done in folds.files.items()
+        }
+        patches = [_patch_status(patch, folds, files) for patch in wanted.patches]
+    else:
+        files = {
+            path: FileStatus(path, _file_state(tx, tree.root, path, None), file.patches)
+            for path, file in on_record.items()
+        }
+        patches = each_patch(tx, tree, catalog, files)
+    notes = []
+    for path, stamp in lost(tx, tree).items():
+        files[path] = FileStatus(path, State.FOREIGN, stamp.patches)
+        if problem := lost_file(tx, tree, path):
+            notes.append(f"{path}: {problem.found}: {problem.help}")
+    return TreeStatus(
+        tree.root,
+        tree.target.name,
+        str(tree.version or ""),
+        receipt.variant if receipt else "",
+        tuple(files.values()),
+        tuple(patches),
+        (*notes, *_beside(tx, tree, catalog)),
+        receipt.remainders if receipt else (),
+    )
+
+
+def _beside(tx: Transaction, tree: Identified, catalog: Catalog) -> Iterator[str]:
+    """Return notes on the package manager and on compiled code, for the patched tree and the trees inside it."""
+    changed: list[str] = []
+    for root in (tree.root, *(inside.root for inside in contained(tree.root, tree.target, catalog))):
+        if receipt := tx.receipt(root):
+            changed += [(root / path).relative_to(tree.root).as_posix() for path in receipt.files]
+    if changed:
+        if stale := stale_record(tree.root, tree.target, changed):
+            yield stale
+        yield from bypasses(tree.root, tree.target, tree.version)
+
+
+def each_patch(
+    tx: Transaction, tree: Identified, catalog: Catalog, files: dict[str, FileStatus], but: Container[str] = ()
+) -> list[PatchStatus]:
+    """Return each patch of the target by itself, on the pristine bytes; those of different variants may exclude one
+    another.
+
+    A patch that applies has the state of the files that it changes; of files that are not named, it is pristine.
+    ``but``: the ids of patches that are not tried.
+    """
+    options = _any_options(catalog)
+    own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name and patch.id not in but]
+    return [
+        _patch_status(patch, fold_tree(tx, plan_patches(tx, "", [patch], options, tree), outcomes_only=True), files)
+        for patch in own
+    ]
+
+
+def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
+    """Options to try every patch with: those of the first variant that sets any. Anchors do not depend on them."""
+    options: dict[str, dict[str, str]] = {}
+    for variant in catalog.variants.values():
+        for chosen in variant.targets.values():
+            options = dict(chosen.options) | options
+    return options
+
+
+def _file_state(tx: Transaction, root: Path, path: str, done: FoldedFile | None) -> State:
+    """Return the state of a file. One that is no text is foreign; one whose edits refuse has drifted."""
+    try:
+        if done and done.problems and tx.current(root, path) == tx.pristine(root, path):
+            return State.DRIFTED
+        return file_state(tx, root, path, done.desired if done else None)
+    except Unreadable:  # what state it is in, nobody can tell
+        raise
+    except Refused:
+        return State.FOREIGN
+
+
+def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus]) -> PatchStatus:
+    """From what its edits came to: refused, in the state of the files that it changes, or retired."""
+    outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by.id == patch.id]
+    for path, outcome in outcomes:
+        if isinstance(outcome, Drift):
+            place = (f"{path}:{outcome.line}" if outcome.line else path) + ": " * bool(path)
+            return PatchStatus(patch.id, State.DRIFTED, f"{place}expected {outcome.expected}, found {outcome.found}")
+    changed = [
+        files[path].state if path in files else State.PRISTINE for path, o in outcomes if isinstance(o, Rewritten)
+    ]
+    if changed:
+        state = next(state for state in WORST_FIRST if state in changed)
+        undone = [o.reversal for _, o in outcomes if isinstance(o, Rewritten) and o.reversal]
+        if undone and state is State.PRISTINE:
+            return PatchStatus(patch.id, State.REVERSED, "; ".join(undone))
+        return PatchStatus(patch.id, state, "")
+    for state in (State.UPSTREAMED, State.NOT_NEEDED):
+        for _, outcome in outcomes:
+            if isinstance(outcome, NothingToDo) and outcome.state is state:
+                since = f"since {outcome.since}: " if outcome.since else ""
+                return PatchStatus(patch.id, state, since + outcome.because)
+    # None of its files could be read; of a file that several patches change, the first of them says so.
+    unread = min(folds.problems, key=lambda problem: problem.patch != patch.id)
+    return PatchStatus(patch.id, State.DRIFTED, f"{unread.file}: expected {unread.expected}, found {unread.found}")

@@ -1,0 +1,81 @@
+"""Refusals and errors as text for a terminal, at whatever width it has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.text import Text
+
+from fp4patch.commands import words
+from fp4patch.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+    from fp4patch.core.errors import Fp4PatchError
+    from fp4patch.core.problem import Problem
+
+
+STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow"}
+
+
+def problems(found: Sequence[Problem]) -> RenderableType:
+    """Return the refusals: place, expected and found, nearest, and the recommended action; one block per problem."""
+    return Group(*(_problem(problem) for problem in advised_once(found)))
+
+
+def advised_once(found: Sequence[Problem], said: str = "") -> Iterator[Problem]:
+    """Yield the problems, each advice with the last problem that it applies to. ``said`` is printed below all of
+    them."""
+    last = {problem.help: number for number, problem in enumerate(found)}
+    for number, problem in enumerate(found):
+        repeated = problem.help == said or number < last[problem.help]
+        yield replace(problem, help="") if repeated else problem
+
+
+def error(failure: Fp4PatchError) -> RenderableType:
+    """Return an error with its problems, and the recommended next step."""
+    parts: list[RenderableType] = [label("error", failure.message, "bold red")]
+    parts += [_problem(problem, "  ") for problem in advised_once(failure.problems, failure.help)]
+    if failure.help:
+        parts.append(label("help", failure.help, "bold", "  "))
+    return Group(*parts)
+
+
+def _problem(problem: Problem, indent: str = "") -> RenderableType:
+    title, place, sentence = words.problem_title(problem), words.problem_place(problem), words.problem_sentence(problem)
+    lines = [line for line in (title, place, sentence) if line] or ["a problem that says nothing of itself"]
+    parts: list[RenderableType] = [label("error", lines[0], "bold red", indent)]
+    parts += [Hanging(f"{indent}  ", line) for line in lines[1:]]
+    if problem.help:
+        parts.append(label("help", problem.help, "bold", f"{indent}  "))
+    return Group(*parts)
+
+
+def label(word: str, text: str, style: str, indent: str = "") -> RenderableType:
+    """Return ``word: text``, with the text hanging below itself."""
+    return Hanging(f"{indent}{word}: ", text, style)
+
+
+class Hanging:
+    """A prefix, then text that wraps below itself on a terminal and stays one line in a pipe, where grep reads it."""
+
+    def __init__(self, prefix: str, text: str, style: str = "") -> None:
+        self.prefix, self.text, self.style = prefix, text, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(words.printable(self.text, kept=words.LINES))
+        room = max(20, options.max_width - len(self.prefix))
+        lines = text.split() if options.no_wrap else text.wrap(console, room, overflow="fold")
+        prefix = Text(self.prefix, style=self.style)
+        for line in lines:
+            line.rstrip()
+            if not line:
+                yield Text()
+                continue
+            yield Text.assemble(prefix, line, overflow="ignore", no_wrap=True)
+            prefix = Text(" " * len(self.prefix))

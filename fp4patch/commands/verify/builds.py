@@ -1,0 +1,104 @@
+"""Results of a tree's own build for arch lists, before and after the patches; no compiler is needed."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from fp4patch import adapters
+from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.patch import BuildCheck, Patch
+from fp4patch.catalog.target import Build, Target
+from fp4patch.core.arch import Arch, Reach
+from fp4patch.core.errors import ToolchainError
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.result import BuildResult, SetAside
+from fp4patch.proof.view import SourceView
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """The results of all builds of a tree's patches, and those that could not be evaluated on this machine."""
+
+    results: tuple[BuildResult, ...] = ()
+    aside: tuple[SetAside, ...] = ()
+
+
+def build_id(patch: Patch, check: BuildCheck) -> str:
+    """Return the name of a build check in reports: ``vllm/arch-lists``."""
+    return f"{patch.target}/{check.name}"
+
+
+def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -> Evaluated:
+    """Evaluate the build of the pristine and of the patched tree for the lists that the patches name."""
+    build = tree.target.build
+    checks = [(patch, check) for patch in patches for check in patch.builds]
+    if build is None or not checks:
+        return Evaluated()
+    with tempfile.TemporaryDirectory(prefix="fp4patch-builds-") as scratch:
+        before = Path(scratch) / "pristine"
+        _link(pristine.root.resolve(), before, pristine.overlay)
+        results: list[BuildResult] = []
+        aside: list[SetAside] = []
+        for patch, check in checks:
+            try:
+                results += _results(build_id(patch, check), check, tree.target, build, before, tree.root)
+            except ToolchainError as error:
+                aside.append(SetAside(build_id(patch, check), check.title, str(error)))
+    return Evaluated(tuple(results), tuple(aside))
+
+
+def _results(
+    name: str, check: BuildCheck, target: Target, build: Build, before: Path, after: Path
+) -> Iterator[BuildResult]:
+    asked = [(cuda, archs) for cuda in build.cuda for archs in dict.fromkeys((*check.same, *check.reaches))]
+    written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
+    old_rows, new_rows = (adapters.of(target).evaluate(root, build, written) for root in (before, after))
+    for (cuda, archs), old, new in zip(asked, old_rows, new_rows, strict=True):
+        wrong = [] if archs not in check.same or _said(old) == _said(new) else ["it is not as before"]
+        if archs in check.reaches and not new.stops:
+            wrong += [f"no code with the instruction for {gpu}" for gpu in _named(archs) if not _served(new, gpu)]
+        verdict = Verdict.FAIL if wrong else Verdict.PASS
+        yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict, "; ".join(wrong))
+
+
+def _said(row: BuildRow) -> str:
+    """Return the result of a build in words; for a build at run time, for each GPU on whose machine it happens."""
+    if row.error or row.stops:
+        return row.error or row.stops
+    if not row.on:
+        return " ".join(row.kernels) or "no kernel"
+    return "; ".join(f"on {gpu} {_modules(there)}" for gpu, there in sorted(row.on.items()))
+
+
+def _modules(there: Compiled) -> str:
+    """Return the targets of modules compiled at run time on one GPU's machine: ``GEMM 12.1a, quantization 12.0f``."""
+    return there.stops or ", ".join(f"{name} {' '.join(archs)}" for name, archs in there.modules.items())
+
+
+def _named(asked: str) -> list[str]:
+    return [str(arch.gpu) for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12]
+
+
+def _served(row: BuildRow, gpu: str) -> bool:
+    return row.reaches.get(gpu) is Reach.SUFFIXED
+
+
+def _link(root: Path, to: Path, overlay: Mapping[str, bytes | None]) -> None:
+    """Make a view of a tree as links into it; directories with other contents are directories of their own."""
+    own = {PurePosixPath(path).as_posix() for path in overlay}
+    parents = {parent.as_posix() for path in own for parent in PurePosixPath(path).parents} | {"."}
+    for folder in sorted(parents):
+        (to / folder).mkdir(parents=True, exist_ok=True)
+        if not (root / folder).is_dir():
+            continue
+        for entry in (root / folder).iterdir():
+            name = entry.relative_to(root).as_posix()
+            if name not in own and name not in parents:
+                (to / name).symlink_to(entry)
+    for path, content in overlay.items():
+        if content is not None:
+            (to / path).write_bytes(content)

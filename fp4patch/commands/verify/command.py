@@ -1,0 +1,112 @@
+"""Options of ``verify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from fp4patch.commands.common import (
+    CUDA_ROOT,
+    EXIT_REFUSED,
+    TREES,
+    show,
+    stderr,
+    variant_option,
+    waiting,
+    write,
+)
+
+
+@click.command()
+@TREES
+@variant_option(required=True)
+@click.option("--arch", metavar="LIST", help="Architectures, for example sm_120a,sm_121a. Default: the variant's own.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE",
+    help="Write the JSON document there; - is stdout.",
+)
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Write the page with the machine code side by side.",
+)
+@CUDA_ROOT
+@click.option(
+    "--torch-include",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="PyTorch's include folder, to compile vLLM's own source files. Default: that of an installed PyTorch.",
+)
+@click.option("--jobs", "-j", type=click.IntRange(1, 64), help="Compilations at a time. Default: one for each core.")
+@click.option(
+    "--numerics",
+    "numerics",
+    flag_value="yes",
+    default="no",
+    help="Also run all 2^32 float inputs through the conversions, on the host and on a CUDA GPU if there is one.",
+)
+@click.option("--numerics-all", "numerics", flag_value="all", help="The same, with what takes the host some minutes.")
+@click.option(
+    "--execute/--no-execute",
+    default=None,
+    help="Run all inputs through the disassembled machine code, on the host. Default: where there is no CUDA GPU.",
+)
+@click.option("--all", "every_probe", is_flag=True, help="Also what takes minutes: a whole NVFP4 GEMM, for example.")
+@click.option("--strict", is_flag=True, help="Fail if a function that the patches touch was not checked.")
+def verify(
+    trees: tuple[Path, ...],
+    variant: str,
+    arch: str | None,
+    json_file: Path | None,
+    report_file: Path | None,
+    cuda_root: Path | None,
+    torch_include: Path | None,
+    jobs: int | None,
+    numerics: Literal["no", "yes", "all"],
+    execute: bool | None,
+    every_probe: bool,
+    strict: bool,
+) -> None:
+    """Compile the probes of a patched TREE and judge the code.
+
+    Each probe is also compiled from the pristine source, and both are disassembled and compared.
+    The toolkit is --cuda-root, else CUDA_HOME, else the wheels of `pip install 'fp4patch[cuda]'`, else nvcc on PATH.
+    """
+    from fp4patch.commands import progress
+    from fp4patch.commands.verify import document, page, text
+    from fp4patch.commands.verify import run as verb
+
+    options = verb.Options(
+        variant=variant,
+        archs=arch,
+        cuda_root=cuda_root,
+        torch_include=torch_include,
+        jobs=jobs,
+        numerics=numerics,
+        execute=execute,
+        every_probe=every_probe,
+        strict=strict,
+    )
+    with progress.probes(stderr()) as tick:
+        reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
+    to_stdout = json_file is not None and str(json_file) == "-"
+    for report in (
+        () if to_stdout else reports
+    ):  # printed before any file is written: an error in writing must not hide it
+        show(text.verify_table(report))
+    if json_file:
+        written = json.dumps(document.verify_document(reports), indent=2) + "\n"
+        click.echo(written, nl=False) if to_stdout else write(json_file, written)
+    if report_file:
+        write(report_file, page.page(reports))
+        click.echo(f"report: {report_file}", err=True)
+    if any(report.verdict.failed for report in reports):
+        raise click.exceptions.Exit(EXIT_REFUSED)

@@ -1,0 +1,154 @@
+"""The functions that a tree's patches touch, and what ``verify`` checked of each on each target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from fp4patch.catalog.coverage import Covered, FunctionCheck, How, names
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.target import Target
+from fp4patch.commands.verify.builds import build_id
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import Refused
+from fp4patch.core.verdict import Verdict
+from fp4patch.edits.functions import touched
+from fp4patch.edits.lex_error import LexError
+from fp4patch.proof.lift.result import Executed
+from fp4patch.proof.result import BuildResult, ProbeResult, SetAside
+from fp4patch.tree.files import decode
+
+_CXX = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".inl")
+
+
+def touched_functions(
+    root: Path, target: Target, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
+) -> dict[str, tuple[str, ...]]:
+    """Return the files that patches change in a tree with the functions that they touch.
+
+    A file of another language, or one that is not understood, counts as a whole, by its path.
+    """
+    changed = {path: content for path, content in after.items() if content is not None and content != before.get(path)}
+    sources, whole = dict[str, tuple[str, str]](), dict[str, tuple[str, ...]]()
+    for path, content in changed.items():
+        try:
+            if not path.endswith(_CXX):
+                raise Refused(path)
+            sources[path] = decode(before.get(path) or b"", path), decode(content, path)
+        except Refused:
+            whole[path] = (path,)
+    read = _Headers(root, target, after)
+    try:
+        found = touched({p: t[0] for p, t in sources.items()}, {p: t[1] for p, t in sources.items()}, read.mentioning)
+    except LexError:
+        found = {path: (path,) for path in sources}
+    return found | whole
+
+
+class _Headers:
+    """The C++ files in the include directories of a tree, read once."""
+
+    def __init__(self, root: Path, target: Target, written: Mapping[str, bytes | None]) -> None:
+        self._root, self._target, self._written = root, target, written
+        self._contents: dict[str, bytes] = {}
+
+    def mentioning(self, macros: frozenset[str]) -> dict[str, str]:
+        """Return the files that have one of these names in them."""
+        if not macros:
+            return {}
+        wanted = [name.encode() for name in macros]
+        return {
+            path: content.decode("utf-8", "replace")
+            for path, content in self._all()
+            if any(name in content for name in wanted)
+        }
+
+    def _all(self) -> Iterator[tuple[str, bytes]]:
+        if not self._contents:
+            for include in self._target.include:
+                for place, _, files in os.walk(self._root / include):
+                    for name in files:
+                        if name.endswith(_CXX):
+                            path = Path(place, name)
+                            with suppress(OSError):  # the compiler reports a header that it cannot read
+                                self._contents[path.relative_to(self._root).as_posix()] = path.read_bytes()
+            self._contents |= {path: content for path, content in self._written.items() if content is not None}
+        yield from ((path, content) for path, content in self._contents.items() if path.endswith(_CXX))
+
+
+def coverage(
+    functions: Mapping[str, Sequence[str]],
+    patches: Sequence[Patch],
+    probes: Sequence[Probe],
+    results: Sequence[ProbeResult],
+    aside: Sequence[SetAside],
+    builds: Sequence[BuildResult],
+    executed: Executed | None,
+    archs: Sequence[Arch],
+) -> tuple[Covered, ...]:
+    """Return each function that is touched, with the checks of it that ran. ``functions`` are by file."""
+    files: dict[str, list[str]] = {}
+    for path, found in functions.items():
+        for function in found:
+            files.setdefault(function, []).append(path)
+    ran = {
+        (one.probe, one.arch)
+        for one in (executed.executions if executed else ())
+        if one.side == "patched" and not one.unsupported and (one.report or one.batch)
+    }
+    by_id = {probe.id: probe for probe in probes}
+    covering = {build_id(patch, one): one.covers for patch in patches for one in patch.builds}
+    table = []
+    for function, places in files.items():
+        checks = tuple(
+            FunctionCheck(result.probe, result.arch, _how(result, ran), result.verdict)
+            for result in results
+            if result.kind is not ProbeKind.HOST and _covers(by_id[result.probe], function, places)
+        )
+        checks += tuple(
+            FunctionCheck(check, arch, How.EVALUATED, _worst(builds, check))
+            for check in dict.fromkeys(one.check for one in builds)
+            if any(names(entry, function, places) for entry in covering[check])
+            for arch in archs
+        )
+        missing = tuple(arch for arch in archs if not any(one.arch == arch for one in checks))
+        because = _because(function, places, patches, probes, aside) if missing else ""
+        table.append(Covered(function, tuple(places), checks, missing, because))
+    return tuple(table)
+
+
+def _worst(builds: Sequence[BuildResult], check: str) -> Verdict:
+    return next((one.verdict for one in builds if one.check == check and one.verdict.failed), Verdict.PASS)
+
+
+def _how(result: ProbeResult, executed: set[tuple[str, Arch]]) -> How:
+    if (result.probe, result.arch) in executed:
+        return How.EXECUTED
+    return How.IDENTICAL if result.diff and result.diff.identical else How.COUNTED
+
+
+def _covers(probe: Probe, function: str, files: Sequence[str]) -> bool:
+    return any(names(entry, function, files) for entry in probe.covers)
+
+
+def _because(
+    function: str, files: Sequence[str], patches: Sequence[Patch], probes: Sequence[Probe], aside: Sequence[SetAside]
+) -> str:
+    """Return the reason why nothing checked a function."""
+    covering = {probe.id for probe in probes if _covers(probe, function, files)}
+    covering |= {
+        build_id(patch, one)
+        for patch in patches
+        for one in patch.builds
+        if any(names(entry, function, files) for entry in one.covers)
+    }
+    if reasons := dict.fromkeys(f"{one.probe}: {one.because}" for one in aside if one.probe in covering):
+        return "; ".join(reasons)
+    for patch in patches:
+        for unchecked in patch.unchecked:
+            if any(names(entry, function, files) for entry in unchecked.functions):
+                return unchecked.because
+    return "no probe of the variant covers it, and no patch says why"

@@ -1,0 +1,159 @@
+"""Results of executing machine code, as JSON and as text: a cell of the table, and sentences below it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from fp4patch.commands.verify import numerics_text as numerics
+from fp4patch.proof.lift.result import Batch, summary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fp4patch.proof.inputs import NumericsRow
+    from fp4patch.proof.lift.result import Equivalence, Executed, Execution
+    from fp4patch.proof.result import ProbeResult
+
+
+def document(executed: Executed) -> dict[str, Any]:
+    """Return the key ``executed`` of a report: "execution" in docs/json.md."""
+    return {
+        "executions": [
+            {
+                "probe": one.probe,
+                "arch": str(one.arch),
+                "side": one.side,
+                "verdict": one.verdict.value,
+                "problem": one.problem,
+                "instruction": one.instruction,
+                "cached": one.cached,
+                "sweep": numerics.document(one.report) if one.report else None,
+                "batch": asdict(one.batch or Batch("", 0, 0)),
+                "corners": {"inputs": _inputs(one.corners), "mismatches": _mismatches(one.corners)},
+            }
+            for one in executed.executions
+        ],
+        "equivalences": [
+            {
+                "probe": one.probe,
+                "one": one.one,
+                "other": one.other,
+                "verdict": one.verdict.value,
+                "same_code": one.same_code,
+                "differences": one.differences,
+                "only_nan_signs": one.only_nan_signs,
+                "sentence": equivalence(one),
+            }
+            for one in executed.equivalences
+        ],
+        "notes": list(executed.notes),
+    }
+
+
+def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
+    """Return the execution of the patched side of a probe on an architecture, if there is one."""
+    for one in executed.executions if executed else ():
+        if (one.probe, one.arch, one.side) == (result.probe, result.arch, "patched"):
+            return one
+    return None
+
+
+def cell(execution: Execution | None) -> str:
+    """Return ``0 of 2^32`` mismatch, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash if it did not
+    run."""
+    if execution is None:
+        return "\N{EN DASH}"
+    if execution.batch and not execution.problem:
+        return f"{execution.batch.mismatches:,} of {execution.batch.inputs:,} {execution.batch.what}"
+    if execution.unsupported or execution.report is None:
+        return "unsupported" if execution.unsupported else "failed"
+    rows = execution.report.rows
+    wrong, magnitudes = _mismatches(rows), sum(row.magnitudes for row in rows)
+    if not wrong and _mismatches(execution.corners):
+        return f"{_mismatches(execution.corners):,} corners"
+    if wrong and not magnitudes and all("NaN" in row.cls.value for row in rows if row.mismatches):
+        return f"{wrong:,} NaN signs"
+    return f"{wrong:,} of 2^{execution.report.bits}"
+
+
+def sentence(execution: Execution) -> str:
+    """Return ``cutlass/float-to-e2m1-x8, patched sm_121a: 4,294,967,296 inputs, 0 mismatches``."""
+    name = f"{execution.probe}, {execution.side} {execution.arch}"
+    only_corners = not _mismatches(execution.report.rows) and _mismatches(execution.corners) if execution.report else 0
+    if execution.report is None or only_corners:
+        return f"{name}: {summary(execution)}"
+    signs = " of NaN's sign alone" if cell(execution).endswith("signs") else ""
+    inputs = f"{1 << execution.report.bits:,} inputs"
+    lanes = " through every lane" if execution.report.every_lane else ""
+    if not lanes and execution.report.lanes > 1:
+        lanes = ", each in one lane"
+    return f"{name}: {inputs}{lanes}, {_mismatches(execution.report.rows):,} mismatches{signs}"
+
+
+def equivalence(one: Equivalence) -> str:
+    """Return ``float-to-e2m1-x8: patched sm_121a gives for every input what pristine sm_120a gives, but …``."""
+    return f"{_short(one)}: {_comparison(one)}"
+
+
+def _short(one: Equivalence) -> str:
+    return one.probe.partition("/")[2]
+
+
+def _comparison(one: Equivalence) -> str:
+    if one.same_code:
+        return f"{one.other} is the same code as {one.one}"
+    if one.differences == 0:
+        found = f"{one.other} gives for every input what {one.one} gives"
+        return found if one.rows else f"{one.other} could not be compared with {one.one}"
+    what = f"the sign of {one.differences:,} NaNs" if one.only_nan_signs else f"{one.differences:,} inputs"
+    declared = ", which the variant does not declare" if one.verdict.failed else ", as the variant declares"
+    return f"{one.other} gives what {one.one} gives, but for {what}{declared}"
+
+
+def lines(executed: Executed) -> Iterator[str]:
+    """Return the lines below the table: the executed code, the comparison of architectures, and the limits of both."""
+    patched = [one for one in executed.executions if one.side == "patched" and one.report]
+    exact = sum(cell(one).startswith("0 of ") for one in patched)
+    signs = sum(cell(one).endswith("NaN signs") for one in patched)
+    if patched:
+        inputs = " or ".join(f"{1 << bits:,}" for bits in sorted({one.report.bits for one in patched if one.report}))
+        yield (
+            f"executed on this host: all inputs ({inputs}) through the machine code of {len(patched)} "
+            f"patched and {sum(one.side == 'pristine' for one in executed.executions)} pristine kernels; "
+            f"0 mismatches in {exact} of the patched" + (f", signs of NaN alone in {signs}" if signs else "")
+        )
+    batches = [one for one in executed.executions if one.side == "patched" and one.batch and not one.problem]
+    if batches:
+        wrong = sum(one.batch.mismatches > 0 for one in batches if one.batch)
+        yield (
+            f"executed on this host: chosen blocks and codes through the machine code of {len(batches)} patched "
+            f"kernels, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
+        )
+    said: dict[str, list[str]] = {}  # probes with the same result share a line
+    for one in executed.equivalences:
+        said.setdefault(_comparison(one), []).append(_short(one))
+    yield from (f"{', '.join(probes)}: {comparison}" for comparison, probes in said.items())
+    yield from executed.notes
+
+
+def failures(executed: Executed) -> Iterator[str]:
+    """Return a sentence for each result that was not as promised, and the first inputs that show it."""
+    for one in executed.executions:
+        if one.verdict.failed:
+            yield sentence(one) + (f"; {one.problem}" if one.problem and one.report else "")
+            if one.report:
+                yield from (f"  {line}" for line in list(numerics.first(one.report))[:4])
+            elif one.batch:
+                yield from (f"  {line}" for line in one.batch.first)
+    for pair in executed.equivalences:
+        if pair.verdict.failed:
+            yield equivalence(pair)
+
+
+def _inputs(rows: tuple[NumericsRow, ...]) -> int:
+    return sum(row.inputs for row in rows)
+
+
+def _mismatches(rows: tuple[NumericsRow, ...]) -> int:
+    return sum(row.mismatches for row in rows)

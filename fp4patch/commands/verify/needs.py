@@ -1,0 +1,43 @@
+"""Preconditions of probes and functions on a tree, with the reason if they are not met."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fp4patch.catalog.probe import Needs, Probe
+from fp4patch.core.errors import Refused
+from fp4patch.edits.cxx import lex, words
+from fp4patch.edits.lex_error import LexError
+from fp4patch.proof.view import SourceView
+from fp4patch.tree.files import decode
+
+
+def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object], *, every_probe: bool = False) -> str:
+    """Return the reason why a probe does not run on this tree; empty if it runs.
+
+    ``headers`` are the available third-party headers.
+    """
+    if probe.needs and not has(tree, probe.needs):
+        what = f"`{probe.needs.tokens}` in " if probe.needs.tokens else ""
+        return f"this release has no {what}{' or '.join(probe.needs.search)}"
+    missing = [name for name in probe.uses if name not in headers]
+    if missing:
+        return f"it takes the real headers of {', '.join(missing)}: name them with --torch-include"
+    if probe.slow and not every_probe:
+        return "it takes the compiler minutes: --all runs it"
+    return ""
+
+
+def has(tree: SourceView, needs: Needs) -> bool:
+    """Return whether one of the files has the tokens. A file that cannot be read as C++ counts: the compiler
+    decides."""
+    tokens = words(needs.tokens)
+    for path in (path for pattern in needs.search for path in tree.root.glob(pattern) if path.is_file()):
+        name = path.relative_to(tree.root).as_posix()
+        content = tree.overlay[name] if name in tree.overlay else path.read_bytes()
+        try:
+            if content is not None and (not tokens or lex(decode(content, name)).find(tokens)):
+                return True
+        except (LexError, Refused):
+            return True
+    return False

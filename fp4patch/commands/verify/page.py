@@ -1,0 +1,155 @@
+"""The HTML page of verify: one file without script or network that shows the machine code before and after.
+
+Its contents are prepared here and in ``rows``; ``page.html.j2`` only lays them out, and escapes everything.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fp4patch.catalog.probe import ProbeKind
+from fp4patch.commands import words
+from fp4patch.commands.templates import render
+from fp4patch.commands.verify import execution_text as execution
+from fp4patch.commands.verify import numerics_text as numerics
+from fp4patch.commands.verify import summary
+from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
+from fp4patch.proof.instruction import DiffKind, InstructionClass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fp4patch.proof.result import ProbeResult, VerifyReport
+
+
+@dataclass(frozen=True)
+class Section:
+    """One probe on one architecture."""
+
+    anchor: str
+    result: ProbeResult
+    before: summary.Metrics | None
+    after: summary.Metrics | None
+    reason: str
+    comparison: str
+    stretches: tuple[Stretch, ...]
+    delta: tuple[tuple[str, str, str], ...]
+    """Differences in number: CSS class, words, signed number."""
+    bars: tuple[int, int] | None
+    """Instructions before and after, in percent of the longest listing of the tree."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """One report with what the page derives from it."""
+
+    report: VerifyReport
+    sections: tuple[Section, ...]
+    groups: tuple[tuple[Section, ...], ...]
+    """The same sections; neighbours of one probe together."""
+    names: dict[str, str]
+    command: str
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """Numbers of the table beside the instructions, by their heading; local memory only where there is some."""
+        metrics = [side for section in self.sections for side in (section.before, section.after) if side]
+        local = {"Local memory": "local"} if any(side.local for side in metrics) else {}
+        return {"Branches": "branches", "FP4 conversions": "fp4", **local, "Registers": "registers"}
+
+
+def page(reports: Sequence[VerifyReport]) -> str:
+    """Return the page over the trees of one verify as a complete string: no script, no request, everything escaped."""
+    trees = [_tree(report, f"t{number}") for number, report in enumerate(reports, start=1)]
+    shown = {
+        instruction.cls
+        for tree in trees
+        for section in tree.sections
+        for listing in (section.result.before, section.result.after)
+        if listing
+        for instruction in listing.instructions
+    }
+    context: dict[str, Any] = {
+        "head": summary.headline(reports),
+        "trees": trees,
+        "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
+        "words": words,
+        "summary": summary,
+        "numerics": numerics,
+        "execution": execution,
+    }
+    rendered = render("page.html.j2", Path(__file__).parent, **context)
+    # A path that is not UTF-8 arrives as lone surrogates, which no file can hold.
+    return rendered.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _tree(report: VerifyReport, prefix: str) -> Tree:
+    longest = max((listing.count() for r in report.results for listing in (r.before, r.after) if listing), default=0)
+    sections = tuple(
+        _section(result, f"{prefix}-{number}", longest) for number, result in enumerate(report.results, start=1)
+    )
+    archs = ",".join(str(arch) for arch in report.arch)
+    command = [
+        "fp4patch",
+        "verify",
+        "--variant",
+        report.variant,
+        *(["--arch", archs] if archs else []),
+        *(["--numerics"] if report.numerics else []),
+        *(["--execute"] if report.executed else []),
+        report.tree,
+    ]
+    groups = tuple(tuple(group) for _, group in groupby(sections, key=lambda section: section.result.probe))
+    return Tree(report, sections, groups, summary.short_names(report.results), shlex.join(command))
+
+
+def _section(result: ProbeResult, anchor: str, longest: int) -> Section:
+    diff, before, after = result.diff, result.before, result.after
+    delta = diff.delta if diff else {}
+    bars = (_percent(before.count(), longest), _percent(after.count(), longest)) if before and after else None
+    return Section(
+        anchor=anchor,
+        result=result,
+        before=summary.metrics(before) if before else None,
+        after=summary.metrics(after) if after else None,
+        reason=summary.reason(result),
+        comparison=_comparison(result),
+        stretches=stretches_of(result, anchor),
+        delta=tuple((*CLASSES[cls], f"{number:+d}".replace("-", MINUS)) for cls, number in delta.items()),
+        bars=bars,
+    )
+
+
+def _percent(part: int, whole: int) -> int:
+    """Return the share in percent, at least 1 so that a short bar is visible."""
+    return max(1, round(100 * part / whole)) if whole else 0
+
+
+def _comparison(result: ProbeResult) -> str:
+    """Return a summary of the difference between the two listings, in one line."""
+    before, after, diff = result.before, result.after, result.diff
+    if result.kind is ProbeKind.HOST:
+        return "Device and host pass of a whole object file: it only has to compile, so there is no listing."
+    if before is None or after is None or diff is None:
+        sides = [side for side, listing in (("before", before), ("after", after)) if listing]
+        return (
+            f"Only machine code {words.listed(sides)} the patches, not compared."
+            if sides
+            else "There is no machine code."
+        )
+    if diff.identical:
+        return f"Identical: not one byte of the {words.counted(before.count(), 'instruction')} differs."
+    kinds = [row.kind for row in diff.rows]
+    counts = [
+        f"{kinds.count(kind):,} {word}"
+        for kind, word in ((DiffKind.REMOVED, "removed"), (DiffKind.ADDED, "added"), (DiffKind.CHANGED, "changed"))
+        if kind in kinds
+    ]
+    if not counts:
+        return "The same instructions, up to the numbering of registers; the bytes differ."
+    of = f"Of {words.counted(before.count(), 'instruction')} before and {after.count():,} after"
+    return f"{of}: {words.listed(counts)}."

@@ -1,0 +1,305 @@
+"""``fp4patch verify``: does the machine code of the patched tree satisfy the variant's rules?
+
+The tree must be in the variant's state, byte for byte; then its probes are compiled from it and from its pristine
+bytes, and judged. A probe that has nothing to show on this release, or that takes headers that are not at hand, is set
+aside, and the report states this.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from fp4patch import __version__
+from fp4patch.catalog.coverage import Covered, unchecked
+from fp4patch.catalog.identify import Identified, identify_all
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.variant import Variant
+from fp4patch.commands.verify import builds, execute, numerics
+from fp4patch.commands.verify.coverage import coverage, touched_functions
+from fp4patch.commands.verify.needs import has, nothing_to_show
+from fp4patch.core.arch import Arch
+from fp4patch.core.cache import cache_dir
+from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.outcome import Rewritten
+from fp4patch.core.problem import Problem
+from fp4patch.core.progress import OnProgress
+from fp4patch.core.state import State
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.gpu import find_gpu
+from fp4patch.proof.headers import find_headers
+from fp4patch.proof.judge import verdict_of
+from fp4patch.proof.lift.result import Executed, Execution, summary
+from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
+from fp4patch.proof.toolchain import Toolchain, find_toolchain
+from fp4patch.proof.verify import Verification
+from fp4patch.proof.verify import verify as compile_and_judge
+from fp4patch.proof.view import SourceView
+from fp4patch.tree.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
+from fp4patch.tree.locked import reading
+from fp4patch.tree.transaction import OnWait, Transaction
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The command line's options, as the user gave them."""
+
+    variant: str
+    archs: str | None = None
+    """``sm_120a,sm_121a``; None: the variant's own."""
+    cuda_root: Path | None = None
+    torch_include: Path | None = None
+    """PyTorch's include directory; None: that of an installed PyTorch, if there is one."""
+    jobs: int | None = None
+    """Compilations, or threads of a sweep, at a time; None: one for each core."""
+    numerics: Literal["no", "yes", "all"] = "no"
+    """Sweep of the conversions over all 2^32 inputs; ``all`` includes those that take minutes on the host."""
+    execute: bool | None = None
+    """Execution of the probes' machine code on the host for all inputs; None: only without a GPU."""
+    every_probe: bool = False
+    """Those too that take the compiler minutes."""
+    strict: bool = False
+    """A function that the patches touch and that nothing checked is a failure."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The options, and what they come to on this machine: the same for each tree."""
+
+    options: Options
+    catalog: Catalog
+    variant: Variant
+    archs: tuple[Arch, ...]
+    toolchain: Toolchain
+    headers: Mapping[str, Sequence[Path]]
+    on_wait: OnWait
+    on_progress: OnProgress
+
+
+def verify(
+    trees: Sequence[Path], options: Options, *, on_wait: OnWait, on_progress: OnProgress
+) -> tuple[VerifyReport, ...]:
+    """Return a report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a
+    compiler."""
+    catalog = load()
+    variant = catalog.variant(options.variant)
+    archs = _archs(options.archs, variant)
+    identified = identify_all(trees, catalog)
+    toolchain = find_toolchain(options.cuda_root)
+    headers = find_headers(options.torch_include)
+    run = _Run(options, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
+    return tuple(_verify_tree(tree, run) for tree in identified)
+
+
+def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
+    try:
+        return Arch.parse_list(said or ",".join(variant.arch))
+    except ValueError as error:
+        raise UsageError(str(error), help=f"variant {variant.name} is for {','.join(variant.arch)}") from None
+
+
+def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
+    began = time.monotonic()
+    pristine, written, applied = _pristine(tree, run)
+    probes = run.catalog.probes_of(run.variant, tree.target.name)
+    aside = {
+        probe.id: SetAside(probe.id, probe.title, because)
+        for probe, _ in probes
+        if (because := nothing_to_show(probe, pristine, run.headers, every_probe=run.options.every_probe))
+    }
+    found = compile_and_judge(
+        before=pristine,
+        after=SourceView(tree.root),
+        target=tree.target,
+        probes=[(probe, source) for probe, source in probes if probe.id not in aside],
+        rules=[rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)],
+        archs=run.archs,
+        toolchain=run.toolchain,
+        headers=run.headers,
+        aside=[probe for probe, _ in probes if probe.id in aside],
+        configured=_configured(run),
+        every=run.options.every_probe,
+        jobs=run.options.jobs,
+        cache=cache_dir() / "compilations",
+        progress=run.on_progress,
+    )
+    every = [probe for probe, _ in probes]
+    executed = _execute(found, every, run)
+    configured = execute.configured(found, every, run.variant, run.toolchain, execute_too=executed is not None)
+    results = _with_checks(_with_executions(found.results, executed), configured)
+    numbers = _numerics(tree, pristine, run)
+    patches = run.catalog.patches_of(run.variant, tree.target.name)
+    evaluated = builds.evaluate(pristine, tree, patches)
+    _must_be_unchanged(tree, written, run)
+    covered = coverage(
+        touched_functions(tree.root, tree.target, pristine.overlay, written),
+        patches,
+        every,
+        results,
+        (*aside.values(), *evaluated.aside),
+        evaluated.results,
+        executed,
+        run.archs,
+    )
+    return VerifyReport(
+        variant=run.variant.name,
+        target=tree.target.name,
+        version=str(tree.version or ""),
+        tree=str(tree.root),
+        patches=applied,
+        arch=run.archs,
+        toolchain=run.toolchain.info,
+        results=results,
+        problems=found.problems + _unexecuted(executed, run) + numbers.problems + _uncovered(covered, run),
+        seconds=time.monotonic() - began,
+        fp4patch=__version__,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        set_aside=(*aside.values(), *_unlinked(found, every), *evaluated.aside),
+        builds=evaluated.results,
+        numerics=numbers.reports,
+        numerics_notes=numbers.notes,
+        executed=executed,
+        coverage=covered,
+    )
+
+
+def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
+    """Return a problem for each function without a check, where those are not allowed."""
+    return tuple(
+        Problem(
+            expected=f"a check of {one.function} on {', '.join(map(str, one.missing))}",
+            found=f"none: {one.because}",
+            file=one.files[0],
+        )
+        for one in (unchecked(covered) if run.options.strict else ())
+    )
+
+
+def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) -> tuple[ProbeResult, ...]:
+    """Return the results with the execution of each as a check, so that no row passes whose code is wrong."""
+    done = {(one.probe, one.arch): one for one in executed.executions if one.side == "patched"} if executed else {}
+    return tuple(
+        replace(result, verdict=verdict_of(checks), checks=checks)
+        if (one := done.get((result.probe, result.arch))) and (checks := (*result.checks, _execution_check(one)))
+        else result
+        for result in results
+    )
+
+
+def _with_checks(
+    results: Sequence[ProbeResult], more: Mapping[tuple[str, Arch], Sequence[Check]]
+) -> tuple[ProbeResult, ...]:
+    """Return the results with further checks of each."""
+    return tuple(
+        replace(result, checks=checks, verdict=verdict_of(checks))
+        if (checks := (*result.checks, *more.get((result.probe, result.arch), ()))) != result.checks
+        else result
+        for result in results
+    )
+
+
+def _unlinked(found: Verification, probes: Sequence[Probe]) -> tuple[SetAside, ...]:
+    """Return the probes whose code with other flags is not checked: functions of the compiler are apart from it."""
+    titles = {probe.id: probe.title for probe in probes}
+    return tuple(
+        SetAside(one.probe, titles[one.probe], f"with {' '.join(one.flags)} on {one.arch}, {called} come by linking")
+        for one in found.configured
+        if (called := " and ".join(one.apart))
+    )
+
+
+def _configured(run: _Run) -> tuple[Arch, ...]:
+    """Targets for which other flags of the compiler are tried: the first for SM121, or all of them."""
+    of_gb10 = [arch for arch in run.archs if (arch.major, arch.minor) == (12, 1)]
+    return run.archs if run.options.every_probe else tuple((*of_gb10, *run.archs)[:1])
+
+
+def _execution_check(one: Execution) -> Check:
+    verdict = Verdict.FAIL if one.verdict.failed else Verdict.PASS
+    return Check("executed as promised", "the machine code gives what the variant promises", verdict, summary(one))
+
+
+def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
+    asked = run.options.execute
+    if not (find_gpu() is None if asked is None else asked):
+        return None
+    return execute.run(found, probes, run.variant, run.toolchain, threads=run.options.jobs, on_progress=run.on_progress)
+
+
+def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
+    """Return a problem if the user requested an execution, and there was nothing to execute."""
+    if not run.options.execute or (executed and executed.executions):
+        return ()
+    return (
+        Problem(
+            expected="a probe whose machine code can be executed",
+            found="none of those that ran says what it computes",
+            help="leave --execute out: on this tree it has nothing to show",
+        ),
+    )
+
+
+def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> numerics.Numbers:
+    if run.options.numerics == "no":
+        return numerics.Numbers((), (), ())
+    return numerics.run(
+        tree,
+        run.variant,
+        run.catalog,
+        run.toolchain,
+        has=lambda needs: has(pristine, needs),
+        slow_too=run.options.numerics == "all",
+        threads=run.options.jobs,
+        on_progress=run.on_progress,
+        gpu=find_gpu(),
+    )
+
+
+def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, bytes | None], tuple[str, ...]]:
+    """Return the tree with its pristine bytes, what the variant makes of these, and the patches that changed something.
+
+    Refused if the tree is not in the variant's state.
+    """
+    variant = run.variant
+    with reading([tree.root], run.on_wait) as tx:
+        folds = fold_tree(tx, plan_for(tx, variant, tree, run.catalog))
+        if folds.problems:
+            raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
+        wrong = {path: state for path, done in folds.files.items() if (state := _off(tx, tree.root, path, done))}
+        if wrong:
+            path, state = next(iter(wrong.items()))
+            raise Refused(
+                f"{tree.root} is not in the state of {variant.name}: {path} is {state}",
+                help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
+            )
+        overlay = {path: tx.pristine(tree.root, path) for path in folds.files}
+    changed = (_applied(patch, folds) for patch in run.catalog.patches_of(variant, tree.target.name))
+    written = {path: done.desired for path, done in folds.files.items()}
+    return SourceView(tree.root, overlay), written, tuple(name for name in changed if name)
+
+
+def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:
+    """Refused if another program wrote these files since: then the compiled sources are not known."""
+    with reading([tree.root], run.on_wait) as tx:
+        changed = [path for path, content in written.items() if tx.current(tree.root, path) != content]
+    if changed:
+        raise Refused(
+            f"{tree.root} was changed while it was being verified: {', '.join(changed)}",
+            help="verify it again when nobody else works on it",
+        )
+
+
+def _off(tx: Transaction, root: Path, path: str, done: FoldedFile) -> State | None:
+    """Return the state of a file that is not what the variant makes of it; None if it is."""
+    return None if tx.current(root, path) == done.desired else file_state(tx, root, path, done.desired)
+
+
+def _applied(patch: Patch, folds: FoldedTree) -> str:
+    changed = any(by.id == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
+    return f"{patch.id} {patch.version}" if changed else ""

@@ -1,0 +1,186 @@
+"""Sentences and numbers that terminal and page share about a verify report."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fp4patch.catalog.coverage import How, unchecked
+from fp4patch.commands.words import counted, listed
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.instruction import InstructionClass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fp4patch.catalog.coverage import Covered
+    from fp4patch.proof.instruction import SassListing
+    from fp4patch.proof.result import BuildResult, Check, ProbeResult, VerifyReport
+
+
+@dataclass(frozen=True)
+class Metrics:
+    """Numbers that the table shows for one listing; all count instructions, except ``registers``."""
+
+    instructions: int
+    branches: int
+    fp4: int
+    """Conversions to or from E2M1."""
+    local: int
+    f64: int
+    registers: int
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The verdict in words: one short sentence, and one that states the number of checks."""
+
+    verdict: Verdict
+    title: str
+    detail: str
+
+
+def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
+    """Yield how the functions were checked, in one sentence, and those that were not, by the reason."""
+    if not coverage:
+        return
+    missing = unchecked(coverage)
+    weakest = [max((list(How).index(c.how) for c in one.checks), default=0) for one in coverage if not one.missing]
+    ways = [f"{weakest.count(at)} {how.value}" for at, how in enumerate(How) if at in weakest]
+    found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on every target"
+    yield found + (f" ({', '.join(ways)})" if ways else "")
+    reasons: dict[str, list[str]] = {}
+    for one in missing:
+        archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""
+        reasons.setdefault(one.because, []).append(function_name(one.function) + archs)
+    yield from (f"not checked: {', '.join(functions)}: {because}" for because, functions in reasons.items())
+
+
+def build_lines(builds: Sequence[BuildResult]) -> Iterator[str]:
+    """Yield the evaluated results of a tree's own build, a sentence for each check."""
+    for check in dict.fromkeys(one.check for one in builds):
+        found = [one for one in builds if one.check == check]
+        wrong = sum(one.verdict.failed for one in found)
+        changed = sum(one.before != one.after for one in found)
+        lists = counted(len(found), "pair") + " of a CUDA release and a list of architectures"
+        yield f"{check}: the tree's own build evaluated for {lists}; {changed} changed by the patches, {wrong} wrong"
+
+
+def build_sentence(one: BuildResult) -> str:
+    """Return one evaluation in words: ``vllm/arch-lists, CUDA 13.0, 12.1a: 12.0f → 12.1a; …``."""
+    return f"{one.check}, CUDA {one.cuda}, {one.asked}: {one.before} → {one.after}" + (
+        f"; {one.detail}" if one.detail else ""
+    )
+
+
+def function_name(function: str) -> str:
+    """Return a function's name with its parameters left out where they are long."""
+    return function if len(function) <= _LONGEST_FUNCTION else f"{function[:_LONGEST_FUNCTION]}\N{HORIZONTAL ELLIPSIS}"
+
+
+_LONGEST_FUNCTION = 90
+
+
+def metrics(listing: SassListing) -> Metrics:
+    """Return the numbers of one listing."""
+    return Metrics(
+        instructions=listing.count(),
+        branches=listing.count(InstructionClass.BRANCH),
+        fp4=listing.count(InstructionClass.FP4),
+        local=listing.count(InstructionClass.LOCAL),
+        f64=listing.count(InstructionClass.F64),
+        registers=listing.registers,
+    )
+
+
+def overall(reports: Sequence[VerifyReport]) -> Verdict:
+    """Return PASS only if there is a report and every one passes."""
+    return Verdict.PASS if reports and not any(r.verdict.failed for r in reports) else Verdict.FAIL
+
+
+def failed_checks(result: ProbeResult) -> tuple[Check, ...]:
+    """Return the checks that did not hold."""
+    return tuple(check for check in result.checks if check.verdict.failed)
+
+
+def reason(result: ProbeResult) -> str:
+    """Return the reason why this probe failed, in one short line; empty if it passed."""
+    if not result.verdict.failed:
+        return ""
+    if result.verdict is Verdict.UNSUPPORTED:
+        return f"this toolkit cannot compile for {result.arch}"
+    if result.error:
+        line = re.sub(r"^/\S*/(?=[^\s/])", "", first_error_line(result.error))  # directories add nothing in a table
+        return textwrap.shorten(line, 72, placeholder=" …")
+    failed = failed_checks(result)
+    if failed:
+        return failed[0].rule + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
+    return "nothing was checked"
+
+
+def first_error_line(error: str) -> str:
+    """Return the line of a compiler's output that names the error, else its first."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")
+
+
+def headline(reports: Sequence[VerifyReport]) -> Headline:
+    """Return the verdict over these reports in one short sentence, and one with the numbers."""
+    results = [result for report in reports for result in report.results]
+    problems = sum(len(report.problems) for report in reports)
+    checks = [check for result in results for check in result.checks]
+    failed = [check for check in checks if check.verdict.failed]
+    broken = [r for r in results if r.verdict is Verdict.FAIL and not failed_checks(r)]
+    unsupported = sorted({r.arch for r in results if r.verdict is Verdict.UNSUPPORTED})
+    names = listed([f"{report.target} {report.version}".strip() for report in reports])
+    variant = listed(sorted({report.variant for report in reports}))
+    archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
+    looked = f"{counted(len(results), 'result')} for {archs}, {counted(len(checks), 'check')}" if results else ""
+    if not overall(reports).failed:
+        coverage = [one for report in reports for one in report.coverage]
+        missing = unchecked(coverage)
+        where = f" for {len(coverage) - len(missing)} of {counted(len(coverage), 'function')}" if missing else ""
+        return Headline(
+            Verdict.PASS,
+            f"Verified: {variant} on {names} does what it says{where}",
+            f"{looked}, all passed." + (f" Not checked: {counted(len(missing), 'function')}." if missing else ""),
+        )
+    if not results:
+        return Headline(
+            Verdict.FAIL,
+            "Not verified: nothing was checked",
+            "No probe ran, so nothing can be said of the machine code.",
+        )
+    parts = []
+    if failed:
+        parts.append(f"{len(failed)} of {counted(len(checks), 'check')} failed")
+    if broken:
+        parts.append(f"{counted(len(broken), 'probe')} did not compile or could not be judged")
+    if unsupported:
+        parts.append(f"the toolkit cannot compile for {listed([str(arch) for arch in unsupported])}")
+    if problems:
+        parts.append(f"{counted(problems, 'problem')} beside the probes")
+    verdicts = [verdict for report in reports if report.executed for verdict in report.executed.verdicts]
+    if wrong := sum(verdict.failed for verdict in verdicts):
+        parts.append(f"{wrong} of {len(verdicts)} executions and comparisons are not as promised")
+    empty = [report for report in reports if not report.results]
+    if empty:
+        parts.append(f"nothing was checked in {listed([report.tree for report in empty])}")
+    return Headline(Verdict.FAIL, f"Not verified: {'; '.join(parts)}", f"{variant} on {names}: {looked}.")
+
+
+def tools(report: VerifyReport) -> str:
+    """Return ``nvcc 13.0.88, ptxas 13.0.88, nvdisasm 13.5.37``."""
+    chain = report.toolchain
+    named = (("nvcc", chain.nvcc), ("ptxas", chain.ptxas), ("nvdisasm", chain.nvdisasm))
+    return ", ".join(f"{name} {version}" for name, version in named if version)
+
+
+def short_names(results: Sequence[ProbeResult]) -> dict[str, str]:
+    """Return probe ids without their target if all have the same one."""
+    targets = {result.probe.partition("/")[0] for result in results}
+    if len(targets) > 1:
+        return {result.probe: result.probe for result in results}
+    return {result.probe: result.probe.partition("/")[2] or result.probe for result in results}

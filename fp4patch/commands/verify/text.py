@@ -1,0 +1,157 @@
+"""Verify's table for a terminal, at whatever width it has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from fp4patch.catalog.probe import ProbeKind
+from fp4patch.commands import words
+from fp4patch.commands.terminal import STYLES, Hanging, label, problems
+from fp4patch.commands.verify import execution_text as execution
+from fp4patch.commands.verify import numerics_text as numerics
+from fp4patch.commands.verify import summary
+from fp4patch.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+
+    from fp4patch.proof.instruction import SassListing
+    from fp4patch.proof.lift.result import Executed
+    from fp4patch.proof.result import ProbeResult, VerifyReport
+
+
+WIDE = 100
+"""Columns from which the table also has room for the reason of a failure."""
+
+
+NONE = "\N{EN DASH}"
+
+
+def verify_table(report: VerifyReport) -> RenderableType:
+    """Return a table with a row for each probe and architecture.
+
+    It has instructions, branches, conversions and registers before → after, and the verdict. Below it are the failures,
+    each with rule, finding and reason; last, one line with verdict, number of checks, tool versions
+    and seconds.
+    """
+    return _VerifyTable(report)
+
+
+class _VerifyTable:
+    """Chooses its columns when the width is known."""
+
+    def __init__(self, report: VerifyReport) -> None:
+        self.report = report
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        report = self.report
+        yield Hanging(f"{report.variant} ", f"on {report.target} {report.version}  {report.tree}", "bold")
+        if report.results:
+            yield Text()
+            yield _table(report.results, report.executed, wide=options.max_width >= WIDE)
+        for result in report.results:
+            if result.verdict.failed:
+                yield Text()
+                yield _failure(result)
+        if report.set_aside:
+            yield Text()
+        for probe in report.set_aside:
+            yield Hanging(f"not run  {probe.probe}: ", probe.because, "dim")
+        if report.executed:
+            yield Text()
+            for line in execution.failures(report.executed):
+                yield label("fail", line, STYLES[Verdict.FAIL])
+            for line in execution.lines(report.executed):
+                yield Hanging("", line, "dim")
+        if report.numerics or report.numerics_notes:
+            yield Text()
+            yield numerics.table(report.numerics, report.numerics_notes)
+        yield from _covered(report)
+        if report.problems:
+            yield Text()
+            yield problems(report.problems)
+        yield Text()
+        yield _summary(report)
+
+
+def _covered(report: VerifyReport) -> Iterator[RenderableType]:
+    """Yield the results of the tree's own build, and the checks of the functions that the patches change."""
+    if report.builds or report.coverage:
+        yield Text()
+    for line in summary.build_lines(report.builds):
+        yield Hanging("", line, "dim")
+    for build in report.builds:
+        if build.verdict.failed:
+            yield label("fail", summary.build_sentence(build), STYLES[Verdict.FAIL])
+    for line in summary.coverage_lines(report.coverage):
+        yield Hanging("", line, "dim")
+
+
+def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: bool) -> Table:
+    table = Table(
+        box=None, pad_edge=False, padding=(0, 2 if wide else 1, 0, 0), header_style="bold", collapse_padding=True
+    )
+    table.add_column("probe", overflow="fold")
+    table.add_column("arch", no_wrap=True)
+    for heading in ("instructions", "branches", "FP4 cvt", "registers"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    if wide and executed:
+        table.add_column("executed, wrong", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=not wide, overflow="fold")
+    names = summary.short_names(results)
+    previous = ""
+    for result in results:
+        verdict = Text(result.verdict.value, style=STYLES[result.verdict])
+        if wide and result.verdict is Verdict.FAIL:
+            verdict.append(f": {words.printable(summary.reason(result), kept=words.LINES)}", style="default not bold")
+        name = names[result.probe] if result.probe != previous else ""
+        wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
+        table.add_row(name, str(result.arch), *_numbers(result), *wrong, verdict)
+        previous = result.probe
+    return table
+
+
+def _numbers(result: ProbeResult) -> tuple[str, str, str, str]:
+    before, after = result.before, result.after
+    if result.kind is ProbeKind.HOST and before is None and after is None:
+        return "host pass", NONE, NONE, NONE
+    columns = ("instructions", "branches", "fp4", "registers")
+    one, two, three, four = (f"{_value(before, name)} → {_value(after, name)}" for name in columns)
+    return one, two, three, four
+
+
+def _value(listing: SassListing | None, name: str) -> str:
+    return NONE if listing is None else str(getattr(summary.metrics(listing), name))
+
+
+def _failure(result: ProbeResult) -> RenderableType:
+    parts: list[RenderableType] = [
+        label(result.verdict.value, f"{result.probe} on {result.arch}", STYLES[result.verdict])
+    ]
+    for check in summary.failed_checks(result):
+        facts = (("rule", check.rule), ("found", check.detail), ("because", check.because))
+        parts += [Hanging(f"  {word:7}  ", text, "dim") for word, text in facts if text]
+    if result.error:
+        parts += [Hanging("  ", line) for line in result.error.strip("\n").splitlines()]
+    elif not summary.failed_checks(result):
+        parts.append(Hanging("  ", summary.reason(result)))
+    return Group(*parts)
+
+
+def _summary(report: VerifyReport) -> RenderableType:
+    checks = sum(len(result.checks) for result in report.results)
+    tail = [words.counted(checks, "check"), summary.tools(report), f"{report.seconds:.1f} s"]
+    cached = sum(result.cached for result in report.results)
+    if cached:
+        tail.append(f"{cached} of {len(report.results)} from cache")
+    verdict = report.verdict
+    return Group(
+        Hanging(f"{verdict.value.upper()}  ", summary.headline((report,)).title, f"{STYLES[verdict]} bold"),
+        Hanging("      ", ", ".join(part for part in tail if part)),
+    )

@@ -1,0 +1,161 @@
+"""Run programs, several at a time, each with a time limit, so that all of them can be ended at once."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fp4patch.core.errors import ProofError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+LIMIT_VARIABLE = "FP4PATCH_COMPILE_TIMEOUT"
+"""Environment variable: the time limit of each compiler or disassembler, in seconds."""
+
+DEFAULT_LIMIT = 1800.0
+"""Seconds. The longest known compilation, an NVFP4 GEMM, takes about two minutes on a quiet core."""
+
+
+class Cancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
+    """The run was stopped; no result is to be expected."""
+
+
+class Runner:
+    """Runs programs, each in a process group of its own, and can end all of them at once.
+
+    ``limit`` is the time in seconds that each program may take; None: that of the environment, or the default.
+    """
+
+    def __init__(self, environ: Mapping[str, str], limit: float | None = None) -> None:
+        self._environ = dict(environ)
+        self._limit = time_limit() if limit is None else limit
+        self._running: set[subprocess.Popen[str]] = set()
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def run(self, command: Sequence[str | Path], *, scratch: Path) -> tuple[int, str, str]:
+        """Exit status, stdout and stderr. Intermediate files go to ``scratch``, which is the working directory.
+
+        An interrupt that comes meanwhile ends the program. ProofError if it runs longer than the limit: it is ended
+        with its children.
+        """
+        with self._lock:
+            if self._stopped:
+                raise Cancelled
+            try:
+                environ = self._environ | {"TMPDIR": str(scratch), "LC_ALL": "C"}
+                process = _start(command, scratch, environ, subprocess.DEVNULL)
+            except OSError as error:
+                raise ProofError(f"{command[0]} {error.strerror}", help="see `fp4patch doctor`") from error
+            self._running.add(process)
+        try:
+            out, err = _finish(process, self._limit)
+        except TimeoutError as expired:
+            raise ProofError(
+                f"{command[0]} {expired.strerror}",
+                help=f"run verify again; {LIMIT_VARIABLE}=SECONDS sets another limit for a slow machine",
+            ) from expired
+        finally:
+            with self._lock:
+                self._running.discard(process)
+        if self._stopped:
+            raise Cancelled
+        return process.returncode, out, err
+
+    def stop(self) -> None:
+        """End every running program with its children, and start no more."""
+        with self._lock:
+            self._stopped = True
+            for process in self._running:
+                _end(process)
+
+
+@dataclass(frozen=True)
+class Done:
+    """A program that ended: its exit status and its output, where a byte that is no UTF-8 is replaced."""
+
+    status: int
+    out: str
+    err: str
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    limit: float = 60,
+    folder: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    text: str = "",
+) -> Done:
+    """Run a program with ``text`` as its input, and end it with its children after ``limit`` seconds.
+
+    OSError is raised if it does not start, and TimeoutError, which is one, if it does not finish. Both have a
+    ``strerror`` that fits behind the program's name.
+    """
+    process = _start(command, folder, environ, subprocess.PIPE)
+    out, err = _finish(process, limit, text)
+    return Done(process.returncode, out, err)
+
+
+def _start(
+    command: Sequence[str | Path], folder: Path | None, environ: Mapping[str, str] | None, stdin: int
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            [str(part) for part in command],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            cwd=folder,
+            env=environ,
+            start_new_session=True,
+        )
+    except OSError as error:
+        error.strerror = f"does not run: {error.strerror}"
+        raise
+
+
+def _finish(process: subprocess.Popen[str], limit: float, text: str | None = None) -> tuple[str, str]:
+    """Return the output of a program. It is ended with its children after the limit, or by an interrupt."""
+    with process:
+        try:
+            return process.communicate(text, timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(errno.ETIMEDOUT, f"did not finish in {limit:g} s and was ended") from None
+        finally:
+            if process.returncode is None:
+                _end(process)
+                process.wait()
+
+
+def time_limit() -> float:
+    """Return the time limit of each program in seconds, from the environment; UsageError if it is no such number."""
+    text = os.environ.get(LIMIT_VARIABLE, "")
+    try:
+        seconds = float(text) if text else DEFAULT_LIMIT
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < threading.TIMEOUT_MAX:  # false for NaN too
+        raise UsageError(f"{LIMIT_VARIABLE} is {text!r}", help="set it to a number of seconds above 0")
+    return seconds
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use; a container's quota does not count."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,542 @@
+"""C++ and CUDA as tokens with offsets, so that an edit's anchor ignores white space, comments and line continuations.
+
+A lexer, not a parser: no macro is expanded and no condition evaluated. The phases follow [lex.phases]: continuations
+are spliced first (and given back inside raw strings), then comments and tokens are found. Text that is not C++, such as
+prose behind ``#error``, never raises; only what swallows the rest of the file does: LexError.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import cached_property, lru_cache
+from itertools import accumulate, groupby
+from typing import NamedTuple
+
+from fp4patch.edits.condition import constant
+from fp4patch.edits.lex_error import LexError
+
+BOM = "\ufeff"
+
+_SPLICE = re.compile(r"\\[ \t]*\r?\n")  # compilers accept blanks behind the backslash, and so does this
+_ENCODING = r"(?:u8|[uUL])?"
+_LEXEME = re.compile(
+    rf"""
+      (?P<newline>\n)
+    | (?P<blank>[^\S\n]+)
+    | (?P<comment>//[^\n]*|(?s:/\*.*?(?:\*/|\Z)))
+    | (?P<raw>{_ENCODING}R"(?P<delimiter>[^\s()\\"]{{0,16}})\()
+    | (?P<string>{_ENCODING}"(?:[^"\\\n]|\\[^\n])*")
+    | (?P<char>{_ENCODING}'(?:[^'\\\n]|\\[^\n])+')
+    | (?P<number>\.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z]|[0-9A-Za-z_.])*)
+    | (?P<name>[^\W\d][\w$]*|\$[\w$]*)
+    | (?P<mark>.)
+    """,
+    re.VERBOSE,
+)
+
+
+class Kind(Enum):
+    """Kind of a token."""
+
+    NAME = auto()
+    """Identifiers and keywords."""
+    NUMBER = auto()
+    STRING = auto()
+    """With its prefix and quotes; raw strings too."""
+    CHAR = auto()
+    MARK = auto()
+    """One character of punctuation: ``>>`` is two, so that it equals ``> >``."""
+
+
+class Token(NamedTuple):
+    """One token. ``start`` and ``end`` are offsets into the text as it is; ``text`` has no continuations in it."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    line: int
+    """1-based, of its first character."""
+    directive: int = -1
+    """Index of the preprocessor directive that it belongs to; -1 in code."""
+
+
+class Comment(NamedTuple):
+    """One comment, ``//`` up to its line's end or ``/* */``."""
+
+    text: str
+    start: int
+    end: int
+    line: int
+
+
+@dataclass(frozen=True)
+class Directive:
+    """A preprocessor directive: one logical line. ``tokens`` begin behind its name."""
+
+    name: str
+    """``if``; empty for a lone ``#``."""
+    tokens: tuple[Token, ...]
+    line: int
+    index: int
+    start: int
+    """Offset of its ``#``."""
+    end: int
+    """Offset behind its last token."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One branch of a conditional, from its ``#if``, ``#elif`` or ``#else`` up to the next of them."""
+
+    opening: Directive
+    body: tuple[Directive, ...]
+    """The directives directly in it; those of nested conditionals are not."""
+    end: int
+    """Offset of the ``#`` that ends it."""
+
+    @property
+    def condition(self) -> tuple[Token, ...]:
+        """The tokens of its condition; none for ``#else``."""
+        return self.opening.tokens
+
+    @property
+    def defines(self) -> tuple[str, ...]:
+        """The macros that it defines directly."""
+        return tuple(d.tokens[0].text for d in self.body if d.name == "define" and d.tokens)
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """``#if`` to ``#endif``."""
+
+    branches: tuple[Branch, ...]
+    closing: Directive
+
+    @property
+    def start(self) -> int:
+        """Offset of the ``#`` of ``#if``."""
+        return self.branches[0].opening.start
+
+    @property
+    def dead(self) -> Iterator[tuple[int, int]]:
+        """The spans of its branches that are never compiled, whatever is defined."""
+        decided = False
+        for branch in self.branches:
+            taken = constant(branch.opening.name, [token.text for token in branch.condition])
+            if decided or taken is False:
+                yield branch.opening.end, branch.end
+            decided = decided or taken is True
+
+    @property
+    def is_include_guard(self) -> bool:
+        """``#ifndef X``, ``#define X`` as the first directive in it, and no ``#else``."""
+        first = self.branches[0]
+        names = [token.text for token in first.condition]
+        return (
+            len(self.branches) == 1
+            and first.opening.name == "ifndef"
+            and len(names) == 1
+            and [d.name for d in first.body[:1]] == ["define"]
+            and first.defines[:1] == tuple(names)
+        )
+
+
+class Near(NamedTuple):
+    """The place that comes closest to a pattern: where it first differs."""
+
+    matched: int
+    """Number of matching tokens of the pattern."""
+    expected: str
+    found: str
+    """``""`` at the end of the file."""
+    line: int
+
+
+class Cut(NamedTuple):
+    """A part of a text and what is put in its place. It begins and ends between tokens."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text with its tokens and comments; white space and continuations are located between them."""
+
+    text: str
+    tokens: tuple[Token, ...]
+    comments: tuple[Comment, ...]
+
+    @cached_property
+    def directives(self) -> tuple[Directive, ...]:
+        """The preprocessor directives, in their order."""
+        inside = (token for token in self.tokens if token.directive >= 0)
+        spans = groupby(inside, key=lambda token: token.directive)
+        return tuple(_directive(index, tuple(span)) for index, span in spans)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The tokens' offsets."""
+        return tuple(token.start for token in self.tokens)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The tokens' texts."""
+        return tuple(token.text for token in self.tokens)
+
+    @cached_property
+    def conditionals(self) -> tuple[Conditional, ...]:
+        """Every conditional, nested ones too, in the order of their ``#if``. LexError if they do not pair."""
+        return _conditionals(self.directives)
+
+    @cached_property
+    def dead(self) -> tuple[tuple[int, int], ...]:
+        """Spans that no compiler reads, whatever is defined: below ``#if 0``, or the ``#else`` of ``#if 1``."""
+        # Where they do not pair nothing is certain; edits of conditions refuse it.
+        return tuple(span for conditional in self.conditionals for span in conditional.dead) if self.pairs else ()
+
+    def is_live(self, offset: int) -> bool:
+        """Tell whether a compiler may read what is at this offset."""
+        return not any(start <= offset < end for start, end in self.dead)
+
+    @cached_property
+    def pairs(self) -> bool:
+        """True if each ``#if`` has its ``#endif``."""
+        try:
+            return self.conditionals is not None
+        except LexError:
+            return False
+
+    def line(self, offset: int) -> int:
+        """Return the 1-based line of an offset."""
+        return bisect_left(self._newlines, offset) + 1
+
+    @cached_property
+    def _newlines(self) -> list[int]:
+        return [found.start() for found in re.finditer("\n", self.text)]
+
+    @cached_property
+    def logical_ends(self) -> list[int]:
+        """The offsets of the newlines that no continuation takes away."""
+        taken = {splice.end() - 1 for splice in _SPLICE.finditer(self.text)}
+        return [at for at in self._newlines if at not in taken]
+
+    def find(self, pattern: Sequence[str]) -> list[int]:
+        """Return the indices of the live tokens at which the token sequence ``pattern`` begins."""
+        found = _occurrences(self.words, tuple(pattern)) if pattern else ()
+        return [at for at in found if self.is_live(self.tokens[at].start)]
+
+    def nearest(self, pattern: Sequence[str]) -> Near | None:
+        """Return the place of the longest prefix of ``pattern``; None if not even its first token occurs."""
+        best: tuple[int, int] | None = None
+        for at in _occurrences(self.words, tuple(pattern[:1])) if pattern else ():
+            matched = 1
+            while matched < len(pattern) and self.words[at + matched : at + matched + 1] == (pattern[matched],):
+                matched += 1
+            if best is None or matched > best[0]:
+                best = matched, at
+        if best is None or best[0] == len(pattern):
+            return None
+        matched, at = best
+        differing = self.tokens[at + matched : at + matched + 1]
+        last = differing[0] if differing else self.tokens[-1]
+        return Near(matched, pattern[matched], differing[0].text if differing else "", last.line)
+
+
+@lru_cache(maxsize=256)
+def words(text: str) -> tuple[str, ...]:
+    """Return the token texts of a pattern such as ``struct A<B, 2> {``. LexError as for :func:`lex`."""
+    return lex(text).words
+
+
+_KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING}
+_READ: dict[str, Source] = {}
+"""The texts read last, by their content: the edits of a fold read the same text one after the other."""
+
+
+def lex(text: str) -> Source:
+    """Return the text as tokens. LexError: a ``/*`` or a raw string that never ends."""
+    return _READ.get(text) or _remember(read(text))
+
+
+def _remember(source: Source) -> Source:
+    while len(_READ) >= 8:
+        del _READ[next(iter(_READ))]
+    _READ[source.text] = source
+    return source
+
+
+def is_proven(text: str) -> bool:
+    """Return whether the whole text has the tokens that the edits promise; True for a text that none of them made."""
+    known = _READ.get(text)
+    try:
+        return known is None or known == read(text)
+    except LexError:
+        return False
+
+
+def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as long as all the rest
+    """As :func:`lex`, of the whole text and without a look at what was read before."""
+    logical, pieces = _splice(text)
+    originals = [start for start, _ in pieces]
+    logicals = [0, *accumulate(end - start for start, end in pieces)]
+    logicals[-1] = len(text) + 1  # nothing reaches behind the last piece
+    piece, border, shift = 0, logicals[1], originals[0]
+    tokens: list[Token] = []
+    comments: list[Comment] = []
+    make, kinds = tuple.__new__, _KINDS
+    fresh, directive, directives = True, -1, 0  # no token on this logical line yet; the directive that the line is
+    line = 1  # newlines passed in the spliced text, and continuations before them
+    at = 1 if logical.startswith(BOM) else 0
+    step = _LEXEME.scanner(logical, at).match  # type: ignore[attr-defined]  # typeshed lacks it
+    while found := step():
+        form = found.lastgroup
+        if form == "blank":
+            continue
+        if form == "newline":
+            fresh, directive = True, -1
+            line += 1
+            continue
+        at, stop = found.span()
+        while at >= border:
+            piece += 1
+            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
+            line += 1
+        start, began, body = at + shift, line, found[0]
+        while stop > border:  # a continuation after the last character is not part of it
+            piece += 1
+            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
+            line += 1
+        end = stop + shift
+        if form == "comment":
+            line += body.count("\n")
+            if body.startswith("/*") and not (len(body) >= 4 and body.endswith("*/")):
+                raise LexError("a /* comment that never ends", began)
+            if body.startswith("//") and body.endswith("\r"):
+                end -= 1  # the \r belongs to the line's end
+            comments.append(Comment(text[start:end], start, end, began))
+            continue
+        if form == "raw":  # continuations inside count as they are: look in the text itself
+            close = text.find(f'){found["delimiter"]}"', end)
+            if close < 0:
+                raise LexError("a raw string that never ends", began)
+            end = close + len(found["delimiter"]) + 2
+            body = text[start:end]
+            piece = bisect_left(originals, end) - 1
+            border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
+            line = began + text.count("\n", start, end)
+            step = _LEXEME.scanner(logical, end - shift).match  # type: ignore[attr-defined]
+        if fresh:
+            if body == "#":
+                directive = directives
+                directives += 1
+            fresh = False
+        tokens.append(make(Token, (kinds[form], body, start, end, began, directive)))
+    return Source(text, tuple(tokens), tuple(comments))
+
+
+def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:
+    """Return the text without its continuations, and the parts of the text that it consists of."""
+    pieces, at = [], 0
+    for splice in _SPLICE.finditer(text):
+        pieces.append((at, splice.start()))
+        at = splice.end()
+    pieces.append((at, len(text)))
+    return "".join(text[start:end] for start, end in pieces), pieces
+
+
+class Shape(NamedTuple):
+    """A token as the preprocessor and the compiler see it: not its place, but the kind of line that it is in."""
+
+    text: str
+    in_directive: bool
+    starts_directive: bool
+
+
+def _shapes(tokens: Iterable[Token]) -> list[Shape]:
+    before = -1
+    shapes = []
+    for token in tokens:
+        inside = token.directive >= 0
+        shapes.append(Shape(token.text, inside, inside and token.directive != before))
+        before = token.directive
+    return shapes
+
+
+def spliced(source: Source, cuts: Sequence[Cut]) -> Source | None:
+    """Return the source with parts replaced; None if its tokens are not the old ones with exactly the intended ones
+    replaced.
+
+    Only the lines around each cut are read again, together with a token before and one behind them. :func:`lex` gives
+    what this returns for the new text; :func:`read` is the proof that they are equal.
+    """
+    old = source.tokens
+    texts: list[str] = []
+    tokens: list[Token] = []
+    comments: list[Comment] = []
+    at = done = remarked = 0  # up to where the old is taken over: the text, the tokens, the comments
+    moved = lines = directives = 0  # by how much what follows is shifted
+    for first, last, inside in _windows(source, cuts):
+        start, end = old[first].start if first else 0, old[last].start if last < len(old) else len(source.text)
+        body = _replaced(source.text, start, end, inside)
+        try:
+            new = read(body)
+            if _shapes(new.tokens) != _shapes(_intended(old, first, last, inside)):
+                return None
+        except LexError:
+            return None
+        before, behind = (bisect_left(source.comments, edge, key=lambda c: c.start) for edge in (start, end))
+        tokens += _shifted(old[done:first], moved, lines, directives)
+        comments += _moved(source.comments[remarked:before], moved, lines)
+        begun, there = (bisect_left(source.directives, edge, key=lambda d: d.start) for edge in (start, end))
+        line = source.line(start) - 1 + lines
+        tokens += _shifted(new.tokens, start + moved, line, begun + directives)
+        comments += _moved(new.comments, start + moved, line)
+        texts += [source.text[at:start], body]
+        at, done, remarked = end, last, behind
+        moved += len(body) - (end - start)
+        lines += body.count("\n") - source.text.count("\n", start, end)
+        directives += len(new.directives) - (there - begun)
+    tokens += _shifted(old[done:], moved, lines, directives)
+    comments += _moved(source.comments[remarked:], moved, lines)
+    return _remember(Source("".join([*texts, source.text[at:]]), tuple(tokens), tuple(comments)))
+
+
+def _windows(source: Source, cuts: Sequence[Cut]) -> Iterator[tuple[int, int, list[Cut]]]:
+    """Yield the tokens, first and behind the last, that are to be read again, and the cuts among them.
+
+    A window begins and ends at a token on another logical line than the cut, at which a directive begins or that is in
+    none: what a stray quote in the line joins with is in the window. The text of a cut may end with a continuation, so
+    that one more line belongs to it.
+    """
+    tokens, ends = source.tokens, source.logical_ends
+
+    def stands_alone(index: int) -> bool:
+        token = tokens[index]
+        if token.directive < 0:
+            return token.text != "#"
+        return not index or tokens[index - 1].directive != token.directive
+
+    first = last = -1
+    inside: list[Cut] = []
+    for cut in sorted(cuts, key=lambda cut: cut.start):
+        begin = bisect_right(tokens, cut.start, key=lambda t: t.end) - 1
+        line = bisect_left(ends, cut.start)
+        opening = ends[line - 1] + 1 if line else 0
+        while begin > 0 and not (tokens[begin].start < opening and stands_alone(begin)):
+            begin -= 1
+        behind = bisect_left(tokens, cut.end, key=lambda t: t.start) + 1
+        below = bisect_left(ends, cut.end)
+        closing = [*ends[below : below + 2], len(source.text), len(source.text)][1]
+        while behind < len(tokens) and not (tokens[behind].start > closing and stands_alone(behind)):
+            behind += 1
+        if inside and begin < last:
+            inside.append(cut)
+            last = max(last, behind)
+            continue
+        if inside:
+            yield first, last, inside
+        first, last, inside = max(begin, 0), behind, [cut]
+    if inside:
+        yield first, last, inside
+
+
+def _replaced(text: str, start: int, end: int, cuts: Sequence[Cut]) -> str:
+    pieces = []
+    for cut in cuts:
+        pieces += [text[start : cut.start], cut.text]
+        start = cut.end
+    return "".join([*pieces, text[start:end]])
+
+
+def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) -> Iterator[Token]:
+    """Yield the tokens of a window with those of the cuts replaced. New ones are in the directive that the cut is
+    in."""
+    for number, cut in enumerate(cuts, 1):
+        begin, end = (bisect_left(old, edge, key=lambda t: t.start) for edge in (cut.start, cut.end))
+        yield from old[first:begin]
+        first = end
+        before = old[begin - 1] if begin else None
+        if begin < end:
+            directive = old[begin].directive
+        elif before and ((begin < len(old) and old[begin].directive == before.directive) or _follows(before, cut)):
+            directive = before.directive
+        else:
+            directive = -1
+        for token in read(cut.text).tokens:
+            own = -1 if token.directive < 0 else len(old) * number + token.directive
+            yield token._replace(directive=directive if directive >= 0 else own)
+    yield from old[first:last]
+
+
+def _follows(token: Token, cut: Cut) -> bool:
+    """Return whether an insertion continues the line of the token before it."""
+    return token.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n")
+
+
+def _moved(comments: Sequence[Comment], moved: int, lines: int) -> Iterator[Comment]:
+    return (Comment(c.text, c.start + moved, c.end + moved, c.line + lines) for c in comments)
+
+
+def _shifted(tokens: Sequence[Token], moved: int, lines: int, directives: int) -> Sequence[Token]:
+    if not (moved or lines or directives):
+        return tokens
+    make = tuple.__new__
+    return [
+        make(Token, (kind, text, start + moved, end + moved, line + lines, at + directives if at >= 0 else -1))
+        for kind, text, start, end, line, at in tokens
+    ]
+
+
+def _directive(index: int, span: Sequence[Token]) -> Directive:
+    named = len(span) > 1 and span[1].kind is Kind.NAME
+    name, rest = (span[1].text, span[2:]) if named else ("", span[1:])
+    return Directive(name, tuple(rest), span[0].line, index, span[0].start, span[-1].end)
+
+
+_OPENS = frozenset({"if", "ifdef", "ifndef"})
+_CONTINUES = frozenset({"elif", "elifdef", "elifndef", "else"})
+
+
+def _conditionals(directives: Sequence[Directive]) -> tuple[Conditional, ...]:
+    done: list[Conditional] = []
+    # Each open conditional: its finished branches, the opening of the current one, and the directives in that so far.
+    open_: list[tuple[list[Branch], Directive, list[Directive]]] = []
+    for directive in directives:
+        if directive.name in _OPENS:
+            open_.append(([], directive, []))
+        elif directive.name in _CONTINUES or directive.name == "endif":
+            if not open_:
+                raise LexError(f"#{directive.name} without an #if", directive.line)
+            branches, opening, body = open_.pop()
+            if directive.name != "endif" and opening.name == "else":
+                raise LexError(f"#{directive.name} after #else", directive.line)
+            branches.append(Branch(opening, tuple(body), directive.start))
+            if directive.name == "endif":
+                done.append(Conditional(tuple(branches), directive))
+            else:
+                open_.append((branches, directive, []))
+        elif open_:
+            open_[-1][2].append(directive)
+    if open_:
+        branches, opening, _ = open_[-1]
+        first = branches[0].opening if branches else opening
+        raise LexError(f"#{first.name} without an #endif", first.line)
+    return tuple(sorted(done, key=lambda conditional: conditional.start))
+
+
+def _occurrences(haystack: tuple[str, ...], needle: tuple[str, ...]) -> Iterator[int]:
+    at = -1
+    while True:
+        try:
+            at = haystack.index(needle[0], at + 1)
+        except ValueError:
+            return
+        if haystack[at : at + len(needle)] == needle:
+            yield at

@@ -1,0 +1,143 @@
+"""Conditions that keep code from older architectures, ``#if … __CUDA_ARCH__ >= 1000``, and how software gets past them.
+
+Below such a floor nothing is done, or zero is returned, silently: with software in the place of the instruction there
+is no reason left for that. A floor whose other branches do the work themselves, or that surrounds assembly of another
+kind, is there for a reason of its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from fp4patch.edits.asm import KEYWORDS, Malformed, Scan, parse
+from fp4patch.edits.cxx import Branch, Conditional, Source, Token, words
+
+_IDLE = tuple(
+    words(statement)
+    for statement in (
+        "return;",
+        "return 0;",
+        "return {};",
+        "return nullptr;",
+        "__trap();",
+        "trap();",
+        'asm volatile("trap;");',
+        'asm("trap;");',
+    )
+)
+"""Statements in code in which nothing is done."""
+
+
+class Floor(NamedTuple):
+    """A condition that is nothing but a floor, and what is wrong with opening it, if anything is."""
+
+    conditional: Conditional
+    why_closed: str
+    """Empty: its other branches do nothing, and all that it keeps from them is understood."""
+
+    @property
+    def condition(self) -> tuple[Token, ...]:
+        """The tokens of the condition."""
+        return self.conditional.branches[0].condition
+
+    @property
+    def line(self) -> int:
+        """Line of the ``#if``."""
+        return self.conditional.branches[0].opening.line
+
+    def around(self, offset: int) -> bool:
+        """Return whether the offset is in the branch above the floor."""
+        return self.conditional.start < offset < self.conditional.branches[0].end
+
+
+def floors(source: Source, floor: str, allows: Sequence[str], found: Scan) -> Iterator[Floor]:
+    """Yield every ``#if`` whose condition is ``floor``, with or without ``defined(__CUDA_ARCH__) &&`` and parentheses.
+
+    ``allows``: what assembly above it may begin with that is no conversion to E2M1.
+    """
+    bare = [word for word in words(floor) if word not in "()"]
+    forms = (bare, ["defined", "__CUDA_ARCH__", "&", "&", *bare])
+    for conditional in source.conditionals:
+        condition = conditional.branches[0].condition
+        stated = [token.text for token in condition if token.text not in "()"]
+        if stated in forms and source.is_live(conditional.start):
+            yield Floor(conditional, _why_closed(source, conditional, allows, found))
+
+
+def leaves_out(source: Source, conditional: Conditional) -> bool:
+    """Return whether a conditional on the architecture has branches in which nothing is done."""
+    asks = any(token.text == "__CUDA_ARCH__" for branch in conditional.branches for token in branch.condition)
+    others = conditional.branches[1:]
+    return asks and bool(others) and all(_is_idle(_code(source, branch)) for branch in others)
+
+
+def _why_closed(source: Source, conditional: Conditional, allows: Sequence[str], found: Scan) -> str:
+    first, *others = conditional.branches
+    known = {statement.first for statement in found.encodes}
+    begin, end = (bisect_left(source.tokens, at, key=lambda t: t.start) for at in (first.opening.end, first.end))
+    for at in range(begin, end):
+        if source.tokens[at].text in KEYWORDS and at not in known and not _is_allowed(source, at, allows):
+            return f"assembly of another kind on line {source.tokens[at].line}"
+    for branch in others:
+        if not _is_idle(_code(source, branch)):
+            return f"an #{branch.opening.name} with code of its own (line {branch.opening.line})"
+    if not others and not _is_whole_body(source, conditional):
+        return "no #else, and more than this in the function"
+    return ""
+
+
+def _is_allowed(source: Source, at: int, allows: Sequence[str]) -> bool:
+    try:
+        statement = parse(source, at)
+    except Malformed:
+        return False
+    return statement is not None and any(statement.template.lstrip().startswith(begin) for begin in allows)
+
+
+def _is_whole_body(source: Source, conditional: Conditional) -> bool:
+    """Return whether the body of a function has only this and idle statements after it."""
+    code = [token for token in source.tokens if token.directive < 0]
+    before = bisect_left(code, conditional.start, key=lambda token: token.start)
+    after = bisect_left(code, conditional.closing.end, key=lambda token: token.start)
+    if before < 2 or [token.text for token in code[before - 2 : before]] != [")", "{"]:
+        return False
+    depth, end = 1, after
+    while end < len(code):
+        depth += (code[end].text == "{") - (code[end].text == "}")
+        if not depth:
+            break
+        end += 1
+    return _is_idle(code[after:end])
+
+
+def _code(source: Source, branch: Branch) -> list[Token]:
+    return [t for t in source.tokens if branch.opening.end <= t.start < branch.end and t.directive < 0]
+
+
+def _is_idle(tokens: Sequence[Token]) -> bool:
+    """Return whether nothing is done: zero is returned, or the code traps; also under an ``if``, or after a message."""
+    texts = tuple(token.text for token in tokens)
+    while texts:
+        size = next((len(idle) for idle in _IDLE if texts[: len(idle)] == idle), 0)
+        if not size and texts[0] == "return" and texts[2:5] == ("{", "}", ";"):  # return Type{};
+            size = 5
+        if not size and texts[:2] in (("printf", "("), ("if", "(")):
+            size = _behind(texts, 1) + (texts[0] == "printf")  # with its semicolon
+        if not size and texts[0] in "{}":
+            size = 1
+        if not size:
+            return False
+        texts = texts[size:]
+    return True
+
+
+def _behind(texts: Sequence[str], at: int) -> int:
+    """Return the index behind the parenthesis that closes the one at ``at``."""
+    depth = 0
+    for index in range(at, len(texts)):
+        depth += (texts[index] == "(") - (texts[index] == ")")
+        if not depth:
+            return index + 1
+    return len(texts)

@@ -1,0 +1,79 @@
+"""The edit ``insert``: a template before a declaration and its own comment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from fp4patch.core.outcome import NothingToDo, Outcome
+from fp4patch.core.state import State
+from fp4patch.edits.cxx import BOM, Cut, Source, words
+from fp4patch.edits.cxx_edit import edit_cxx, newline_of, rewritten
+from fp4patch.edits.kinds import Insert
+from fp4patch.edits.refusal import Refusal
+from fp4patch.edits.sites import ADDED
+
+
+def insert(edit: Insert, text: str, template: Callable[[str], str]) -> Outcome:
+    """Return the text with the template in it; NothingToDo where the edit does not apply; Drift if its place is not
+    clear."""
+    return edit_cxx(text, edit.retired, partial(_insert, edit, template))
+
+
+def _insert(edit: Insert, template: Callable[[str], str], source: Source) -> Outcome:
+    """Put the template before the anchor and the comment that is attached to it, set off by blank lines.
+
+    The anchor must be in code that is always compiled: in no conditional but an include guard.
+    """
+    if edit.about and not source.find(words(edit.about)):
+        return NothingToDo(State.NOT_NEEDED, edit.otherwise)
+    for sign in edit.absent:
+        if there := source.find(words(sign)):
+            found = "a specialization of that shape, there already"
+            raise Refusal(f"no `{sign}`", found, source.tokens[there[0]].line, advice=ADDED)
+    pattern = words(edit.before)
+    sites = [at for at in source.find(pattern) if all(t.directive < 0 for t in source.tokens[at : at + len(pattern)])]
+    if len(sites) != 1:
+        near = source.nearest(pattern)
+        line = source.tokens[sites[1]].line if sites else near.line if near else None
+        nearest = f"`{near.found}` where `{near.expected}` was expected" if near and not sites else ""
+        raise Refusal(f"1 site `{edit.before}`", f"{len(sites)}", line, nearest)
+    anchor = source.tokens[sites[0]]
+    for conditional in source.conditionals:
+        if conditional.start < anchor.start < conditional.closing.start and not conditional.is_include_guard:
+            opening = conditional.branches[0].opening
+            found = f"one inside the #{opening.name} of line {opening.line}"
+            raise Refusal("an anchor outside any #if", found, anchor.line)
+    at = _before_comments(source, sites[0])
+    newline = newline_of(source.text)
+    added = template(edit.template).replace("\r\n", "\n").strip("\n").replace("\n", newline)
+    put = Cut(at, at, _gap(source.text[:at], newline) + added + 2 * newline)
+    return rewritten(source, [put], (source.line(at),))
+
+
+def _before_comments(source: Source, index: int) -> int:
+    """Return the offset before a token and the comments directly above it, or at the start of that line.
+
+    Attached are comments on lines of their own with no blank line between; a line of slashes is a rule, not a comment.
+    """
+    at = source.tokens[index].start
+    floor = source.tokens[index - 1].end if index else len(BOM) * source.text.startswith(BOM)
+    for comment in reversed([c for c in source.comments if floor <= c.start < at]):
+        line_start = source.text.rfind("\n", 0, comment.start) + 1
+        trails = line_start < floor and index > 0  # the token before the anchor ends on this very line
+        rule = len(comment.text) > len("///") and not comment.text.strip("/")
+        if trails or rule or source.text.count("\n", comment.end, at) > 1:
+            break
+        at = comment.start
+    line_start = source.text.rfind("\n", 0, at) + 1 or len(BOM) * source.text.startswith(BOM)
+    return line_start if not source.text[line_start:at].strip() else at
+
+
+def _gap(before: str, newline: str) -> str:
+    """Return the text that makes one blank line after ``before``; empty at the file's start or if there is one."""
+    lines = before.removeprefix(BOM).split("\n")
+    if not any(lines):
+        return ""
+    if lines[-1].strip():
+        return 2 * newline
+    return newline if lines[-2].strip() else ""

@@ -1,0 +1,111 @@
+"""Positions of inline-assembly statements, and positions in their file for insertions."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from fp4patch.edits.asm import Statement
+from fp4patch.edits.cxx import BOM, Conditional, Directive, Source, words
+from fp4patch.edits.refusal import Refusal
+
+_BEFORE_STATEMENT = frozenset({"{", "}", ";", ")", ":", "else", "do"})
+
+THEIRS = "take the tree as upstream released it, or leave this patch out"
+
+
+class Placement:
+    """Parentheses and conditionals around each token. An ``#else`` starts from the depth that its ``#if`` had."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.parentheses: list[int] = []
+        depth = 0
+        at_if: list[int] = []
+        for index, token in enumerate(source.tokens):
+            if token.directive < 0:
+                depth += (token.text == "(") - (token.text == ")")
+            elif index == 0 or source.tokens[index - 1].directive != token.directive:
+                name = source.directives[token.directive].name
+                if name.startswith("if"):
+                    at_if.append(depth)
+                elif name.startswith("el"):
+                    depth = at_if[-1]
+                elif name == "endif":
+                    at_if.pop()
+            self.parentheses.append(depth)
+
+    def enclosing(self, offset: int) -> list[tuple[Conditional, int]]:
+        """Return the conditionals around an offset, outermost first, each with its branch."""
+        return enclosing(self.source, offset)
+
+    def check(self, statement: Statement, guard: str, opened: Sequence[Conditional]) -> list[str]:
+        """Refuse places for which directives are impossible or that are guarded already; else return the notes."""
+        tokens = self.source.tokens
+        before = next((t for t in reversed(tokens[: statement.first]) if t.directive < 0), None)
+        if before is None or before.text not in _BEFORE_STATEMENT:
+            found = f"`{before.text}`" if before else "the start of the file"
+            raise Refusal("a statement behind a statement", found, statement.line)
+        if self.parentheses[statement.first]:
+            raise Refusal("a statement outside parentheses", "one that may be a macro's argument", statement.line)
+        notes = []
+        for conditional, branch in self.enclosing(statement.start):
+            opening = conditional.branches[0].opening
+            said = [" ".join(t.text for t in b.condition) for b in conditional.branches]
+            ours = (" ".join(words(guard)), " ".join(words(f"!({guard})")))
+            if any(condition in ours or "1210" in condition.split() for condition in said):
+                found = f"one in the #{opening.name} of line {opening.line}"
+                raise Refusal("a conversion that nobody has guarded for SM121", found, statement.line, advice=THEIRS)
+            other = [b for n, b in enumerate(conditional.branches) if n != branch and b.opening.name == "else"]
+            if other and not any(one is conditional for one in opened):
+                notes.append(
+                    f"line {statement.line}: stands in an #{opening.name} (line {opening.line}) "
+                    f"with an #else of its own (line {other[0].opening.line}), which still decides first"
+                )
+        return notes
+
+    def file_scope(self, limit: int) -> int:
+        """Return the offset of a line before ``limit`` at which declarations for the whole file can go.
+
+        Behind the last #include of the leading block, else behind what guards the header, else before the first token.
+        """
+        source = self.source
+        first_brace = next((t.start for t in source.tokens if t.directive < 0 and t.text == "{"), limit)
+        limit = min(limit, first_brace)
+        ranks: list[tuple[int, Directive]] = []
+        whole = [c for c in source.conditionals if c.is_include_guard and c.closing.end == source.tokens[-1].end]
+        for directive in source.directives:
+            if directive.end > limit or any(c not in whole for c, _ in self.enclosing(directive.start)):
+                continue
+            once = directive.name == "pragma" and [t.text for t in directive.tokens] == ["once"]
+            guards = any(directive is conditional.branches[0].body[0] for conditional in whole)
+            if directive.name == "include" or once or guards:
+                ranks.append((2 if directive.name == "include" else 1, directive))
+        if not ranks:
+            start = source.tokens[0].start
+            return max(source.text.rfind("\n", 0, start) + 1, len(BOM) * source.text.startswith(BOM))
+        best = max(ranks, key=lambda ranked: (ranked[0], ranked[1].start))[1]
+        return self._next_line(best.end)
+
+    def _next_line(self, offset: int) -> int:
+        """Return the start of the line behind an offset and behind a comment that begins on its line."""
+        while True:
+            newline = self.source.text.find("\n", offset)
+            end = len(self.source.text) if newline < 0 else newline + 1
+            across = [c for c in self.source.comments if c.start < end <= c.end]
+            if across:
+                offset = across[-1].end
+            elif self.source.text[:newline].rstrip("\r \t").endswith("\\"):  # the directive's line goes on
+                offset = end
+            else:
+                return end
+
+
+def enclosing(source: Source, offset: int) -> list[tuple[Conditional, int]]:
+    """Return the conditionals around an offset, outermost first, each with the index of its branch."""
+    around = []
+    for conditional in source.conditionals:
+        if conditional.start < offset < conditional.closing.start:
+            starts = [branch.opening.start for branch in conditional.branches]
+            around.append((conditional, bisect_right(starts, offset) - 1))
+    return around

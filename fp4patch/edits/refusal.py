@@ -1,0 +1,17 @@
+"""Refusal of an edit from nested calls: an exception carries the drift out, and the edit returns it as a value."""
+
+from __future__ import annotations
+
+from fp4patch.core.outcome import Drift
+
+UNKNOWN_SHAPE = "the patch does not know this shape of the source; `fp4patch show` names the releases it was tried on"
+
+
+class Refusal(Exception):  # noqa: N818 - not an error: an outcome on its way out
+    """An edit refuses, and why."""
+
+    def __init__(
+        self, expected: str, found: str, line: int | None = None, nearest: str = "", advice: str = UNKNOWN_SHAPE
+    ) -> None:
+        super().__init__(expected)
+        self.drift = Drift(expected, found, line, nearest, advice)

@@ -1,0 +1,273 @@
+"""The edit ``wrap-asm``: each statement that converts floats to E2M1 gets a software fallback beside it.
+
+The statement stays, byte for byte, under the negated guard; the software fallback calls the encoder with the
+expressions in the order that the PTX packs them. Every C++ expression is evaluated as often as in the statement: once.
+The software fallback is one C++ statement like the other, so that it may be the body of an ``if`` without braces.
+Conversions to nearest and stochastic ones have a guard and an encoder each: not every target that has one instruction
+has the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
+from fp4patch.core.state import State
+from fp4patch.edits.asm import Scan, Statement, scan, split
+from fp4patch.edits.cxx import Cut, Source, lex, spliced, words
+from fp4patch.edits.cxx_edit import edit_cxx
+from fp4patch.edits.floors import Floor, floors, leaves_out
+from fp4patch.edits.gates import Gate, gates
+from fp4patch.edits.kinds import WrapAsm
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.placement import THEIRS, Placement, enclosing
+from fp4patch.edits.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
+from fp4patch.edits.refusal import Refusal
+from fp4patch.edits.twin import OPERANDS, Choice, Site, encoder_text, inserts_for, text_of
+
+INPUTS = frozenset("fhrl")
+"""Constraints of the inputs that are understood."""
+
+_STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|(?P<string>"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Floors that the software gets past."""
+
+    floors: tuple[Floor, ...]
+    ending: str
+    """Text that is added after their conditions, which get an opening parenthesis."""
+
+
+def wrap(edit: WrapAsm, text: str, template: Callable[[str], str], options: Mapping[str, str]) -> Outcome:
+    """Return the text with every encode statement guarded; NothingToDo if it has none; Drift if one is not understood.
+
+    ``options``: see :class:`~fp4patch.edits.kinds.WrapAsm`. ``template`` reads an encoder.
+    """
+    if sign := needs_suffix(text, edit.unless):
+        because = f"a file with `{sign}` compiles for targets with a suffix alone: its conversions stay as they are"
+        return NothingToDo(State.NOT_NEEDED, because)
+    return edit_cxx(text, edit.retired, partial(_wrap, edit, template, options))
+
+
+def _wrap(
+    edit: WrapAsm, template: Callable[[str], str], options: Mapping[str, str], source: Source
+) -> Rewritten | NothingToDo:
+    found = scan(source)
+    if found.strange:
+        odd = found.strange[0]
+        raise Refusal("E2M1 conversions in asm statements only", odd.message, odd.line)
+    concerned = found.encodes or any(source.find(words(name)) for name in edit.callers)
+    every = floors(source, edit.floor, edit.allows, found) if edit.floor and concerned else ()
+    below = tuple(floor for floor in every if not floor.why_closed)
+    for statement in found.encodes if edit.floor else ():
+        _reached(source, statement, below)
+    if not found.encodes and not below:
+        because = "; ".join(("no conversion from float to E2M1", *_decodes(found)))
+        return NothingToDo(State.NOT_NEEDED, because, elsewhere=True)
+    choices = Choices.of(options)
+    opening = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({choices.nearest.guard}))"
+    helper = {name: partial(template, f"{edit.encoders}/{name}.cuh") for name in (OPERANDS, *choices.encoders)}
+    return _wrapped(source, found, Opened(below, opening), edit.gates, choices, helper)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Choices of a variant for each kind of conversion."""
+
+    nearest: Choice
+    stochastic: Choice | None
+    """None: it takes no stochastic ones."""
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Choices:
+        """Read the options of a patch; a refusal if they are none."""
+        return cls(_choice(options, ""), _choice(options, STOCHASTIC) if f"{STOCHASTIC}encoder" in options else None)
+
+    @property
+    def encoders(self) -> tuple[str, ...]:
+        """Their names."""
+        return (self.nearest.encoder, *([self.stochastic.encoder] if self.stochastic else []))
+
+    def choice(self, statement: Statement) -> Choice:
+        """Return the choice for a statement's conversions, which must be of one kind."""
+        opcodes = [opcode for opcode in conversions(statement.template) if is_encode(opcode)]
+        kinds = {is_stochastic(opcode) for opcode in opcodes}
+        if kinds == {False}:
+            return self.nearest
+        if kinds == {True} and self.stochastic:
+            return self.stochastic
+        expected = "conversions of one kind" if len(kinds) > 1 else "a conversion to nearest"
+        raise Refusal(expected, ", ".join(sorted(set(opcodes))), statement.line)
+
+
+STOCHASTIC = "stochastic_"
+"""The prefix of the options for stochastic conversions."""
+
+
+def _choice(options: Mapping[str, str], prefix: str) -> Choice:
+    """Return the guard, on one line, and the encoder's name."""
+    guard = " ".join(options.get(f"{prefix}guard", "").split())
+    encoder = options.get(f"{prefix}encoder", "")
+    help_ = f"set both for this patch in the variant: options.<patch> = {{ {prefix}encoder = …, {prefix}guard = … }}"
+    if not encoder.isidentifier():
+        raise Refusal(f"an option `{prefix}encoder`, the name of an encoder", repr(encoder), advice=help_)
+    try:
+        read = lex(f"#if !({guard})\n#endif\n")
+        sound = len(read.conditionals) == 1 and not read.comments and split(read.directives[0].tokens, ",")
+        inside = read.directives[0].tokens[2:-1]
+    except LexError:
+        sound, inside = [], ()
+    depth, lowest = 0, 0
+    for token in inside:
+        depth += (token.text == "(") - (token.text == ")")
+        lowest = min(depth, lowest)
+    if not (sound and inside) or depth or lowest:
+        raise Refusal(f"an option `{prefix}guard`, a preprocessor condition", repr(guard), advice=help_)
+    return Choice(guard, encoder)
+
+
+def _reached(source: Source, statement: Statement, below: Sequence[Floor]) -> None:
+    """Refuse a statement that stays under a condition below which nothing is done: software would not be reached."""
+    for conditional, _ in enclosing(source, statement.start):
+        if leaves_out(source, conditional) and not any(floor.conditional is conditional for floor in below):
+            found = f"one under the #if of line {conditional.branches[0].opening.line}, whose #else does nothing"
+            raise Refusal("a conversion that software can take the place of", found, statement.line)
+
+
+def needs_suffix(text: str, signs: Sequence[str]) -> str:
+    """Return the first of the signs in a string of the text; empty if there is none."""
+    if any(sign in text for sign in signs):
+        for literal in _STRING.finditer(text):
+            for sign in signs:
+                if literal["string"] and sign in literal["string"]:
+                    return sign
+    return ""
+
+
+def _wrapped(
+    source: Source,
+    found: Scan,
+    below: Opened,
+    names: Sequence[str],
+    choices: Choices,
+    helper: Mapping[str, Callable[[], str]],
+) -> Rewritten:
+    for token in source.tokens:
+        if token.text.lower().startswith("fp4patch"):
+            raise Refusal("a file without fp4patch's own names", token.text, token.line, advice=THEIRS)
+    placement = Placement(source)
+    sites = [
+        Site(statement, _understood(statement), choice)
+        for statement, choice in ((statement, choices.choice(statement)) for statement in found.encodes)
+    ]
+    opened = {gate.name.start: gate for site in sites for gate in gates(source, site.statement, names)} if names else {}
+    conditionals = [c for c in (*(f.conditional for f in below.floors), *(g.conditional for g in opened.values())) if c]
+    notes: list[str] = []
+    inserts: list[tuple[int, str]] = []
+    for site in sites:
+        notes += placement.check(site.statement, site.choice.guard, conditionals)
+        inserts += inserts_for(source, site)
+    for floor in below.floors:
+        inserts.append((floor.condition[0].start, "("))
+        inserts.append((floor.condition[-1].end, below.ending))
+    inserts += [(start, gate.opening) for start, gate in opened.items()]
+    if sites:
+        at = placement.file_scope(sites[0].statement.start)
+        headers = dict.fromkeys(name for site in sites for name in site.headers)
+        texts = [encoder_text(source.text, at, helper[name](), name) for name in sorted(headers)]
+        inserts.append((at, "".join(texts)))
+    lines = tuple(sorted({site.statement.line for site in sites} | {floor.line for floor in below.floors}))
+    result = spliced(source, [Cut(offset, offset, added) for offset, added in inserts])
+    proven = _proven(result, found.encodes, below, tuple(opened.values()), choices, lines[0])
+    return Rewritten(proven, lines, (*notes, *_decodes(found)))
+
+
+def _decodes(found: Scan) -> list[str]:
+    return [f"line {statement.line}: converts from E2M1, left alone" for statement in found.decodes]
+
+
+def _understood(statement: Statement) -> tuple[Packed, ...]:
+    for binding in (*statement.outputs, *statement.inputs):
+        for token in binding.expression:
+            if token.text in ("asm", "__asm__"):
+                raise Refusal("expressions as operands", token.text, token.line)
+    for binding in statement.inputs:
+        if binding.operand.constraint not in INPUTS:
+            constraint = f'"{binding.operand.constraint}"({text_of(binding.expression)})'
+            raise Refusal("floats, or words that hold them, as inputs", constraint, binding.expression[0].line)
+    try:
+        return evaluate(
+            statement.template,
+            [binding.operand for binding in statement.outputs],
+            [binding.operand for binding in statement.inputs],
+        )
+    except NotUnderstood as refusal:
+        line = statement.line_at(refusal.offset) if refusal.ptx else statement.line
+        raise Refusal("PTX that packs E2M1 codes", refusal.message, line, nearest=refusal.ptx) from None
+
+
+def _proven(
+    result: Source | None,
+    statements: Sequence[Statement],
+    below: Opened,
+    opened: Sequence[Gate],
+    choices: Choices,
+    line: int,
+) -> str:
+    """Return the result's text: it has the same statements, byte for byte, and each alone under the negated guard.
+
+    As many conditions as there were floors and gates to open must be open now.
+    """
+    same, bare = False, list[int]()
+    if result is not None and result.pairs:
+        found = scan(result)
+        bare = [s.line for s in found.encodes if not _guarded(result, s, choices)]
+        ending = words(below.ending)
+        ends = [tuple(t.text for t in c.branches[0].condition[-len(ending) :]) for c in result.conditionals]
+        same = [s.template for s in found.encodes] == [s.template for s in statements] and not found.strange
+        same = same and ends.count(ending) == len(below.floors)
+        open_now = [words(f"{gate.opening}{gate.name.text}") for gate in opened]
+        same = same and all(len(result.find(one)) >= open_now.count(one) for one in open_now if one[0] == "true")
+        firsts = [tuple(token.text for token in c.branches[0].condition) for c in result.conditionals]
+        same = same and all(firsts.count(one) == open_now.count(one) for one in open_now if one[0] == "1")
+    if result is None or not same or bare:
+        what = f"a conversion outside it, line {bare[0]} of the result" if bare else "a result that reads otherwise"
+        raise Refusal("every conversion to E2M1 under the guard", what, line)
+    return result.text
+
+
+def unguarded(text: str, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """Line and opcode of each conversion to E2M1 that is not under the negated guard, or that nothing explains."""
+    try:
+        source = lex(text)
+        found = scan(source)
+        for odd in found.strange:
+            yield odd.line, odd.message
+        choices = Choices.of(options) if found.encodes else None
+        for statement in found.encodes:
+            if choices and not _guarded(source, statement, choices):
+                yield statement.line, next(filter(is_encode, conversions(statement.template)))
+    except LexError as error:
+        yield error.line, error.message
+
+
+def _guarded(result: Source, statement: Statement, choices: Choices) -> bool:
+    around = enclosing(result, statement.start)
+    try:
+        negated = words(f"!({choices.choice(statement).guard})")
+    except Refusal:
+        return False
+    if not around:
+        return False
+    conditional, branch = around[-1]
+    return (
+        branch == 0
+        and len(conditional.branches) == 2
+        and conditional.branches[1].opening.name == "else"
+        and tuple(token.text for token in conditional.branches[0].condition) == negated
+    )

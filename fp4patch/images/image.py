@@ -1,0 +1,247 @@
+"""Values about images: the request, the container engine, and the results of a build and of an inspection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from fp4patch.core.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fp4patch.core.arch import Arch
+
+PROOF = "/opt/fp4patch/proof"
+"""Directory of the proof inside an image."""
+
+
+class Stage(StrEnum):
+    """Stages of the Dockerfile, in the order in which they build on one another; the export stages only hold files."""
+
+    TOOLKIT = "toolkit"
+    SOURCES = "sources"
+    PROOF = "proof"
+    KERNELS = "kernels"
+    PART = "part"
+    WHEEL = "wheel"
+    RUNTIME = "runtime"
+    PROOF_EXPORT = "proof-export"
+    PART_EXPORT = "part-export"
+    WHEEL_EXPORT = "wheel-export"
+
+    @property
+    def proven(self) -> bool:
+        """True if the stage follows the proof, so that its image can carry the digest of the receipts."""
+        return self not in (Stage.TOOLKIT, Stage.SOURCES)
+
+    @property
+    def compiles_vllm(self) -> bool:
+        """True if the stage needs the hours, the memory and the disk of a whole vLLM build."""
+        return self in (Stage.PART, Stage.PART_EXPORT, Stage.WHEEL, Stage.RUNTIME, Stage.WHEEL_EXPORT)
+
+    @property
+    def compiles(self) -> bool:
+        """True if the stage compiles vLLM or a part of it, which needs whole trees."""
+        return self is Stage.KERNELS or self.compiles_vllm
+
+    @property
+    def disk(self) -> int:
+        """Free disk space in GiB that a build of this stage needs on the engine's disk."""
+        return _DISK[self]
+
+
+_DISK = {
+    Stage.TOOLKIT: 15,
+    Stage.SOURCES: 16,
+    Stage.PROOF: 16,
+    Stage.PROOF_EXPORT: 16,
+    Stage.KERNELS: 25,
+    Stage.PART: 60,
+    Stage.PART_EXPORT: 60,
+    Stage.WHEEL: 60,
+    Stage.WHEEL_EXPORT: 60,
+    Stage.RUNTIME: 80,
+}
+# The CUDA base takes about 10 GiB unpacked, PyTorch with its libraries 7, vLLM's build tree and compiler cache 30, the
+# runtime image 20 (https://github.com/vllm-project/vllm/pull/40991).
+
+JOB_MEMORY = 8
+"""Memory in GiB that one compilation of vLLM's largest files can take
+(https://github.com/vllm-project/vllm/pull/12477)."""
+
+
+class Outcome(StrEnum):
+    """Destination of a build's result."""
+
+    LOAD = "load"
+    """Load the image into the engine's own image store."""
+    PUSH = "push"
+    OUTPUT = "output"
+    """Write files into a directory."""
+
+
+@dataclass(frozen=True)
+class Architectures:
+    """Requested architectures, and the architectures and GPUs that follow from them."""
+
+    asked: tuple[Arch, ...]
+    judged: tuple[Arch, ...]
+    """Architectures that the variant has rules for; verify compiles for these."""
+    gpus: tuple[Arch, ...]
+    """GPUs that the built files must run on."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Source of one tree of the image: a pinned or named release, a git reference, or a local directory."""
+
+    version: str = ""
+    """Version of a release; empty for other sources."""
+    context: str = ""
+    """Build context of that name: ``URL#ref`` or a directory. Empty: the release is fetched in the build."""
+    pin: Mapping[str, str] = field(default_factory=dict)
+    """Known facts for ``pins.json``: ``version``, ``archive``, ``sha256``, ``git``, ``ref``, ``commit``."""
+    whole: bool = False
+    """True if the release must come from git, since its archive holds only a part."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildSettings:
+    """Options that decide how a build runs and where its result goes, but not what is built."""
+
+    outcome: Outcome = Outcome.LOAD
+    output: Path | None = None
+    tags: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
+    """Platforms: ``linux/arm64``. Empty: the engine's own."""
+    cache_to: tuple[str, ...] = ()
+    builder: str = ""
+    buildx: tuple[str, ...] = ()
+    """Further words for ``docker buildx build``."""
+    sccache: bool = False
+    jobs: int | None = None
+    """Compilations at a time. None: the build machine decides by its memory."""
+    part: str = ""
+    """Part of vLLM's object files to compile in the stage ``part``: ``2/3``."""
+    provenance: str = ""
+    sbom: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildRequest(BuildSettings):
+    """All options that decide what is built, with every default filled in."""
+
+    variant: str
+    archs: Architectures
+    vllm: Source
+    cutlass: Source
+    torch: str
+    base_image: str
+    runtime_image: str
+    target: Stage = Stage.RUNTIME
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One machine of a builder."""
+
+    name: str
+    running: bool
+    platforms: tuple[str, ...]
+    """Platforms: ``linux/arm64``, …; the first is its own, others may be emulated."""
+
+    @property
+    def native(self) -> str:
+        """Platform of the node itself: ``linux/arm64``. Empty if the node does not report one."""
+        return self.platforms[0] if self.platforms else ""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A container engine and the builder that a build would use, as they report themselves."""
+
+    version: str
+    """Version of the engine; empty if only a builder elsewhere is used."""
+    buildx: str
+    driver: str
+    """Driver: ``docker`` if the engine itself builds; else ``docker-container``, ``remote``, ``kubernetes``."""
+    nodes: tuple[Node, ...]
+    architecture: str = ""
+    """Architecture of the engine: ``amd64``, ``arm64``."""
+    memory: int | None = None
+    """Memory of the build machine in bytes; None if it is another machine and not known."""
+    disk: int | None = None
+    """Free disk space of the engine's data directory in bytes; None if that is not on this machine."""
+    root: str = ""
+    attests: bool = False
+    """True if the image store can hold attestations (containerd's can)."""
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """Commands that a build would run, and files that it would send."""
+
+    commands: tuple[tuple[str, ...], ...]
+    """Words of each command. If there are two, the first writes the proof whose receipts name the second's image."""
+    shell: tuple[str, ...]
+    """The same commands, quoted for a POSIX shell."""
+    context: str
+    written: bool
+    """True if the context exists already."""
+    files: Mapping[str, int]
+    """Files of the context, with their sizes in bytes."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Built:
+    """Result of a build."""
+
+    command: tuple[str, ...]
+    image: str
+    """Image id, or digest of the pushed image: ``sha256:…``. Empty if files were written."""
+    digest: str
+    """Digest of the manifest, if the store has one."""
+    tags: tuple[str, ...]
+    labels: Mapping[str, str]
+    output: str
+    seconds: Mapping[str, float]
+    """Wall time of each step in seconds: ``preflight``, ``context``, ``proof``, ``build``."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One repeated check: its subject, its verdict and a description of the result."""
+
+    subject: str
+    verdict: Verdict
+    detail: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """Claims of an image or an exported proof about itself, and the results of checking them."""
+
+    subject: str
+    image: str
+    """Image id; empty for a directory."""
+    architecture: str
+    labels: Mapping[str, str]
+    pins: Mapping[str, object]
+    receipt: str
+    """Digest of the receipts, as :func:`fp4patch.images.provenance.receipt_digest` computes it."""
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS only if something was checked and nothing failed."""
+        if not self.findings or any(finding.verdict.failed for finding in self.findings):
+            return Verdict.FAIL
+        return Verdict.PASS

@@ -1,0 +1,1 @@
+"""Contents of compiled code: files, device code, instructions, and the code that a GPU's driver loads."""

@@ -1,0 +1,51 @@
+"""Kernels without FP4 instructions on SM12x by design: by_design.toml, a list of reasons."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from pydantic import TypeAdapter
+
+from fp4patch.inspect.code import readable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from fp4patch.inspect.code import LostKernel
+
+
+@dataclass(frozen=True)
+class ByDesign:
+    """A kind of kernel, and the reason why it is as it should be."""
+
+    name: str
+    lost: tuple[str, ...]
+    reason: str
+    link: str
+    tensor_memory: bool = False
+    keeps: tuple[str, ...] = ()
+
+
+@cache
+def entries() -> tuple[ByDesign, ...]:
+    """Return the list."""
+    text = resources.files(__package__).joinpath("by_design.toml").read_text(encoding="utf-8")
+    return TypeAdapter(tuple[ByDesign, ...]).validate_python(tomllib.loads(text).get("kernel", ()))
+
+
+def reason(kernel: LostKernel, *, keeps: Collection[str], tensor_memory: bool) -> str:
+    """Return why a kernel is as it should be; empty where no reason is known.
+
+    ``keeps`` are the classes of instructions that the copy for SM12x has; ``tensor_memory`` is of the other copy.
+    """
+    name = readable(kernel.name)
+    for entry in entries():
+        fits = fnmatchcase(name, entry.name) and set(kernel.lost) <= set(entry.lost)
+        if fits and set(entry.keeps) <= set(keeps) and (tensor_memory or not entry.tensor_memory):
+            return entry.reason
+    return ""

@@ -1,0 +1,199 @@
+"""From what a GPU loads of every file to one verdict, its reason, and what to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import ptx_needs
+from fp4patch.inspect import remedies
+from fp4patch.inspect.code import Fp4State, GpuVerdict, LostKernel, Outcome, readable, total
+from fp4patch.inspect.fatbin import FIRST_WITH_FP4
+from fp4patch.inspect.findings import Level, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fp4patch.inspect.code import BinaryFile, JustInTime, Loading, Unread
+
+_LEVELS = {
+    Fp4State.NATIVE: Level.GREEN,
+    Fp4State.SOFTWARE: Level.YELLOW,
+    Fp4State.MISSING: Level.RED,
+    Fp4State.NOTHING: Level.RED,
+    Fp4State.UNKNOWN: Level.RED,
+    Fp4State.NONE: Level.GREEN,
+}
+_SHOWN = 3
+"""Names of kernels in a sentence; the JSON document has all."""
+
+
+def judge(gpu: str, files: Sequence[BinaryFile], unread: Sequence[Unread] = (), driver_cuda: str = "") -> GpuVerdict:
+    """Return what all files together are worth to one GPU. ``driver_cuda``: what its driver serves, if known."""
+    loading = [row for file in files for row in file.loading if row.gpu == gpu]
+    verdict = _of_units(gpu, files, loading, unread)
+    lost = {kernel.name: kernel for row in loading for kernel in row.lost}
+    verdict = _with_lost(verdict, list(lost.values())) if lost else verdict
+    return _with_jit(verdict, [row for file in files for row in file.jit if row.gpu == gpu], driver_cuda)
+
+
+def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str) -> GpuVerdict:
+    """Return the verdict with what the driver compiles when it loads; RED where the driver is older than that."""
+    if not rows:
+        return verdict
+    newest = max(rows, key=lambda row: Version(row.isa)).isa
+    cuda, driver = ptx_needs(newest)
+    needs = f"a driver for CUDA {cuda}{f' ({driver})' if driver else ''} or later"
+    names = list(dict.fromkeys(readable(kernel) for row in rows for kernel in row.kernels))
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    took = [row.seconds for row in rows if row.seconds is not None]
+    measured = f", ptxas takes {sum(took):.1f} s for it here" if took else ""
+    units = _counted(sum(row.units for row in rows), "unit")
+    why = (
+        f"the driver compiles {units} when first used ({shown}): {_list(sorted({row.arch for row in rows}))},"
+        f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which takes {needs}{measured}"
+    )
+    verdict = replace(verdict, because=f"{verdict.because}; {why}")
+    if driver_cuda and Version(driver_cuda) < Version(cuda):
+        why = f"{verdict.because}, and the installed one serves CUDA {driver_cuda}"
+        return replace(verdict, because=why, todo=f"install {needs}", level=Level.RED)
+    return verdict
+
+
+def _of_units(
+    gpu: str, files: Sequence[BinaryFile], loading: Sequence[Loading], unread: Sequence[Unread]
+) -> GpuVerdict:
+    for outcome, (state, reason) in _VERDICTS.items():
+        if rows := [row for row in loading if row.outcome is outcome]:
+            todo = "" if state is Fp4State.NATIVE else _remedy(gpu, files, rows)
+            return GpuVerdict(gpu, state, reason(rows, loading), todo, _LEVELS[state])
+    if not loading:
+        state = Fp4State.UNKNOWN if unread else Fp4State.NONE
+        why = "no device code was read" if unread else "there is no device code"
+        return GpuVerdict(gpu, state, why, "", Level.RED if unread else Level.YELLOW)
+    if all(row.loads == "nothing" for row in loading):
+        why = f"none of {_counted(sum(row.units for row in loading), 'unit')} has code for it"
+        return GpuVerdict(gpu, Fp4State.NOTHING, why, _remedy(gpu, files, []), Level.RED)
+    why = "no FP4 instruction, encoder or kernel for any target"
+    return GpuVerdict(gpu, Fp4State.NONE, why, "", _LEVELS[Fp4State.NONE])
+
+
+def _remedy(gpu: str, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> str:
+    if Arch.parse(gpu).major < FIRST_WITH_FP4:
+        return remedies.of("other_gpu", gpu)
+    held_by = {holder for row in rows for holder in row.held_by}
+    held = total(group.code for file in files for group in file.images if group.arch in held_by)
+    if held.fp4_mma and not held.hardware and all(kind.startswith("UTC") for kind in held.mma):
+        return remedies.of("tensor_memory", gpu)
+    return remedies.of("build", gpu)
+
+
+_CLASSES = {
+    "nearest": "conversions to E2M1",
+    "stochastic": "conversions with stochastic rounding",
+    "decodings": "conversions from E2M1",
+    "matrix": "FP4 matrix instructions",
+}
+
+
+def _with_lost(verdict: GpuVerdict, lost: Sequence[LostKernel]) -> GpuVerdict:
+    """Return the verdict, no better than the worst kernel without its FP4 instructions, and these."""
+    groups: dict[str, list[LostKernel]] = {}
+    for kernel in lost:
+        groups.setdefault(kernel.reason, []).append(kernel)
+    why = [f"{_of_lost(kernels)}{f', by design: {reason}' if reason else ''}" for reason, kernels in groups.items()]
+    level = worst((verdict.level, *(kernel.level for kernel in lost)))
+    todo = verdict.todo or ("" if level is Level.GREEN else remedies.of("build", verdict.gpu))
+    return replace(verdict, because="; ".join([verdict.because, *why]), todo=todo, level=level)
+
+
+def _of_lost(lost: Sequence[LostKernel]) -> str:
+    names = list(dict.fromkeys(readable(kernel.name) for kernel in lost))
+    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    classes = Counter(kind for kernel in lost for kind in kernel.lost)
+    holders = _list(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
+    idle = Counter(kernel.idle.value for kernel in lost if kernel.idle)
+    says = dict.fromkeys(message for kernel in lost for message in kernel.says)
+    parts = [f"{number} without the {_CLASSES[kind]} of {holders}" for kind, number in sorted(classes.items())]
+    parts += [f"{number} {what}" for what, number in sorted(idle.items())]
+    parts += [f"{sum(bool(kernel.says) for kernel in lost)} can print {next(iter(says))!r}"] if says else []
+    return f"{_counted(len(lost), 'kernel')} ({shown}): {', '.join(parts)}"
+
+
+def _software(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
+    which = ", ".join(
+        f"{name} ({_counted(n, 'value')})" for name, n in total(row.code for row in rows).encoders.items()
+    )
+    beside = f"; beside it by hardware: {hardware}" if (hardware := _hardware(loading)) else ""
+    return f"{which}, in {_targets(rows)}{beside}"
+
+
+def _native(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
+    native = f"{_hardware(rows)}, in {_targets(rows)}"
+    unwritten = [row for row in loading if row.outcome is Outcome.UNWRITTEN]
+    if unwritten and not total(row.code for row in loading).hardware:
+        return f"{native}; nothing converts to E2M1, and {_unwritten(unwritten, loading)}"
+    return native
+
+
+def _unwritten(rows: Sequence[Loading], _: Sequence[Loading]) -> str:
+    kernels = sum(len(row.code.named) for row in rows)
+    return (
+        f"{_counted(kernels, 'kernel')} named for FP4 in {_targets(rows)}, with neither an FP4 instruction nor a known"
+        " encoder"
+    )
+
+
+def _other(rows: Sequence[Loading], _: Sequence[Loading]) -> str:
+    return f"the FP4 code is for {_list(sorted({holder for row in rows for holder in row.held_by}))} alone"
+
+
+def _lost(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
+    lost = sum(row.units for row in rows)
+    reached = sum(row.units for row in loading if row.outcome in (Outcome.NATIVE, Outcome.SOFTWARE))
+    holders = _list(sorted({holder for row in rows for holder in row.held_by}))
+    got = _list(sorted({_says(row.loads) for row in rows}))
+    return f"{lost} of {lost + reached} units with FP4 code have it for {holders}; of them this GPU loads {got}"
+
+
+def _says(loads: str) -> str:
+    return loads if loads == "nothing" else f"{loads}, where it is not"
+
+
+def _hardware(loading: Iterable[Loading]) -> str:
+    code = total(row.code for row in loading)
+    parts = [
+        (code.hardware, "conversion to E2M1", "conversions to E2M1"),
+        (code.decodes, "conversion from it", "conversions from it"),
+        (code.fp4_mma, "FP4 matrix instruction", "FP4 matrix instructions"),
+    ]
+    return ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in parts if number)
+
+
+def _targets(rows: Iterable[Loading]) -> str:
+    counted = Counter[str]()
+    for row in rows:
+        counted[row.loads] += row.units
+    return _list([name for name, _ in counted.most_common()])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
+
+
+_VERDICTS = {
+    # The first that occurs decides.
+    Outcome.LOST: (Fp4State.MISSING, _lost),
+    Outcome.SOFTWARE: (Fp4State.SOFTWARE, _software),
+    Outcome.NATIVE: (Fp4State.NATIVE, _native),
+    Outcome.UNWRITTEN: (Fp4State.MISSING, _unwritten),
+    Outcome.OTHER: (Fp4State.MISSING, _other),
+}

@@ -1,0 +1,109 @@
+"""Compilers that run when a program does: which files they are, their release, and which GPUs they know.
+
+They are read and not run: an image's may be for another machine. A compiler names each target that it knows
+(``sm_121a``), and NVIDIA's state their release.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import FOR_GB10, has
+from fp4patch.inspect.code import RunTimeCompiler
+from fp4patch.inspect.findings import Level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from fp4patch.inspect.window import Readable
+
+_TRITON = "Triton's assembler"
+_ROLES = (
+    (
+        r"(.*/)?triton/(.*/)?ptxas(-blackwell)?",
+        _TRITON,
+        "torch.compile, and what vLLM compiles by default, go through it",
+    ),
+    (r"(.*/)?ptxas", "assembler", "nvcc and whatever writes PTX call it"),
+    (r"(.*/)?libnvrtc\.so[\d.]*", "NVRTC", "PyTorch, DeepGEMM and CuPy compile kernels with it"),
+    (
+        r"(.*/)?_cutlass_ir[\w.-]*\.so",
+        "CuTe DSL",
+        "kernels in CuTe DSL (FlashInfer, CUTLASS, TransformerEngine) are compiled by it",
+    ),
+    (r"(.*/)?tileiras", "tileiras", "kernels in cuTile are compiled by it"),
+    (r"(.*/)?nvcc", "nvcc", "FlashInfer, DeepGEMM and other builds at run time call it"),
+)
+_NEWER = f"take one of CUDA {FOR_GB10} or later"
+_REMEDIES = {_TRITON: f"set TRITON_PTXAS_PATH to a ptxas of CUDA {FOR_GB10} or later, `fp4patch doctor` prints one"}
+_RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
+_TARGET = re.compile(rb"sm_\d{2,3}[af]?(?![\daf])")
+_OVERLAP = 80
+"""Bytes of one part that are searched with the next: no text that is sought is longer."""
+
+
+@dataclass
+class Listening:
+    """A stream that passes a compiler on to another reader, and notes what it states of itself."""
+
+    stream: Readable
+    name: str
+    release: str = ""
+    _tail: bytes = b""
+
+    def __post_init__(self) -> None:
+        """Begin with nothing."""
+        self.targets = set[bytes]()
+
+    def read(self, size: int = -1, /) -> bytes:
+        """As a file's."""
+        piece = self.stream.read(size)
+        searched = self._tail + piece
+        self.targets.update(_TARGET.findall(searched))
+        if not self.release and (found := _RELEASE.search(searched)):
+            self.release = found[1].decode()
+        self._tail = searched[-_OVERLAP:]
+        return piece
+
+    def compiler(self, gpus: Iterable[str]) -> RunTimeCompiler:
+        """Return what was found out, after all was read."""
+        _, role, used_by = next(one for one in _ROLES if re.fullmatch(one[0], self.name))
+        lacks = tuple(gpu for gpu in gpus if not self._knows(Arch.parse(gpu)))
+        # Triton compiles for the GPU's own target and no other; others may have been told to take an older one.
+        level = Level.GREEN if not lacks else Level.RED if role == _TRITON else Level.YELLOW
+        remedy = _REMEDIES.get(role, _NEWER) if lacks else ""
+        return RunTimeCompiler(self.name, role, used_by, self.release, lacks, level, remedy)
+
+    def _knows(self, gpu: Arch) -> bool:
+        if self.targets:
+            return f"{gpu}a".encode() in self.targets or f"{gpu}".encode() in self.targets
+        return not self.release or has(Version(self.release), gpu)
+
+
+def role(name: str) -> str:
+    """Return which compiler a file is by its name, with its directories; empty if it is none."""
+    return next((role for pattern, role, _ in _ROLES if re.fullmatch(pattern, name)), "")
+
+
+def read(path: Path, name: str, gpus: Iterable[str]) -> RunTimeCompiler:
+    """Read one from the disk; OSError where that fails."""
+    with path.open("rb") as file:
+        listening = Listening(file, name)
+        while listening.read(1 << 20):
+            pass
+        return listening.compiler(gpus)
+
+
+def used(found: Sequence[RunTimeCompiler]) -> tuple[RunTimeCompiler, ...]:
+    """Leave out Triton's ptxas where a ptxas-blackwell is beside it, which Triton takes for SM100 and later."""
+    newer = {str(PurePosixPath(one.name).parent) for one in found if one.name.endswith("ptxas-blackwell")}
+    return tuple(
+        one for one in found if not (one.name.endswith("/ptxas") and str(PurePosixPath(one.name).parent) in newer)
+    )

@@ -1,1 +1,0 @@
-"""HOW a tree changes: edits of source text, receipts, and the transaction that writes. It knows of no compiler."""

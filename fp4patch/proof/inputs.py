@@ -1,0 +1,80 @@
+"""Results of a conversion over all inputs, by class of input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.verdict import Verdict
+
+
+class InputClass(StrEnum):
+    """Classes of float32 inputs that encoders are known to treat differently."""
+
+    ZERO = "+0"
+    NEGATIVE_ZERO = "-0"
+    FINITE = "finite"
+    """Finite numbers without the zeros."""
+    INFINITE = "infinity"
+    NAN = "+NaN"
+    """Quiet and signalling NaNs with any payload and a clear sign bit."""
+    NEGATIVE_NAN = "-NaN"
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """One input with a wrong result: the bits of the float32, and two nibbles."""
+
+    input: int
+    expected: int
+    got: int
+
+
+@dataclass(frozen=True)
+class NumericsRow:
+    """Result of all inputs of one class."""
+
+    cls: InputClass
+    inputs: int
+    mismatches: int
+    magnitudes: int
+    """Number of mismatches that differ in more than the sign."""
+    first: tuple[Mismatch, ...] = ()
+    """First few mismatches, the lowest inputs first."""
+
+    def breaks(self, promise: Promise) -> bool:
+        """Return whether the row has a mismatch that the promise does not allow."""
+        sign_is_free = promise is Promise.EXACT_BUT_NAN_SIGN and self.cls in (InputClass.NAN, InputClass.NEGATIVE_NAN)
+        return bool(self.magnitudes if sign_is_free else self.mismatches)
+
+
+@dataclass(frozen=True)
+class NumericsReport:
+    """Result of every float32 input through one encoder, compared with the specification."""
+
+    subject: str
+    """Name of the encoder: ``half_pair``, or ``NumericArrayConverter<float_e2m1_t, float, 8>``."""
+    where: str
+    """Compiler that built it for the host, or GPU that ran it."""
+    lanes: int
+    """Number of values that one call encodes."""
+    rows: tuple[NumericsRow, ...]
+    promise: Promise
+    seconds: float
+    every_lane: bool = True
+    """True if every input went through every lane. Otherwise each went through one lane, next to distant inputs."""
+    bits: int = 32
+    """Bits of an input: 16 if half or bfloat16 is converted."""
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs that ran. A complete sweep has all inputs, or all of them for each lane."""
+        return sum(row.inputs for row in self.rows)
+
+    @property
+    def verdict(self) -> Verdict:
+        """PASS only if every input was run and the promise was kept."""
+        broken = any(row.breaks(self.promise) for row in self.rows)
+        every = (self.lanes if self.every_lane else 1) << self.bits
+        return Verdict.FAIL if broken or self.inputs != every else Verdict.PASS

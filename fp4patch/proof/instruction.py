@@ -1,0 +1,107 @@
+"""Parsed machine code, and the differences between two listings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fp4patch.core.arch import Arch
+
+
+class InstructionClass(StrEnum):
+    """Purpose of an instruction, as used by the metrics, the diff and the report's colours."""
+
+    FP4 = "fp4"
+    """Conversions to or from E2M1 (F2FP…E2M1…)."""
+    CONVERT = "convert"
+    """Every other conversion (F2F, F2I, I2F, other F2FP, HADD2.F32 as a widening move)."""
+    MMA = "mma"
+    FLOAT = "float"
+    F64 = "f64"
+    INTEGER = "integer"
+    COMPARE = "compare"
+    """Instructions that set a predicate or select by one."""
+    MEMORY = "memory"
+    """Global, shared and constant loads and stores."""
+    LOCAL = "local"
+    """Local memory: spills and stack (LDL, STL)."""
+    BRANCH = "branch"
+    """Conditional and unconditional control flow within the code, and calls; not EXIT, not the final self-branch."""
+    CONTROL = "control"
+    """EXIT, barriers, NOP, BSSY/BSYNC."""
+    MOVE = "move"
+    OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One machine instruction: ``@!P0 FSEL R1, R2, RZ, P1``."""
+
+    address: int
+    predicate: str
+    """Predicate: ``@!P0`` or empty."""
+    opcode: str
+    """Opcode with its modifiers: ``F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C``."""
+    operands: str
+    cls: InstructionClass
+
+    @property
+    def text(self) -> str:
+        """The instruction as a disassembler prints it, without address and semicolon."""
+        return " ".join(part for part in (self.predicate, self.operation) if part)
+
+    @property
+    def operation(self) -> str:
+        """The instruction without its predicate; the patterns of rules are searched in this text."""
+        return " ".join(part for part in (self.opcode, self.operands) if part)
+
+
+@dataclass(frozen=True)
+class SassListing:
+    """Machine code of one kernel, without the padding after its end. Every line was parsed completely."""
+
+    function: str
+    arch: Arch
+    instructions: tuple[Instruction, ...]
+    labels: dict[int, str]
+    """Label names of branch targets, by address."""
+    registers: int
+    code_sha256: str
+    """SHA-256 of the bytes of the code section. If two are equal, the code is identical."""
+
+    def count(self, *classes: InstructionClass) -> int:
+        """Return the number of instructions of these classes, or of all if none is named."""
+        return sum(not classes or i.cls in classes for i in self.instructions)
+
+
+class DiffKind(StrEnum):
+    """Difference in one row of a side-by-side comparison."""
+
+    SAME = "same"
+    """The same opcode and the same operands up to register numbering."""
+    CHANGED = "changed"
+    """The same opcode, other operands."""
+    REMOVED = "removed"
+    ADDED = "added"
+
+
+@dataclass(frozen=True)
+class DiffRow:
+    """One row: an instruction before, after, or both."""
+
+    kind: DiffKind
+    before: Instruction | None
+    after: Instruction | None
+
+
+@dataclass(frozen=True)
+class SassDiff:
+    """Two aligned listings, and their difference by instruction class."""
+
+    rows: tuple[DiffRow, ...]
+    delta: dict[InstructionClass, int]
+    """Instructions after minus instructions before, for each class that differs."""
+    identical: bool
+    """True if not one byte of code differs."""

@@ -1,0 +1,153 @@
+"""Sources of ptxas: a toolkit of this machine, or a pinned wheel of the package index, fetched on request.
+
+Of a wheel only ``bin/ptxas`` is kept, with its hash beside it, which is checked whenever it is used.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
+
+from fp4patch.catalog.target import Archive
+from fp4patch.core.cache import cache_dir, sha256
+from fp4patch.core.errors import SourceError, ToolchainError, UsageError
+from fp4patch.proof.ptxas import Assembler
+from fp4patch.proof.toolchain import INSTALL, root_of, version_of, wheel_roots
+from fp4patch.sources.archive import extract_program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fp4patch.catalog.feature import ToolkitWheel, ToolkitWheels
+    from fp4patch.sources.index import Progress
+
+ALL = "all"
+"""In the place of a release: the newest of each."""
+
+_SUM = "ptxas.sha256"
+
+
+def installed(
+    cuda_root: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    site_packages: Sequence[Path] | None = None,
+) -> Assembler:
+    """Return the ptxas of the toolkit that ``verify`` would take; neither nvcc nor a host compiler is needed.
+
+    ToolchainError where there is none, or where the one that was named has none.
+    """
+    environ = os.environ if environ is None else environ
+    path = environ.get("PATH", os.defpath)
+    folders = _site_packages() if site_packages is None else list(site_packages)
+    named = [("--cuda-root", str(cuda_root))] if cuda_root else []
+    named += [(name, environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
+    for source, value in named:
+        ptxas = Path(value).expanduser().resolve() / "bin/ptxas"
+        if not os.access(ptxas, os.X_OK):
+            raise ToolchainError(
+                f"{source} is {value}, where there is no bin/ptxas", help=f"name the folder that holds it, or {INSTALL}"
+            )
+        return _with_disassembler(ptxas, folders, path)
+    for root in wheel_roots(folders):
+        if os.access(root / "bin/ptxas", os.X_OK):
+            return _with_disassembler(root / "bin/ptxas", folders, path)
+    if nvcc := shutil.which("nvcc", path=path):
+        return _with_disassembler(root_of(Path(nvcc)) / "bin/ptxas", folders, path)
+    if ptxas_on_path := shutil.which("ptxas", path=path):
+        return _with_disassembler(Path(ptxas_on_path).resolve(), folders, path)
+    raise ToolchainError(
+        "there is no ptxas: none in this Python's packages or on PATH",
+        help=f"{INSTALL}, name a toolkit with --cuda-root, or fetch one with --toolkit 13.0",
+    )
+
+
+def chosen(pinned: ToolkitWheels, asked: Sequence[str], *, machine: str | None = None) -> list[ToolkitWheel]:
+    """Return the wheels that releases such as ``13.0``, ``13.0.88`` or ``all`` name, the oldest first, each once.
+
+    UsageError names the releases that there are.
+    """
+    machine = machine or platform.machine()
+    own = sorted((w for w in pinned.wheels if w.machine == machine), key=lambda wheel: Version(wheel.release))
+    if not own:
+        raise UsageError(
+            f"no toolkit is pinned for a machine of type {machine}", help="name an installed one with --cuda-root"
+        )
+    newest = {_minor(wheel.release): wheel for wheel in own}
+    found: dict[str, ToolkitWheel] = {}
+    for release in asked:
+        wanted = [wheel for wheel in own if wheel.release == release]
+        wanted += newest.values() if release == ALL else [w for minor, w in newest.items() if minor == release]
+        if not wanted:
+            raise UsageError(
+                f"there is no toolkit {release!r} to fetch",
+                help=f"{ALL}, {', '.join(newest)}, or in full {', '.join(wheel.release for wheel in own)}",
+            )
+        found |= {wheel.release: wheel for wheel in wanted}
+    return sorted(found.values(), key=lambda wheel: Version(wheel.release))
+
+
+def fetched(wheel: ToolkitWheel, progress: Progress, *, site_packages: Sequence[Path] | None = None) -> Assembler:
+    """Return the ptxas of a pinned wheel, downloaded if it is not there. SourceError if it cannot be had or is not the
+    one."""
+    folder = cache_dir() / "toolkits" / wheel.sha256[:16]
+    ptxas, sum_file = folder / "ptxas", folder / _SUM
+    if not (ptxas.is_file() and sum_file.is_file() and sha256(ptxas) == sum_file.read_text(encoding="ascii")):
+        archive = Archive(
+            version=wheel.release,
+            project=wheel.project,
+            filename=wheel.filename,
+            sha256=wheel.sha256,
+            subtree="",
+        )
+        from fp4patch.sources.index import download  # noqa: PLC0415 - its clients take long to import
+
+        path = download(archive, progress)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder, prefix="new-") as new:
+                extract_program(path, "ptxas", Path(new) / "ptxas")
+                (Path(new) / _SUM).write_text(sha256(Path(new) / "ptxas"), encoding="ascii")
+                # The program first: a sum without its program, or of another, is a miss.
+                (Path(new) / "ptxas").replace(ptxas)
+                (Path(new) / _SUM).replace(sum_file)
+        except OSError as error:
+            raise SourceError(
+                f"cannot write {folder}: {error.strerror or error}", help="free space, or move FP4PATCH_CACHE"
+            ) from error
+        path.unlink(missing_ok=True)  # 40 MB, of which nothing else is wanted
+    folders = _site_packages() if site_packages is None else list(site_packages)
+    return _with_disassembler(ptxas, folders, os.environ.get("PATH", os.defpath))
+
+
+def _with_disassembler(ptxas: Path, folders: Sequence[Path], path: str) -> Assembler:
+    """Return the first nvdisasm that is at least as new: beside it, among this Python's packages, on PATH. Else
+    none."""
+    if not os.access(ptxas, os.X_OK):
+        raise ToolchainError(f"there is no program {ptxas}", help=INSTALL)
+    places = [ptxas.parent, *(root / "bin" for root in wheel_roots(folders))]
+    tools = [tool for place in places if os.access(tool := place / "nvdisasm", os.X_OK)]
+    if on_path := shutil.which("nvdisasm", path=path):
+        tools.append(Path(on_path).resolve())
+    wanted = _minor(version_of(ptxas))
+    new_enough = (tool for tool in tools if Version(_minor(version_of(tool))) >= Version(wanted))
+    return Assembler(ptxas, next(new_enough, None))
+
+
+def _site_packages() -> list[Path]:
+    return [Path(entry) for entry in sys.path if entry]
+
+
+def _minor(release: str) -> str:
+    """Return ``13.0`` of ``13.0.88``."""
+    try:
+        return "{}.{}".format(*Version(release).release[:2])
+    except (InvalidVersion, IndexError):
+        raise ToolchainError(f"{release!r} is not the version of a toolkit", help="for example 13.0.88") from None

@@ -1,0 +1,153 @@
+"""Files of a tree that its target's patches may be about, found by one look at the bytes of each source file.
+
+The user's cache keeps for each file its stat data and, if a patch may be about it, its SHA-256. A file whose stat data
+are the same is not read again, as in git's index: a change of its content changes the time of its inode (ctime), which
+no program can set back.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.whole import Concerned, Whole, glob
+from fp4patch.core.kept import digest, keep, recall
+from fp4patch.edits.kinds import AddOperand, DropOperand, Insert, WrapAsm
+from fp4patch.tree.journal import sha256
+from fp4patch.tree.leftover import (
+    LANGUAGES,
+    concerns,
+    defines_the_format,
+    language,
+    may_be_about,
+    may_be_pasted,
+    mentioned,
+    within,
+)
+from fp4patch.tree.stamp import may_be_stamped
+from fp4patch.tree.transaction import Transaction
+
+Look = tuple[Callable[[bytes], object], re.Pattern[str] | None]
+"""A quick look at the bytes of a file, and the files that it is for; None: all."""
+
+_TREES = 16
+"""Trees that the cache knows."""
+_TICK = 50_000_000
+"""Nanoseconds within which two changes of a file may get the same time: a tick of the kernel is 10 ms at most."""
+_COARSE_TICK = 2_000_000_000
+"""The same for a file system whose times are whole seconds."""
+
+_FOUND: WeakKeyDictionary[Transaction, dict[Path, Concerned]] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True)
+class _Seen:
+    files: dict[str, str]
+    """Stat data of each source file, and behind a blank the SHA-256 of one that a patch may be about."""
+
+
+def concerned(tx: Transaction, tree: Identified, patches: Sequence[Patch] = ()) -> Concerned:
+    """Return the files that the patches may be about: by default, all patches of the tree's target.
+
+    A transaction looks at a tree once. Refused: a directory may not be read.
+    """
+    found = _FOUND.setdefault(tx, {})
+    if tree.root not in found:
+        own = patches or tuple(p for p in load().patches.values() if p.target == tree.target.name)
+        found[tree.root] = _concerned(tx, tree, own)
+    return found[tree.root]
+
+
+def _concerned(tx: Transaction, tree: Identified, patches: Sequence[Patch]) -> Concerned:
+    root, began = tree.root, _now()
+    whole = Whole(root, (root / place for part in tree.target.contains for place in part.at))
+    name = repr((str(root), digest(data_root()), [(p.id, p.edits, p.absent, p.macros) for p in patches]))
+    seen = recall("trees", name, {"_Seen": _Seen})
+    before = seen.files if isinstance(seen, _Seen) else {}
+    receipt = tx.receipt(root)
+    on_record = receipt.files if receipt else {}
+    by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
+    files, now = [], dict[str, str]()
+    for file in whole.files:
+        path = f"{whole.root}/{file}"
+        try:
+            found = os.stat(path)  # noqa: PTH116 - a Path for each of ten thousand files takes as long as the rest
+            state = f"{found.st_ino}.{found.st_size}.{found.st_mtime_ns}.{found.st_ctime_ns}"
+            known, _, sha = before.get(file, "").partition(" ")
+            if known != state:
+                content = _read(path, found.st_size)
+                about = by_name(file) or may_be_stamped(content) or _passes(looks[language(file)], file, content)
+                sha = sha256(content) or "" if about else ""
+                if about and file not in on_record:
+                    tx.contents[root, file] = content
+        except OSError:  # the fold and the search say so
+            files.append(file)
+            continue
+        if sha or file in on_record:
+            files.append(file)
+            if file not in on_record:
+                tx.looked_at[root, file] = sha
+        if _is_settled(found, began):
+            now[file] = f"{state} {sha}" if sha else state
+    if now != before:
+        keep("trees", name, _Seen(now), most=_TREES)
+    return Concerned(tuple(files), tuple(whole.outside))
+
+
+_now = time.time_ns
+
+
+def _is_settled(found: os.stat_result, now: int) -> bool:
+    """Tell whether a later change of a file will show in its stat data."""
+    return found.st_ctime_ns < now - (_TICK if found.st_ctime_ns % 1_000_000_000 else _COARSE_TICK)
+
+
+def _passes(looks: Iterable[Look], file: str, content: bytes) -> bool:
+    return any(look(content) and (files is None or files.fullmatch(file)) for look, files in looks)
+
+
+def _read(path: str, size: int) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - see above
+        content = file.read(size + 1)
+        return content + file.read() if len(content) > size else content
+
+
+def _names(patches: Iterable[Patch]) -> Callable[[str], object]:
+    """Return what passes the files that an edit names, or searches whatever is in them."""
+    globs: list[str] = []
+    for patch in patches:
+        globs += (promise.header for promise in patch.macros)
+        for edit in patch.edits:
+            if isinstance(edit, AddOperand | DropOperand | Insert):
+                globs.append(edit.file)
+            elif not isinstance(edit, WrapAsm):
+                globs += edit.search
+    return glob(tuple(dict.fromkeys(globs))).fullmatch
+
+
+def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Look, ...]:
+    """Return the quick looks at files of a language; one of them passes each file that a patch may be about."""
+    return tuple(dict.fromkeys(chain.from_iterable(_looks_of(patch, spoken) for patch in patches)))
+
+
+def _looks_of(patch: Patch, spoken: str) -> Iterable[Look]:
+    for edit in patch.edits:
+        if look := concerns(edit, spoken):
+            yield look, None
+        if isinstance(edit, WrapAsm) and spoken == "c++":
+            yield from ((look, None) for look in (may_be_pasted, defines_the_format, *map(within, edit.callers)))
+            if edit.retired:
+                yield partial(may_be_about, edit), None
+    yield from ((partial(mentioned, one), glob(one.files)) for one in patch.absent if one.code == spoken)
+    if spoken == "c++":
+        yield from ((within(promise.name), None) for promise in patch.macros)

@@ -1,0 +1,370 @@
+"""The fold of a variant's edits over the pristine bytes of a tree, and the comparison of the tree with it.
+
+Apply, status and verify are three uses of this.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import Catalog, data_root
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.plan import Plan, edits_of, patches_of
+from fp4patch.catalog.values import CLASSES
+from fp4patch.catalog.variant import Variant
+from fp4patch.core.errors import ManifestError, Refused
+from fp4patch.core.kept import classes, digest, keep, recall
+from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
+from fp4patch.core.problem import Problem
+from fp4patch.core.state import State
+from fp4patch.edits.kinds import Edit
+from fp4patch.tree.concerned import concerned
+from fp4patch.tree.files import decode, encode
+from fp4patch.tree.journal import sha256
+from fp4patch.tree.leftover import may_be_about
+from fp4patch.tree.lost import lost, lost_file
+from fp4patch.tree.postcondition import check
+from fp4patch.tree.remainder import Remainder
+from fp4patch.tree.stamp import stamped
+from fp4patch.tree.transaction import Transaction
+
+
+@dataclass(frozen=True)
+class FoldedFile:
+    """A file's desired bytes, None where there is and shall be no file, and what each edit came to."""
+
+    desired: bytes | None
+    outcomes: tuple[tuple[Patch, Outcome], ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """Those that change the file, with their versions, in order."""
+        changed = (f"{patch.id} {patch.version}" for patch, outcome in self.outcomes if isinstance(outcome, Rewritten))
+        return tuple(dict.fromkeys(changed))
+
+
+@dataclass(frozen=True)
+class FoldedTree:
+    """Every file that an edit is about or the receipt knows, and the edits that found no file at all."""
+
+    files: dict[str, FoldedFile]
+    unplaced: tuple[tuple[Patch, Outcome], ...]
+    problems: tuple[Problem, ...]
+    remainders: tuple[Remainder, ...] = ()
+    """Places that the patches leave in the tree on purpose."""
+
+    def outcomes(self) -> Iterator[tuple[str, Patch, Outcome]]:
+        """File (empty for an edit without one), patch, and what the edit came to there."""
+        for path, done in self.files.items():
+            yield from ((path, patch, outcome) for patch, outcome in done.outcomes)
+        yield from (("", patch, outcome) for patch, outcome in self.unplaced)
+
+
+def plan_for(tx: Transaction, variant: Variant, tree: Identified, catalog: Catalog) -> Plan:
+    """Return the variant's plan, made from the pristine bytes. UsageError if the variant has nothing for such trees."""
+    patches, options = patches_of(variant, tree, catalog)
+    return plan_patches(tx, variant.name, patches, options, tree)
+
+
+def plan_patches(
+    tx: Transaction, name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]], tree: Identified
+) -> Plan:
+    """Return the edits of these patches, in this order. Refused: a directory to search may not be read."""
+    whole, read = concerned(tx, tree), reader(tx, tree.root)
+    return Plan(tree, name, tuple(patches), edits_of(patches, options), whole, read, may_be_about)
+
+
+def reader(tx: Transaction, root: Path) -> Callable[[str], bytes | None]:
+    """Reads what the planner looks at: pristine bytes where they are known, else the file as it is."""
+    receipt = tx.receipt(root)
+    known = receipt.files if receipt else {}
+
+    def read(path: str) -> bytes | None:
+        if (root, path) not in tx.contents:
+            try:
+                content = tx.pristine(root, path) if path in known else (root / path).read_bytes()
+            except (OSError, Refused):
+                content = None
+            tx.looked_at[root, path] = sha256(content) or ""
+            tx.contents[root, path] = content
+        return tx.contents[root, path]
+
+    return read
+
+
+def fold_tree(tx: Transaction, wanted: Plan, *, outcomes_only: bool = False) -> FoldedTree:
+    """Return each file of the plan and of the receipt with its desired bytes and what each edit came to.
+
+    A fold of the same edits over the same bytes is made once, as long as the user's cache remembers it.
+    ``outcomes_only``: the caller does not look at the bytes. ManifestError: what an edit looks for cannot be read.
+    """
+    known = remembered(tx, wanted, outcomes_only=outcomes_only)
+    if known is None:
+        known = _fold_tree(tx, wanted)
+        remember(tx, wanted, known)
+    left = {
+        path: FoldedFile(None, problems=(p,))
+        for path in lost(tx, wanted.tree)
+        if (p := lost_file(tx, wanted.tree, path))
+    }
+    found = tuple(problem for path, done in left.items() if path not in known.files for problem in done.problems)
+    return replace(known, files=left | known.files, problems=known.problems + found)
+
+
+def _fold_tree(tx: Transaction, wanted: Plan) -> FoldedTree:
+    _check(wanted.patches)
+    receipt = tx.receipt(wanted.tree.root)
+    on_record = receipt.files if receipt else {}
+    files, placed = {}, set()
+    for path in dict.fromkeys([*wanted.files, *on_record]):
+        done, about = _fold_file(tx, wanted, path)
+        placed |= about
+        if done.outcomes or done.problems or path in on_record:
+            files[path] = done
+    version = wanted.tree.version
+    unplaced = tuple((p.patch, _unplaced(p.edit, version)) for p in wanted.edits if id(p) not in placed)
+    problems = tuple(problem for done in files.values() for problem in done.problems)
+    problems += _problems(wanted, "", unplaced)
+    pristine = reader(tx, wanted.tree.root)
+
+    def desired(path: str) -> bytes | None:
+        return files[path].desired if path in files and files[path].desired is not None else pristine(path)
+
+    checked = check(wanted, pristine, desired)
+    known = {(problem.patch, problem.file) for problem in problems}
+    more = tuple(problem for problem in checked.problems if (problem.patch, problem.file) not in known)
+    return FoldedTree(files, unplaced, problems + more, checked.remainders)
+
+
+def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
+    """Return the outcome; drift where an edit finds nothing in a release that is known to have what it is about."""
+    present, otherwise = getattr(edit, "present", ""), getattr(edit, "otherwise", "")
+    absent = isinstance(outcome, NothingToDo) and outcome.because == otherwise and not outcome.elsewhere
+    if not absent or not present or version is None or not SpecifierSet(present).contains(version, prereleases=True):
+        return outcome
+    about = getattr(edit, "about", "") or getattr(edit, "beside", "") or getattr(edit, "function", "")
+    return Drift(
+        f"`{about}` for {edit.op}, which releases {present} have",
+        f"none in {version}",
+        help="somebody renamed it, or upstream moved it: the patch does not know this shape of the source",
+    )
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A fold without its bytes. Each patch is kept as its id."""
+
+    inputs: dict[str, str]
+    """SHA-256 of the pristine bytes of every file that the plan and the fold read; empty for one that is not there."""
+    desired: dict[str, str]
+    """SHA-256 of the desired bytes of each file."""
+    folds: FoldedTree
+
+
+def remembered(tx: Transaction, wanted: Plan, *, outcomes_only: bool) -> FoldedTree | None:
+    """Return what an earlier fold came to; None if anything that it depends on is not as it was."""
+    root, read = wanted.tree.root, reader(tx, wanted.tree.root)
+    kept = recall("folds", _name(wanted, _on_record(tx, wanted)), CLASSES | classes(sys.modules[__name__]))
+    if not isinstance(kept, _Kept):
+        return None
+    for path, sha in kept.inputs.items():
+        if (root, path) not in tx.looked_at:
+            read(path)
+        if tx.looked_at[root, path] != sha:
+            return None
+    patches = {patch.id: patch for patch in wanted.patches}
+    files = {}
+    for path, done in kept.folds.files.items():
+        content = None
+        if path in kept.desired and not outcomes_only:
+            found = {sha256(content): content for content in (tx.current(root, path), tx.pristine(root, path))}
+            content = found.get(kept.desired[path])
+            if content is None:
+                return None
+        files[path] = replace(done, desired=content, outcomes=_exchanged(done.outcomes, patches.__getitem__))
+    return replace(kept.folds, files=files, unplaced=_exchanged(kept.folds.unplaced, patches.__getitem__))
+
+
+def remember(tx: Transaction, wanted: Plan, folds: FoldedTree) -> None:
+    """Keep what a fold came to. One with problems is made again each time."""
+    if folds.problems:
+        return
+    root, read = wanted.tree.root, reader(tx, wanted.tree.root)
+    for path in folds.files:
+        read(path)
+    files = {
+        path: replace(done, desired=None, outcomes=_exchanged(done.outcomes, attrgetter("id")))
+        for path, done in folds.files.items()
+    }
+    kept = _Kept(
+        {path: sha for (at, path), sha in tx.looked_at.items() if at == root},
+        {path: sha256(done.desired) for path, done in folds.files.items() if done.desired is not None},
+        replace(folds, files=files, unplaced=_exchanged(folds.unplaced, attrgetter("id"))),
+    )
+    changed = tuple(path for path, done in folds.files.items() if done.patches)
+    whole = all(done.outcomes for done in folds.files.values())  # then the same is found when these are on record
+    for on_record in {_on_record(tx, wanted), changed if whole else _on_record(tx, wanted)}:
+        keep("folds", _name(wanted, on_record), kept)
+
+
+def _on_record(tx: Transaction, wanted: Plan) -> tuple[str, ...]:
+    receipt = tx.receipt(wanted.tree.root)
+    return tuple(receipt.files) if receipt else ()
+
+
+def _exchanged(outcomes: Iterable[tuple[Any, Outcome]], exchange: Callable[[Any], Any]) -> Any:
+    """Return the outcomes with each patch exchanged for its id, or the other way round, and without texts."""
+    return tuple(
+        (exchange(patch), replace(outcome, text="") if isinstance(outcome, Rewritten) else outcome)
+        for patch, outcome in outcomes
+    )
+
+
+def _name(wanted: Plan, on_record: Iterable[str]) -> str:
+    """Return the key of a fold beside the contents of the tree's files: the edits, the code, the existing files."""
+    return repr(
+        (
+            str(wanted.tree.root),
+            wanted.tree.target.name,
+            str(wanted.tree.version),
+            wanted.variant,
+            [(step.patch.id, sorted(step.options.items())) for step in wanted.edits],
+            sorted(on_record),
+            wanted.whole.files,
+            wanted.whole.outside,
+            digest(data_root()),
+        )
+    )
+
+
+def _check(patches: Sequence[Patch]) -> None:
+    """The texts that edits hold, in their languages; its reader has checked the rest of a patch."""
+    from fp4patch.edits.patterns import mistakes  # noqa: PLC0415 - a fold that is remembered does without
+
+    problems = [
+        Problem(expected, found, file=f"patches/{patch.id}/patch.toml", nearest=f"edits[{number}].{key}")
+        for patch in patches
+        for number, edit in enumerate(patch.edits)
+        for key, expected, found in mistakes(edit)
+    ]
+    if problems:
+        raise ManifestError(
+            "the catalog is not valid", problems=problems, help="docs/extending.md says what goes there"
+        )
+
+
+def _unplaced(edit: Edit, version: Version | None) -> Outcome:
+    """Return the outcome if no file of the tree has the text ``about`` of the edit."""
+    if otherwise := getattr(edit, "otherwise", ""):
+        return _believed(edit, NothingToDo(State.NOT_NEEDED, otherwise), version)
+    return Drift(
+        f"a file that {edit.op} is about, below {', '.join(getattr(edit, 'search', ()))}",
+        "none",
+        help="this is not the whole source tree, or a release that fp4patch does not know",
+    )
+
+
+def _fold_file(tx: Transaction, wanted: Plan, path: str) -> tuple[FoldedFile, set[int]]:
+    """Return the fold of a file, and the edits (by id) that are about it."""
+    from fp4patch.edits.edit import fold  # noqa: PLC0415 - a fold that is remembered does without
+
+    steps = wanted.files.get(path, ())
+    try:
+        pristine = tx.pristine(wanted.tree.root, path)
+        if pristine is None:
+            outcome = missing(wanted, path)
+            outcomes = tuple((step.patch, outcome) for step in steps)
+            return FoldedFile(None, outcomes, _problems(wanted, path, outcomes[:1])), {id(step) for step in steps}
+        if problem := lost_file(tx, wanted.tree, path):
+            return FoldedFile(None, problems=(problem,)), {id(step) for step in steps}
+        if not steps:
+            return FoldedFile(pristine), set()
+        done = fold(decode(pristine, path), steps)
+    except Refused as refused:
+        patch = steps[0].patch.id if steps else ""
+        problems = tuple(replace(p, patch=p.patch or patch) for p in refused.problems)
+        return FoldedFile(None, problems=problems), {id(step) for step in steps}
+    about = [
+        (step, outcome)
+        for step, outcome in zip(steps, done.outcomes, strict=True)
+        if not (isinstance(outcome, NothingToDo) and outcome.elsewhere)
+    ]
+    outcomes = tuple((step.patch, _believed(step.edit, outcome, wanted.tree.version)) for step, outcome in about)
+    folded = FoldedFile(encode(done.text), outcomes, _problems(wanted, path, outcomes))
+    if folded.patches:
+        folded = replace(folded, desired=stamped(encode(done.text), pristine, path, wanted.variant, folded.patches))
+    return folded, {id(step) for step, _ in about}
+
+
+def missing(wanted: Plan, path: str) -> Outcome:
+    """Return the outcome for a missing file: an older release never had it; else it was removed."""
+    version, patch = wanted.tree.version, wanted.files[path][0].patch
+    oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
+    if version and oldest and version < oldest:
+        return NothingToDo(State.NOT_NEEDED, f"{wanted.tree.target.name} {version} has no {path}")
+    return Drift(
+        "the file is there",
+        "no such file",
+        help="this is not the whole source tree, or a release that fp4patch does not know",
+    )
+
+
+def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]) -> tuple[Problem, ...]:
+    """Return the edits that refuse, each with what to do next; a release that the patch was not tried on is named."""
+    version = wanted.tree.version
+    problems = []
+    for patch, outcome in outcomes:
+        if isinstance(outcome, Drift):
+            tried = SpecifierSet(patch.applies)
+            advice = outcome.help or f"somebody changed this place; see `fp4patch show {patch.name}`"
+            if version and not tried.contains(version, prereleases=True):
+                advice = (
+                    f"this is {wanted.tree.target.name} {version}, and the patch was tried on {patch.applies}; {advice}"
+                )
+            problems.append(
+                Problem(
+                    outcome.expected,
+                    outcome.found,
+                    advice,
+                    patch.id,
+                    path,
+                    outcome.line,
+                    outcome.nearest,
+                    State.DRIFTED,
+                )
+            )
+    return tuple(problems)
+
+
+def file_state(tx: Transaction, root: Path, path: str, desired: bytes | None) -> State:
+    """Return the state of a file, from its pristine bytes, the bytes that we wrote, and the desired ones.
+
+    ``desired`` None: the desired bytes are not known, and the bytes that we wrote count as applied.
+    """
+    receipt = tx.receipt(root)
+    written = receipt.files[path].written_sha256 if receipt and path in receipt.files else None
+    current, pristine = tx.current(root, path), tx.pristine(root, path)
+    if current == pristine and (desired is None or written is None or current != desired):
+        return State.PRISTINE
+    if current == desired or (desired is None and sha256(current) == written):
+        return State.APPLIED
+    return State.OUTDATED if sha256(current) == written else State.FOREIGN
+
+
+def recovered(tx: Transaction, root: Path) -> tuple[str, ...]:
+    """Notes on an interrupted command that was finished or rolled back, here or in a tree that was not named."""
+    return tuple(
+        f"an interrupted command was {found.outcome}" + (f" in {found.root}" if found.root != root else "")
+        for found in tx.recovered
+        if found.root == root or (found.root not in tx.roots and root == tx.roots[0])
+    )

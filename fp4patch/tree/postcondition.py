@@ -1,0 +1,237 @@
+"""Check the whole tree, as it will be: what a patch is to leave nowhere must be gone, or be a remainder with a reason.
+
+The edits change the places that they find; this looks for places that no edit found. Files are searched as bytes first,
+and only those with a hit are read as code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from fp4patch.catalog.patch import Absence, MacroPromise, Patch
+from fp4patch.catalog.plan import Plan, Planned
+from fp4patch.catalog.whole import glob
+from fp4patch.core.problem import Problem
+from fp4patch.core.state import State
+from fp4patch.edits.kinds import WrapAsm
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.preprocess import Header, target_macros
+from fp4patch.edits.wrap_asm import needs_suffix
+from fp4patch.tree.leftover import (
+    LANGUAGES,
+    Place,
+    Text,
+    begins_the_format,
+    concerns,
+    defines_the_format,
+    language,
+    left,
+    may_be_pasted,
+    mentioned,
+    names_the_format,
+    pasted,
+)
+from fp4patch.tree.remainder import Remainder
+
+Read = Callable[[str], bytes | None]
+
+ADVICE = (
+    "the patch does not know this place, and it would stay as it is; `fp4patch show` names the releases it was tried on"
+)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Code that is left in a tree: as a refusal, or as remainders."""
+
+    problems: tuple[Problem, ...] = ()
+    remainders: tuple[Remainder, ...] = ()
+
+
+def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
+    """Search the tree for what its patches are to leave nowhere. ``desired`` reads it as it will be."""
+    problems: list[Problem] = []
+    remainders: dict[Remainder, None] = {}
+    searches, there = _searches(wanted, pristine, desired), set(wanted.whole.files)
+    for file in dict.fromkeys([*wanted.whole.files, *wanted.files]):
+        spoken = language(file)
+        if spoken not in searches:
+            continue
+        if (content := desired(file)) is None:
+            if file in there:
+                found_ = "one that may not be read"
+                problems.append(Problem("a file that can be searched", found_, file=file, state=State.DRIFTED))
+            continue
+        for patch, found in _hits(searches[spoken], Text(file, spoken, content)):
+            for place in found:
+                if reason := _reason(patch, file, content) or place.because:
+                    remainders[Remainder(patch.id, file, place.line, place.found, reason)] = None
+                else:
+                    problems.append(_problem(patch, file, place))
+    for patch in wanted.patches:
+        for promise in patch.macros:
+            problems += _macro(patch, promise, wanted, pristine, desired)
+    for link in (
+        wanted.whole.outside if any(getattr(edit, "search", ()) for p in wanted.patches for edit in p.edits) else ()
+    ):
+        because = "the link leads out of the tree, where nothing is searched"
+        remainders[Remainder(wanted.patches[0].id, link, 1, link, because)] = None
+    known = {(problem.patch, problem.file, problem.line) for problem in problems}
+    return Checked(
+        tuple(dict.fromkeys(problems)),
+        tuple(one for one in remainders if (one.patch, one.file, one.line) not in known),
+    )
+
+
+class Search(NamedTuple):
+    """Code that one patch searches for in the files of a language."""
+
+    patch: Patch
+    may_have: Callable[[Text], object]
+    """Quick look that passes every file with such a place."""
+    places: Callable[[Text], Iterable[Place]]
+
+
+def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Search]]:
+    """Return the searches in each language that has any."""
+    searches: dict[str, list[Search]] = {}
+
+    @cache
+    def tree_names() -> bool:
+        files = (file for file in wanted.whole.files if language(file) == "c++")
+        return any(defines_the_format(desired(file) or b"") for file in files)
+
+    for spoken in LANGUAGES:
+        found = [
+            Search(planned.patch, partial(_passes, may_have), partial(_left, wanted, planned))
+            for planned in wanted.edits
+            if (may_have := concerns(planned.edit, spoken))
+        ]
+        found += [
+            Search(patch, partial(_mentions, absence), partial(_unexplained, absence, pristine))
+            for patch in wanted.patches
+            for absence in patch.absent
+            if absence.code == spoken and concerns_version(absence.versions, wanted.tree.version)
+        ]
+        found += [
+            Search(planned.patch, partial(_passes, may_be_pasted), partial(_pasted, planned.edit, tree_names))
+            for planned in wanted.edits
+            if isinstance(planned.edit, WrapAsm) and spoken == "c++"
+        ]
+        if found:
+            searches[spoken] = found
+    return searches
+
+
+def _pasted(edit: WrapAsm, tree_names: Callable[[], bool], text: Text) -> Iterator[Place]:
+    """Opcodes that a macro completes: in this file by the format's name, or by a macro of another file that has it."""
+    named = bool(names_the_format(text.content)) or tree_names()
+    if named or begins_the_format(text.content):
+        suffix = needs_suffix(text.text, edit.unless)
+        reason = f"a file with `{suffix}` compiles for targets with a suffix alone" if suffix else ""
+        yield from (place._replace(because=reason) for place in pasted(text, names=named))
+
+
+def _passes(look: Callable[[bytes], object], text: Text) -> object:
+    return look(text.content)
+
+
+def _mentions(absence: Absence, text: Text) -> bool:
+    return mentioned(absence, text.content) and glob(absence.files).fullmatch(text.file) is not None
+
+
+def _left(wanted: Plan, planned: Planned, text: Text) -> Iterable[Place]:
+    """Return the code that an edit left in a file. If it wraps assembly, the fold has proven the files that it read."""
+    read = planned in wanted.files.get(text.file, ())
+    if isinstance(planned.edit, WrapAsm) and read and not any(s.encode() in text.content for s in planned.edit.unless):
+        return ()
+    return left(planned.edit, text, planned.options)
+
+
+def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place]:
+    """Return the code that must be absent, except lines that the patch wrote itself."""
+    before = Text(text.file, text.language, pristine(text.file) or b"")
+    lines = None if before.content == text.content else {" ".join(line.split()) for line in before.text.split("\n")}
+    for place in text.matches(absence.pattern):
+        if lines is None or place.found in lines:
+            yield place._replace(because=absence.because)
+
+
+def concerns_version(specifier: str, version: Version | None) -> bool:
+    """Tell whether a version specifier covers a release; an unknown release is covered by what covers all."""
+    return not specifier or (version is not None and SpecifierSet(specifier).contains(version, prereleases=True))
+
+
+def _hits(searches: Sequence[Search], text: Text) -> Iterator[tuple[Patch, Iterable[Place]]]:
+    """Return the places in a file, by patch. Most files have none, and are not read as code."""
+    return ((search.patch, search.places(text)) for search in searches if search.may_have(text))
+
+
+def _reason(patch: Patch, file: str, content: bytes) -> str:
+    """Return the reason why the patch may leave such code in this file; empty if it may not."""
+    for allowed in patch.allowed:
+        if glob(allowed.files).fullmatch(file) and allowed.holds.encode() in content:
+            return allowed.because
+    return ""
+
+
+def _problem(patch: Patch, file: str, place: Place) -> Problem:
+    expected = "nothing that this patch looks for outside the places that it changes"
+    return Problem(expected, f"`{place.found}`", ADVICE, patch.id, file, place.line, state=State.DRIFTED)
+
+
+# --- macros ----------------------------------------------------------------------------------------------------------
+
+
+def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:
+    """Return the problem of a macro of the patched tree: defined where it must be off, or different from before."""
+    definers = [promise.header]
+    for file in wanted.whole.files:
+        content = desired(file) if file != promise.header and language(file) == "c++" else None
+        if content is not None and promise.name.encode() in content and _defines(content, promise.name):
+            definers.append(file)
+    for file in definers:
+        if desired(file) is None:
+            continue
+        try:
+            yield from _promised(patch, promise, file, pristine, desired)
+        except (LexError, ValueError) as error:
+            expected = f"conditions that decide {promise.name}"
+            yield Problem(expected, str(error), ADVICE, patch.id, file, state=State.DRIFTED)
+
+
+def _defines(content: bytes, name: str) -> bool:
+    return any(True for _ in Text("", "c++", content).matches(rf"# define {name}\b"))
+
+
+def _promised(patch: Patch, promise: MacroPromise, file: str, pristine: Read, desired: Read) -> Iterator[Problem]:
+    before, after = (Header.at(file, promise.name, _texts(read), promise.include) for read in (pristine, desired))
+    for arch in (*promise.off, *promise.same):
+        macros = target_macros(arch, promise.cuda)
+        found = after.defined(macros)
+        if arch in promise.off and found:
+            expected = f"{promise.name} not defined for {arch}"
+            yield Problem(expected, "a definition", ADVICE, patch.id, found.file, found.line, state=State.DRIFTED)
+        elif arch in promise.same and (found is None) != (before.defined(macros) is None):
+            expected = f"{promise.name} for {arch} as upstream has it"
+            yield Problem(expected, "another", ADVICE, patch.id, file, state=State.DRIFTED)
+    for where, line, names in after.conditions:
+        for name in names:
+            if not after.defines(name) and name not in target_macros("sm_121a", promise.cuda) and name != promise.name:
+                expected = f"conditions of {promise.name} that the tree decides"
+                found_ = f"{name}, which nothing in the tree defines"
+                yield Problem(expected, found_, ADVICE, patch.id, where, line, state=State.DRIFTED)
+
+
+def _texts(read: Read) -> Callable[[str], str | None]:
+    def text(path: str) -> str | None:
+        content = read(path)
+        return None if content is None else content.decode("utf-8", "surrogateescape")
+
+    return text

@@ -1,0 +1,247 @@
+"""Targets of FlashInfer's JIT, by its own functions in a process, for released, changed and hostile trees."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+from flashinfer_wheel import is_python, unpack
+from packaging.version import Version
+
+from fp4patch.adapters import flashinfer
+from fp4patch.adapters.result import Compiled
+from fp4patch.catalog.manifest import load
+from fp4patch.commands import main as cli
+from fp4patch.core.arch import GPUS, Arch
+
+ROOT = Path(__file__).parents[2]
+TARGET = load().target("flashinfer")
+assert TARGET.build
+BUILD = TARGET.build
+EVERY = tuple(archive.version for archive in TARGET.pinned)
+VERSIONS = EVERY if os.environ.get("FP4PATCH_TEST_ALL_TREES") else ("0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2")
+LISTS = (*BUILD.lists, "12.1f", "8.9 12.0", "9.0", "12.0a;12.1a", "12.0+PTX")
+
+Get = Callable[[str], Path]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Get:
+    """The Python of a released FlashInfer. Read only."""
+    found: dict[str, Path] = {}
+
+    def get(version: str) -> Path:
+        if version not in found:
+            found[version] = unpack(version, tmp_path_factory.mktemp(f"flashinfer-{version}"), is_python)
+        return found[version]
+
+    return get
+
+
+@cache
+def answers(root: Path, cuda: str) -> dict[tuple[str, str], Compiled | flashinfer.NotKnown]:
+    """Return the result of every list on every GPU."""
+    machines = [(cuda, archs, Arch.parse(gpu)) for archs in LISTS for gpu in GPUS]
+    return {
+        (asked, str(gpu)): made
+        for (_, asked, gpu), made in zip(machines, flashinfer.run(root, BUILD, machines), strict=True)
+    }
+
+
+def said(root: Path, archs: str, gpu: str, cuda: str = "13.0") -> Compiled:
+    made = answers(root, cuda)[archs, gpu]
+    assert isinstance(made, Compiled), made
+    return made
+
+
+SEEN = {
+    # version, list: on sm_120, on sm_121; with CUDA 13.0
+    ("0.5.0", ""): ("12.0a", "12.1a"),
+    ("0.5.0", "12.1"): ("12.1; quantization 12.0a", "12.1; quantization 12.1a"),
+    ("0.5.0", "12.0f"): ("12.0f; quantization 12.0a", "12.0f; quantization 12.1a"),
+    ("0.6.6", ""): ("12.0a; quantization 12.0f", "12.1a; quantization 12.0f"),
+    ("0.6.6", "12.0 12.1"): ("12.0, 12.1; quantization 12.0f", "12.0, 12.1; quantization 12.0f"),
+    ("0.6.7", ""): ("12.0f", "12.0f"),
+    ("0.6.7", "12.1"): ("12.0f", "12.0f"),
+    ("0.6.8", "12.1"): ("12.1a; quantization 12.0f", "12.1a; quantization 12.0f"),
+    ("0.7.2", ""): ("12.0f", "12.1a; quantization 12.0f"),
+    ("0.7.2", "12.0a 12.1a"): ("12.0a, 12.1a; quantization 12.0f", "12.0a, 12.1a; quantization 12.0f"),
+}
+
+
+@pytest.mark.parametrize(("version", "archs"), SEEN, ids=" ".join)
+def test_reads_the_targets_of_a_released_flashinfer(package: Get, version: str, archs: str) -> None:
+    """As upstream's sources were read by eye when this was written."""
+    assert tuple(said(package(version), archs, gpu).targets for gpu in GPUS) == SEEN[version, archs]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("cuda", ["12.8", "12.9", "13.0"])
+def test_says_of_each_list_what_flashinfers_own_python_does(
+    package: Get, version: str, cuda: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FlashInfer's CompilationContext runs from a pinned archive, with replacements for PyTorch and for queries of
+    nvcc."""
+    text = (package(version) / "compilation_context.py").read_text()
+    monkeypatch.setitem(sys.modules, "flashinfer", ModuleType("flashinfer"))
+    monkeypatch.setitem(sys.modules, "flashinfer.jit", ModuleType("flashinfer.jit"))
+    asks = ModuleType("flashinfer.jit.cpp_ext")
+    asks.is_cuda_version_at_least = lambda wanted: Version(cuda) >= Version(wanted)  # type: ignore[attr-defined]
+    asks.get_cuda_path = lambda: "/nonexistent"  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "flashinfer.jit.cpp_ext", asks)
+    logging.getLogger("compilation_context").setLevel(logging.CRITICAL)
+    for gpu in map(Arch.parse, GPUS):
+        torch = ModuleType("torch")
+        capability = (gpu.major, gpu.minor)
+        torch.cuda = SimpleNamespace(  # type: ignore[attr-defined]
+            device_count=lambda: 1,
+            is_available=lambda: True,
+            get_device_capability=lambda _, capability=capability: capability,
+        )
+        monkeypatch.setitem(sys.modules, "torch", torch)
+        for archs in LISTS:
+            monkeypatch.setenv("FLASHINFER_CUDA_ARCH_LIST", archs)
+            if not archs:
+                monkeypatch.delenv("FLASHINFER_CUDA_ARCH_LIST")
+            names: dict[str, object] = {"__name__": "compilation_context"}
+            exec(text, names)
+            raised, flags = "", []
+            try:
+                context = names["CompilationContext"]()  # type: ignore[operator]
+                flags = context.get_nvcc_flags_list(supported_major_versions=[12])
+            except (RuntimeError, ValueError) as error:
+                raised = type(error).__name__
+            targets = {flag.partition("code=sm_")[2] for flag in flags if "gencode" in flag}
+            made = said(package(version), archs, str(gpu), cuda)
+            if raised:
+                assert made.stops.startswith(raised), (archs, made)
+            elif made.stops:  # nvcc, which does not run here, would refuse it
+                assert archs == "12.0+PTX" or cuda == "12.8", (archs, made)
+            else:
+                found = {Arch.parse(arch).number for arch in made.modules["GEMM"]}
+                assert found == targets == {Arch.parse(arch).number for arch in made.modules["fused MoE"]}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_cuda_12_9_compiles_for_what_13_does(package: Get, version: str) -> None:
+    for archs in BUILD.lists:
+        for gpu in GPUS:
+            assert said(package(version), archs, gpu, "12.9") == said(package(version), archs, gpu, "13.0")
+
+
+def test_says_what_stops_it(package: Get) -> None:
+    assert said(package("0.6.8"), "12.0", "sm_120", "12.8").stops == "RuntimeError: SM 12.x requires CUDA >= 12.9"
+    assert said(package("0.7.2"), "12.0", "sm_120", "12.8").targets == "12.0a"
+    assert said(package("0.5.0"), "", "sm_121", "12.8").stops == "the nvcc of CUDA 12.8 knows no compute_121a"
+    assert "[12]" in said(package("0.7.2"), "9.0", "sm_120").stops
+    assert said(package("0.5.0"), "12.0a;12.1a", "sm_120").stops.startswith("ValueError")
+
+
+def test_a_module_that_chooses_in_a_way_that_is_not_known_is_not_guessed(package: Get, tmp_path: Path) -> None:
+    copy = tmp_path / "flashinfer"
+    shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
+    changed = (copy / "compilation_context.py").read_text().replace("if major == 9:", "if torch.says(major):")
+    (copy / "compilation_context.py").write_text(changed)
+    assert re.match(r"compilation_context\.py:\d+: `if torch\.says\(major\):`: an unknown value", lost(copy))
+    (copy / "jit/gemm/core.py").unlink()
+    assert lost(copy) == "there is no jit/gemm/core.py"
+
+
+def lost(root: Path, archs: str = "") -> str:
+    """Return the reason why nothing is known."""
+    (row,) = flashinfer.evaluate(root, BUILD, [("13.0", archs)])
+    assert (row.kernels, row.on, row.reaches) == ((), {}, {})
+    return row.error
+
+
+HOSTILE = {
+    "a loop without an end": ("while True: pass", "its Python did not finish in 3 s and was ended"),
+    "an exception": ("raise LookupError('no such thing')", "compilation_context.py:1: LookupError: no such thing"),
+    "an exit": ("import os; os._exit(0)", "its Python ended with status 0 and no answer"),
+    "a polite exit": ("import sys; sys.exit(3)", "its Python ended with status 3 and no answer"),
+    "a crash": ("import os; os.kill(os.getpid(), 11)", "its Python ended with status -11 and no answer"),
+    "a false answer": (
+        "import os, sys; open(sys.argv[1], 'w').write('[{}]'); os._exit(0)",
+        "its Python gave an answer that is none",
+    ),
+    "a large answer": (
+        "import os, sys; open(sys.argv[1], 'w').write('[' * 9_000_000); os._exit(0)",
+        "its Python gave an answer that is none",
+    ),
+    "a program": (
+        "import os; os.system('touch trap')",
+        "compilation_context.py:1: `import os; os.system('touch trap')`",
+    ),
+    "a fork": ("import os; os.fork()", "compilation_context.py:1: `import os; os.fork()`: os.fork is refused"),
+    "a connection": (
+        "import socket; socket.create_connection(('localhost', 9))",
+        "compilation_context.py:1: `import socket; socket.create_connection(('localhost', 9))`",
+    ),
+    "a changed file": ("import os; os.remove(__file__)", "compilation_context.py:1: `import os; os.remove(__file__)`"),
+    "memory": ("x = bytearray(1 << 40)", "compilation_context.py:1: MemoryError"),
+    "what is no Python": ("def f(:", "compilation_context.py: SyntaxError"),
+    "another encoding": ("\x00", "compilation_context.py: "),
+}
+
+
+@pytest.mark.parametrize(("line", "why"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_tree_is_one_clear_reason_and_no_hang(
+    package: Get, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, why: str
+) -> None:
+    monkeypatch.setattr(flashinfer, "TIMEOUT", 3)
+    copy = tmp_path / "flashinfer"
+    shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
+    text = (copy / "compilation_context.py").read_text()
+    (copy / "compilation_context.py").write_text(f"{line}\n{text}")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    began = time.monotonic()
+    assert lost(copy, "12.1").startswith(why)
+    assert time.monotonic() - began < 10
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_output_without_an_end_is_not_kept(package: Get, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output of a tree goes nowhere, and the answer is the same."""
+    copy = tmp_path / "flashinfer"
+    shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
+    text = (copy / "compilation_context.py").read_text()
+    (copy / "compilation_context.py").write_text(f"for _ in range(100): print('x' * 1_000_000)\n{text}")
+    assert said(copy, "12.1", "sm_121") == said(package("0.7.2"), "12.1", "sm_121")
+
+
+def test_a_function_that_is_gone_is_named(package: Get, tmp_path: Path) -> None:
+    copy = tmp_path / "flashinfer"
+    shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
+    file = copy / "jit/gemm/core.py"
+    file.write_text(file.read_text().replace("def gen_gemm_sm120_module_cutlass_fp4(", "def renamed("))
+    assert lost(copy) == "jit/gemm/core.py defines no function gen_gemm_sm120_module_cutlass_fp4"
+    file.write_text(f"{file.read_text()}\n\ndef gen_gemm_sm120_module_cutlass_fp4(): pass\n")
+    assert lost(copy) == "jit/gemm/core.py: gen_gemm_sm120_module_cutlass_fp4 does not call gen_jit_spec"
+
+
+def test_nothing_is_written_to_the_tree_or_to_the_home(
+    package: Get, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0.5.1 to 0.6.2 write generated sources into the package when a module is requested."""
+    root = package("0.6.0")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = sorted(root.rglob("*"))
+    assert said(root, "12.0", "sm_120").targets == "12.0; quantization 12.0a"
+    assert sorted(root.rglob("*")) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_pages_and_the_help_say_that_a_trees_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["doctor", "--help"]) == 0
+    texts = [capsys.readouterr().out, *((ROOT / page).read_text() for page in ("SECURITY.md", "docs/doctor.md"))]
+    for text in texts:
+        assert "own Python" in " ".join(text.split())

@@ -1,0 +1,176 @@
+"""Results of the tree's own CMake functions for an arch list, and reports of trees whose build stops."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fp4patch.adapters import vllm as adapter
+from fp4patch.adapters.vllm import cmake, configure, gencode
+from fp4patch.catalog.target import Archive
+from fp4patch.commands import main, progress
+from fp4patch.core.errors import ToolchainError
+from fp4patch.sources.index import download
+
+ROOT = Path(__file__).parents[2]
+DEBIAN_12 = Archive(
+    version="3.25.2",
+    project="cmake",
+    filename="cmake-3.25.2-py2.py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+    sha256="f9587645cea5298d5eb20649f58a83cc53c9efa7d57b0716449a39f366a74986",
+    subtree="",
+)
+"""The CMake release of Debian 12, from the package index."""
+
+pytestmark = pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake")
+
+
+def test_pytorchs_flags_know_semicolons_spaces_and_ptx() -> None:
+    assert gencode("9.0 12.1a") == gencode("9.0;12.1a")
+    assert gencode("12.0+PTX") == ("-gencode arch=compute_120,code=sm_120 -gencode arch=compute_120,code=compute_120")
+
+
+def test_a_tree_in_a_folder_with_an_awkward_name_is_evaluated(
+    pristine_tree: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    awkward = tmp_path / 'a "strange" $HOME folder'  # CMake itself has no way with a semicolon
+    awkward.symlink_to(pristine_tree("vllm", "0.33.0"))
+    made = configure(awkward, "13.0", "12.0a;12.1a", tmp_path)
+    assert made.error == ""
+    assert made.of(r"nvfp4_quant_kernels\.cu$") == ("12.0a",)
+
+
+def test_a_tree_that_stops_says_why(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text('cmake_minimum_required(VERSION 3.26)\nmessage(FATAL_ERROR "not today")\n')
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    made = configure(tmp_path, "13.0", "12.1a", scratch)
+    assert "not today" in made.error
+    assert made.sources == {}
+
+
+# --- this machine's CMake --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def older_cmake(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """CMake 3.25, which is older than the 3.26 that vLLM asks for."""
+    folder = tmp_path_factory.mktemp("cmake")
+    with zipfile.ZipFile(download(DEBIAN_12, progress.silent)) as wheel:
+        wheel.extractall(folder)
+    program = folder / "cmake/data/bin/cmake"
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.parametrize("version", ["0.10.2", "0.14.1", "0.33.0"])
+def test_an_older_cmake_evaluates_a_tree_as_the_newest_does(
+    pristine_tree: Callable[[str, str], Path],
+    tmp_path: Path,
+    older_cmake: str,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+) -> None:
+    tree = pristine_tree("vllm", version)
+    (tmp_path / "new").mkdir()
+    (tmp_path / "old").mkdir()
+    newest = configure(tree, "13.0", "12.0a;12.1a", tmp_path / "new")
+    assert newest.sources
+    monkeypatch.setattr(adapter, "cmake", lambda: older_cmake)
+    older = configure(tree, "13.0", "12.0a;12.1a", tmp_path / "old")
+    assert (older.error, older.everywhere) == ("", newest.everywhere)
+    assert {k: v for k, v in older.sources.items() if not k.startswith(str(tmp_path))} == {
+        k: v for k, v in newest.sources.items() if not k.startswith(str(tmp_path))
+    }
+
+
+@pytest.mark.parametrize(
+    "wants",
+    [
+        "cmake_minimum_required(VERSION 99.0)\nno_such_command()",
+        "cmake_policy(SET CMP9999 NEW)",
+        "cmake_policy(VERSION 99.0)",
+    ],
+)
+def test_a_cmake_that_is_too_old_is_named_and_the_tree_is_not_blamed(
+    vllm: Callable[[str], Path], capsys: pytest.CaptureFixture[str], wants: str
+) -> None:
+    tree = vllm("0.33.0")
+    text = (tree / "CMakeLists.txt").read_text()
+    (tree / "CMakeLists.txt").write_text(f"{wants}\n{text}")
+    main.run(["doctor", "--cuda", "13.0", str(tree)])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "too old for this tree" in said
+    assert "newer cmake on PATH" in said
+    assert "that fp4patch has not seen" not in said
+
+
+@pytest.mark.parametrize("script", ["exit 127", "echo 'CMake Error: Could not find CMAKE_ROOT !!!' >&2; exit 1"])
+def test_a_cmake_that_does_not_run_is_named_and_the_record_answers(
+    pristine_tree: Callable[[str, str], Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    script: str,
+) -> None:
+    broken = tmp_path / "cmake"
+    broken.write_text(f"#!/bin/sh\n{script}\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(adapter, "cmake", lambda: str(broken))
+    assert main.run(["doctor", "--cuda", "13.0", str(pristine_tree("vllm", "0.33.0"))]) == 0
+    said = "".join(capsys.readouterr().out.split())  # a long path is broken at the width
+    assert f"{broken}doesnotrun" in said
+    assert "shown is what was recorded of 0.33.0".replace(" ", "") in said
+
+
+def test_a_policy_of_before_cmake_3_5_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.1)\n")
+    assert configure(tmp_path, "13.0", "12.1a", tmp_path).error == ""
+
+
+def test_without_a_cmake_there_is_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "cmake", lambda: None)
+    with pytest.raises(ToolchainError, match="there is no cmake") as error:
+        configure(tmp_path, "13.0", "12.1a", tmp_path)
+    assert "pip install" in error.value.help
+
+
+# --- what a tree's CMake can do --------------------------------------------------------------------------------------
+
+REPLACED = """
+execute_process(COMMAND touch ${made}/execute_process)
+exec_program(touch ARGS ${made}/exec_program)
+file(WRITE ${made}/file "")
+file(TOUCH ${made}/touch)
+configure_file(${CMAKE_CURRENT_LIST_FILE} ${made}/configure_file)
+write_file(${made}/write_file "")
+make_directory(${made}/make_directory)
+try_compile(ok ${made}/try_compile ${CMAKE_CURRENT_LIST_FILE})
+"""
+STILL_RUN = """
+_execute_process(COMMAND touch ${made}/execute_process)
+_file(WRITE ${made}/file "")
+_configure_file(${CMAKE_CURRENT_LIST_FILE} ${made}/configure_file)
+"""
+
+
+def test_the_usual_commands_that_write_do_nothing_and_the_originals_do(tmp_path: Path) -> None:
+    """The replacement is no protection, as the pages state: if the second half fails, they must change with it."""
+    made = tmp_path / "made"
+    made.mkdir()
+    for text, expected in ((REPLACED, set[str]()), (STILL_RUN, {"execute_process", "file", "configure_file"})):
+        (tmp_path / "CMakeLists.txt").write_text(f"set(made {made})\n{text}")
+        assert configure(tmp_path, "13.0", "12.1a", tmp_path).error == ""
+        assert {path.name for path in made.iterdir()} == expected
+
+
+def test_the_pages_and_the_help_say_that_a_trees_cmake_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(["doctor", "--help"]) == 0
+    texts = [capsys.readouterr().out, *((ROOT / page).read_text() for page in ("SECURITY.md", "docs/doctor.md"))]
+    for text in texts:
+        said = " ".join(text.split())
+        assert "as a build would" in said
+        assert "not a protection" in said

@@ -1,0 +1,61 @@
+"""Output of ``apply``: changes, reasons of edits with nothing to do, and on a refusal nothing that was not done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from fp4patch.commands.apply import text as report
+from fp4patch.commands.apply.result import Applied, ApplyState, FileResult, Retired, TreeResult
+from fp4patch.core.problem import Problem
+from fp4patch.core.state import State
+
+RETIRED = (
+    Retired("vllm/cmake", State.UPSTREAMED, "0.19", "each list has it"),
+    Retired("vllm/family", State.UPSTREAMED, "0.22", "the test is for the family"),
+    Retired("vllm/family", State.UPSTREAMED, "0.23", "so is the other"),
+    Retired("vllm/family", State.NOT_NEEDED, "", "there is no third"),
+)
+FOREIGN = Problem("the pristine bytes", "a file that somebody edited since", file="a.h", state=State.FOREIGN)
+
+
+def tree(name: str, state: ApplyState, *problems: Problem) -> TreeResult:
+    changed = FileResult("b.h", State.APPLIED, ("vllm/asm 1",), b"old\n", b"new\n")
+    return TreeResult(Path(name), "vllm", "0.33.0", "next3", state, (changed,), problems, RETIRED, ("a note",))
+
+
+def printed(thing: object) -> str:
+    console = Console(width=200)
+    with console.capture() as capture:
+        console.print(thing)
+    return capture.get()
+
+
+def test_several_edits_with_nothing_to_do_are_counted_and_one_says_its_reason() -> None:
+    text = printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=False))
+    assert "b.h  (vllm/asm 1)" in text
+    assert "vllm/cmake: upstreamed since 0.19: each list has it" in text
+    assert "vllm/family: 3 of its edits have nothing to do here (2 upstreamed, 1 not-needed); --why says why" in text
+    assert "so is the other" not in text
+
+
+def test_why_says_each_reason() -> None:
+    text = printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=False, why=True))
+    assert "vllm/family: upstreamed since 0.23: so is the other" in text
+    assert "vllm/family: not-needed: there is no third" in text
+
+
+def test_the_document_has_every_reason() -> None:
+    document = report.document(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=False)
+    assert document["trees"][0]["notes"] == [*map(str, RETIRED), "a note"]
+
+
+def test_a_refusal_names_the_tree_and_the_file_and_says_a_thing_once() -> None:
+    refused = Applied(
+        "apply", True, (tree("one", ApplyState.REFUSED, FOREIGN, FOREIGN), tree("two", ApplyState.REFUSED))
+    )
+    assert "b.h" not in printed(report.text(refused, diff=False))
+    lines = printed(report.refusal(refused)).splitlines()
+    assert lines[:2] == ["one:", "error: a.h: foreign"]
+    assert len(lines) == 3

@@ -1,0 +1,243 @@
+"""The command line as its users and their scripts meet it: exit statuses, lists, help, completion."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import Said, snapshot
+from processes import ends
+
+from fp4patch import __version__
+from fp4patch.commands import main
+
+GetTree = Callable[[str, str], Path]
+Ended = subprocess.CompletedProcess[str]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["apply"],
+        ["apply", "--variant", "nope", "TREE"],
+        ["no-such-verb"],
+        ["fetch", "cutlass", "x"],
+        ["fetch", "nope==1", "x"],
+        ["apply", "--variant", "next2", "--target-version", "four", "TREE"],
+        ["show", "nope"],
+        ["verify", "TREE"],
+        ["apply", "TREE"],
+    ],
+)
+def test_a_wrong_command_line_is_status_2(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, arguments: list[str]
+) -> None:
+    tree = str(pristine_tree("cutlass", "4.2.1"))
+    said = fp4patch(*[tree if a == "TREE" else a for a in arguments])
+    assert said.status == 2
+    assert said.err
+    assert not said.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["apply", "--json"], ["apply", "--no-such", "--json", "x"], ["no-such-verb", "--json"], ["list", "all", "--json"]],
+)
+def test_a_command_line_that_cannot_be_parsed_is_a_document_under_json(
+    fp4patch: Callable[..., Said], arguments: list[str]
+) -> None:
+    said = fp4patch(*arguments)
+    assert (said.status, said.document["state"]) == (2, "refused")
+    assert said.document["error"] in said.err
+    assert said.document["help"].startswith("Usage: fp4patch")
+
+
+@pytest.mark.parametrize("name", sorted(main.cli.commands))
+def test_the_summary_of_a_command_is_one_short_sentence(name: str) -> None:
+    command = main.cli.commands[name]
+    summary = command.get_short_help_str(limit=1000)
+    assert len(summary) <= 60
+    assert summary == (command.help or "").partition("\n")[0]
+    assert command.get_short_help_str(limit=60) == summary
+    assert summary.endswith(".")
+
+
+def test_a_bug_of_ours_is_status_3_and_shows_a_traceback_only_under_debug(
+    fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fp4patch.catalog.manifest.load", lambda: 1 / 0)
+    said = fp4patch("list")
+    assert said.status == 3
+    assert "Traceback" not in said.err
+    assert "bug of ours" in said.err
+    assert "Traceback" in fp4patch("--debug", "list").err
+
+
+def test_version_and_help(fp4patch: Callable[..., Said]) -> None:
+    assert fp4patch("--version").out == f"fp4patch, version {__version__}\n"
+    assert fp4patch("-h").out == fp4patch("--help").out
+    assert fp4patch("apply", "-h").status == 0
+
+
+def test_list_and_show_name_everything_in_text_and_json(fp4patch: Callable[..., Said]) -> None:
+    document = fp4patch("list", "--json").document
+    for kind in ("variants", "patches", "targets"):
+        rows = fp4patch("list", kind, "--json").document
+        assert rows == {"schema": 1, kind: document[kind]}
+        for row in rows[kind]:
+            assert row["name"] in fp4patch("list", kind).out
+            assert fp4patch("show", row["name"], "--json").document["title"] == row["title"]
+            assert row["title"] in fp4patch("show", row["name"]).out
+    shown = fp4patch("show", "e2m1-guard", "--json").document
+    assert shown["reason"]
+    assert shown["link"].startswith("https://")
+    assert shown["applies"]
+    assert "next2" in shown["variants"]
+    assert " ".join(shown["reason"].split()) in fp4patch("show", "e2m1-guard").out  # a pipe gets it whole
+
+
+def test_the_matrix_of_patches_and_releases_is_shown_as_recorded(fp4patch: Callable[..., Said]) -> None:
+    document = fp4patch("list", "patches", "--matrix", "--json").document
+    shown = fp4patch("list", "patches", "--matrix").out
+    states = {(r["target"], r["version"]): r["states"] for r in document["rows"]}
+    assert states["cutlass", "4.7.0"]["cutlass/e2m1-converter"] == "upstreamed"
+    assert states["cutlass", "4.0.0"]["cutlass/e2m1-guard"] == "not-needed"
+    assert all(version in shown for _, version in states)
+    assert "drifted" not in shown
+    assert fp4patch("list", "variants", "--matrix").status == 2
+
+
+@pytest.mark.parametrize("version", ["4.0.0", "4.2.1", "4.5.0"])
+def test_the_recorded_matrix_is_what_the_real_trees_say(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, version: str
+) -> None:
+    (row,) = [
+        r
+        for r in fp4patch("list", "patches", "--matrix", "--json").document["rows"]
+        if (r["target"], r["version"]) == ("cutlass", version)
+    ]
+    found = fp4patch("status", "--json", pristine_tree("cutlass", version)).document
+    assert {p["patch"]: p["state"].replace("pristine", "applied") for p in found["patches"]} == row["states"]
+
+
+def test_completion_offers_the_variants(tmp_path: Path) -> None:
+    environ = os.environ | {
+        "_FP4PATCH_COMPLETE": "bash_complete",
+        "COMP_WORDS": "fp4patch apply --variant t",
+        "COMP_CWORD": "3",
+    }
+    code = "from fp4patch.commands.main import main; main()"
+    run = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
+    assert {"plain,turbo", "plain,turbo2"} <= set(run.stdout.split())
+
+
+def test_an_interrupt_is_status_130_and_leaves_the_tree_alone(tree_copy: GetTree, tmp_path: Path) -> None:
+    """Another process holds the tree; ours waits for it, is interrupted, and reports that."""
+    import fcntl
+
+    tree = tree_copy("cutlass", "4.2.1")
+    before = snapshot(tree)
+    held = os.open(tree, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    command = [sys.executable, "-m", "fp4patch", "apply", "--variant", "next2", str(tree)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert "waiting for another fp4patch" in process.stderr.readline()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+    os.close(held)
+    assert snapshot(tree) == before
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_verify_that_is_ended_leaves_no_compiler_and_no_folder(
+    whole_tree: GetTree, tmp_path: Path, stop: signal.Signals
+) -> None:
+    """CI jobs are ended by SIGTERM, and a terminal that is closed by SIGHUP."""
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    environ = os.environ | {"TMPDIR": str(scratch), "FP4PATCH_CACHE": str(tmp_path / "cache")}
+    command = [sys.executable, "-m", "fp4patch", "verify", "--variant", "next2", "--no-execute", str(tree)]
+    with subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not compilers(scratch):
+            time.sleep(0.05)
+        process.send_signal(stop)
+        assert process.stderr
+        assert process.stderr.read().rstrip().endswith("interrupted")
+    assert process.returncode == 130
+    assert not any(scratch.iterdir())
+    assert all(ends(pid) for pid in compilers(scratch))
+
+
+def compilers(scratch: Path) -> list[int]:
+    """Return processes that work for a verify whose temporary files are in that directory."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.fsencode(scratch) + b"/fp4patch-" in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def fp4patch_process(*arguments: str, environ: dict[str, str] | None = None, out: int = subprocess.PIPE) -> Ended:
+    command = [sys.executable, "-m", "fp4patch", *arguments]
+    whole = os.environ | (environ or {})
+    return subprocess.run(command, env=whole, stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_that_leaves_changes_no_exit_status(pristine_tree: GetTree, tmp_path: Path, form: list[str]) -> None:
+    """In ``fp4patch apply --check TREE | head -1`` with pipefail, pending changes must not count as done."""
+    tree, statuses = pristine_tree("cutlass", "4.2.1"), []
+    for command in (f"status {tree}", f"apply --check --variant next2 {tree}", f"status {tmp_path}"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        ended = fp4patch_process(*command.split(), *form, out=writer)
+        os.close(writer)
+        assert "Traceback" not in ended.stderr
+        statuses.append(ended.returncode)
+    assert statuses == [0, 1, 1]
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_full_disk_behind_the_output_is_no_bug_of_ours(form: list[str]) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    ended = fp4patch_process("list", *form, out=full)
+    os.close(full)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("form", ["", "--json"])
+def test_a_closed_output_swallows_what_is_said(form: str) -> None:
+    command = f"exec {sys.executable} -m fp4patch list {form} >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
+
+
+def test_an_encoding_without_our_signs_gets_them_escaped() -> None:
+    ended = fp4patch_process("show", "e2m1-guard", environ={"PYTHONIOENCODING": "ascii"})
+    assert ended.returncode == 0
+    assert r"float \u2192 E2M1" in ended.stdout
+
+
+@pytest.mark.parametrize("columns", ["", "0", "-3", "wide"])
+def test_a_width_that_is_none_is_not_taken(columns: str) -> None:
+    ended = fp4patch_process("list", "targets", environ={"COLUMNS": columns})
+    assert "NVIDIA CUTLASS" in ended.stdout, ended.stderr
+
+
+def test_a_current_folder_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None:
+    command = f"cd {tmp_path} && rmdir {tmp_path} && exec {sys.executable} -m fp4patch status ."
+    ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "error: the current folder does not exist any more: change to another\n"

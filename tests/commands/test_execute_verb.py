@@ -1,0 +1,99 @@
+"""`fp4patch verify --execute` on real trees: each variant's machine code, run on this host for all inputs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fp4patch.catalog.manifest import load
+from fp4patch.commands import main
+
+ALL = 1 << 32
+NANS = (1 << 23) - 1  # of one sign
+FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x")
+"""Probes of converters that CUTLASS has from 4.7 on."""
+
+pytestmark = pytest.mark.usefixtures("no_torch")
+
+
+def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any], list[dict[str, Any]]]:
+    """Exit status; executions by probe, architecture and side; comparisons."""
+    assert main.run(["apply", "--variant", variant, str(tree)]) == 0
+    document = tree.parent / "verify.json"
+    status = main.run(
+        ["verify", "--variant", variant, "--arch", archs, "--execute", "--json", str(document), str(tree)]
+    )
+    found = json.loads(document.read_text())["executed"]
+    by_name = {(one["probe"].partition("/")[2], one["arch"], one["side"]): one for one in found["executions"]}
+    return status, by_name, found["equivalences"]
+
+
+def wrong(one: dict[str, Any]) -> dict[str, int]:
+    return {row["class"]: row["mismatches"] for row in one["sweep"]["classes"] if row["mismatches"]}
+
+
+@pytest.mark.parametrize("variant", ["turbo", "turbo2", "next3"])
+def test_vllms_own_conversions(vllm: Callable[[str], Path], variant: str) -> None:
+    software = "sm_121" if variant == "next3" else "sm_121a"
+    status, found, compared = executed(vllm("0.33.0"), variant, f"sm_120a,{software}")
+    assert status == 0
+    nan_signs = {} if variant == "next3" else {"-NaN": NANS}
+    for probe in ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1"):
+        card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, software, "patched"]
+        assert (card["instruction"], gb10["instruction"]) == (True, False)
+        assert (card["sweep"]["inputs"], gb10["sweep"]["inputs"]) == (ALL, ALL)
+        assert (wrong(card), wrong(gb10)) == ({}, nan_signs)
+        (line,) = [one for one in compared if one["probe"] == f"vllm/{probe}"]
+        assert (line["one"], line["other"], line["verdict"]) == ("pristine sm_120a", f"patched {software}", "pass")
+        assert (line["differences"], line["only_nan_signs"]) == (sum(nan_signs.values()), bool(nan_signs))
+
+
+@pytest.mark.parametrize("variant", ["next2", "next3", "native"])
+def test_cutlasss_converters(whole_tree: Callable[[str, str], Path], variant: str) -> None:
+    status, found, _ = executed(whole_tree("cutlass", "4.2.1"), variant, "sm_121a")
+    assert status == 0
+    catalog = load()
+    expected = {
+        probe.name
+        for probe, _ in catalog.probes_of(catalog.variant(variant), "cutlass")
+        if (probe.executes or probe.quantizes) and not probe.name.startswith(FROM_4_7)
+    }
+    assert {probe for probe, _, side in found if side == "patched"} == expected
+    for (_, _, side), one in found.items():
+        assert one["verdict"] == "pass"
+        if side == "patched" and variant == "next3" and one["sweep"]:
+            assert wrong(one) == {}
+        elif (
+            side == "patched"
+            and one["sweep"]
+            and one["sweep"]["lanes"] > 1
+            and "e2m1" in one["probe"].split("-to-")[-1]
+        ):
+            assert one["instruction"] == (variant == "native")
+            assert wrong(one) == ({} if variant == "native" else {"-NaN": NANS})
+
+
+def test_flashinfers_own_conversions_and_no_pristine_code_that_does_not_convert(
+    pristine_tree: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    left_out = shutil.ignore_patterns("cutlass", "cute", "*.py[co]")
+    tree = shutil.copytree(pristine_tree("flashinfer", "0.5.0"), tmp_path / "flashinfer", ignore=left_out)
+    status, found, _ = executed(tree, "next3", "sm_121a,sm_121,sm_90")
+    assert status == 0
+    swept = {"float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1", "forced-float2x4-to-e2m1"}
+    blocks = {"half-block-to-nvfp4", "bf16-block-to-nvfp4", "half-matrix-to-nvfp4"}
+    assert {probe for probe, _, _ in found} == swept | blocks
+    for (probe, arch, _), one in found.items():
+        if probe in swept:
+            assert (one["sweep"]["inputs"], wrong(one)) == (ALL, {}), (probe, arch)
+        else:
+            assert one["batch"]["inputs"] > 0, (probe, arch)
+            assert one["batch"]["mismatches"] == 0, (probe, arch)
+    # Upstream's source stores zeros on sm_90, and ptxas refuses it for sm_121: there is nothing to execute.
+    assert {arch for _, arch, side in found if side == "pristine"} == {"sm_121a"}
+    assert {arch for _, arch, side in found if side == "patched"} == {"sm_121a", "sm_121", "sm_90"}

@@ -1,0 +1,245 @@
+"""``fp4patch export``: what upstream gets applies, has no name of ours, and compiles to what ``apply`` makes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Said, snapshot
+from ruamel.yaml import YAML
+from small_cutlass import checkout, git, small_cutlass
+
+from fp4patch.catalog.manifest import data_root, load
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.tree.stamp import stamped, unstamped
+
+Run = Callable[..., Said]
+GetTree = Callable[[str, str], Path]
+
+VARIANTS = [name for name, variant in load().variants.items() if variant.targets["cutlass"].patches]
+
+
+@pytest.fixture
+def cutlass(pristine_tree: GetTree, tmp_path: Path) -> Path:
+    return small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "cutlass")
+
+
+@pytest.fixture
+def exported(fp4patch: Run) -> Callable[..., dict[str, str]]:
+    """``exported(tree, "next3", "--format", "nix")``: the files by name."""
+
+    def run(tree: Path, variant: str, *options: str | Path) -> dict[str, str]:
+        said = fp4patch("export", "--variant", variant, *options, "--json", tree)
+        assert said.status == 0, said.err
+        return dict(said.document["files"])
+
+    return run
+
+
+def applied(tree: Path, fp4patch: Run, variant: str) -> dict[str, bytes]:
+    """Return the files that apply writes, without their last line, by their path."""
+    assert fp4patch("apply", "--variant", variant, tree).status == 0
+    receipt = tree / ".fp4patch/receipt.json"  # a variant may have nothing to do in a release: then there is none
+    files = json.loads(receipt.read_text())["files"] if receipt.exists() else ()
+    return {name: unstamped((tree / name).read_bytes()) for name in files}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_git_am_takes_the_series_and_makes_of_a_clean_clone_what_apply_makes_of_it(
+    cutlass: Path, exported: Callable[..., dict[str, str]], fp4patch: Run, tmp_path: Path, variant: str
+) -> None:
+    before = snapshot(cutlass)
+    mails = exported(cutlass, variant, "--author", "Ada Lovelace <ada@example.org>")
+    assert snapshot(cutlass) == before
+    clone = checkout(small_cutlass(cutlass, tmp_path / "clone"))
+    for name, text in mails.items():
+        (tmp_path / name).write_text(text)
+    if mails:
+        git(clone, "am", "-q", *(str(tmp_path / name) for name in mails))
+
+    ids = load().variant(variant).targets["cutlass"].patches
+    patches = [patch for patch in load().patches_of(load().variant(variant), "cutlass") if patch.name in ids]
+    log = git(clone, "log", "--reverse", "--format=%an|%s", f"-{len(mails)}").splitlines() if mails else []
+    titles = [f"Ada Lovelace|{patch.title}" for patch in patches]
+    assert [line for line in titles if line in log] == log
+    ours = applied(cutlass, fp4patch, variant)
+    theirs = {name: (clone / name).read_bytes() for name in ours}
+    for old, new in ((b"fp4patch_", b"cutlass_"), (b"FP4PATCH_", b"CUTLASS_")):
+        ours = {name: text.replace(old, new) for name, text in ours.items()}
+    assert theirs == ours
+
+
+GetVllm = Callable[[str], Path]
+
+
+def test_the_names_and_the_layout_are_upstreams(exported: Callable[..., dict[str, str]], vllm: GetVllm) -> None:
+    tree = vllm("0.33.0")
+    (tree / ".clang-format").write_text("BasedOnStyle: Google\nColumnLimit: 80\n")
+    for diff in exported(tree, "next3", "--format", "diff").values():
+        assert not re.search("fp4patch", diff, re.IGNORECASE)
+    (header,) = (text for name, text in exported(tree, "next3", "--format", "diff").items() if "e2m1-asm" in name)
+    added = [line[1:] for line in header.splitlines() if re.match(r"\+(?!\+\+ )", line)]
+    assert len(added) > 100
+    assert max(map(len, added)) <= 80
+
+
+def compiled(tree: Path, toolchain: Toolchain, target: str, source: Path, to: Path, *flags: str) -> bytes:
+    """Return the bytes of a probe's machine code for GB10."""
+    include = [f"-I{tree / folder}" for folder in load().target(target).include]
+    command = [
+        toolchain.nvcc,
+        *toolchain.flags,
+        "-std=c++17",
+        "-arch=sm_121a",
+        "-cubin",
+        *include,
+        *flags,
+        "-o",
+        to,
+        source,
+    ]
+    subprocess.run([str(word) for word in command], check=True, env=dict(toolchain.environ))
+    return subprocess.run([toolchain.nvdisasm, "-c", to], check=True, capture_output=True).stdout
+
+
+def test_the_series_compiles_to_the_machine_code_of_apply(
+    pristine_tree: GetTree, exported: Callable[..., dict[str, str]], fp4patch: Run, toolchain: Toolchain, tmp_path: Path
+) -> None:
+    """next2 converts in software for GB10, by code that the patch brings."""
+    pristine = pristine_tree("cutlass", "4.2.1")
+    mails = exported(pristine, "next2")
+    ours = small_cutlass(pristine, tmp_path / "ours")
+    theirs = checkout(small_cutlass(pristine, tmp_path / "theirs"))
+    for tree in (ours, theirs):
+        for file in (pristine / "include").rglob("*"):
+            place = tree / file.relative_to(pristine)
+            if file.is_file() and not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.symlink_to(file)
+    assert fp4patch("apply", "--variant", "next2", ours).status == 0
+    for name, text in mails.items():
+        (tmp_path / name).write_text(text)
+        git(theirs, "am", "-q", str(tmp_path / name))
+    probe = data_root() / "patches/cutlass/e2m1-guard/probes/float-to-e2m1-array.cu"
+    code = [
+        compiled(tree, toolchain, "cutlass", probe, tmp_path / f"{name}.cubin", "-DVALUES=8")
+        for name, tree in (("ours", ours), ("theirs", theirs), ("pristine", pristine))
+    ]
+    assert code[0] == code[1]
+    assert code[0] != code[2]
+
+
+@pytest.mark.parametrize("form", ["git-am", "quilt", "diff", "conan", "nix"])
+def test_every_form_is_the_same_bytes_each_time_and_patch_takes_it(
+    cutlass: Path, exported: Callable[..., dict[str, str]], fp4patch: Run, tmp_path: Path, form: str
+) -> None:
+    first = exported(cutlass, "next2", "--format", form)
+    copy = small_cutlass(cutlass, tmp_path / "copy")
+    applied(cutlass, fp4patch, "turbo")
+    assert exported(cutlass, "next2", "--format", form) == first, "also of a tree that is patched"
+    names = [name for name in first if name.endswith((".patch", ".diff"))]
+    assert [re.sub(r".*/", "", name)[:5] for name in names] == ["0001-", "0002-"]
+    if form == "quilt":
+        assert first["series"] == "".join(f"{name} -p1\n" for name in names)
+    if form == "nix":
+        assert first["patches.nix"] == "[\n" + "".join(f"  ./{name}\n" for name in names) + "]\n"
+    if form == "conan":
+        entries = YAML(typ="safe").load(first["conandata.yml"])["patches"]["4.2.1"]
+        assert [entry["patch_file"] for entry in entries] == names
+        assert {entry["patch_type"] for entry in entries} == {"portability"}
+    for name in names:
+        subprocess.run(["patch", "-p1", "-s"], input=first[name], text=True, cwd=copy, check=True)
+    assert not list(copy.rglob("*.orig"))
+
+
+def test_files_are_written_into_an_empty_directory_and_no_other(
+    cutlass: Path, fp4patch: Run, exported: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    out = tmp_path / "series"
+    said = fp4patch("export", "--variant", "next2", "--patch", "e2m1-guard", "-o", out, cutlass)
+    assert said.status == 0
+    assert "cutlass/e2m1-guard: include/cutlass/float_subbyte.h" in said.out
+    assert {p.name: p.read_text() for p in out.iterdir()} == exported(cutlass, "next2", "--patch", "e2m1-guard")
+    again = fp4patch("export", "--variant", "next2", "-o", out, cutlass)
+    assert again.status == 1
+    assert "is not empty" in again.err
+    assert len(list(out.iterdir())) == 1
+
+
+def report(tmp_path: Path, **changes: Any) -> Path:
+    """A report of verify, as it writes one."""
+    listing = {"instructions": 115, "branches": 13, "registers": 12}
+    result = {"probe": "cutlass/float-to-e2m1", "arch": "sm_121a", "identical": False, "before": listing}
+    sweep = {"probe": "cutlass/float-to-e2m1", "arch": "sm_121a", "side": "patched"}
+    document = {
+        **{"target": "cutlass", "variant": "next2", "version": "4.2.1", "verdict": "pass"},
+        "toolchain": {"nvcc": "13.0.88", "ptxas": "13.0.88"},
+        "results": [
+            result | {"after": {"instructions": 38, "branches": 0, "registers": 11}},
+            result | {"identical": True, "after": listing},
+        ],
+        "executed": {"executions": [sweep | {"sweep": {"inputs": 1 << 32, "mismatches": 0}}]},
+    }
+    path = tmp_path / "verify.json"
+    path.write_text(json.dumps(document | changes))
+    return path
+
+
+def test_the_message_has_the_reason_the_link_and_what_was_measured(
+    cutlass: Path, exported: Callable[..., dict[str, str]], tmp_path: Path
+) -> None:
+    mail = next(iter(exported(cutlass, "next2", "--evidence", report(tmp_path)).values()))
+    head, _, body = mail.partition("\n\n")
+    message, _, _ = body.partition("\n---\n")
+    assert "Date: Thu, 01 Jan 1970 00:00:00 -0000" in head
+    assert max(map(len, message.splitlines())) <= 100
+    patch = load().patches["cutlass/e2m1-guard"]
+    assert " ".join(patch.reason.split()) in " ".join(message.split())
+    assert patch.link in message
+    assert "  cutlass/float-to-e2m1 sm_121a: 115 -> 38, 13 -> 0, 12 -> 11\n" in message
+    assert "machine code of 1 other compilations is identical" in message
+    assert "cutlass/float-to-e2m1 sm_121a: 4,294,967,296 inputs, 0 differ" in message
+    assert "fp4patch verify --variant next2 TREE" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence", "status"),
+    [
+        (["--patch", "e2m1-encode"], "e2m1-encode is not a patch of next2", 2),
+        (["--author", "me"], "is not an author", 2),
+        (["--evidence", "{missing}"], "is not a report of `fp4patch verify --json`", 2),
+        (["--evidence", "{failed}"], "does not prove this: it reports fail for next2 on 4.2.1", 2),
+        (["--evidence", "{other}"], "does not prove this: it reports pass for turbo on 4.2.1", 2),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_nothing_is_written(
+    cutlass: Path, fp4patch: Run, tmp_path: Path, options: list[str], sentence: str, status: int
+) -> None:
+    files = {"missing": tmp_path / "none.json"}
+    for name, changes in {"failed": {"verdict": "fail"}, "other": {"variant": "turbo"}}.items():
+        files[name] = report(tmp_path, **changes).rename(tmp_path / f"{name}.json")
+    before = snapshot(cutlass)
+    said = fp4patch("export", "--variant", "next2", *(word.format(**files) for word in options), cutlass)
+    assert said.status == status
+    assert sentence in said.err
+    assert said.out == ""
+    assert snapshot(cutlass) == before
+
+
+def test_a_tree_that_a_patch_does_not_fit_is_refused(cutlass: Path, fp4patch: Run) -> None:
+    header = cutlass / "include/cutlass/float_subbyte.h"
+    header.write_text(header.read_text().replace("CUTLASS_ARCH_MMA_SM121A_ENABLED", "SOMETHING_ELSE"))
+    said = fp4patch("export", "--variant", "next2", cutlass)
+    assert said.status == 1
+    assert "cutlass/e2m1-guard does not fit" in said.err
+
+
+@pytest.mark.parametrize("text", [b"a\nb\n", b"a\nb", b"a\r\nb\r\n", b"a\r\nb", b""])
+def test_the_last_line_is_taken_off_as_it_was_put_on(text: bytes) -> None:
+    assert unstamped(stamped(text, b"x", "a.h", "next3", ("cutlass/e 1",))) == text
+    assert unstamped(text) == text

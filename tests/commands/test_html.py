@@ -1,0 +1,192 @@
+"""Verify's page: well-formed, without script or network, with nothing from outside as markup."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from html.parser import HTMLParser
+
+import pytest
+from verify_reports import (
+    F2FP,
+    HOSTILE,
+    REPORTS,
+    SM121A,
+    hardware,
+    identical,
+    instruction,
+    listing,
+    on_121,
+    report,
+    software,
+)
+
+from fp4patch.commands.verify import page as html
+from fp4patch.commands.verify import rows as listing_rows
+from fp4patch.core.problem import Problem
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.instruction import DiffKind, DiffRow, InstructionClass, SassDiff
+from fp4patch.proof.result import Check, ToolchainInfo
+
+VOID = {"meta", "link", "col", "input", "br", "hr", "img"}
+
+
+class Page(HTMLParser):
+    """Ids, links and every text of a page; fails on a tag that is not closed where it was opened."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def values(self, attribute: str) -> list[str]:
+        return [value for _, attrs in self.tags if (value := attrs.get(attribute)) is not None]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_tag_is_closed_and_every_link_has_its_target(name: str) -> None:
+    page = Page(html.page([REPORTS[name], REPORTS["fail"]]))
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    targets = {href[1:] for href in page.values("href") if href.startswith("#")}
+    assert targets <= set(ids)
+    assert set(page.values("aria-labelledby")) <= set(ids)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_page_loads_nothing_and_runs_nothing(name: str) -> None:
+    source = html.page([REPORTS[name]])
+    page = Page(source)
+    assert not {tag for tag, _ in page.tags} & {"script", "img", "iframe", "object", "embed", "base", "form"}
+    assert not page.values("src")
+    assert all(href.startswith("#") or href == "data:," for href in page.values("href"))
+    assert not re.search(r"https?:|url\(|@import", source)
+
+
+def test_the_page_shows_the_verdict_in_words_and_all_rows() -> None:
+    page = Page(html.page([REPORTS["fail"]]))
+    shown = " ".join("".join(page.texts).split())
+    assert "Not verified: 2 of 4 checks failed" in shown
+    assert "Identical: not one byte of the 3 instructions differs." in shown
+    assert "Of 3 instructions before and 4 after: 1 removed, 2 added and 1 changed." in shown
+    assert "both sides would be paid for" in shown
+    assert "nvdisasm" in shown
+    assert "fp4patch verify --variant next2 --arch sm_120a,sm_121a ./cutlass" in shown
+
+
+def test_differences_are_marked_by_signs_and_changed_operands_stand_out() -> None:
+    source = html.page([REPORTS["pass"]])
+    assert source.count(f"<td>{listing_rows.MINUS}</td>") == 1
+    assert source.count("<td>+</td>") == 2
+    assert source.count("<td>~</td>") == 1
+    assert "<mark>desc[UR4][R2.64+0x10]</mark>" in source
+    assert "<mark>R2</mark>" not in source
+
+
+def test_a_branch_links_to_its_label_and_a_label_past_the_end_does_not() -> None:
+    page = Page(html.page([REPORTS["pass"]]))
+    assert [href for href in page.values("href") if "L_5fx" in href] == ["#t1-2-a-_2eL_5fx_5f0"]
+    assert ".L_x_0:" in page.texts
+    assert ".L_x_9:" not in page.texts
+
+
+def test_nothing_from_outside_becomes_markup() -> None:
+    hostile_code = listing(SM121A, instruction(0, "EXIT", HOSTILE), labels={0: HOSTILE})
+    result = dataclasses.replace(
+        on_121(Verdict.FAIL), probe=HOSTILE, title=HOSTILE, error=HOSTILE, before=hostile_code, after=hostile_code,
+        diff=identical(hostile_code), checks=(Check(HOSTILE, HOSTILE, Verdict.FAIL, HOSTILE),),
+    )  # fmt: skip
+    problem = Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE)
+    tools = ToolchainInfo(*[HOSTILE] * 7)
+    hostile = dataclasses.replace(
+        report(result, problems=(problem,), tree=HOSTILE), toolchain=tools, variant=HOSTILE, target=HOSTILE,
+        version=HOSTILE, patches=(HOSTILE,), fp4patch=HOSTILE, finished=HOSTILE,
+    )  # fmt: skip
+    page = Page(html.page([hostile]))
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert not page.values("onload")
+    assert "".join(page.texts).count("<script>alert('x')</script>") >= 20
+
+
+def test_a_path_that_is_not_utf8_still_makes_a_file() -> None:
+    assert b"a\\udcff" in html.page([report(tree="a\udcff")]).encode("utf-8")
+
+
+def test_long_stretches_fold_and_no_row_is_lost() -> None:
+    row = {
+        kind: DiffRow(kind, None if kind is DiffKind.ADDED else hardware(SM121A).instructions[0],
+                      None if kind is DiffKind.REMOVED else software().instructions[1])
+        for kind in DiffKind
+    }  # fmt: skip
+    rows = [
+        *[row[DiffKind.SAME]] * 40,
+        *[row[DiffKind.CHANGED]] * 90,
+        *[row[DiffKind.ADDED]] * 200,
+        *[row[DiffKind.SAME]] * 5,
+    ]
+    parts = list(listing_rows.fold(rows))
+    assert [one for part, _ in parts for one in part] == rows
+    assert [(part[0].kind, len(part)) for part, folded in parts if folded] == [
+        (DiffKind.SAME, 40 - 2 * listing_rows.CONTEXT),
+        (DiffKind.ADDED, 200 - listing_rows.HEAD - listing_rows.CONTEXT),
+    ]
+
+
+def test_a_folded_stretch_says_what_is_in_it() -> None:
+    code = listing(SM121A, *(instruction(i, "FSEL", "R1, R2, RZ, P1") for i in range(100)))
+    diff = SassDiff(
+        tuple(DiffRow(DiffKind.ADDED, None, i) for i in code.instructions),
+        {InstructionClass.COMPARE: 100},
+        identical=False,
+    )
+    source = html.page([report(dataclasses.replace(on_121(), before=hardware(SM121A), after=code, diff=diff))])
+    hidden = 100 - listing_rows.HEAD - listing_rows.CONTEXT
+    assert f"<summary>{hidden} more added instructions: 72 compare, select</summary>" in source
+    assert source.count("<td>+</td>") == 100
+
+
+def test_twenty_long_listings_stay_under_five_megabytes() -> None:
+    code = listing(SM121A, *(instruction(i, F2FP, "R10, R12, R13, R14", "@!P0") for i in range(800)))
+    diff = SassDiff(tuple(DiffRow(DiffKind.CHANGED, i, i) for i in code.instructions), {}, identical=False)
+    result = dataclasses.replace(on_121(), before=code, after=code, diff=diff)
+    assert len(html.page([report(*[result] * 20)]).encode()) < 5_000_000
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance, WCAG 2.2."""
+    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_every_text_colour_has_contrast_aa_on_every_background(theme: int) -> None:
+    found = re.findall(r"--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", html.page([]))
+    colours = {name: _luminance((light, dark)[theme]) for name, light, dark in found}
+    backgrounds = {"bg", "card", "row-a", "row-r", "row-c", "mark"}
+    on_plain = {"pass", "fail", "warn", "link"}
+    assert len(colours) == 6 + 1 + 6 + len(listing_rows.CLASSES)
+    low = []
+    for text_colour in colours.keys() - backgrounds - {"line"}:
+        # Only operands, in the text's colour, are on the mark; verdicts and links are never on listing rows.
+        on = {"bg", "card"} if text_colour in on_plain else backgrounds - (set() if text_colour == "text" else {"mark"})
+        for background in on:
+            lighter, darker = sorted((colours[text_colour], colours[background]), reverse=True)
+            if (lighter + 0.05) / (darker + 0.05) < 4.5:
+                low.append((text_colour, background, round((lighter + 0.05) / (darker + 0.05), 2)))
+    assert low == []

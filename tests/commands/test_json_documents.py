@@ -1,0 +1,285 @@
+"""docs/json.md and docs/schemas, against the documents that the commands print of real things."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from command import Said
+from cubins import CONVERTS, LOSES, compile_cuda, targets
+from few_probes import few_probes
+from verify_reports import REPORTS
+
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.rule import Promise
+from fp4patch.commands.build.text import built_document
+from fp4patch.commands.verify import document as report
+from fp4patch.core.verdict import Verdict
+from fp4patch.images.image import Built
+from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
+from fp4patch.proof.instruction import InstructionClass
+from fp4patch.proof.result import BuildResult
+from fp4patch.proof.toolchain import Toolchain
+
+DOCS = Path(__file__).parents[2] / "docs"
+GetTree = Callable[[str, str], Path]
+Command = Callable[..., Said]
+Holds = Callable[..., None]
+
+WRITTEN = """\
+fp4patch-bench	1	0.1.0	13.0.88
+note	vllm 0.16.0 has the instruction only
+device	A GPU	sm_121	48
+check	predicate_sum	0	0	8388607
+check	broken	2	0	0
+registers	predicate_sum	100	110	120
+memory	predicate_sum	50	50	50
+end
+"""
+SWEPT = NumericsReport(
+    "half_pair",
+    "g++ 12.2.0",
+    1,
+    (NumericsRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800001, 1, 0),)),),
+    Promise.EXACT,
+    1.0,
+)
+
+# --- the check itself ------------------------------------------------------------------------------------------------
+
+EVERY = object()
+"""In the place of a value: every value that the schema allows."""
+
+
+def keys(schema: dict[str, Any], parts: dict[str, Any], at: str, value: object = EVERY) -> Iterator[str]:
+    """Return the keys that a schema describes and that a value has, each below its part of the schema."""
+    if "$ref" in schema:
+        name = schema["$ref"].removeprefix("#/$defs/")
+        yield from keys(parts[name], parts, name, value)
+    for option in schema.get("anyOf", ()):
+        if value is EVERY or fits(option, parts, value):
+            yield from keys(option, parts, at, value)
+    for key, inner in schema.get("properties", {}).items():
+        if value is EVERY or (isinstance(value, dict) and key in value):
+            yield f"{at}.{key}"
+            yield from keys(inner, parts, f"{at}.{key}", value[key] if isinstance(value, dict) else EVERY)
+    for within in (schema.get("items"), schema.get("additionalProperties")):
+        if within:
+            inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+            for one in (EVERY,) if value is EVERY else inside:
+                yield from keys(within, parts, at, one)
+
+
+def fits(schema: dict[str, Any], parts: dict[str, Any], value: object) -> bool:
+    """Return whether a valid value matches this alternative; objects are distinguished by their keys."""
+    if "$ref" in schema:
+        return fits(parts[schema["$ref"].removeprefix("#/$defs/")], parts, value)
+    if not isinstance(value, dict):
+        return "properties" not in schema
+    return set(schema.get("required", ())) <= set(value) <= set(schema.get("properties", ()))
+
+
+@pytest.fixture
+def holds(tmp_path: Path) -> Holds:
+    """Function that asserts that documents fit their schema and hold all its keys: ``holds("status", *documents)``.
+
+    ``elsewhere``: keys, or parts of the schema with all of theirs, that need not occur.
+    """
+
+    def check(name: str, *documents: object, elsewhere: tuple[str, ...] = ()) -> None:
+        file = DOCS / "schemas" / f"{name}.json"
+        written = [tmp_path / f"{name}.{number}.json" for number in range(len(documents))]
+        for path, one in zip(written, documents, strict=True):
+            path.write_text(json.dumps(one))
+        tool = Path(sys.executable).with_name("check-jsonschema")
+        run = subprocess.run(
+            [tool, "--schemafile", file, *written], capture_output=True, text=True, check=False, timeout=120
+        )
+        assert run.returncode == 0, run.stdout + run.stderr
+        schema = json.loads(file.read_text())
+        parts = schema.get("$defs", {})
+        seen = {key for one in documents for key in keys(schema, parts, name, one)}
+        missing = [key for key in dict.fromkeys(keys(schema, parts, name)) if key not in seen]
+        assert [key for key in missing if key not in elsewhere and key.partition(".")[0] not in elsewhere] == []
+
+    return check
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("json_schemas", DOCS / "json_schemas.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_and_the_schemas_are_what_the_script_makes(script: ModuleType) -> None:
+    page = (DOCS / "json.md").read_text()
+    assert script.with_sets(page) == page
+    made = script.schemas(page)
+    assert made == {file.stem: json.loads(file.read_text()) for file in (DOCS / "schemas").iterdir()}
+    assert set(made["verify"]["$defs"]["instructions-by-class"]["properties"]) == set(InstructionClass)
+
+
+def test_every_schema_is_closed_and_is_one(script: ModuleType) -> None:
+    def objects(schema: object) -> Iterator[dict[str, Any]]:
+        if isinstance(schema, dict):
+            yield from (schema,) if "properties" in schema else ()
+        for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+            yield from objects(inner)
+
+    for schema in script.schemas((DOCS / "json.md").read_text()).values():
+        closed = [one["additionalProperties"] for one in objects(schema) if isinstance(one["properties"], dict)]
+        assert closed
+        assert not any(closed)
+    tool = Path(sys.executable).with_name("check-jsonschema")
+    subprocess.run([tool, "--check-metaschema", *(DOCS / "schemas").iterdir()], check=True, timeout=120)
+
+
+def test_a_document_that_says_more_or_less_is_noticed(holds: Holds, fp4patch: Command) -> None:
+    found = fp4patch("show", "nothing-of-this-name", "--json").document
+    for wrong in (found | {"more": 1}, {key: found[key] for key in found if key != "help"}, found | {"schema": 2}):
+        with pytest.raises(AssertionError):
+            holds("error", wrong, elsewhere=("problem",))
+    with pytest.raises(AssertionError):
+        holds("error", found)  # no key of a problem is in it
+
+
+# --- every command ---------------------------------------------------------------------------------------------------
+
+
+def test_list(holds: Holds, fp4patch: Command) -> None:
+    holds("list", *(fp4patch("list", *what, "--json").document for what in ([], ["variants"], ["patches"])))
+
+
+def test_list_patches_matrix(holds: Holds, fp4patch: Command) -> None:
+    recorded = fp4patch("list", "patches", "--matrix", "--json").document
+    holds("matrix", recorded, elsewhere=("matrix.rows.verified",))  # the watch verifies only on request
+
+
+def test_show(holds: Holds, fp4patch: Command) -> None:
+    catalog = load()
+    names = [*catalog.variants, *catalog.targets, *catalog.patches]
+    shown = [fp4patch("show", name, "--json").document for name in names]
+    schema = json.loads((DOCS / "schemas" / "show.json").read_text())
+    holds("show", *shown, elsewhere=tuple(schema["$defs"]))  # not every kind of edit need be in use
+
+
+def test_fetch(holds: Holds, fp4patch: Command, tmp_path: Path) -> None:
+    holds("fetch", fp4patch("fetch", "cutlass==4.2.1", tmp_path / "cutlass", "--json").document)
+
+
+def test_export(holds: Holds, fp4patch: Command, tree_copy: GetTree) -> None:
+    series = fp4patch("export", "--variant", "next2", "--json", tree_copy("cutlass", "4.2.1")).document
+    holds("export", series)
+
+
+def test_apply_revert_status_and_their_refusals(
+    holds: Holds, fp4patch: Command, tree_copy: GetTree, vllm: Callable[[str], Path]
+) -> None:
+    tree, other = tree_copy("cutlass", "4.2.1"), tree_copy("cutlass", "4.5.0")
+    looked = fp4patch("apply", "--variant", "next2", "--dry-run", "--diff", "--json", tree)
+    applied = fp4patch("apply", "--variant", "next2", "--json", tree, other)
+    leaves = vllm("0.14.1")  # an exact test for SM120
+    left = fp4patch("apply", "--variant", "native", "--json", leaves)
+    one, both = fp4patch("status", "--json", tree), fp4patch("status", "--json", tree, other, leaves)
+    header = tree / "include/cutlass/float_subbyte.h"
+    written = header.read_text()
+    header.write_text(written + "// mine\n")
+    refused = fp4patch("apply", "--variant", "turbo", "--json", tree)
+    assert refused.status == 1
+    header.write_text(written)
+    reverted = fp4patch("revert", "--json", tree)
+    holds("apply", *(said.document for said in (looked, applied, left, refused, reverted)))
+    holds(
+        "status",
+        one.document,
+        fp4patch("status", "--json", leaves).document,
+        both.document,
+        fp4patch("status", "--json", tree).document,
+    )
+
+
+def test_verify_and_inspect(
+    holds: Holds, fp4patch: Command, whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A probe of half precision is executed for all of its inputs in no time; one that takes minutes is set aside."""
+    data = few_probes(tmp_path / "data", {"encode-half-x8": "cutlass", "encode-nvfp4-gemm": "cutlass"})
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    tree = whole_tree("cutlass", "4.2.1")
+    assert fp4patch("apply", "--variant", "next3", tree).status == 0
+    said = fp4patch("verify", "--variant", "next3", "--arch", "sm_120a,sm_121", "--execute", "--json", "-", tree)
+    assert said.status == 0, said.err
+    built = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.0f", "12.1a", Verdict.PASS, "")
+    made = [*REPORTS.values(), replace(REPORTS["pass"], numerics=(SWEPT,), builds=(built,))]
+    several, none = report.verify_document(made), report.verify_document([])
+    holds("verify", said.document, several, none, elsewhere=("instructions-by-class",))
+
+    receipts = tmp_path / "proof" / "receipts"
+    receipts.mkdir(parents=True)
+    shutil.copy(tree / ".fp4patch" / "receipt.json", receipts / "cutlass.json")
+    (tmp_path / "proof" / "verify.json").write_text(said.out)
+    holds("inspect", fp4patch("inspect", "--json", tmp_path / "proof").document)
+
+
+def test_bench(holds: Holds, fp4patch: Command, tmp_path: Path) -> None:
+    (tmp_path / "bench.txt").write_text(WRITTEN)
+    holds("bench", fp4patch("bench", "--from", tmp_path / "bench.txt", "--json").document)
+
+
+def test_objects_and_errors(holds: Holds, fp4patch: Command, tree_copy: GetTree, tmp_path: Path) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    fp4patch("apply", "--variant", "next2", tree)
+    source = tree / "one.cu"
+    source.write_text('#include "cutlass/float_subbyte.h"\n')
+    command = f"nvcc -I{tree}/include -gencode arch=compute_121a,code=sm_121a -c {source} -o one.o"
+    entry = {"directory": str(tmp_path), "command": command, "file": str(source), "output": "one.o"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+    holds("objects", fp4patch("objects", "--build", tmp_path, "--json", tree).document)
+    refused = fp4patch("objects", "--build", tmp_path, "--for", "sm_120", "--json", tree)
+    unknown = fp4patch("show", "nothing-of-this-name", "--json")
+    assert (refused.status, unknown.status) == (1, 2)
+    holds("error", refused.document, unknown.document)
+
+
+def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolchain: Toolchain, tmp_path: Path) -> None:
+    machine = fp4patch("doctor", "--json").document
+    tree = fp4patch("doctor", "--json", "--cuda", "13.0", pristine_tree("vllm", "0.33.0")).document
+    jit = fp4patch("doctor", "--json", "--cuda", "13.0", pristine_tree("flashinfer", "0.5.0")).document
+    built = compile_cuda(toolchain, CONVERTS, tmp_path / "one.o", "-c", *targets("120a"))
+    binary = fp4patch("doctor", "--json", built).document
+    assert binary["verdict"] == "red"
+    lost = compile_cuda(toolchain, LOSES, tmp_path / "two.o", "-c", *targets("100a", "120f"))
+    (tmp_path / "cut.o").write_bytes(lost.read_bytes()[:-100])
+    unread = fp4patch("doctor", "--json", tmp_path).document
+    ptxas = toolchain.root / "bin/ptxas"
+    required = fp4patch("doctor", "--json", "--require", "sm_107:native", built, ptxas).document
+    (tmp_path / "Dockerfile").write_text("RUN sed -i s/CUTLASS_ARCH_MMA_SM121A_ENABLED// float_subbyte.h\n")
+    recipe = fp4patch("doctor", "--json", tmp_path / "Dockerfile").document
+    compile_cuda(toolchain, CONVERTS, tmp_path / "ptx.o", "-c", *targets("compute_90"))
+    loads = fp4patch("doctor", "--json", "--time-jit", tmp_path / "ptx.o").document
+    holds("doctor", machine, tree, jit, binary, unread, required, recipe, loads)
+
+
+def test_probe(holds: Holds, fp4patch: Command) -> None:
+    said = fp4patch("probe", "--target", "121,121a", "--feature", "cvt.rn.satfinite.e2m1x2.f32", "--json")
+    holds("probe", said.document)
+
+
+def test_build(holds: Holds, fp4patch: Command) -> None:
+    holds("build-dry-run", fp4patch("build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--json").document)
+    made = Built(
+        ("docker", "buildx"), "sha256:0", "", ("a:b",), {"io.fp4patch.variant": "next3"}, "", {"build": 1.5}, ()
+    )
+    holds("build", json.loads(json.dumps(built_document(made))))

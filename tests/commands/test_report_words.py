@@ -1,0 +1,41 @@
+"""The words that terminal and page share: short, and the reason first."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from verify_reports import host, on_120, on_121
+
+from fp4patch.commands import words
+from fp4patch.commands.verify import summary
+from fp4patch.core.verdict import Verdict
+
+
+def test_the_reason_is_the_line_with_the_error() -> None:
+    assert (
+        summary.reason(host(Verdict.FAIL, "In file included\n  a.h(3): error: no such thing\n"))
+        == "a.h(3): error: no such thing"
+    )
+
+
+def test_the_reason_leaves_out_the_folders_and_stays_short() -> None:
+    reason = summary.reason(host(Verdict.FAIL, f"/a/long/way/to/x.h(12): error: calling {'word ' * 40}"))
+    assert reason.startswith("x.h(12): error: calling word")
+    assert len(reason) <= 72
+    assert reason.endswith(" …")
+
+
+def test_a_failure_without_a_check_says_that_nothing_was_checked() -> None:
+    assert summary.reason(dataclasses.replace(on_121(Verdict.FAIL), checks=())) == "nothing was checked"
+    assert summary.reason(on_121()) == ""
+
+
+def test_names_keep_their_target_where_there_are_several() -> None:
+    other = dataclasses.replace(on_120(), probe="vllm/e2m1-x2")
+    assert summary.short_names([on_120()]) == {"cutlass/e2m1-x2": "e2m1-x2"}
+    assert set(summary.short_names([on_120(), other]).values()) == {"cutlass/e2m1-x2", "vllm/e2m1-x2"}
+
+
+def test_control_characters_become_escapes_and_letters_stay() -> None:
+    assert words.printable("a\x1b[2J\n\udcffß\u202e/[b]") == "a\\x1b[2J\\n\\udcffß\\u202e/[b]"
+    assert words.printable("a\n\tb\x07", kept="\n\t") == "a\n\tb\\x07"

@@ -1,0 +1,112 @@
+"""Terminal output of verify and of errors, at any width."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from verify_reports import DRIFT, REPORTS, host, report, text
+
+from fp4patch.commands import terminal
+from fp4patch.commands.verify import text as verify_text
+from fp4patch.core.errors import Refused
+from fp4patch.core.problem import Problem
+from fp4patch.core.verdict import Verdict
+
+
+def test_the_table_at_80_columns() -> None:
+    lines = text(verify_text.verify_table(REPORTS["pass"])).splitlines()
+    assert [line.rstrip().replace(verify_text.NONE, "-") for line in lines[2:6]] == [
+        "probe        arch    instructions branches FP4 cvt registers verdict",
+        "e2m1-x2      sm_120a        3 → 3    0 → 0   1 → 1     8 → 8 pass",
+        "             sm_121a        3 → 4    0 → 1   1 → 0    8 → 10 pass",
+        "include-only sm_120a    host pass        -       -         - pass",
+    ]
+    assert lines[-3:] == [
+        "PASS  Verified: next2 on cutlass 4.2.1 does what it says",
+        "      4 checks, nvcc 13.0.88, ptxas 13.0.88, nvdisasm 13.5.37, 1.2 s, 1 of 3",
+        "      from cache",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+    lines = text(verify_text.verify_table(REPORTS[name]), width).splitlines()
+    assert max(len(line) for line in lines) <= width
+
+
+def test_a_failing_check_says_rule_finding_and_reason() -> None:
+    shown = text(verify_text.verify_table(REPORTS["fail"]))
+    block = "fail: cutlass/e2m1-x2 on sm_121a\n  rule     max branches 0\n  found    1 branch: BRA\n"
+    assert block + "  because  both sides would be paid for\n" in shown
+    assert "FAIL  Not verified: 2 of 4 checks failed" in shown
+
+
+def test_a_wide_table_gives_the_reason_in_its_row() -> None:
+    rows = text(verify_text.verify_table(REPORTS["fail"]), 120)
+    assert re.search(r"sm_121a .* fail: max branches 0", rows)
+    assert re.search(r"host pass .* fail: a\.h\(3\): error: no", rows)
+    assert "fail: max branches" not in text(verify_text.verify_table(REPORTS["fail"]), 80)
+
+
+def test_an_empty_report_says_that_nothing_was_checked() -> None:
+    shown = text(verify_text.verify_table(REPORTS["empty"]))
+    assert "FAIL  Not verified: nothing was checked" in shown
+
+
+def test_an_unsupported_architecture_is_named() -> None:
+    assert "the toolkit cannot compile for sm_121a" in text(verify_text.verify_table(REPORTS["unsupported"]), 120)
+
+
+def test_text_in_a_pipe_is_neither_cut_nor_wrapped() -> None:
+    long = "error: " + "x" * 300
+    shown = text(verify_text.verify_table(report(host(Verdict.FAIL, long))), pipe=True)
+    assert f"  {long}\n" in shown
+
+
+def test_markup_in_names_is_text() -> None:
+    shown = text(verify_text.verify_table(report(host(Verdict.FAIL, "error: [red]a[/red]"), tree="[bold]tree")), 120)
+    assert "[bold]tree" in shown
+    assert "error: [red]a[/red]" in shown
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    shown = text(
+        verify_text.verify_table(report(host(Verdict.FAIL, "error: \x1b[2J\x1b]0;x\x07"), tree="a\udcff")), 120
+    )
+    assert "\x1b" not in shown
+    assert "error: \\x1b[2J\\x1b]0;x\\x07" in shown
+    assert "a\\udcff" in shown
+
+
+def test_a_problem_says_where_what_and_what_to_do() -> None:
+    assert text(terminal.problems([DRIFT])) == (
+        "error: cutlass/e2m1-guard: drifted\n"
+        "  include/cutlass/float_subbyte.h:47\n"
+        "  expected 1 site, found 0; nearest: `SM121B_ENABLED`\n"
+        "  help: see `fp4patch show e2m1-guard`\n"
+    )
+
+
+def test_a_problem_without_a_patch_starts_with_its_place() -> None:
+    shown = text(terminal.problems([Problem("a table", "a list", file="variants/x.toml", line=3)]))
+    assert shown == "error: variants/x.toml:3\n  expected a table, found a list\n"
+
+
+def test_an_error_shows_all_its_problems_and_its_help() -> None:
+    shown = text(terminal.error(Refused("nothing was changed", help="look at the tree", problems=(DRIFT, DRIFT))))
+    assert shown.startswith("error: nothing was changed\n  error: cutlass/e2m1-guard: drifted\n")
+    assert shown.count("drifted") == 2
+    assert shown.endswith("  help: look at the tree\n")
+
+
+def test_an_advice_that_several_problems_share_is_given_once() -> None:
+    problems = [Problem("a", str(n), "put back the file", file=f"f{n}.h") for n in range(11)]
+    other = Problem("a", "b", "make room", file="g.h")
+    said = text(terminal.problems([*problems[:5], other, *problems[5:]]))
+    assert said.count("put back the file") == 1
+    assert said.count("make room") == 1
+    assert said.index("put back") > said.index("f10.h")
+    said = text(terminal.error(Refused("no", help="put back the file", problems=problems)))
+    assert said.count("put back the file") == 1

@@ -1,0 +1,212 @@
+"""`fp4patch verify` on real CUTLASS trees with the real compiler: the numbers, the verdicts, and what fails."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import verify
+from few_probes import few_probes
+
+from fp4patch.catalog.manifest import data_root, forget
+from fp4patch.commands import main
+from fp4patch.commands.verify import run as verb
+from fp4patch.core.errors import Refused
+from fp4patch.core.progress import Step
+
+GetTree = Callable[[str, str], Path]
+
+
+@pytest.mark.parametrize(("version", "variant"), [("4.2.1", "next2"), ("4.4.2", "turbo"), ("4.5.0", "next2")])
+def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, version: str, variant: str) -> None:
+    tree = whole_tree("cutlass", version)
+    assert main.run(["apply", "--variant", variant, str(tree)]) == 0
+    page = tree.parent / "report.html"
+    status, document = verify(tree, variant, "--report", str(page))
+    assert status == 0
+    assert document["verdict"] == "pass"
+    assert "float-to-e2m1-x8" in page.read_text()
+    results = {(r["probe"], r["arch"]): r for r in document["results"]}
+    assert {arch for _, arch in results} == {"sm_120a", "sm_121a"}
+
+    # CUDA 13.0.88 makes 19 instructions of eight conversions by hardware; next2's software is 221, exmy_base's 867.
+    hardware, software = results["cutlass/float-to-e2m1-x8", "sm_120a"], results["cutlass/float-to-e2m1-x8", "sm_121a"]
+    assert hardware["identical"]
+    assert (hardware["after"]["instructions"], hardware["after"]["fp4"]) == (19, 4)
+    assert (software["before"]["instructions"], software["before"]["fp4"]) == (19, 4)
+    assert software["after"]["fp4"] == 0
+    assert software["after"]["branches"] == (0 if variant == "next2" else 125)
+    assert software["after"]["instructions"] == (221 if variant == "next2" else 867)
+
+    status, again = verify(tree, variant)
+    assert status == 0
+    assert all(r["cached"] for r in again["results"])
+
+
+def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_it_has(
+    whole_tree: GetTree,
+) -> None:
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    status, document = verify(tree, "next3", "--arch", "sm_121,sm_121a")
+    assert status == 0
+    results = {(r["probe"], r["arch"]): r for r in document["results"]}
+    assert results["cutlass/encode-float-x8", "sm_121a"]["identical"]
+    bare = results["cutlass/encode-float-x8", "sm_121"]
+    assert (bare["before"]["instructions"], bare["before"]["branches"]) == (867, 125)
+    assert (bare["after"]["instructions"], bare["after"]["branches"], bare["after"]["fp4"]) == (43, 0, 0)
+
+
+def test_a_tree_that_is_not_in_the_variants_state_is_refused(
+    tree_copy: GetTree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    assert main.run(["verify", "--variant", "turbo", str(tree)]) == 1
+    assert "not in the state of turbo" in capsys.readouterr().err
+    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert main.run(["verify", "--variant", "next2", str(tree)]) == 1
+    assert "fp4patch apply --variant next2" in capsys.readouterr().err
+
+
+def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tree is reverted after the first compilation: one of the two sides is then not the one in the report."""
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x2": "cutlass"})))
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+
+    def revert(step: Step) -> None:
+        if step.done == 1:
+            assert main.run(["revert", str(tree)]) == 0
+
+    options = verb.Options(variant="next2", archs="sm_120a", execute=False)
+    with pytest.raises(Refused, match="changed while it was being verified"):
+        verb.verify([tree], options, on_wait=lambda _: None, on_progress=revert)
+
+
+def test_an_execution_that_was_asked_for_and_had_nothing_to_execute_is_no_pass(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = few_probes(tmp_path / "data", {"e2m1-to-float-x8": "cutlass"})
+    patch = data / "patches/cutlass/e2m1-guard/patch.toml"
+    text, count = re.subn(r"(?m)^executes = .*\n", "", patch.read_text())
+    assert count == 1
+    patch.write_text(text)
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert verify(tree, "next2", "--arch", "sm_120a")[0] == 0
+    status, document = verify(tree, "next2", "--arch", "sm_120a", "--execute")
+    assert status == 1
+    assert [problem["expected"] for problem in document["problems"]] == ["a probe whose machine code can be executed"]
+
+
+def test_a_patch_that_does_not_do_what_it_says_fails(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The converter is made to branch, and the guard to leave SM121F on: the rules notice both."""
+    data = tmp_path / "data"
+    for folder in ("patches", "variants"):
+        shutil.copytree(data_root() / folder, data / folder)
+    guard = data / "patches/cutlass/e2m1-guard/patch.toml"
+    text = guard.read_text()
+    assert "SM121F" in text
+    guard.write_text(text.replace("CUTLASS_ARCH_MMA_SM121F_ENABLED", "CUTLASS_ARCH_MMA_SM120F_ENABLED"))
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 1  # SM121F looks like what is wanted, and is not
+    assert "drifted" in capsys.readouterr().err
+    guard.write_text(text)
+    converter = data / "patches/cutlass/e2m1-converter/converter.cuh"
+    converter.write_text(
+        converter.read_text().replace(
+            "return result_type::bitcast", "if (s > 3) return result_type(s);\n    return result_type::bitcast"
+        )
+    )
+    forget()
+    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    status, document = verify(tree, "next2", "--arch", "sm_121a")
+    assert status == 1
+    assert document["verdict"] == "fail"
+    failed = {(r["probe"], c["rule"]) for r in document["results"] for c in r["checks"] if c["verdict"] == "fail"}
+    assert ("cutlass/float-to-e2m1-x8", "max branches 0") in failed
+
+
+def test_an_architecture_that_no_rule_speaks_of_is_not_passed(whole_tree: GetTree) -> None:
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    status, document = verify(tree, "next2", "--arch", "sm_90")
+    assert status == 1
+    assert document["problems"]
+
+
+def test_without_a_compiler_verify_says_how_to_get_one(
+    tree_copy: GetTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert main.run(["verify", "--variant", "turbo", "--cuda-root", str(tmp_path), str(tree)]) == 1
+    assert "nvcc" in capsys.readouterr().err
+
+
+def gemm_of(document: dict[str, object]) -> dict[str, dict[str, dict[str, int]]]:
+    results: list[dict[str, object]] = document["results"]  # type: ignore[assignment]
+    return {str(r["arch"]): r for r in results if "nvfp4-gemm" in str(r["probe"])}  # type: ignore[misc]
+
+
+def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a_message(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    probes = dict.fromkeys(("encode-float-x8", "encode-gemv-epilogue", "encode-nvfp4-gemm"), "cutlass")
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    status, document = verify(tree, "next3", "--arch", "sm_121")
+    assert (status, gemm_of(document)) == (0, {})
+    aside: list[dict[str, str]] = document["set_aside"]
+    assert [one["because"] for one in aside if "nvfp4-gemm" in one["probe"]] == [
+        "it takes the compiler minutes: --all runs it"
+    ]
+    status, document = verify(tree, "next3", "--arch", "sm_121", "--all")
+    assert status == 0
+    assert gemm_of(document)["sm_121"]["after"]["instructions"] == 10
+    # A division of the epilogue is a function of the compiler, which -rdc=true leaves out of the kernel.
+    (unlinked,) = document["set_aside"]
+    assert unlinked["probe"] == "cutlass/encode-gemv-epilogue"
+    functions = "__cuda_sm20_rcp_rn_f32_slowpath and __cuda_sm3x_div_rn_noftz_f32_slowpath"
+    assert unlinked["because"] == f"with -rdc=true on sm_121, {functions} come by linking"
+
+
+@pytest.mark.skipif("FP4PATCH_TEST_GEMM" not in os.environ, reason="minutes: FP4PATCH_TEST_GEMM=1")
+@pytest.mark.parametrize(
+    ("version", "variant", "instructions", "fp4"),
+    [
+        ("4.2.1", "next2", 7073, 0),
+        ("4.2.1", "next3", 3937, 64),
+        ("4.2.1", "turbo", 17063, 0),
+        ("4.8.0", "next3", 3921, 64),
+    ],
+)
+def test_the_gemm_keeps_its_tensor_cores_and_its_epilogue_is_what_the_variant_says(
+    whole_tree: GetTree, version: str, variant: str, instructions: int, fp4: int
+) -> None:
+    tree = whole_tree("cutlass", version)
+    assert main.run(["apply", "--variant", variant, str(tree)]) == 0
+    status, document = verify(tree, variant, "--arch", "sm_120a,sm_121a", "--all")
+    assert status == 0
+    found = gemm_of(document)
+    assert found["sm_120a"]["identical"]
+    assert (found["sm_121a"]["after"]["instructions"], found["sm_121a"]["after"]["fp4"]) == (instructions, fp4)
+
+
+def test_next3_is_verified_for_the_familys_target_too(whole_tree: GetTree) -> None:
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    status, document = verify(tree, "next3", "--no-execute", "--arch", "sm_120f")
+    assert (status, document["problems"]) == (0, [])
+    assert {(r["arch"], r["verdict"]) for r in document["results"]} == {("sm_120f", "pass")}

@@ -1,0 +1,84 @@
+"""`fp4patch verify` on real vLLM trees with the real compiler: what the variants do to its own conversions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import verify
+
+from fp4patch.commands import main
+
+GetTree = Callable[[str, str], Path]
+CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
+BLOCKS = ("half-block-to-nvfp4", "bf16-block-to-nvfp4", "bf16-block-to-mxfp4")
+TORCH = os.environ.get("FP4PATCH_TEST_TORCH_INCLUDE", "")
+MATRICES = ("half-matrix-to-nvfp4", "half-matrix-by-columns-to-nvfp4")
+"""The same kernel with the scales in their order, as older and newer releases call it: each has one of them."""
+SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "minimax-kv-insert")
+
+pytestmark = pytest.mark.usefixtures("no_torch")
+
+
+@pytest.mark.parametrize("version", ["0.16.0", "0.33.0"])
+def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
+    vllm: Callable[[str], Path], version: str
+) -> None:
+    tree = vllm(version)
+    assert main.run(["apply", "--variant", "turbo2", str(tree)]) == 0
+    status, document = verify(tree, "turbo2")
+    assert (status, document["verdict"], document["problems"]) == (0, "pass", [])
+    found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}
+    (matrix,) = {probe for probe, _ in found} - {*CONVERSIONS, *BLOCKS}
+    assert matrix in MATRICES
+    for probe in (*CONVERSIONS, *BLOCKS, matrix):
+        card, gb10 = found[probe, "sm_120a"], found[probe, "sm_121a"]
+        values = 16 if probe == "float2x8-to-e2m1" else 8
+        assert card["identical"]
+        assert (card["after"]["fp4"], gb10["before"]["fp4"], gb10["after"]["fp4"]) == (values // 2, values // 2, 0)
+        if probe != matrix:  # the order of scales takes branches, which the compiler may lay out anew
+            assert gb10["after"]["branches"] == gb10["before"]["branches"]
+    # CUDA 13.0.88: four conversions by hardware and what loads and stores; 24 instructions a value instead.
+    counts = [found[probe, "sm_121a"][side]["instructions"] for probe in CONVERSIONS for side in ("before", "after")]
+    assert counts == [19, 209, 19, 209, 26, 405]
+    # Probes that did not run are reported: the source files take PyTorch's headers, and one of them came later.
+    aside = {probe["probe"].removeprefix("vllm/"): probe["because"] for probe in document["set_aside"]}
+    assert set(aside) == {*SOURCE_FILES, *MATRICES} - {matrix}
+    assert "--torch-include" in aside["quant-kernels"]
+    assert ("this release has no" in aside["minimax-kv-insert"]) == (version == "0.16.0")
+
+    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    status, document = verify(tree, "next2")
+    assert (status, document["verdict"]) == (0, "pass")
+    assert len(document["results"]) == 14
+    assert all(r["identical"] and r["after"]["fp4"] for r in document["results"])
+
+
+def test_a_conversion_that_no_probe_knows_fails(
+    vllm: Callable[[str], Path],
+) -> None:
+    tree = vllm("0.16.0")
+    header = tree / "csrc/quantization/fp4/nvfp4_utils.cuh"
+    header.write_text(header.read_text().replace("fp32_vec8_to_e2m1", "eight_to_e2m1"))
+    assert main.run(["apply", "--variant", "turbo2", str(tree)]) == 0
+    status, document = verify(tree, "turbo2", "--arch", "sm_121a")
+    assert (status, document["verdict"]) == (1, "fail")
+    failed = {r["probe"]: r["error"] for r in document["results"] if r["verdict"] != "pass"}
+    assert set(failed) == {"vllm/float8-to-e2m1", "vllm/float2x4-to-e2m1"}
+    assert all("no conversion function that the probe knows" in error for error in failed.values())
+
+
+@pytest.mark.skipif(not TORCH, reason="FP4PATCH_TEST_TORCH_INCLUDE names no include folder of PyTorch; takes minutes")
+def test_no_kernel_of_the_source_files_keeps_the_instruction(vllm: Callable[[str], Path]) -> None:
+    tree = vllm("0.33.0")
+    assert main.run(["apply", "--variant", "turbo2", str(tree)]) == 0
+    status, document = verify(tree, "turbo2", "--torch-include", TORCH)
+    assert (status, document["set_aside"]) == (0, [])
+    found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}
+    for name in SOURCE_FILES:
+        card, gb10 = found[name, "sm_120a"], found[name, "sm_121a"]
+        assert card["kind"] == "unit"
+        assert card["identical"]
+        assert card["after"]["fp4"] == gb10["before"]["fp4"] > 0 == gb10["after"]["fp4"]

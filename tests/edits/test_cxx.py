@@ -1,0 +1,297 @@
+"""Tokens, directives and conditionals of C++ text, weird text included."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations_with_replacement
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fp4patch.edits import cxx
+from fp4patch.edits.cxx import Comment, Cut, Kind, Near, Token, lex, read, spliced, words
+from fp4patch.edits.lex_error import LexError
+
+WHOLE = [
+    "a",
+    "_b1",
+    "0x1'000",
+    "1e+5",
+    ".5f",
+    '"s\\"t"',
+    "u8'c'",
+    'R"(x)y)"',
+    'LR"d(\n\\\n)" )d"',
+    "/* c */",
+    "::",
+    ">>",
+]
+BETWEEN = ["\\\n", "\\\r\n", "\n", "\r\n", " ", "\t", "\f", "#", "##", "//", "#if", "#endif"]
+STRAY = ["'", '"', "\\", "é", "\u2028", "@", "\ufeff", "$"]
+PIECES = st.sampled_from([*WHOLE, *BETWEEN, *STRAY])
+
+
+def tokens(text: str) -> list[str]:
+    return list(lex(text).words)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a>>b", ["a", ">", ">", "b"]),
+        ("x = 1'000'000u + 0x1p-3f;", ["x", "=", "1'000'000u", "+", "0x1p-3f", ";"]),
+        (r'"a \" // b" L"c"', [r'"a \" // b"', 'L"c"']),
+        ("'\\'' '\"' u'x'", ["'\\''", "'\"'", "u'x'"]),
+        ('R"x(a)" /* )x" b', ['R"x(a)" /* )x"', "b"]),
+        ("a/*x*/b//c\nd", ["a", "b", "d"]),
+        ("/**/a/*/b*/", ["a"]),
+        ("// comment \\\n goes on\nx", ["x"]),
+        ("/\\\n/ comment\nx", ["x"]),
+        ("ide\\\nnti\\\r\nfier", ["identifier"]),
+        ("int $x; double naïve;", ["int", "$x", ";", "double", "naïve", ";"]),
+        ("don't", ["don", "'", "t"]),
+        ('"open', ['"', "open"]),
+        ("\ufeffint", ["int"]),
+        ("", []),
+    ],
+)
+def test_splits_text_into_tokens(text: str, expected: list[str]) -> None:
+    assert tokens(text) == expected
+
+
+def test_offsets_and_lines_are_those_of_the_text_as_it_is() -> None:
+    text = "\ufeffa\r\nlo\\\r\nng /* x\ny */ b"
+    a, long, b = lex(text).tokens
+    assert (text[a.start : a.end], a.line) == ("a", 1)
+    assert (long.text, text[long.start : long.end], long.line) == ("long", "lo\\\r\nng", 2)
+    assert (text[b.start : b.end], b.line) == ("b", 4)
+
+
+def test_a_continuation_behind_a_token_is_not_part_of_it() -> None:
+    (one, two) = lex("one\\\n two").tokens
+    assert (one.end, two.line) == (3, 2)
+
+
+def test_kinds_tell_names_from_the_rest() -> None:
+    assert [t.kind for t in lex("""a 1 "s" 'c' +""").tokens] == [
+        Kind.NAME,
+        Kind.NUMBER,
+        Kind.STRING,
+        Kind.CHAR,
+        Kind.MARK,
+    ]
+
+
+def test_a_raw_string_keeps_its_continuations() -> None:
+    text = 'x\\\ny = R"(a\\\nb)";\nz'
+    assert tokens(text) == ["xy", "=", 'R"(a\\\nb)"', ";", "z"]
+    assert lex(text).tokens[-1].line == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "message"),
+    [("a\n/* b\n", 2, "comment"), ("/*/", 1, "comment"), ('\n\nR"x(abc)"', 3, "raw string")],
+)
+def test_what_swallows_the_rest_of_the_file_is_an_error_with_its_line(text: str, line: int, message: str) -> None:
+    with pytest.raises(LexError, match=message) as caught:
+        lex(text)
+    assert caught.value.line == line
+
+
+def test_directives_are_logical_lines_that_begin_with_a_number_sign() -> None:
+    source = lex("a # b\n  /* c */ # /**/ define X \\\n  1 // d\n%\n#\n#error don't\n")
+    assert [(d.name, [t.text for t in d.tokens], d.line) for d in source.directives] == [
+        ("define", ["X", "1"], 2),
+        ("", [], 5),
+        ("error", ["don", "'", "t"], 6),
+    ]
+    assert [t.text for t in source.tokens if t.directive < 0] == ["a", "#", "b", "%"]
+
+
+def test_a_comment_over_two_lines_does_not_end_a_directive() -> None:
+    (directive,) = lex("#if A /* x\n y */ || B\nz").directives
+    assert [t.text for t in directive.tokens] == ["A", "|", "|", "B"]
+
+
+def test_finds_a_token_sequence_wherever_it_is_wrapped() -> None:
+    source = lex("struct A<B<int>> { };\nstruct \\\nA /* x */ <B<int> /*y*/ >\n{")
+    assert [source.tokens[at].line for at in source.find(words("struct A<B<int> > {"))] == [1, 2]
+    assert source.find(words("struct A<C>")) == []
+    assert source.find([]) == []
+
+
+def test_occurrences_may_overlap() -> None:
+    assert lex("a a a").find(["a", "a"]) == [0, 1]
+
+
+def test_the_nearest_match_says_which_token_differs() -> None:
+    source = lex("struct A;\nstruct B<int,\n  long> {")
+    assert source.nearest(words("struct B<int, float> {")) == Near(4 + 1, "float", "long", 3)
+    assert source.nearest(words("class C")) is None
+    assert source.nearest(words("struct A;")) is None, "it is all there"
+    assert lex("a b").nearest(["a", "b", "c"]) == Near(2, "c", "", 1)
+
+
+CONDITIONALS = """\
+#ifndef GUARD_H
+#define GUARD_H
+#if defined(A) || \\
+    defined B
+#  define X 1
+#  if C
+#    define Y
+#  endif
+# elif D > 1
+#  define Z(a) a
+#else
+#endif
+#endif
+"""
+
+
+def test_conditionals_have_branches_with_their_own_definitions() -> None:
+    guard, inner, nested = lex(CONDITIONALS).conditionals
+    assert guard.is_include_guard
+    assert not inner.is_include_guard
+    assert [(b.opening.name, " ".join(t.text for t in b.condition), b.defines) for b in inner.branches] == [
+        ("if", "defined ( A ) | | defined B", ("X",)),
+        ("elif", "D > 1", ("Z",)),
+        ("else", "", ()),
+    ]
+    assert nested.branches[0].defines == ("Y",)
+    assert (guard.closing.line, inner.closing.line, nested.closing.line) == (13, 12, 8)
+    assert guard.branches[0].end == guard.closing.start
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#ifndef A\n#define B\n#endif",
+        "#ifndef A\n#include <x>\n#define A\n#endif",
+        "#ifndef A\n#define A\n#else\n#endif",
+        "#ifdef A\n#define A\n#endif",
+        "#ifndef A\n#endif",
+    ],
+)
+def test_what_only_looks_like_an_include_guard_is_none(text: str) -> None:
+    assert not lex(text).conditionals[0].is_include_guard
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("\n#endif", 2), ("#else", 1), ("\n#if A\n#if B\n#endif\n", 2), ("#if A\n#else\n#else\n#endif", 3)],
+)
+def test_conditionals_that_do_not_pair_are_an_error_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(LexError) as caught:
+        _ = lex(text).conditionals
+    assert caught.value.line == line
+
+
+@given(st.lists(PIECES).map("".join))
+def test_tokens_comments_and_blanks_make_up_the_text(text: str) -> None:
+    try:
+        source = lex(text)
+    except LexError:
+        return
+    at = 0
+    pieces: list[Token | Comment] = [*source.tokens, *source.comments]
+    for piece in sorted(pieces, key=lambda piece: piece.start):
+        assert piece.start >= at
+        assert not text[at : piece.start].replace("\\", "").strip(" \t\r\n\f\u2028\ufeff"), (
+            "only blanks and continuations between"
+        )
+        assert piece.line == text.count("\n", 0, piece.start) + 1
+        at = piece.end
+    assert not text[at:].replace("\\", "").strip(" \t\r\n\f\u2028\ufeff")
+    for token in source.tokens:
+        as_it_is = text[token.start : token.end]
+        assert token.text in (as_it_is, as_it_is.replace("\\\r\n", "").replace("\\\n", ""))
+
+
+@given(st.text())
+def test_no_text_raises_anything_but_a_lex_error(text: str) -> None:
+    line = 1
+    try:
+        _ = lex(text).conditionals
+    except LexError as error:
+        line = error.line
+    assert 1 <= line <= text.count("\n") + 1
+
+
+@given(st.lists(st.sampled_from(["a", "1", '"s"', "(", ">", "'c'"]), min_size=1), st.data())
+def test_white_space_and_comments_do_not_change_the_tokens(texts: list[str], data: st.DataObject) -> None:
+    gap = st.sampled_from([" ", "\n", "\r\n", "/* # */", " // x\n", "\\\n ", "\t\\\r\n\t", "/*\n*/"])
+    mutated = "".join(text + data.draw(gap) for text in texts)
+    assert tokens(mutated) == texts
+
+
+PUT = st.lists(PIECES, max_size=4).map("".join)
+
+
+@settings(deadline=None, max_examples=int(os.environ.get("FP4PATCH_SPLICES", "300")))
+@given(st.lists(PIECES, max_size=40).map("".join), st.data())
+def test_a_splice_reads_as_the_whole_text_does(text: str, data: st.DataObject) -> None:
+    """The edits rely on it: what a few lines read again give is what the whole text gives, or the splice refuses."""
+    try:
+        source = read(text)
+    except LexError:
+        return
+    picked = sorted(data.draw(st.lists(st.sampled_from(edges_of(source)), min_size=2, max_size=6)))
+    cuts = [Cut(start, end, data.draw(PUT)) for start, end in zip(picked[::2], picked[1::2], strict=False)]
+    reads_as_whole(source, cuts)
+
+
+@pytest.mark.parametrize("around", ["{}", "x\ny\n{}\nz\n#u\nv\n", "#x \\\n{}\\\ny\nz\n"])
+@pytest.mark.parametrize("text", ["\\\n\\\na", "\\\n\\\n#a", "a\\\n\\\n", "//\\\n\\\na\nb", "'a\\\na", "#a\nb\n#c"])
+def test_a_splice_beside_continuations_reads_as_the_whole_text_does(text: str, around: str) -> None:
+    """Hypothesis found two of them."""
+    source, made = read(around.format(text)), 0
+    for start, end in combinations_with_replacement(edges_of(source), 2):
+        for put in ("", "a", "\n", "#", "#a\n", "\\\n", "\\\n\\\na", " //", "/*b*/", '"s"', "'"):
+            made += reads_as_whole(source, [Cut(start, end, put)])
+    assert made
+
+
+def edges_of(source: cxx.Source) -> list[int]:
+    """Return the places at which a cut may begin or end."""
+    return sorted({0, len(source.text), *(t.start for t in source.tokens), *(t.end for t in source.tokens)})
+
+
+def reads_as_whole(source: cxx.Source, cuts: list[Cut]) -> bool:
+    """Return whether the splice is made, and assert that it gives the same as the whole text."""
+    text, result = source.text, spliced(source, cuts)
+    if result is not None:
+        expected = text
+        for cut in reversed(cuts):
+            expected = expected[: cut.start] + cut.text + expected[cut.end :]
+        assert result.text == expected
+        assert result == read(expected)
+        assert cxx.is_proven(expected)
+    return result is not None
+
+
+def test_a_result_that_does_not_read_as_the_edits_say_is_not_proven() -> None:
+    source = lex("int a;\n")
+    cxx._remember(replace(source, text="int b;\n"))
+    assert not cxx.is_proven("int b;\n")
+    cxx._remember(replace(source, text="int a; /*"))
+    assert not cxx.is_proven("int a; /*")
+
+
+def test_an_edit_of_a_long_file_reads_only_its_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "int a;\n" * 1000 + "int b;\n" + "int a;\n" * 1000
+    source, characters = lex(text), [0]
+
+    def counting(part: str, whole: Callable[[str], cxx.Source] = read) -> cxx.Source:
+        characters[0] += len(part)
+        return whole(part)
+
+    monkeypatch.setattr(cxx, "read", counting)
+    at = text.index("b")
+    result = spliced(source, [Cut(at, at + 1, "c")])
+    assert result is not None
+    assert lex(result.text) is result
+    assert 0 < characters[0] < 100

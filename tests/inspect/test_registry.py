@@ -1,0 +1,143 @@
+"""Images in a real registry on loopback: Debian's docker-registry."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from cubins import CONVERTS, compile_cuda, tar_of, targets
+
+from fp4patch.commands import main
+from fp4patch.core.errors import UsageError
+from fp4patch.inspect import binaries
+from fp4patch.inspect.code import Fp4State
+from fp4patch.proof.toolchain import Toolchain
+
+PROGRAM = shutil.which("docker-registry")
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no docker-registry: apt install docker-registry")
+
+INDEX, MANIFEST = "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json"
+Push = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("registry")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "config.yml").write_text(
+        f"version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\n"
+        f"http: {{addr: '127.0.0.1:{port}'}}\n"
+    )
+    assert PROGRAM
+    running = subprocess.Popen([PROGRAM, "serve", str(folder / "config.yml")])
+    try:
+        for _ in range(100):
+            try:
+                requests.get(f"http://127.0.0.1:{port}/v2/", timeout=5)
+                break
+            except requests.ConnectionError:
+                time.sleep(0.1)
+        yield f"127.0.0.1:{port}"
+    finally:
+        running.terminate()
+        running.wait()
+
+
+@pytest.fixture
+def library(toolchain: Toolchain, tmp_path: Path) -> Callable[[str], bytes]:
+    return lambda name: compile_cuda(toolchain, CONVERTS, tmp_path / f"{name}.o", "-c", *targets(name)).read_bytes()
+
+
+def digest(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def blob(host: str, content: bytes) -> dict[str, Any]:
+    begun = requests.post(f"http://{host}/v2/app/blobs/uploads/", timeout=30)
+    url = f"{begun.headers['Location']}&digest={digest(content)}"
+    requests.put(url, data=content, headers={"Content-Type": "application/octet-stream"}, timeout=30).raise_for_status()
+    return {"mediaType": "application/octet-stream", "digest": digest(content), "size": len(content)}
+
+
+def put(host: str, reference: str, document: dict[str, Any], kind: str) -> dict[str, Any]:
+    content = json.dumps({"schemaVersion": 2, "mediaType": kind, **document}).encode()
+    url = f"http://{host}/v2/app/manifests/{reference or digest(content)}"
+    requests.put(url, data=content, headers={"Content-Type": kind}, timeout=30).raise_for_status()
+    return {"mediaType": kind, "digest": digest(content), "size": len(content)}
+
+
+def image(host: str, reference: str, platform: str, *layers: dict[str, bytes]) -> dict[str, Any]:
+    os, architecture = platform.split("/")
+    config = blob(host, json.dumps({"os": os, "architecture": architecture, "rootfs": {}}).encode())
+    stored = [blob(host, gzip.compress(tar_of(layer), mtime=0)) for layer in layers]
+    found = put(host, reference, {"config": config, "layers": stored}, MANIFEST)
+    return found | {"platform": {"os": os, "architecture": architecture}}
+
+
+def test_an_image_is_read_without_an_engine_and_a_whiteout_hides_a_file(
+    host: str, library: Callable[[str], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    native, lost = library("120f"), library("120a")
+    image(host, "one", "linux/amd64", {"a/x.so": lost, "b.so": native}, {"a/.wh.x.so": b""})
+    found = binaries.examine_image(f"docker://{host}/app:one")
+    assert [file.name for file in found.files] == ["b.so"]
+    assert {verdict.state for verdict in found.verdicts} == {Fp4State.NATIVE}
+    assert not found.unread
+
+
+def test_each_gpu_is_judged_by_its_own_platform_and_the_others_are_not_transferred(
+    host: str, library: Callable[[str], bytes], capsys: pytest.CaptureFixture[str]
+) -> None:
+    listed = [
+        image(host, "", "linux/amd64", {"x.so": library("120f")}),
+        image(host, "", "linux/arm64", {"x.so": library("120a")}),
+        image(host, "", "linux/s390x", {"x.so": b"\x7fELF not whole"}),
+    ]
+    attests = image(host, "", "unknown/unknown", {"x.json": b"{}"})
+    attests["annotations"] = {"vnd.docker.reference.type": "attestation-manifest"}
+    put(host, "many", {"manifests": [*listed, attests]}, INDEX)
+    name = f"docker://{host}/app:many"
+    found = binaries.examine_image(name)
+    assert [verdict.state for verdict in found.verdicts] == [Fp4State.NATIVE, Fp4State.MISSING]
+    assert found.source == f"{name} (not read: linux/s390x)"
+    assert not found.unread
+    assert main.run(["doctor", "--for", "sm_120", name]) == 0
+    assert "not read: linux/arm64, linux/s390x" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_layer_that_is_not_what_its_digest_says_is_red(
+    host: str, library: Callable[[str], bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    native = library("120f")
+    image(host, "bad", "linux/amd64", {"x.so": native, "unique": b"17"})
+    layer = gzip.compress(tar_of({"x.so": native, "unique": b"17"}), mtime=0)
+    stored = next(tmp_path_factory.getbasetemp().glob(f"registry*/data/**/{digest(layer)[7:]}/data"))
+    stored.write_bytes(layer[:-1] + bytes([layer[-1] ^ 1]))
+    found = binaries.examine_image(f"docker://{host}/app:bad")
+    assert found.red
+    assert any("digest" in one.because or "damaged" in one.because for one in found.unread)
+
+
+@pytest.mark.parametrize("name", ["app:none", "none:one"])
+def test_what_is_not_in_the_registry_is_a_usage_error(host: str, name: str) -> None:
+    with pytest.raises(UsageError, match="has no image"):
+        binaries.examine_image(f"docker://{host}/{name}")
+    assert main.run(["doctor", f"docker://{host}/{name}"]) == 2
+
+
+@pytest.mark.parametrize("name", ["docker://", "docker://app", "docker://127.0.0.1:1/app"])
+def test_a_name_that_leads_nowhere_is_a_usage_error(name: str) -> None:
+    assert main.run(["doctor", name]) == 2

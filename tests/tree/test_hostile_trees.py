@@ -1,0 +1,504 @@
+"""Trees that were crafted to harm the user who patches them: SECURITY.md's promises, line by line."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Said
+from small_cutlass import CONVERTER, EPILOGUE, FILES, GUARD, checkout, everything, git, small_cutlass
+
+from fp4patch.tree import disk
+
+GetTree = Callable[[str, str], Path]
+Command = Callable[..., Said]
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away and mount")
+ALICE = 12345
+PLANNED = (GUARD, CONVERTER, EPILOGUE)
+"""Files that the patches of CUTLASS edit, listed here by hand."""
+LOOKING = (
+    ("status",),
+    ("apply", "--variant", "next2", "--check"),
+    ("apply", "--variant", "next2", "--dry-run", "--diff"),
+    ("doctor",),
+    ("verify", "--variant", "turbo", "--no-execute"),
+)
+
+
+@pytest.fixture
+def tree(pristine_tree: GetTree, tmp_path: Path) -> Path:
+    return small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "tree")
+
+
+def sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def plant(tree: Path, files: dict[str, tuple[bytes, bytes, int]], **more: object) -> Path:
+    """Write a receipt with the pristine bytes, the written bytes and the mode of each file."""
+    blobs = tree / ".fp4patch/blobs"
+    blobs.mkdir(parents=True, exist_ok=True)
+    for pristine, _, _ in files.values():
+        (blobs / sha(pristine)).write_bytes(pristine)
+    receipt = {
+        "schema": 1,
+        "fp4patch": "0.1.0",
+        "target": "cutlass",
+        "version": "4.2.1",
+        "variant": "turbo",
+        "applied_at": "now",
+        "patches": ["cutlass/e2m1-guard 1"],
+        "files": {
+            path: {"pristine_sha256": sha(p), "written_sha256": sha(w), "mode": mode, "patches": []}
+            for path, (p, w, mode) in files.items()
+        },
+        **more,
+    }
+    (tree / ".fp4patch/receipt.json").write_text(json.dumps(receipt, indent=2, sort_keys=True) + "\n")
+    return tree / ".fp4patch/receipt.json"
+
+
+def plant_journal(tree: Path, entries: list[dict[str, Any]], phase: str = "journal.json", **more: object) -> None:
+    (tree / ".fp4patch").mkdir(exist_ok=True)
+    journal = {"txid": "ab" * 16, "primary": "", "roots": [str(tree)], "entries": entries, **more}
+    (tree / ".fp4patch" / phase).write_text(json.dumps(journal))
+
+
+# --- what a receipt and a journal may name ---------------------------------------------------------------------------
+
+ELSEWHERE = (
+    ".git/hooks/post-checkout",
+    ".GIT/hooks/post-checkout",
+    "include/.git/config.h",
+    "include/cutlass/.hidden.h",
+    ".github/workflows/build.yml",
+    "setup.py",
+    "conftest.py",
+    "CMakeLists.txt",
+    "include/cutlass/another.h",
+    "include/cutlass/numeric_conversion.h~",
+    "csrc/kernel.cu",
+    "../outside/victim.h",
+    "include/\x1b[31m.h",
+    f"include/{'x' * 5000}.h",
+)
+
+
+@pytest.mark.parametrize("path", ELSEWHERE, ids=lambda path: ascii(path)[:40])
+def test_a_receipt_names_only_files_that_a_patch_is_about(fp4patch: Command, tree: Path, path: str) -> None:
+    checkout(tree)
+    plant(tree, {path: (b"#!/bin/sh\ntouch /tmp/owned\n", b"", 0o755)})
+    before = everything(tree.parent)
+    for command in (("revert",), ("apply", "--variant", "next2"), ("status",)):
+        said = fp4patch(*command, tree)
+        assert said.status == 1
+        assert "help: " in said.err
+        assert "\x1b" not in said.err
+    assert everything(tree.parent) == before
+
+
+@pytest.mark.parametrize("path", [*ELSEWHERE, ".git/HEAD", "include/cutlass/cutlass.h"], ids=lambda p: ascii(p)[:40])
+@pytest.mark.parametrize("phase", ["journal.json", "committed.json", "done.json"])
+def test_a_journal_names_only_files_that_a_patch_is_about(fp4patch: Command, tree: Path, path: str, phase: str) -> None:
+    checkout(tree)
+    known = tree / path if len(path) < 200 else tree
+    after = sha(known.read_bytes()) if known.is_file() else sha(b"")
+    plant_journal(tree, [{"path": path, "before": None, "after": after}], phase)
+    before = everything(tree.parent)
+    for command in (("status",), ("revert",), ("apply", "--variant", "next2")):
+        said = fp4patch(*command, tree)
+        assert said.status == (0 if phase == "done.json" and command == ("status",) else 1), said.err
+    assert everything(tree.parent) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        '{"txid": "ab", "primary": "", "roots": [], "entries": ' + "[" * 100_000,
+        '{"txid": "\\ud800", "primary": "", "roots": [], "entries": []}',
+        '{"txid": "ab", "primary": "/gone", "roots": ["/gone"], "entries": []}',
+        '{"txid": "ab", "primary": "", "roots": ["\\u0000"], "entries": []}',
+        '{"txid": "ab", "primary": "", "roots": ["/' + "x" * 70_000 + '"], "entries": []}',
+        '{"txid": "ab", "primary": "", "roots": [], "entries": [{"path": "\\ud800.h", "before": null, "after": null}]}',
+        '{"txid": "ab", "primary": "", "roots": [], "entries": [{"path": "a.h", "before": 1, "after": '
+        + "9" * 5000
+        + "}]}",
+        '{"txid": 1, "primary": "", "roots": [], "entries": []}',
+    ],
+)
+def test_a_journal_of_any_shape_is_one_error(fp4patch: Command, tree: Path, text: str) -> None:
+    for phase in ("journal.json", "committed.json"):
+        (tree / ".fp4patch").mkdir(exist_ok=True)
+        (tree / ".fp4patch" / phase).write_text(text)
+        before = everything(tree.parent)
+        for command in (("status",), ("revert",), ("apply", "--variant", "next2")):
+            said = fp4patch(*command, tree)
+            assert (said.status, said.err.count("error: ")) == (1, 1), said.err
+        assert everything(tree.parent) == before
+        (tree / ".fp4patch" / phase).unlink()
+
+
+@pytest.mark.parametrize("make", ["link", "fifo", "folder", "link-to-folder", "sparse"])
+@pytest.mark.parametrize("name", ["receipt.json", "journal.json", "committed.json", "blobs", ""])
+def test_state_of_another_kind_is_refused_and_never_followed(
+    fp4patch: Command, tree: Path, name: str, make: str
+) -> None:
+    if make == "sparse" and name in ("blobs", ""):
+        pytest.skip("a directory has no size")
+    outside = tree.parent / "outside"
+    plant(outside, {GUARD: (b"theirs", b"", 0o644)})
+    place = tree / ".fp4patch" / name
+    place.parent.mkdir(exist_ok=True)
+    match make:
+        case "link":
+            place.symlink_to(outside / ".fp4patch/receipt.json")
+        case "fifo":
+            os.mkfifo(place)
+        case "folder":
+            place.mkdir(exist_ok=True)
+        case "link-to-folder":
+            place.symlink_to(outside / ".fp4patch" / (name if name == "blobs" else ""))
+        case "sparse":
+            with place.open("wb") as file:
+                file.truncate(1 << 40)
+    before = everything(outside)
+    for command in (("status",), ("revert",)):
+        said = fp4patch(*command, tree)
+        assert said.status == (0 if make == "folder" and name in ("blobs", "") else 1), said.err
+    assert everything(outside) == before
+
+
+@needs_root
+def test_a_journal_that_names_a_closed_directory_is_one_error(alices: Path) -> None:
+    closed = alices.parent / "closed"
+    closed.mkdir(0o700)
+    plant_journal(alices, [], roots=[str(alices), str(closed)])
+    os.chown(alices / ".fp4patch", ALICE, ALICE)
+    os.chown(alices / ".fp4patch/journal.json", ALICE, ALICE)
+    if "No module named" in (run := as_alice("status", alices)).stderr or not run.stderr.startswith("error"):
+        pytest.skip("another user cannot run this Python")
+    assert run.returncode == 1, run.stderr
+
+
+# --- where it came from ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["2", "4"], ids=["index-2", "index-4"])
+@pytest.mark.parametrize("where", ["", "third_party/cutlass/"], ids=["top", "below"])
+def test_a_receipt_that_git_tracks_is_refused(fp4patch: Command, tree: Path, where: str, version: str) -> None:
+    top = tree.parent / "upstream"
+    inner = Path(shutil.copytree(tree, top / where)) if where else tree.rename(top)
+    git(top, "init", "-q")
+    git(top, "config", "index.version", version)
+    (inner / ".fp4patch-and-more").write_text("a name with the same beginning")
+    plant(inner, {GUARD: (b"owned", (inner / GUARD).read_bytes(), 0o644)})
+    git(top, "add", "-Af")
+    git(top, "commit", "-qm", "trap", "--no-gpg-sign")
+    git(top.parent, "clone", "-q", "-c", f"index.version={version}", str(top), "clone")
+    clone = top.parent / "clone" / where
+    before = everything(clone)
+    for command in (("revert",), ("apply", "--variant", "next2"), ("status",)):
+        said = fp4patch(*command, clone)
+        assert said.status == 1
+        assert "is tracked by git" in said.err
+    assert everything(clone) == before
+    shutil.rmtree(clone / ".fp4patch")  # the way out that it names
+    assert fp4patch("status", clone).status == 0
+
+
+def test_a_receipt_that_a_submodule_brought_is_refused(fp4patch: Command, tree: Path) -> None:
+    trap = tree.parent / "trap"
+    plant(trap, {GUARD: (b"owned", (tree / GUARD).read_bytes(), 0o644)})
+    (trap / ".fp4patch").rename(trap.parent / "state")
+    checkout(trap.parent / "state")
+    checkout(tree)
+    git(tree, "submodule", "--quiet", "add", str(trap.parent / "state"), ".fp4patch")
+    assert "is tracked by git" in fp4patch("revert", tree).err
+
+
+def test_a_receipt_that_git_only_ignores_is_read(fp4patch: Command, tree: Path) -> None:
+    checkout(tree)
+    fp4patch("apply", "--variant", "turbo", tree)
+    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    git(tree, "add", "-f", ".fp4patch")
+    assert "rm -r -q --cached .fp4patch" in fp4patch("status", tree).err
+    git(tree, "rm", "-r", "-q", "--cached", ".fp4patch")
+    assert fp4patch("revert", tree).status == 0
+
+
+@needs_root
+@pytest.mark.parametrize("what", [".fp4patch", ".fp4patch/receipt.json", ".fp4patch/blobs", "blob"])
+def test_a_receipt_of_another_user_is_refused(fp4patch: Command, tree: Path, what: str) -> None:
+    fp4patch("apply", "--variant", "turbo", tree)
+    path = next((tree / ".fp4patch/blobs").iterdir()) if what == "blob" else tree / what
+    os.chown(path, ALICE, ALICE)
+    before = everything(tree)
+    said = fp4patch("revert", tree)
+    assert said.status == 1
+    assert f"belongs to user {ALICE}, the tree to root (user 0)" in said.err
+    assert everything(tree) == before
+    (command,) = [part for part in said.err.replace("\n", " ").split("`") if part.startswith("chown")]
+    subprocess.run(" ".join(command.split()), shell=True, check=True)  # the way out that it names
+    assert fp4patch("revert", tree).status == 0
+
+
+def as_alice(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", sys.executable, "-c"]
+    code = f"import sys; sys.path[:0] = {sys.path!r}; from fp4patch.commands.main import main; main()"
+    environment = {**os.environ, "HOME": "/nonexistent", "FP4PATCH_CACHE": "/nonexistent"}
+    command += [code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")
+
+
+@pytest.fixture
+def alices(tree: Path) -> Iterator[Path]:
+    """A tree of another user, where that user can reach it: pytest's own directories are closed to others."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        place = Path(shutil.copytree(tree, Path(folder).resolve() / "tree"))
+        for path in (place, *place.rglob("*")):
+            os.chown(path, ALICE, ALICE)
+        yield place
+
+
+@needs_root
+def test_what_root_makes_in_a_users_tree_belongs_to_that_user(fp4patch: Command, alices: Path) -> None:
+    assert fp4patch("apply", "--variant", "next3", alices).status == 0
+    assert {path.lstat().st_uid for path in (alices, *alices.rglob("*"))} == {ALICE}
+    (alices / CONVERTER).unlink()
+    assert fp4patch("revert", alices).status == 0
+    assert {path.lstat().st_uid for path in (alices, *alices.rglob("*"))} == {ALICE}
+    if as_alice("status", alices).returncode == 0:  # where another user may run this Python at all
+        assert fp4patch("apply", "--variant", "next3", alices).status == 0
+        assert as_alice("revert", alices).returncode == 0
+
+
+@needs_root
+@pytest.mark.parametrize("there", ["gone", "there", "roots-own"])
+@pytest.mark.parametrize("mode", [0o4755, 0o2755, 0o6777, 0o777])
+def test_root_makes_no_file_of_a_users_bytes_with_more_rights(
+    fp4patch: Command, alices: Path, mode: int, there: str
+) -> None:
+    written = (alices / GUARD).read_bytes()
+    plant(alices, {GUARD: (b"#!/bin/sh\nid\n", written, mode)})
+    for path in (alices / ".fp4patch", *(alices / ".fp4patch").rglob("*")):
+        os.chown(path, ALICE, ALICE)
+    if there == "gone":
+        (alices / GUARD).unlink()
+    if there == "roots-own":  # as a hard link to a file of root's would be
+        os.chown(alices / GUARD, 0, 0)
+    said = fp4patch("revert", alices)
+    assert said.status == (1 if mode > 0o777 else 0)
+    for path in alices.rglob("*"):
+        at = path.lstat()
+        assert not at.st_mode & 0o7000
+        assert at.st_uid == ALICE or (path == alices / GUARD and there == "roots-own" and said.status == 1)
+        assert not at.st_mode & 0o022, "nobody else may write it"
+
+
+@needs_root
+def test_a_file_with_a_special_mode_is_not_replaced(fp4patch: Command, tree: Path) -> None:
+    (tree / GUARD).chmod(0o4755)
+    before = everything(tree)
+    assert "a file with a special permission bit (mode 4755)" in fp4patch("apply", "--variant", "turbo", tree).err
+    assert everything(tree) == before
+
+
+# --- links that come while we look -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["apply", "revert"])
+def test_a_link_that_comes_between_a_check_and_a_change_leads_nowhere(
+    fp4patch: Command, tree: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    """At each change of the disk in turn, a directory of the tree becomes a link to one outside."""
+    pristine = Path(shutil.copytree(tree, tree.parent / "pristine"))
+    number, changes = 0, -1
+    while number != changes:
+        number += 1
+        shutil.rmtree(tree)
+        outside = tree.parent / "outside"
+        shutil.rmtree(outside, ignore_errors=True)
+        shutil.copytree(pristine, tree)
+        shutil.copytree(pristine, outside)
+        if verb == "revert":
+            fp4patch("apply", "--variant", "turbo", tree)
+        shutil.copytree(tree / "include/cutlass", outside / "victim", dirs_exist_ok=True)
+        before, count = everything(outside), 0
+
+        def step(_: str) -> None:
+            nonlocal count
+            count += 1
+            if count == number:  # noqa: B023 - called at once
+                (tree / "include/cutlass").rename(tree / "moved")
+                (tree / "include/cutlass").symlink_to(outside / "victim")  # noqa: B023
+
+        with monkeypatch.context() as patch:
+            patch.setattr(disk, "step", step)
+            said = fp4patch(verb, *(("--variant", "turbo") if verb == "apply" else ()), tree)
+        assert said.status in (0, 1), said.err
+        assert everything(outside) == before, f"at change {number}"
+        if count < number:
+            changes = number
+    assert number > 15
+
+
+# --- looking changes nothing -----------------------------------------------------------------------------------------
+
+
+def interrupt(fp4patch: Command, tree: Path, at: str, *command: str) -> None:
+    """Runs a command that stops, as if killed, at the first change of the disk with these words."""
+
+    class Killed(BaseException):
+        pass
+
+    def step(what: str) -> None:
+        if killed or at in what:
+            killed.append(what)
+            raise Killed
+
+    killed: list[str] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(disk, "step", step)
+        with pytest.raises(Killed):
+            fp4patch(*command, tree)
+
+
+@pytest.mark.parametrize("at", ["journal.new to", "committed.json", ".float_subbyte.h.fp4patch-new to", "done.json"])
+def test_looking_never_writes_also_where_a_command_was_interrupted(fp4patch: Command, tree: Path, at: str) -> None:
+    interrupt(fp4patch, tree, at, "apply", "--variant", "turbo")
+    before = everything(tree)
+    for command in LOOKING:
+        said = fp4patch(*command, tree)
+        assert said.status in (0, 1), said.err
+        assert everything(tree) == before, command
+        if any((tree / ".fp4patch" / name).exists() for name in ("journal.json", "committed.json")):
+            assert "`fp4patch apply` and `fp4patch revert` first" in " ".join(said.err.split()), (command, said.err)
+    said = fp4patch("apply", "--variant", "turbo", tree)
+    assert said.status == 0
+    assert not any((tree / ".fp4patch" / name).exists() for name in ("journal.json", "committed.json", "done.json"))
+
+
+def test_looking_never_writes_to_a_patched_tree(fp4patch: Command, tree: Path) -> None:
+    fp4patch("apply", "--variant", "turbo", tree)
+    before = everything(tree)
+    for command in LOOKING:
+        assert fp4patch(*command, tree).status in (0, 1)
+        assert everything(tree) == before, command
+
+
+def test_a_recovery_is_announced_even_by_a_command_that_then_fails(fp4patch: Command, tree: Path) -> None:
+    interrupt(fp4patch, tree, "committed.json", "apply", "--variant", "turbo")
+    said = fp4patch("apply", tree)
+    assert said.status == 2
+    assert f"an interrupted command was put in order: {tree} (rolled back)" in " ".join(said.err.split())
+
+
+# --- what is printed -------------------------------------------------------------------------------------------------
+
+
+def test_names_out_of_a_receipt_and_of_trees_do_not_steer_the_terminal(fp4patch: Command, tree: Path) -> None:
+    evil = tree.rename(tree.with_name("\x1b]0;owned\x07\x9b31m\u202e\nerror: forged"))
+    plant(evil, {GUARD: (b"x", (evil / GUARD).read_bytes(), 0o644)}, variant="\x1b[2Jturbo\r\n", version="\x1b[0m")
+    commands = [("status",), ("apply",), ("apply", "--dry-run"), ("doctor",), ("revert",), ("apply", "--variant", "x")]
+    for command in commands:
+        said = fp4patch(*command, evil)
+        assert said.status in (0, 1, 2), said.err
+        for line in (said.out + said.err).splitlines():
+            assert line.isprintable() or line == "", ascii(line)
+            assert not line.startswith("error: forged")
+
+
+# --- a fuzzer --------------------------------------------------------------------------------------------------------
+
+
+def _someones(rng: random.Random, tree: Path) -> str:
+    return rng.choice(
+        (
+            *PLANNED,
+            *PLANNED,
+            *FILES,
+            *ELSEWHERE,
+            ".git/HEAD",
+            "/etc/passwd",
+            "include",
+            "",
+            ".",
+            "..",
+            "a\0b",
+            str(tree),
+        )
+    )
+
+
+def _broken(rng: random.Random, value: Any) -> Any:
+    """A document with something in it that is not what it was."""
+    if rng.random() < 0.03:
+        return rng.choice((None, True, -1, 10**400, 1e308, "", "\ud800", "\x1b[31m", [], {}, [[]], "x" * 5000, "../.."))
+    if isinstance(value, dict):
+        return {
+            rng.choice((key, key, key + "x")) if rng.random() < 0.02 else key: _broken(rng, v)
+            for key, v in value.items()
+        }
+    return [_broken(rng, one) for one in value] if isinstance(value, list) else value
+
+
+def test_hostile_receipts_and_journals_change_nothing_but_planned_files(
+    fp4patch: Command, tree: Path, tmp_path: Path
+) -> None:
+    """The seeded oracle uses nothing of fp4patch but the list of files above: all else must stay unchanged."""
+    rng = random.Random(15)
+    checkout(tree)
+    pristine = Path(shutil.copytree(tree, tmp_path / "pristine"))
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/victim.h").write_text("theirs")
+    names = {Path(name).name for name in PLANNED}
+
+    def planned(name: str) -> bool:
+        inside = name.removeprefix("tree/")
+        copies = {f".{one}.fp4patch-{kind}" for one in names for kind in ("new", "old")}
+        return inside in PLANNED or inside.split("/")[0] == ".fp4patch" or Path(inside).name in copies
+
+    refused = 0
+    for _ in range(int(os.environ.get("FP4PATCH_HOSTILE", "100"))):
+        shutil.rmtree(tree)
+        shutil.copytree(pristine, tree, symlinks=True)
+        contents = [b"theirs", b"", (tree / GUARD).read_bytes(), (tree / CONVERTER).read_bytes()]
+        files = {_someones(rng, tree): (rng.choice(contents), rng.choice(contents), rng.choice((0o644, 0o777, 0o4755)))
+                 for _ in range(rng.randint(1, 3))}  # fmt: skip
+        receipt = plant(tree, files)
+        if rng.random() < 0.5:
+            receipt.write_text(json.dumps(_broken(rng, json.loads(receipt.read_text()))))
+        if rng.random() < 0.5:
+            hashes = [None, *map(sha, contents)]
+            entries = [{"path": rng.choice((_someones(rng, tree), ".fp4patch/receipt.json")),
+                        "before": rng.choice(hashes), "after": rng.choice(hashes)}
+                       for _ in range(rng.randint(0, 3))]  # fmt: skip
+            roots = [str(tree), *rng.choice(([], [str(tmp_path / "outside")], [str(pristine)], ["/gone"]))]
+            plant_journal(tree, _broken(rng, entries), rng.choice(("journal.json", "committed.json", "done.json")),
+                          roots=roots, primary=rng.choice(("", roots[-1])))  # fmt: skip
+        if rng.random() < 0.3:
+            victim = tree / rng.choice((".fp4patch/blobs", ".fp4patch/receipt.json", "include/cutlass/epilogue", GUARD))
+            if victim.exists():
+                shutil.rmtree(victim) if victim.is_dir() else victim.unlink()
+                victim.symlink_to(tmp_path / "outside" / rng.choice(("", "victim.h")))
+        before = everything(tmp_path, planned_in_tree := (lambda name: name.startswith("tree/") and planned(name)))
+        for command in rng.sample((("status",), ("revert",), ("apply",), ("apply", "--variant", "next3")), 3):
+            said = fp4patch(*command, tree)
+            assert said.status in (0, 1, 2), said.err
+            assert all(line.isprintable() for line in said.err.splitlines()), ascii(said.err)
+            assert everything(tmp_path, planned_in_tree) == before
+            refused += said.status == 1
+        assert not any(path.lstat().st_mode & 0o7000 for path in tree.rglob("*"))
+    assert refused > 60

@@ -1,0 +1,289 @@
+"""A receipt that was lost, left behind, rewritten or brought to another tree: it is reported, with a way back that
+works."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from command import Said, sha256, snapshot
+from small_cutlass import CONVERTER, GUARD, checkout, git, small_cutlass
+
+from fp4patch.catalog.manifest import load
+from fp4patch.tree.stamp import find_stamp, stamped
+
+GetTree = Callable[[str, str], Path]
+Command = Callable[..., Said]
+VARIANTS = ("turbo", "turbo2", "next2", "next3", "native")
+
+
+@pytest.fixture
+def tree(pristine_tree: GetTree, tmp_path: Path) -> Path:
+    return checkout(small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "tree"))
+
+
+def follow(said: Said) -> None:
+    """Runs the git commands that a refusal names, as its reader would."""
+    commands = set(re.findall(r"`(git -C [^`]+)`", " ".join(said.err.split())))
+    assert commands
+    for command in commands:
+        subprocess.run(shlex.split(command), check=True)
+
+
+# --- git clean -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", ["cutlass 4.2.1", "vllm 0.14.1", "flashinfer 0.6.0"])
+def test_what_git_clean_leaves_is_known_refused_and_put_back(
+    fp4patch: Command, pristine_tree: GetTree, vllm: Callable[[str], Path], tmp_path: Path, release: str
+) -> None:
+    target, version = release.split()
+    source = pristine_tree(target, version)
+    copy = vllm(version) if target == "vllm" else tmp_path / target
+    if target == "flashinfer":
+        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("spdlog", "cutlass", "aot", "tuning_configs"))
+    elif target == "cutlass":
+        small_cutlass(source, copy)
+    checkout(copy)
+    for variant in VARIANTS:
+        applied = fp4patch("apply", "--variant", variant, "--json", copy).document
+        before = {file["path"]: file["before_sha256"] for file in applied["files"]}
+        changed = sorted(file["path"] for file in applied["files"] if file["before_sha256"] != file["after_sha256"])
+        assert bool(changed) is ((target, variant) != ("cutlass", "native"))
+        git(copy, "clean", "-fdxq")
+        if not changed:
+            assert fp4patch("status", "--json", copy).document["state"] == "pristine"
+            continue
+        for left in (changed, changed[len(changed) // 2 :]):  # all of them are left, then half of them
+            for path in set(changed) - set(left):
+                git(copy, "checkout", "--", path)
+            status = fp4patch("status", "--json", copy).document
+            assert sorted(file["path"] for file in status["files"]) == left
+            assert {file["state"] for file in status["files"]} == {"foreign"}
+            assert all(f"what fp4patch wrote for {variant} (" in note for note in status["notes"][: len(left)])
+            refused = fp4patch("revert", "--json", copy)
+            assert refused.status == 1
+            assert [problem["file"] for problem in refused.document["problems"]] == left
+        another = "next3" if variant == "native" else "native"
+        refused = fp4patch("apply", "--variant", another, "--json", copy)
+        assert refused.status == 1
+        assert {problem["file"] for problem in refused.document["problems"]} >= set(left)
+        follow(fp4patch("revert", copy))
+        assert {path: sha256(copy / path) for path in before} == before
+        assert git(copy, "status", "--porcelain", "--ignored") == ""
+
+
+def test_what_git_itself_has_patched_is_fetched_anew(fp4patch: Command, tree: Path) -> None:
+    fp4patch("apply", "--variant", "turbo", tree)
+    git(tree, "commit", "-qam", "patched", "--no-gpg-sign")
+    git(tree, "clean", "-fdxq")
+    said = fp4patch("apply", "--variant", "next3", tree)
+    assert "`fp4patch fetch cutlass==4.2.1 DIR` gives the release: copy DIR/include/cutlass/float_subbyte.h over" in (
+        " ".join(said.err.split())
+    )
+    assert "git -C" not in said.err
+
+
+def test_a_patched_file_that_was_copied_into_a_tree_is_known(
+    fp4patch: Command, tree: Path, pristine_tree: GetTree, tmp_path: Path
+) -> None:
+    other = small_cutlass(pristine_tree("cutlass", "4.2.1"), tmp_path / "other")
+    fp4patch("apply", "--variant", "next3", other)
+    fp4patch("apply", "--variant", "turbo", tree)
+    shutil.copyfile(other / CONVERTER, tree / CONVERTER)
+    said = fp4patch("apply", "--variant", "next2", tree)
+    assert said.status == 1
+    assert "what fp4patch wrote for next3 (cutlass/e2m1-encode 1), without its receipt" in " ".join(said.err.split())
+
+
+# --- git stash, another tag ------------------------------------------------------------------------------------------
+
+
+def test_git_stash_and_pop(fp4patch: Command, tree: Path) -> None:
+    fp4patch("apply", "--variant", "turbo", tree)
+    patched = sha256(tree / GUARD)
+    git(tree, "stash", "-q")
+    assert fp4patch("status", "--json", tree).document["files"][0]["state"] == "pristine"
+    git(tree, "stash", "pop", "-q")
+    assert fp4patch("status", "--json", tree).document["state"] == "applied"
+    git(tree, "stash", "-q")
+    assert fp4patch("apply", tree).status == 0
+    assert sha256(tree / GUARD) == patched
+    assert fp4patch("revert", tree).status == 0
+    assert git(tree, "status", "--porcelain", "--ignored") == ""
+    git(tree, "stash", "pop", "-q")  # the patched file comes back, and its receipt does not
+    follow(fp4patch("apply", "--variant", "turbo", tree))
+    assert fp4patch("apply", "--variant", "turbo", tree).status == 0
+
+
+def test_another_tag_under_a_receipt_is_refused_until_the_receipt_goes(
+    fp4patch: Command, tree: Path, pristine_tree: GetTree
+) -> None:
+    git(tree, "tag", "old")
+    small_cutlass(pristine_tree("cutlass", "4.4.2"), tree)
+    git(tree, "commit", "-qam", "new", "--no-gpg-sign")
+    git(tree, "tag", "new")
+    git(tree, "checkout", "-q", "old")
+    fp4patch("apply", "--variant", "next2", tree)
+    git(tree, "checkout", "-qf", "new")
+    before = snapshot(tree)
+    for command in (["apply"], ["apply", "--variant", "turbo"], ["revert"]):
+        said = fp4patch(*command, tree)
+        assert said.status == 1
+        assert "delete its .fp4patch folder" in " ".join(said.err.split())
+    assert snapshot(tree) == before
+    shutil.rmtree(tree / ".fp4patch")
+    assert fp4patch("apply", "--variant", "next2", tree).status == 0
+    assert fp4patch("revert", tree).status == 0
+    assert git(tree, "status", "--porcelain", "--ignored") == ""
+
+
+# --- a receipt with other bytes --------------------------------------------------------------------------------------
+
+REWRITES: dict[str, Callable[[bytes], bytes]] = {
+    "crlf": lambda data: data.replace(b"\n", b"\r\n"),
+    "compact": lambda data: json.dumps(json.loads(data)).encode(),
+    "indent": lambda data: json.dumps(json.loads(data), indent=4).encode(),
+    "order": lambda data: json.dumps(dict(reversed(json.loads(data).items()))).encode(),
+    "mark": lambda data: b"\xef\xbb\xbf" + data,
+    "escapes": lambda data: data.replace(b"next2", b"n\\u0065xt2"),
+}
+
+
+@pytest.mark.parametrize("rewrite", REWRITES)
+@pytest.mark.parametrize("command", [["revert"], ["apply"], ["apply", "--variant", "next3"], ["status"]])
+def test_a_receipt_that_was_reformatted_is_as_good(
+    fp4patch: Command, tree: Path, rewrite: str, command: list[str]
+) -> None:
+    before = snapshot(tree)
+    fp4patch("apply", "--variant", "next2", tree)
+    receipt = tree / ".fp4patch/receipt.json"
+    receipt.write_bytes(REWRITES[rewrite](receipt.read_bytes()))
+    said = fp4patch(*command, tree)
+    assert said.status == 0, said.err
+    assert fp4patch("status", "--json", tree).document["state"] == ("pristine" if command == ["revert"] else "applied")
+    assert fp4patch("revert", tree).status == 0
+    assert snapshot(tree) == before
+
+
+# --- the same tree twice ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_tree_through_two_mounts_is_one_tree(tree: Path, tmp_path: Path) -> None:
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine has no mount namespaces")
+    second = tmp_path / "second"
+    second.mkdir()
+    fp4patch = f"timeout 60 {shlex.quote(sys.executable)} -m fp4patch"
+    script = f"""
+        set -e
+        mount --bind {tree} {second}
+        {fp4patch} apply --variant turbo {tree} {second}
+        {fp4patch} status {second} {tree}
+        {fp4patch} apply --variant next2 {second} {tree}
+        {fp4patch} revert {second} {tree}
+        {fp4patch} status {tree}
+    """
+    before = snapshot(tree)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False, env=environment
+    )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("applied to cutlass 4.2.1, ") == 2
+    assert "waiting for another" not in run.stderr
+    assert snapshot(tree) == before
+
+
+# --- the stamp -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "body", [b"int a;\n", b"int a;", b"int a;\r\n", b"a\r\nb", b"", b"\xef\xbb\xbfx\n", b"#define A \\\n"]
+)
+@pytest.mark.parametrize(
+    ("path", "comment"), [("a.cuh", b"//"), ("m.py", b"#"), ("x.cmake", b"#"), ("CMakeLists.txt", b"#")]
+)
+def test_a_stamp_is_found_and_tells_whether_the_file_is_as_written(body: bytes, path: str, comment: bytes) -> None:
+    data = stamped(body, b"pristine", path, "next3", ("vllm/a 1", "vllm/b 2"))
+    assert data.startswith(body)
+    assert data.endswith(b"\n") is body.endswith(b"\n")
+    assert data.count(b"\r\n") in (0, data.count(b"\n"))
+    (line,) = data[len(body) :].split(b"\r\n" if b"\r\n" in data else b"\n")[not body.endswith(b"\n") :][:1]
+    assert line.startswith(comment + b" fp4patch next3: vllm/a 1, vllm/b 2; pristine ")
+    stamp = find_stamp(data)
+    assert stamp
+    assert (stamp.variant, stamp.patches, stamp.intact) == ("next3", ("vllm/a 1", "vllm/b 2"), True)
+    for edited in (b"x" + data, data + b"\nint b;\n", data.replace(b"fp4patch next3", b"fp4patch turbo") + b"\n//"):
+        again = find_stamp(edited)
+        assert again
+        assert not again.intact
+    assert find_stamp(body) is None
+
+
+def test_no_release_has_a_stamp_of_its_own(pristine_tree: GetTree) -> None:
+    from fp4patch.catalog.scope import Scope
+    from fp4patch.catalog.whole import Whole
+
+    releases = [("cutlass", "4.2.1"), ("cutlass", "4.5.0"), ("vllm", "0.10.2"), ("flashinfer", "0.7.2")]
+    scope, looked_at = Scope(load()), 0
+    for target, version in releases:
+        root = pristine_tree(target, version)
+        for path in filter(partial(scope.allows, root), Whole(root).files):
+            looked_at += 1
+            assert b"fp4patch" not in (root / path).read_bytes(), path
+    assert looked_at > 500
+
+
+# --- which files a receipt may name ----------------------------------------------------------------------------------
+
+
+def test_a_patch_that_goes_leaves_its_globs_with_the_target(
+    fp4patch: Command, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release of fp4patch without a patch can revert trees that an older release patched with it."""
+    catalog = load()
+    for patch in catalog.patches.values():
+        for edit in patch.edits:
+            globs: Iterable[str] = getattr(edit, "search", None) or [getattr(edit, "file", "")]
+            for glob in globs:
+                wide = [kept for kept in catalog.targets[patch.target].touches if "**/*." in kept]
+                covered = any(glob.startswith(k.split("**")[0]) and glob.endswith(k.split("*")[-1]) for k in wide)
+                assert covered or glob in catalog.targets[patch.target].touches, f"{patch.id}: {glob}"
+    before = snapshot(tree)
+    assert fp4patch("apply", "--variant", "next3", tree).status == 0
+    data = tmp_path / "data"
+    for folder in ("patches", "variants"):
+        shutil.copytree(catalog.root / folder, data / folder)
+    gone = catalog.variant("next3").targets["cutlass"].patches
+    for name in gone:  # the sources of its probes stay: other patches have them too
+        (data / "patches/cutlass" / name / "patch.toml").unlink()
+    variant = data / "variants/next3.toml"
+    section = f"[targets.cutlass]\npatches = {json.dumps(list(gone))}\n"
+    assert section in variant.read_text()
+    rules = variant.read_text().replace(section, "").split("[[rules]]")
+    variant.write_text("[[rules]]".join(part for part in rules if '"cutlass/' not in part))
+    target = data / "patches/cutlass/target.toml"
+    target.write_text(target.read_text().replace('variant = "next3"', 'variant = "next2"'))
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    said = fp4patch("revert", tree)
+    assert said.status == 0, said.err
+    assert snapshot(tree) == before
+
+
+def test_a_mode_that_somebody_gave_since_is_undone_and_said(fp4patch: Command, tree: Path) -> None:
+    fp4patch("apply", "--variant", "next2", tree)
+    (tree / GUARD).chmod(0o755)
+    said = fp4patch("revert", tree)
+    assert f"{GUARD}: mode 0755 becomes 0644 again, as it was before fp4patch wrote the file" in said.out
+    assert (tree / GUARD).stat().st_mode & 0o777 == 0o644

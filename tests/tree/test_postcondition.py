@@ -1,0 +1,132 @@
+"""Code that a patch must not leave is searched in the whole tree: it is refused, or named with its reason."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import Said
+
+from fp4patch.tree.receipt import loads
+
+IN_PYTHON = (
+    "vllm/cute_utils/cvt.py",
+    "vllm/models/deepseek_v4/common/ops/fused_indexer_q.py",
+    "vllm/models/deepseek_v32/common/kernels.py",
+)
+
+
+def test_python_with_the_instruction_is_named_by_apply_status_and_receipt(
+    vllm: Callable[[str], Path], fp4patch: Callable[..., Said]
+) -> None:
+    tree = vllm("0.33.0")
+    said = fp4patch("apply", "--variant", "next3", "--why", tree).out
+    for file in IN_PYTHON:
+        assert f"vllm/e2m1-asm: {file}:" in said
+    status = json.loads(fp4patch("status", "--json", tree).out)
+    recorded = loads((tree / ".fp4patch" / "receipt.json").read_bytes(), "receipt.json").remainders
+    for places in (status["remainders"], [vars(place) for place in recorded]):
+        assert {one["file"] for one in places if one["patch"] == "vllm/e2m1-asm"} == set(IN_PYTHON)
+        assert all("target" in one["because"] for one in places if one["patch"] == "vllm/e2m1-asm")
+    assert fp4patch("apply", tree).status == 0
+    assert fp4patch("revert", tree).status == 0
+
+
+def test_both_branches_of_flashkda_get_12_1a(vllm: Callable[[str], Path], fp4patch: Callable[..., Said]) -> None:
+    tree = vllm("0.33.0")
+    fp4patch("apply", "--variant", "native", tree)
+    text = (tree / "cmake/external_projects/flashkda.cmake").read_text()
+    assert '"10.0a" "10.3a" "12.1a;12.0a"' in text
+    assert '"10.0f" "12.1a;12.0f"' in text
+
+
+def _moved_suffix(tree: Path) -> str:
+    (tree / "csrc/quantization/fp4/nvfp4_utils.cuh").rename(tree / "csrc/quantization/fp4/nvfp4_utils.inc")
+    return "csrc/quantization/fp4/nvfp4_utils.inc"
+
+
+def _renamed_precondition(tree: Path) -> str:
+    ops = tree / "csrc/moe/marlin_moe_wna16/ops.cu"
+    ops.write_text(ops.read_text().replace("kFE4M3fn", "kFloat8"))
+    return "csrc/moe/marlin_moe_wna16/ops.cu"
+
+
+def _generator(tree: Path) -> str:
+    script = tree / "csrc/moe/marlin_moe_wna16/generate_kernels.py"
+    script.write_text(script.read_text().replace("SUPPORT_FP8", "WITH_FP8"))
+    return "csrc/moe/marlin_moe_wna16/generate_kernels.py"
+
+
+def _generated(tree: Path) -> str:
+    (tree / "csrc/make_kernels.py").write_text('BODY = "cvt.rn.satfinite." + "e2m1x2.f32 b, %1, %2;"\n')
+    return "csrc/make_kernels.py"
+
+
+@pytest.mark.parametrize("mutate", [_moved_suffix, _renamed_precondition, _generator, _generated])
+def test_a_place_that_no_edit_finds_is_refused_by_name(
+    vllm: Callable[[str], Path], fp4patch: Callable[..., Said], mutate: Callable[[Path], str]
+) -> None:
+    tree = vllm("0.14.1")
+    place = mutate(tree)
+    refused = fp4patch("apply", "--variant", "next3", tree)
+    assert refused.status == 1
+    assert place in refused.err
+    assert not (tree / ".fp4patch").exists()
+
+
+@pytest.mark.parametrize(("place", "link"), [("csrc/moved", "../moved"), ("moved", "../../moved"), (".m", "../../.m")])
+def test_a_directory_behind_a_link_is_patched_where_it_is_or_refused(
+    vllm: Callable[[str], Path], fp4patch: Callable[..., Said], place: str, link: str
+) -> None:
+    tree = vllm("0.14.1")
+    (tree / "csrc/quantization/fp4").rename(tree / place)
+    (tree / "csrc/quantization/fp4").symlink_to(link)
+    said = fp4patch("apply", "--variant", "next3", tree)
+    if place.startswith("csrc/"):
+        assert "fp4patch_half_pair" in (tree / place / "nvfp4_utils.cuh").read_text()
+        assert fp4patch("revert", tree).status == 0
+    else:  # where no patch may write
+        assert said.status == 1
+        assert f"{place}/nvfp4_utils.cuh" in said.err
+
+
+def test_what_a_release_has_is_never_not_needed(vllm: Callable[[str], Path], fp4patch: Callable[..., Said]) -> None:
+    tree = vllm("0.14.1")
+    for file in (*tree.glob("csrc/**/generate_kernels.py"),):
+        file.write_text(file.read_text().replace("SUPPORT_FP8", "WITH_FP8").replace("[89, 120]", "(89, 120)"))
+    refused = fp4patch("apply", "--variant", "native", tree)
+    assert refused.status == 1
+    assert "which releases >=0.12 have" in refused.err
+
+
+def test_a_define_in_another_header_is_refused(
+    tree_copy: Callable[[str, str], Path], fp4patch: Callable[..., Said]
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    config = tree / "include/cutlass/arch/config.h"
+    more = "#if __CUDA_ARCH__ == 1210\n#define CUDA_PTX_FP4FP6_CVT_ENABLED 1\n#endif\n"
+    config.write_text(config.read_text() + more)
+    refused = fp4patch("apply", "--variant", "turbo", tree)
+    assert refused.status == 1
+    assert "include/cutlass/arch/config.h" in refused.err
+
+
+def test_the_diff_of_files_with_carriage_returns_applies_with_git(
+    tree_copy: Callable[[str, str], Path], fp4patch: Callable[..., Said], tmp_path: Path
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    for file in ("include/cutlass/float_subbyte.h", "include/cutlass/numeric_conversion.h"):
+        (tree / file).write_bytes((tree / file).read_bytes().replace(b"\n", b"\r\n"))
+    before = tmp_path / "before"
+    shutil.copytree(tree, before)
+    said = fp4patch("apply", "--variant", "turbo", "--diff", tree).out
+    diff = said[said.index("--- a/") :]
+    subprocess.run(["git", "init", "-q"], cwd=before, check=True)
+    git = subprocess.run(["git", "apply", "-"], cwd=before, input=diff.encode(), capture_output=True, check=False)
+    assert git.returncode == 0, git.stderr
+    for file in ("include/cutlass/float_subbyte.h",):
+        assert (before / file).read_bytes() == (tree / file).read_bytes()

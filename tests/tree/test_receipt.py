@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fp4patch.core.errors import Refused
+from fp4patch.tree.receipt import Receipt, ReceiptFile, dumps, loads
+
+RECEIPT = Receipt(
+    fp4patch="0.1.0",
+    target="cutlass",
+    version="4.2.1",
+    variant="next2",
+    applied_at="2026-01-02T03:04:05+00:00",
+    patches=("cutlass/e2m1-guard 1", "cutlass/e2m1-converter 1"),
+    files={"include/cutlass/float_subbyte.h": ReceiptFile("0" * 64, "f" * 64, 0o644, ("cutlass/e2m1-guard 1",))},
+)
+
+
+def test_a_receipt_survives_its_document() -> None:
+    assert loads(dumps(RECEIPT), "receipt.json") == RECEIPT
+
+
+def test_equal_receipts_are_equal_bytes_and_say_their_schema() -> None:
+    assert dumps(RECEIPT) == dumps(loads(dumps(RECEIPT), ""))
+    assert json.loads(dumps(RECEIPT))["schema"] == 1
+
+
+def test_refuses_another_schema_and_says_which() -> None:
+    document = {**json.loads(dumps(RECEIPT)), "schema": 2}
+    with pytest.raises(Refused, match="schema 2, this one reads 1") as refused:
+        loads(json.dumps(document).encode(), "receipt.json")
+    assert "fp4patch that patched it" in refused.value.help
+
+
+def broken(**change: Any) -> bytes:
+    return json.dumps({**json.loads(dumps(RECEIPT)), **change}).encode()
+
+
+def broken_file(path: str = "a.h", **change: Any) -> bytes:
+    file = {"pristine_sha256": "0" * 64, "written_sha256": "f" * 64, "mode": 420, "patches": [], **change}
+    return broken(files={path: file})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\xff",
+        b"[]",
+        b"null",
+        b"{}",
+        dumps(RECEIPT)[:-9],
+        b'{"schema": 1}',
+        broken(more="than we write"),
+        broken(variant=None),
+        broken(patches="cutlass/e2m1-guard 1"),
+        broken(files=[]),
+        broken(files={}),
+        broken(files={"a.h": "x"}),
+        broken_file(pristine_sha256="../../etc/passwd"),
+        broken_file(written_sha256="F" * 64),
+        broken_file(mode="0644"),
+        broken_file(mode=True),
+        broken_file(mode=0o100644),
+        broken_file(patches=[1]),
+        broken_file(more=1),
+        *(broken_file(path=path) for path in ("", ".", "/etc/passwd", "../a.h", "./a.h", "b//a.h", "a\0.h", "\ud800")),
+        b"[" * 100_000,
+    ],
+)
+def test_refuses_a_damaged_receipt_and_says_what_to_do(data: bytes) -> None:
+    with pytest.raises(Refused, match=r"receipt\.json is damaged") as refused:
+        loads(data, "receipt.json")
+    assert "pristine tree" in refused.value.help
+
+
+def test_the_unbroken_documents_of_these_tests_are_read() -> None:
+    assert loads(broken(), "") == RECEIPT
+    assert loads(broken_file(), "").files["a.h"].mode == 0o644
+
+
+def test_a_name_that_is_not_utf8_is_one_that_a_file_can_have() -> None:
+    (file,) = RECEIPT.files.values()
+    odd = replace(RECEIPT, files={"csrc/\udcff.cu": file})
+    assert loads(dumps(odd), "receipt.json") == odd

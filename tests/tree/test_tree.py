@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fp4patch.core.errors import Refused
+from fp4patch.tree.files import STATE_DIR, Tree, decode, encode
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    root = tmp_path / "cutlass"
+    (root / "include").mkdir(parents=True)
+    (root / "include" / "a.h").write_bytes(b"int a;\r\n")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a.h").write_text("secret")
+    return Tree.at(root)
+
+
+def refusal(tree: Tree, rel: str) -> str:
+    with pytest.raises(Refused) as refused:
+        tree.read(rel)
+    (problem,) = refused.value.problems
+    assert problem.file == rel
+    assert problem.help
+    return problem.found
+
+
+def test_reads_bytes_and_mode_of_a_regular_file(tree: Tree) -> None:
+    (tree.root / "include/a.h").chmod(0o751)
+    file = tree.read("include/a.h")
+    assert file is not None
+    assert (file.path, file.data, file.mode) == ("include/a.h", b"int a;\r\n", 0o751)
+
+
+@pytest.mark.parametrize("rel", ["include/none.h", "none/none.h", "include/a.h/below-a-file"])
+def test_a_missing_file_is_none(tree: Tree, rel: str) -> None:
+    assert tree.read(rel) is None
+
+
+@pytest.mark.parametrize(
+    "rel", ["../outside/a.h", "include/../../outside/a.h", "/etc/passwd", "include/..", "", ".", "a\0b"]
+)
+def test_refuses_a_path_that_leads_out(tree: Tree, rel: str) -> None:
+    assert refusal(tree, rel) == "a path that leads out of it"
+
+
+def test_refuses_a_path_into_its_own_state(tree: Tree) -> None:
+    assert STATE_DIR in refusal(tree, f"{STATE_DIR}/receipt.json")
+
+
+def test_refuses_a_symlink_even_to_a_file_of_the_tree(tree: Tree) -> None:
+    (tree.root / "b.h").symlink_to("include/a.h")
+    (tree.root / "dangling.h").symlink_to("nowhere")
+    assert refusal(tree, "b.h") == refusal(tree, "dangling.h") == "a symlink"
+
+
+def test_refuses_a_folder_that_is_a_symlink_out(tree: Tree) -> None:
+    (tree.root / "lib").symlink_to("../outside")
+    assert "a symlink out of it" in refusal(tree, "lib/a.h")
+    (tree.root / "sibling").symlink_to(f"{tree.root}-not-really")  # a common prefix is not containment
+    Path(f"{tree.root}-not-really").mkdir()
+    assert "a symlink out of it" in refusal(tree, "sibling/a.h")
+
+
+@pytest.mark.parametrize("to", ["../outside", "lib"])
+def test_a_link_that_took_the_place_of_a_directory_is_not_opened(tree: Tree, to: str) -> None:
+    """As where it came after the path was looked at."""
+    (tree.root / "lib").mkdir()
+    shutil.rmtree(tree.root / "include")
+    (tree.root / "include").symlink_to(to)
+    with pytest.raises(OSError, match="a symlink on the way"):
+        tree.open("include")
+    (tree.root / "lib/deeper").symlink_to("../lib")
+    with pytest.raises(OSError, match="a symlink on the way"):
+        tree.open("lib", "deeper")
+
+
+def test_follows_a_folder_that_is_a_symlink_within(tree: Tree) -> None:
+    (tree.root / "lib").symlink_to("include")
+    file = tree.read("lib/a.h")
+    assert file is not None
+    assert file.data == b"int a;\r\n"
+
+
+def test_refuses_a_loop_of_symlinks(tree: Tree) -> None:
+    (tree.root / "loop").symlink_to("loop")
+    assert refusal(tree, "loop/a.h")
+
+
+def test_refuses_what_is_no_regular_file_without_opening_it(tree: Tree) -> None:
+    os.mkfifo(tree.root / "fifo.h")  # opening it would wait for ever
+    assert refusal(tree, "fifo.h") == "a named pipe"
+    assert refusal(tree, "include") == "a folder"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tree.root / "s"))
+        assert refusal(tree, "s") == "a socket"
+
+
+def test_refuses_a_root_that_is_no_folder(tree: Tree) -> None:
+    with pytest.raises(Refused, match="is not a folder"):
+        Tree.at(tree.root / "include/a.h")
+    with pytest.raises(Refused, match="is not a folder"):
+        Tree.at(tree.root / "none")
+
+
+def test_resolves_symlinks_of_its_root(tree: Tree, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(tree.root)
+    assert Tree.at(tmp_path / "alias") == tree
+
+
+def test_a_writable_file_has_no_problem(tree: Tree) -> None:
+    assert tree.writable_problem("include/a.h") is None
+
+
+def test_a_read_only_file_is_a_problem_for_root_too(tree: Tree) -> None:
+    (tree.root / "include/a.h").chmod(0o444)
+    problem = tree.writable_problem("include/a.h")
+    assert problem
+    assert problem.found == "a read-only file (mode 0444)"
+    assert "chmod" in problem.help
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write into any folder")
+def test_a_read_only_folder_is_a_problem(tree: Tree) -> None:
+    (tree.root / "include").chmod(0o555)
+    problem = tree.writable_problem("include/a.h")
+    assert problem
+    assert "read-only folder" in problem.found
+    (tree.root / "include").chmod(0o755)
+
+
+def test_a_read_only_file_system_is_a_problem() -> None:
+    at = next(
+        (Path(p) for p in ("/sys", "/proc/sys") if Path(p).is_dir() and os.statvfs(p).f_flag & os.ST_RDONLY), None
+    )
+    if at is None:
+        pytest.skip("no read-only file system here")
+    rel = next(p.name for p in at.iterdir() if stat.S_ISDIR(p.lstat().st_mode))
+    problem = Tree.at(at).writable_problem(rel)
+    assert problem
+    assert problem.found == "a read-only file system"
+
+
+@pytest.mark.parametrize("data", [b"", b"\xef\xbb\xbfint a;\r\nint b;\n\r", b"no newline", "\u2028\x0c\x85".encode()])
+def test_text_survives_byte_for_byte(data: bytes) -> None:
+    assert encode(decode(data, "a.h")) == data
+
+
+def test_a_byte_order_mark_stays_as_the_first_character() -> None:
+    assert decode(b"\xef\xbb\xbfx", "a.h") == "\ufeffx"
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_every_text_round_trips(text: str) -> None:
+    assert decode(encode(text), "a.h") == text
+
+
+@pytest.mark.parametrize(
+    ("data", "found", "line"),
+    [
+        (b"a\0b", "a NUL byte at offset 1", None),
+        (b"\xff\xfea\0", "a NUL byte at offset 3", None),  # UTF-16
+        (b"ok\n\xe9t\xe9", "byte 0xe9 at offset 3", 2),  # Latin-1
+        (b"\xed\xa0\x80", "byte 0xed at offset 0", 1),  # a surrogate
+    ],
+)
+def test_refuses_what_is_not_text(data: bytes, found: str, line: int | None) -> None:
+    with pytest.raises(Refused) as refused:
+        decode(data, "a.h")
+    (problem,) = refused.value.problems
+    assert (problem.file, problem.found, problem.line) == ("a.h", found, line)
