@@ -23,7 +23,6 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level
-from fp4patch.tree.folding import reader
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
@@ -34,10 +33,10 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     """Complete report on a source tree, of which ``found`` is the status."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
-    with reading([tree.root], on_wait) as tx:
+    with reading([tree], on_wait) as (locked,):
         # Without a receipt, status has tried them all.
-        tried = each_patch(tx, tree, catalog, {}) if found.variant else found.patches
-        hashes = hashes_of(tree.target, reader(tx, tree.root))
+        tried = each_patch(locked, catalog, {}) if found.variant else found.patches
+        hashes = hashes_of(tree.target, locked.read)
     what = content(releases, hashes)
     cuda = Version(question.cuda) if question.cuda else toolkit()
     builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))

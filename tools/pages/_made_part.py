@@ -8,8 +8,8 @@ END = "<!-- end -->\n"
 
 
 def write(page: Path, script: str, text: str) -> None:
-    """Put the text behind the mark ``made by docs/SCRIPT``; nothing else of the page changes."""
-    begin = f"<!-- made by docs/{script} -->\n"
+    """Put the text behind the mark ``made by tools.regenerate SCRIPT``; nothing else of the page changes."""
+    begin = f"<!-- made by tools.regenerate {script} -->\n"
     head, opened, rest = page.read_text(encoding="utf-8").partition(begin)
     _, closed, tail = rest.partition(END)
     if not (opened and closed):
