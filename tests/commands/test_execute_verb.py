@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.rule import Promise
 from fp4patch.commands import main
+from variants import VARIANTS, encoder
 
 ALL = 1 << 32
 NANS = (1 << 23) - 1  # of one sign

@@ -16,6 +16,7 @@ from fp4patch.core.errors import Refused, UsageError
 from fp4patch.images.architectures import check
 from fp4patch.images.image import Architectures
 from fp4patch.proof.toolchain import Toolchain
+from variants import GUARDED, VARIANTS
 
 
 def checked(variant: str, *archs: str, allow_bare: bool = False) -> Architectures:

@@ -10,6 +10,7 @@ import fp4patch
 from fp4patch.commands.build.run import Options, plan, print_bake
 from fp4patch.images import command
 from fp4patch.images.bake import SETS
+from variants import VARIANTS
 
 ROOT = Path(fp4patch.__file__).parents[1]
 

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from variants import VARIANTS
 from command import Said
 from engine_fixtures import Node
 
 from fp4patch.catalog.manifest import DATA, data_root, load
+from variants import VARIANTS
 
 HERE = Path(__file__).parent
 

@@ -18,10 +18,10 @@ import pytest
 from command import Said, sha256, snapshot
 from few_probes import few_probes
 from small_cutlass import CONVERTER, GUARD, checkout, git, small_cutlass
-from variants import VARIANTS
 
 from fp4patch.catalog.manifest import load
 from fp4patch.tree.stamp import find_stamp, stamped
+from variants import VARIANTS
 
 GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]
