@@ -31,7 +31,7 @@ PAGES_TO_DO = (
 )
 PAGES = sorted(
     page
-    for pattern in ("*.md", "docs/*.md", "patches/**/*.md", "integrations/**/*.md")
+    for pattern in ("*.md", "docs/*.md", "encoders/*.md", "integrations/**/*.md")
     for page in ROOT.glob(pattern)
     if page.name not in PAGES_TO_DO
 )

@@ -28,9 +28,9 @@ _KEPT = 256
 
 @cache
 def digest(data: Path) -> str:
-    """Return one SHA-256 of all that a result depends on beside the tree: patches, variants, this package, Python."""
+    """Return one SHA-256 of all that a result depends on beside the tree: patches, variants, encoders, the package."""
     found = hashlib.sha256(sys.version.encode())
-    for root in (Path(__file__).parent.parent, data / "patches", data / "variants"):
+    for root in (Path(__file__).parent.parent, *(data / name for name in ("patches", "variants", "encoders"))):
         for directory, below, names in os.walk(root):
             below.sort()
             for name in sorted(names):
