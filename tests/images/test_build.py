@@ -340,7 +340,7 @@ def test_inspect_says_the_same_of_no_engine(capfd: pytest.CaptureFixture[str], m
         (["--variant", "nope", "--arch", "12.1a"], "there is no variant 'nope'"),
         (["--variant", "next3", "--arch", "12.1a", "--", "--push"], "--push needs a name"),
         (["--arch", "12.1a", "--output", "x", "--", "--push"], "--output writes files"),
-        (["--arch", "12.1a", "--push"], "Options of `docker buildx build` go behind `--`"),
+        (["--arch", "12.1a", "--push"], "Options of `docker buildx build` follow after `--`"),
         (["--arch", "12.1a", "--", "--target", "x"], "fp4patch sets --target of docker buildx itself"),
         (["--arch", "12.1a", "--", "--output=x"], "fp4patch sets --output of docker buildx itself"),
         (["--arch", "12.1a", "--", "."], "'.' is no option of docker buildx"),
