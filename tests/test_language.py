@@ -25,7 +25,7 @@ TO_DO: dict[str, int] = {}
 PAGES_TO_DO = ("doctor.md", "extending.md")
 PAGES = sorted(
     page
-    for pattern in ("*.md", "docs/*.md", "patches/**/*.md", "integrations/**/*.md")
+    for pattern in ("*.md", "docs/*.md", "encoders/*.md", "integrations/**/*.md")
     for page in ROOT.glob(pattern)
     if page.name not in PAGES_TO_DO
 )

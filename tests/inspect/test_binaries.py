@@ -31,7 +31,7 @@ from fp4patch.inspect.code import BinaryReport, Fp4State, Idle, LostKernel
 from fp4patch.inspect.findings import Level
 from fp4patch.proof.toolchain import Toolchain
 
-ENCODER = Path(__file__).parents[2] / "patches/encoders/half_pair.cuh"
+ENCODER = Path(__file__).parents[2] / "encoders/half_pair.cuh"
 SOFTWARE = f"""
 #include "{ENCODER}"
 extern "C" __global__ void encode(const float* in, unsigned char* out) {{
