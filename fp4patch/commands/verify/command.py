@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ from fp4patch.commands.common import (
     CUDA_ROOT,
     EXIT_REFUSED,
     TREES,
+    as_json,
     show,
     stderr,
     variant_option,
@@ -81,8 +81,9 @@ def verify(
     The toolkit is --cuda-root, else CUDA_HOME, else the wheels of `pip install 'fp4patch[cuda]'`, else nvcc on PATH.
     """
     from fp4patch.commands import progress
-    from fp4patch.commands.verify import document, page, text
+    from fp4patch.commands.verify import page, text
     from fp4patch.commands.verify import run as verb
+    from fp4patch.proof.result import whole
 
     options = verb.Options(
         variant=variant,
@@ -103,7 +104,7 @@ def verify(
     ):  # printed before any file is written: an error in writing must not hide it
         show(text.verify_table(report))
     if json_file:
-        written = json.dumps(document.verify_document(reports), indent=2) + "\n"
+        written = as_json(whole(reports)) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)
     if report_file:
         write(report_file, page.page(reports))
