@@ -7,11 +7,15 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import fp4patch
+from tools.pages import layout
+from tools.pages.layout import module_imports
 
 PACKAGE = Path(fp4patch.__file__).parent
 ROOT = PACKAGE.parent
@@ -35,32 +39,26 @@ def modules() -> list[Path]:
     return sorted(PACKAGE.rglob("*.py"))
 
 
-def imported_parts(path: Path) -> set[str]:
-    """The parts of fp4patch that a module imports when it runs; imports for type checkers alone do not count."""
-    found: set[str] = set()
-    pending: list[ast.AST] = [ast.parse(path.read_text())]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            pending += node.orelse
-            continue
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        found |= {name.split(".")[1] for name in names if name.startswith("fp4patch.")}
-        pending += ast.iter_child_nodes(node)
-    return found - {"__version__"}
-
-
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_imports_go_one_way(path: Path) -> None:
     part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
     if part in ("__init__", "__main__"):
         return
-    assert imported_parts(path) - {part} <= MAY_IMPORT[part]
+    assert {name.partition(".")[0] for name in module_imports(path)} - {part, "__version__"} <= MAY_IMPORT[part]
+
+
+def test_no_modules_import_each_other() -> None:
+    names = {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in modules()}
+    graph = {name: {_module(found, names) for found in module_imports(path)} for name, path in names.items()}
+    TopologicalSorter(graph).prepare()  # CycleError names the circle
+
+
+def _module(name: str, modules: Mapping[str, Path]) -> str:
+    return name if name in modules else name.rpartition(".")[0]
+
+
+def test_the_picture_of_the_layout_is_of_these_imports() -> None:
+    assert layout.PICTURE.read_text() == layout.picture(), "python -m tools.regenerate layout"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))

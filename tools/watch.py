@@ -1,10 +1,10 @@
 """Try every patch on the releases that the support matrix does not have yet, to detect drift early.
 
-    python tools/watch.py                   what is new on the package index
-    python tools/watch.py --git             and what has only a tag
-    python tools/watch.py --all             every release again
-    python tools/watch.py --missing         only the patches that rows do not have yet
-    python tools/watch.py vllm==0.33.0      this one, and verify it
+    python -m tools.watch                   what is new on the package index
+    python -m tools.watch --git             and what has only a tag
+    python -m tools.watch --all             every release again
+    python -m tools.watch --missing         only the patches that rows do not have yet
+    python -m tools.watch vllm==0.33.0      this one, and verify it
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
 SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. The results go
@@ -28,7 +28,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from matrix_picture import picture
 from packaging.version import InvalidVersion, Version
 from pypi_simple import parse_filename
 
@@ -50,6 +49,7 @@ from fp4patch.proof.result import VerifyReport
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import reading
+from tools.matrix_picture import picture
 
 PAGE, PICTURE = "docs/matrix.md", "docs/images/matrix.svg"
 ENTRY = "\n[[archives]]\n"
@@ -274,8 +274,8 @@ def complete(release: Release, row: dict[str, Any], catalog: Catalog) -> Tried:
         try:
             fetch(release.target, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
             parts = identify_all([tree], catalog)
-            with reading([part.root for part in parts], wait) as tx:
-                found = [patch for part in parts for patch in each_patch(tx, part, catalog, {}, row["states"])]
+            with reading(parts, wait) as locked:
+                found = [patch for tree in locked for patch in each_patch(tree, catalog, {}, row["states"])]
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
     new = {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in found}
@@ -399,7 +399,7 @@ def page(document: dict[str, Any]) -> str:
     rows = document["rows"]
     text = "# What each patch comes to on each release\n\n"
     text += (
-        "Made by `python tools/watch.py`, which runs every patch on the real source of every release, and every day\n"
+        "Made by `python -m tools.watch`, which runs every patch on the real source of every release, and every day\n"
     )
     text += (
         "on those that are new; the same as `fp4patch list patches --matrix`. *applied*: it applies; *upstreamed*:\n"

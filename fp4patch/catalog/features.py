@@ -1,4 +1,4 @@
-"""Reads ``patches/features/*.toml`` and ``patches/toolkits.toml``: what ``fp4patch probe`` tries, and with what.
+"""Reads ``patches/features/*.toml`` and ``patches/toolkits.toml``: what ``fp4patch features`` tries, and with what.
 
 Every mistake in them is reported at once, by file and key.
 """

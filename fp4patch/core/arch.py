@@ -1,12 +1,18 @@
-"""GPU targets of NVIDIA's compilers."""
+"""GPU targets of NVIDIA's compilers: their spellings, the GPUs that run their code, and the macros that they define.
+
+The rules are those of the CUDA programming guide, "Compute capability and feature set compiler targets".
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pydantic_core import CoreSchema
 
 
@@ -36,6 +42,22 @@ class Arch:
 
         return core.is_instance_schema(cls, serialization=core.to_string_ser_schema())
 
+    @classmethod
+    def parse_list(cls, text: str, *, ptx: bool = False) -> tuple[Arch, ...]:
+        """Parse targets between commas, semicolons or blanks, each once; raise ValueError for any other text or none.
+
+        With ``ptx`` a target can be followed by ``+PTX``, as in TORCH_CUDA_ARCH_LIST.
+        """
+        parts = [part for part in re.split(r"[,;\s]+", text) if part]
+        if not parts:
+            raise ValueError("the list of architectures is empty")
+        return tuple(dict.fromkeys(cls.parse(part.removesuffix("+PTX") if ptx else part) for part in parts))
+
+    @property
+    def gpu(self) -> Arch:
+        """The GPU that the target is named after: ``sm_121`` of ``sm_121a``."""
+        return Arch(self.major, self.minor)
+
     @property
     def number(self) -> str:
         """Digits and suffix: ``121a``."""
@@ -46,5 +68,53 @@ class Arch:
         """PyTorch's form, as in TORCH_CUDA_ARCH_LIST: ``12.1a``."""
         return f"{self.major}.{self.minor}{self.suffix}"
 
+    @property
+    def macros(self) -> dict[str, str]:
+        """The macros that nvcc defines in the device pass for this target, and their values."""
+        number = f"{self.gpu.number}0"
+        macros = {"__CUDA_ARCH__": number}
+        if self.suffix == "a":
+            macros |= {f"__CUDA_ARCH_FEAT_SM{self.gpu.number}_ALL": "", "__CUDA_ARCH_SPECIFIC__": number}
+        if self.suffix:
+            macros |= {"__CUDA_ARCH_FAMILY_SPECIFIC__": number}
+        return macros
+
+    def runs_on(self, gpu: Arch) -> bool:
+        """Return whether a cubin for this target loads on ``gpu``.
+
+        Both must have the same major version. A plain or family (``f``) target runs on its own and later minor
+        versions, an ``a`` target on its own alone.
+        """
+        if self.major != gpu.major:
+            return False
+        return self.minor == gpu.minor if self.suffix == "a" else self.minor <= gpu.minor
+
+    def compiles_on(self, gpu: Arch) -> bool:
+        """Return whether a driver compiles PTX for this target on ``gpu``.
+
+        Plain PTX is compiled on every later GPU, ``f`` within its family, ``a`` on its own GPU alone.
+        """
+        return self.runs_on(gpu) if self.suffix else (self.major, self.minor) <= (gpu.major, gpu.minor)
+
     def __str__(self) -> str:
         return f"sm_{self.number}"
+
+
+class Reach(StrEnum):
+    """FP4 support that a GPU gets from code compiled for a set of targets."""
+
+    SUFFIXED = "native"
+    """The GPU loads a cubin whose target has the FP4 instructions."""
+    BARE = "no FP4"
+    """The GPU loads a cubin, but its target has no suffix and therefore no FP4 instructions."""
+    NOTHING = "nothing loads"
+    PARTLY = "in part"
+    """Some of several modules that are compiled separately have the FP4 instructions, and others do not."""
+
+
+def reach(archs: Iterable[Arch], gpu: Arch) -> Reach:
+    """Return the best support that ``gpu`` gets from code for these targets."""
+    loaded = [arch for arch in archs if arch.runs_on(gpu)]
+    if not loaded:
+        return Reach.NOTHING
+    return Reach.SUFFIXED if any(arch.suffix for arch in loaded) else Reach.BARE

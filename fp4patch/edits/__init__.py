@@ -1,1 +1,1 @@
-"""Edit operations, one file for each, and the lexers that find their anchors. This part knows no compiler."""
+"""Edit operations, one file for each, and the lexers that find their anchors."""

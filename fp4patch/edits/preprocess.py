@@ -48,15 +48,8 @@ class Definition(NamedTuple):
 
 def target_macros(arch: str, cuda: str) -> dict[str, Macro]:
     """Return what nvcc of that CUDA release predefines in the device pass for ``sm_121a`` and the like."""
-    target = Arch.parse(arch)
-    model = f"{target.major}{target.minor}"
-    number = f"{model}0"
     major, _, minor = cuda.partition(".")
-    texts = {**_HOST, "__CUDACC_VER_MAJOR__": major, "__CUDACC_VER_MINOR__": minor, "__CUDA_ARCH__": number}
-    if target.suffix == "a":
-        texts |= {f"__CUDA_ARCH_FEAT_SM{model}_ALL": "", "__CUDA_ARCH_SPECIFIC__": number}
-    if target.suffix:
-        texts |= {"__CUDA_ARCH_FAMILY_SPECIFIC__": number}
+    texts = {**_HOST, "__CUDACC_VER_MAJOR__": major, "__CUDACC_VER_MINOR__": minor, **Arch.parse(arch).macros}
     return {name: Macro(None, (text,) if text else ()) for name, text in texts.items()}
 
 

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.problem import Problem
+from fp4patch.edits.condition import evaluate
+from fp4patch.edits.cxx import words
 from fp4patch.edits.kinds import DropOperand
 from fp4patch.images.image import Architectures
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fp4patch.catalog.patch import Patch
     from fp4patch.catalog.variant import Variant
 
 SM121 = Arch(12, 1)
+_FAMILY = Arch(12, 0, "f")
 
 
 def check(asked: Sequence[str], variant: Variant, patches: Sequence[Patch], *, allow_bare: bool) -> Architectures:
@@ -31,14 +34,12 @@ def check(asked: Sequence[str], variant: Variant, patches: Sequence[Patch], *, a
     covered = {Arch.parse(text) for text in variant.arch}
     judged = tuple(arch for arch in archs if arch in covered)
     problems = [*_bare(archs, allow_bare), *_same_code(archs)]
-    unreached = tuple(
-        arch for arch in archs if _guard_is_for_sm121(variant, patches) and _compiles_as_1200_family(arch)
-    )
+    unreached = {arch: missed for arch in archs if (missed := _missed(arch, variant, patches))}
     if not judged and not problems:
         problems.append(_nothing_judged(archs, variant, unreached))
     if problems:
         raise Refused("these architectures cannot be built", problems=problems)
-    notes = [_unreached(arch, variant) for arch in unreached]
+    notes = [_unreached(arch, missed, variant) for arch, missed in unreached.items()]
     notes += [
         f"{variant.name} has no rules for {arch.torch}: its code is built, and not proven"
         for arch in archs
@@ -78,39 +79,48 @@ def _same_code(archs: Sequence[Arch]) -> list[Problem]:
             help="leave out the one without the suffix",
         )
         for one, other in itertools.combinations(sorted(archs), 2)
-        if (one.major, one.minor) == (other.major, other.minor) and {one.suffix, other.suffix} == {"", "f"}
+        if one.gpu == other.gpu and {one.suffix, other.suffix} == {"", "f"}
     ]
 
 
-def _guard_is_for_sm121(variant: Variant, patches: Sequence[Patch]) -> bool:
-    """Return whether the changes of the variant are compiled for SM121 alone, by the macros of the compiler or
-    CUTLASS."""
-    operands = [
-        op for patch in patches for edit in patch.edits if isinstance(edit, DropOperand) for op in edit.operands
-    ]
+def _missed(arch: Arch, variant: Variant, patches: Sequence[Patch]) -> list[Arch]:
+    """Return the GPUs that load code for a target, but get the variant's changes only in code for their own.
+
+    A guard decides by ``__CUDA_ARCH__``, and an operand by the architecture in the name of CUTLASS's macro.
+    """
     guards = [
-        options.get("guard", "")
+        options["guard"]
         for chosen in variant.targets.values()
         for options in chosen.options.values()
         if options
+        if "guard" in options
     ]
-    return bool(operands and all("SM121" in operand for operand in operands)) or any("== 1210" in g for g in guards)
+    operands = [op for p in patches for edit in p.edits if isinstance(edit, DropOperand) for op in edit.operands]
+    missed = []
+    for gpu in _runs_on(arch):
+        own = Arch(gpu.major, gpu.minor, "a")
+        named = operands and all(f"SM{gpu.number}" in name for name in operands)
+        if gpu != arch.gpu and (named or any(_fires(text, own) and not _fires(text, arch) for text in guards)):
+            missed.append(gpu)
+    return missed
 
 
-def _compiles_as_1200_family(arch: Arch) -> bool:
-    """Return whether code for the target runs on GB10 although its ``__CUDA_ARCH__`` is 1200."""
-    return (arch.major, arch.minor, arch.suffix) == (12, 0, "f")
+def _fires(guard: str, arch: Arch) -> bool:
+    """Return whether the condition holds in the device pass for a target, as far as nvcc's own macros decide it."""
+    macros = arch.macros
+    return bool(evaluate(words(guard), lambda name: name in macros, lambda name: int(macros.get(name) or 0)))
 
 
-def _unreached(arch: Arch, variant: Variant) -> str:
+def _unreached(arch: Arch, missed: Sequence[Arch], variant: Variant) -> str:
+    gpus = " and ".join(map(str, missed))
     return (
-        f"{arch.torch} is compiled with __CUDA_ARCH__ 1200 and runs on GB10 all the same: "
-        f"the SM121 guard of {variant.name} cannot fire in it"
+        f"{arch.torch} is compiled with __CUDA_ARCH__ {arch.macros['__CUDA_ARCH__']} and runs on {gpus} all the same: "
+        f"the guard of {variant.name} for {gpus} cannot fire in it"
     )
 
 
-def _nothing_judged(archs: Sequence[Arch], variant: Variant, unreached: Sequence[Arch]) -> Problem:
-    why = "; ".join(_unreached(arch, variant) for arch in unreached)
+def _nothing_judged(archs: Sequence[Arch], variant: Variant, unreached: Mapping[Arch, Sequence[Arch]]) -> Problem:
+    why = "; ".join(_unreached(arch, missed, variant) for arch, missed in unreached.items())
     named = ", ".join(arch.torch for arch in archs)
     has = ", ".join(Arch.parse(text).torch for text in variant.arch)
     return Problem(
@@ -122,5 +132,4 @@ def _nothing_judged(archs: Sequence[Arch], variant: Variant, unreached: Sequence
 
 def _runs_on(arch: Arch) -> tuple[Arch, ...]:
     """Return the GPUs that code for a target must run on: its own, and for the family target of SM120 also GB10."""
-    own = Arch(arch.major, arch.minor)
-    return (own, SM121) if _compiles_as_1200_family(arch) else (own,)
+    return (arch.gpu, SM121) if arch == _FAMILY else (arch.gpu,)

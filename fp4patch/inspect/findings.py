@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import Arch
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fp4patch.catalog.target import Advice
-    from fp4patch.core.state import State
+from fp4patch.catalog.target import Advice
+from fp4patch.core.arch import Arch, Reach, reach
+from fp4patch.core.document import HIDDEN, Document, key, shown
+from fp4patch.core.state import State
 
 GPUS = ("sm_120", "sm_121")
 """GPUs that fp4patch targets: RTX PRO 6000 and RTX 50 (sm_120), and GB10 (sm_121)."""
@@ -38,15 +35,16 @@ def worst(levels: Iterable[Level]) -> Level:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Document):
     """One thing that was checked: its subject, the state that was found and, unless all is well, one line of remedy."""
 
     level: Level
     subject: str
     found: str
     remedy: str = ""
+    """Recommended action; empty if all is well."""
     link: str = ""
-    """Link to a public discussion of the finding."""
+    """Link to a public discussion of the finding; mostly empty."""
 
 
 @dataclass(frozen=True)
@@ -83,45 +81,14 @@ class Question:
 # --- source trees ----------------------------------------------------------------------------------------------------
 
 
-class Reach(StrEnum):
-    """FP4 support that a GPU gets from code compiled for a set of architectures."""
-
-    SUFFIXED = "native"
-    """The GPU loads a cubin whose target has the FP4 instructions."""
-    BARE = "no FP4"
-    """The GPU loads a cubin, but its target has no suffix and therefore no FP4 instructions."""
-    NOTHING = "nothing loads"
-    PARTLY = "in part"
-    """Some of several modules that are compiled separately have the FP4 instructions, and others do not."""
-
-
-def runs_on(arch: Arch, gpu: Arch) -> bool:
-    """Return whether a cubin for ``arch`` loads on ``gpu``.
-
-    Both must have the same major version. A plain or family (``f``) target runs on its own and later minor versions, an
-    ``a`` target on its own alone. (CUDA programming guide, "Compute capability and feature set compiler targets".)
-    """
-    if arch.major != gpu.major:
-        return False
-    return arch.minor == gpu.minor if arch.suffix == "a" else arch.minor <= gpu.minor
-
-
-def reach(archs: Iterable[Arch], gpu: Arch) -> Reach:
-    """Return the best support that ``gpu`` gets from code for these architectures."""
-    loaded = [arch for arch in archs if runs_on(arch, gpu)]
-    if not loaded:
-        return Reach.NOTHING
-    return Reach.SUFFIXED if any(arch.suffix for arch in loaded) else Reach.BARE
-
-
 @dataclass(frozen=True)
-class Compiled:
+class Compiled(Document):
     """Architectures for which a build at run time, on the GPU's own machine, compiles its FP4 modules."""
 
     modules: dict[str, tuple[str, ...]]
     """Architectures of each module, as in TORCH_CUDA_ARCH_LIST."""
     stops: str = ""
-    """Message of the exception that the build raises instead of compiling."""
+    """Message of the exception that the build raises instead of compiling; else empty."""
 
     @property
     def targets(self) -> str:
@@ -137,11 +104,13 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class BuildRow:
+class BuildRow(Document):
     """Result of the tree's own build for one arch list and one CUDA release."""
 
     cuda: str
+    """CUDA release of this evaluation."""
     asked: str
+    """Arch list; empty: not set."""
     kernels: tuple[str, ...]
     """Architectures that all FP4 kernels have, as in TORCH_CUDA_ARCH_LIST. For a build at run time: those that any of
     the kernels has on any of the GPUs."""
@@ -157,32 +126,37 @@ class BuildRow:
     stops: str = ""
     """Reason why the build would stop: its compiler does not support a target. For a build at run time, ``on`` holds
     the reason of each GPU."""
+    setting: str = ""
+    """Environment variable of the arch list: ``TORCH_CUDA_ARCH_LIST``."""
 
 
 @dataclass(frozen=True)
-class Content:
+class Content(Document):
     """Release that a tree's files belong to, independent of the version that the tree states."""
 
     releases: tuple[str, ...]
     """Releases that have exactly these files: several if they share them, none if no surveyed release matches."""
     nearest: str = ""
+    """Nearest release, if none matches."""
     differs: int = 0
-    """Number of files that differ from the nearest release. ``of`` is the number of files compared."""
+    """Number of files that differ from the nearest release."""
     of: int = 0
+    """Number of files compared."""
 
 
 @dataclass(frozen=True)
-class PatchRow:
-    """A patch on this tree, and the variants that would apply it."""
+class PatchRow(Document):
+    """A patch on this tree."""
 
     patch: str
     state: State
     because: str
     variants: tuple[str, ...]
+    """Variants that would apply it."""
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Outlook(Document):
     """Result for one GPU from this tree, in one line."""
 
     gpu: str
@@ -190,30 +164,43 @@ class Outlook:
     verdict: str
     because: str
     todo: str = ""
+    """Recommended action; empty if none is needed."""
 
 
 @dataclass(frozen=True)
-class TreeReport:
+class Recommendation(Document):
+    """Variant to use on a tree."""
+
+    variant: str | None
+    """Name of the variant; null: no advice; empty: none is needed."""
+    because: str
+    next: str
+    """Command to run next."""
+
+
+@dataclass(frozen=True)
+class TreeReport(Document):
     """Complete report on one source tree."""
 
-    root: str
+    root: str = field(metadata=key("tree"))
     target: str
-    title: str
-    claims: str
+    title: str = field(metadata=HIDDEN)
+    claims: str = field(metadata=key("version"))
     """The version that the tree states; empty if none."""
     content: Content
     variant: str
     """Variant that is applied; empty if none."""
     state: State
     patches: tuple[PatchRow, ...]
-    setting: str
+    setting: str = field(metadata=HIDDEN)
     """Environment variable that sets the build's architectures; empty if the build has none of its own."""
     builds: tuple[BuildRow, ...]
-    advice: Advice | None
-    next_command: str
+    advice: Advice | None = field(metadata=HIDDEN)
+    next_command: str = field(metadata=HIDDEN)
     """Command to run next; empty if there is none."""
     findings: tuple[Finding, ...]
-    outlooks: tuple[Outlook, ...]
+    outlooks: tuple[Outlook, ...] = field(metadata=key("gpus"))
+    """Result for each GPU from this tree."""
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -221,19 +208,28 @@ class TreeReport:
         return (*(f.level for f in self.findings), *(o.level for o in self.outlooks))
 
     @property
+    @shown()
     def level(self) -> Level:
         """Worst of these levels."""
         return worst(self.levels)
+
+    @property
+    @shown()
+    def recommended(self) -> Recommendation:
+        """Recommended variant, and the command to run next."""
+        advice = self.advice
+        return Recommendation(advice.variant if advice else None, advice.because if advice else "", self.next_command)
 
 
 # --- build recipes ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class RecipeReport:
+class RecipeReport(Document):
     """Dockerfiles, scripts and patch files at one place, and those that take SM121 out of CUTLASS's guard."""
 
     path: str
+    """A file or directory with Dockerfiles, scripts or patches."""
     read: int
     """Recipes that were read."""
     findings: tuple[Finding, ...]
@@ -248,7 +244,7 @@ class RecipeReport:
 
 
 @dataclass(frozen=True)
-class Section:
+class Section(Document):
     """Findings of one kind: compilers, Python packages, GPUs."""
 
     title: str
@@ -256,7 +252,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class MachineReport:
+class MachineReport(Document):
     """Complete report on this machine."""
 
     name: str
@@ -269,6 +265,7 @@ class MachineReport:
         return tuple(finding.level for section in self.sections for finding in section.findings)
 
     @property
+    @shown()
     def level(self) -> Level:
         """Worst of these levels."""
         return worst(self.levels)

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fp4patch.inspect.findings import runs_on
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -20,21 +18,11 @@ if TYPE_CHECKING:
 _SPECIFIC = {"": 0, "f": 1, "a": 2}
 
 
-def compiles_for(ptx: Arch, gpu: Arch) -> bool:
-    """Return whether a driver compiles PTX for ``compute_XY`` on a GPU.
-
-    Plain PTX is compiled on every later GPU, ``f`` within its family, ``a`` on its own GPU alone.
-    """
-    if ptx.suffix:
-        return runs_on(ptx, gpu)
-    return (ptx.major, ptx.minor) <= (gpu.major, gpu.minor)
-
-
 def loaded(entries: Sequence[tuple[Entry, Arch]], gpu: Arch) -> int | None:
     """Return the index of the entry that the GPU's driver takes, given each with its true architecture; None if none
     fits."""
-    cubins = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "cubin" and runs_on(arch, gpu)]
-    texts = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "ptx" and compiles_for(arch, gpu)]
+    cubins = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "cubin" and arch.runs_on(gpu)]
+    texts = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "ptx" and arch.compiles_on(gpu)]
 
     def rank(index: int) -> tuple[int, int, int]:
         arch = entries[index][1]

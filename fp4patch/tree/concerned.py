@@ -14,10 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
-from weakref import WeakKeyDictionary
 
-from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.whole import Concerned, Whole, glob
@@ -34,8 +31,8 @@ from fp4patch.tree.leftover import (
     mentioned,
     within,
 )
+from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.stamp import may_be_stamped
-from fp4patch.tree.transaction import Transaction
 
 Look = tuple[Callable[[bytes], object], re.Pattern[str] | None]
 """A quick look at the bytes of a file, and the files that it is for; None: all."""
@@ -47,8 +44,6 @@ _TICK = 50_000_000
 _COARSE_TICK = 2_000_000_000
 """The same for a file system whose times are whole seconds."""
 
-_FOUND: WeakKeyDictionary[Transaction, dict[Path, Concerned]] = WeakKeyDictionary()
-
 
 @dataclass(frozen=True)
 class _Seen:
@@ -56,26 +51,23 @@ class _Seen:
     """Stat data of each source file, and behind a blank the SHA-256 of one that a patch may be about."""
 
 
-def concerned(tx: Transaction, tree: Identified, patches: Sequence[Patch] = ()) -> Concerned:
+def concerned(tree: LockedTree, patches: Sequence[Patch] = ()) -> Concerned:
     """Return the files that the patches may be about: by default, all patches of the tree's target.
 
-    A transaction looks at a tree once. Refused: a directory may not be read.
+    A command looks at a tree once. Refused: a directory may not be read.
     """
-    found = _FOUND.setdefault(tx, {})
-    if tree.root not in found:
-        own = patches or tuple(p for p in load().patches.values() if p.target == tree.target.name)
-        found[tree.root] = _concerned(tx, tree, own)
-    return found[tree.root]
+    if tree.concerned is None:
+        every = load().patches.values()
+        tree.concerned = _concerned(tree, patches or tuple(p for p in every if p.target == tree.known.target.name))
+    return tree.concerned
 
 
-def _concerned(tx: Transaction, tree: Identified, patches: Sequence[Patch]) -> Concerned:
+def _concerned(tree: LockedTree, patches: Sequence[Patch]) -> Concerned:
     root, began = tree.root, _now()
-    whole = Whole(root, (root / place for part in tree.target.contains for place in part.at))
+    whole = Whole(root, (root / place for part in tree.known.target.contains for place in part.at))
     name = repr((str(root), digest(data_root()), [(p.id, p.edits, p.absent, p.macros) for p in patches]))
     seen = recall("trees", name, {"_Seen": _Seen})
     before = seen.files if isinstance(seen, _Seen) else {}
-    receipt = tx.receipt(root)
-    on_record = receipt.files if receipt else {}
     by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
     files, now = [], dict[str, str]()
     for file in whole.files:
@@ -88,15 +80,15 @@ def _concerned(tx: Transaction, tree: Identified, patches: Sequence[Patch]) -> C
                 content = _read(path, found.st_size)
                 about = by_name(file) or may_be_stamped(content) or _passes(looks[language(file)], file, content)
                 sha = sha256(content) or "" if about else ""
-                if about and file not in on_record:
-                    tx.contents[root, file] = content
+                if about and file not in tree.on_record:
+                    tree.contents[file] = content
         except OSError:  # the fold and the search say so
             files.append(file)
             continue
-        if sha or file in on_record:
+        if sha or file in tree.on_record:
             files.append(file)
-            if file not in on_record:
-                tx.looked_at[root, file] = sha
+            if file not in tree.on_record:
+                tree.looked_at[file] = sha
         if _is_settled(found, began):
             now[file] = f"{state} {sha}" if sha else state
     if now != before:

@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
+from fp4patch.core.state import State
 from fp4patch.tree import disk
 
 STATE_DIR = ".fp4patch"
@@ -69,15 +70,15 @@ class Tree:
         """Return where ``rel`` is located; the last component is not followed. Refused if not inside this tree."""
         parts = PurePosixPath(rel).parts
         if not parts or rel.startswith("/") or ".." in parts or "\0" in rel:
-            raise _refuse(rel, "a path inside the tree", "a path that leads out of it")
+            raise refuse(rel, "a path inside the tree", "a path that leads out of it")
         path = self.root.joinpath(*parts)
         real = Path(os.path.realpath(path.parent))
         # Links within the tree are upstream's business; what counts is where the file really is.
         if not real.is_relative_to(self.root):
-            raise _refuse(rel, "a file inside the tree", f"a symlink out of it, to {os.path.realpath(path)}")
+            raise refuse(rel, "a file inside the tree", f"a symlink out of it, to {os.path.realpath(path)}")
         for part in (*parts, *real.relative_to(self.root).parts):
             if owner := _OTHERS.get(part.lower()):
-                raise _refuse(rel, "a source file", f"a path into {part}, which is {owner} own")
+                raise refuse(rel, "a source file", f"a path into {part}, which is {owner} own")
         return path
 
     def read(self, rel: str) -> SourceFile | None:
@@ -91,11 +92,11 @@ class Tree:
             with directory:
                 found = directory.read(name)
         except disk.NotAFile as error:
-            raise _refuse(rel, "a regular file", str(error.strerror)) from error
+            raise refuse(rel, "a regular file", str(error.strerror)) from error
         except OSError as error:
             if error.errno in _ABSENT:
                 return None
-            refused = _refuse(rel, "a readable file", error.strerror or str(error), help=_MAY_READ)
+            refused = refuse(rel, "a readable file", error.strerror or str(error), advice=_MAY_READ)
             raise Unreadable(refused.message, help=refused.help, problems=refused.problems) from error
         return SourceFile(rel, found[0], stat.S_IMODE(found[1].st_mode)) if found else None
 
@@ -161,12 +162,12 @@ def _owner(path: Path) -> str:
 def decode(data: bytes, path: str) -> str:
     """Return the text of a file, its byte-order mark and line ends as they are. Refused: not UTF-8, or with a NUL."""
     if b"\0" in data:
-        raise _refuse(path, "UTF-8 text", f"a NUL byte at offset {data.index(0)}")
+        raise refuse(path, "UTF-8 text", f"a NUL byte at offset {data.index(0)}")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise _refuse(path, "UTF-8 text", f"byte 0x{data[error.start]:02x} at offset {error.start}", line) from error
+        raise refuse(path, "UTF-8 text", f"byte 0x{data[error.start]:02x} at offset {error.start}", line) from error
 
 
 def encode(text: str) -> bytes:
@@ -174,12 +175,16 @@ def encode(text: str) -> bytes:
     return text.encode("utf-8")
 
 
-def _problem(rel: str, expected: str, found: str, help: str = "", line: int | None = None) -> Problem:  # noqa: A002
-    return Problem(
-        expected=expected, found=found, file=rel, line=line, help=help or "put back the file that upstream released"
-    )
+def _problem(
+    rel: str, expected: str, found: str, advice: str = "", line: int | None = None, state: State | None = None
+) -> Problem:
+    advice = advice or "put back the file that upstream released"
+    return Problem(expected=expected, found=found, file=rel, line=line, help=advice, state=state)
 
 
-def _refuse(rel: str, expected: str, found: str, line: int | None = None, help: str = "") -> Refused:  # noqa: A002
-    problem = _problem(rel, expected, found, help, line)
+def refuse(
+    rel: str, expected: str, found: str, line: int | None = None, advice: str = "", state: State | None = None
+) -> Refused:
+    """Return the refusal of one file of a tree, with its problem."""
+    problem = _problem(rel, expected, found, advice, line, state)
     return Refused(f"{rel}: expected {expected}, found {found}", help=problem.help, problems=[problem])

@@ -9,13 +9,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog, data_root
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, edits_of, patches_of
@@ -31,11 +29,11 @@ from fp4patch.tree.concerned import concerned
 from fp4patch.tree.files import decode, encode
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.leftover import may_be_about
+from fp4patch.tree.locked import Desired, DesiredFile, LockedTree
 from fp4patch.tree.lost import lost, lost_file
 from fp4patch.tree.postcondition import check
 from fp4patch.tree.remainder import Remainder
 from fp4patch.tree.stamp import stamped
-from fp4patch.tree.transaction import Transaction
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,18 @@ class FoldedTree:
     remainders: tuple[Remainder, ...] = ()
     """Places that the patches leave in the tree on purpose."""
 
+    def desired(self, wanted: Plan) -> Desired:
+        """Return the state that the fold of a plan gives the tree."""
+        return Desired(
+            target=wanted.tree.target.name,
+            version=str(wanted.tree.version or ""),
+            variant=wanted.variant,
+            patches=tuple(f"{patch.id} {patch.version}" for patch in wanted.patches),
+            files={p: DesiredFile(done.desired, done.patches) for p, done in self.files.items() if not done.problems},
+            undecided=frozenset(path for path, done in self.files.items() if done.problems),
+            remainders=self.remainders,
+        )
+
     def outcomes(self) -> Iterator[tuple[str, Patch, Outcome]]:
         """File (empty for an edit without one), patch, and what the edit came to there."""
         for path, done in self.files.items():
@@ -70,77 +80,52 @@ class FoldedTree:
         yield from (("", patch, outcome) for patch, outcome in self.unplaced)
 
 
-def plan_for(tx: Transaction, variant: Variant, tree: Identified, catalog: Catalog) -> Plan:
+def plan_for(tree: LockedTree, variant: Variant, catalog: Catalog) -> Plan:
     """Return the variant's plan, made from the pristine bytes. UsageError if the variant has nothing for such trees."""
-    patches, options = patches_of(variant, tree, catalog)
-    return plan_patches(tx, variant.name, patches, options, tree)
+    patches, options = patches_of(variant, tree.known, catalog)
+    return plan_patches(tree, variant.name, patches, options)
 
 
 def plan_patches(
-    tx: Transaction, name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]], tree: Identified
+    tree: LockedTree, name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]]
 ) -> Plan:
     """Return the edits of these patches, in this order. Refused: a directory to search may not be read."""
-    whole, read = concerned(tx, tree), reader(tx, tree.root)
-    return Plan(tree, name, tuple(patches), edits_of(patches, options), whole, read, may_be_about)
+    whole = concerned(tree)
+    return Plan(tree.known, name, tuple(patches), edits_of(patches, options), whole, tree.read, may_be_about)
 
 
-def reader(tx: Transaction, root: Path) -> Callable[[str], bytes | None]:
-    """Reads what the planner looks at: pristine bytes where they are known, else the file as it is."""
-    receipt = tx.receipt(root)
-    known = receipt.files if receipt else {}
-
-    def read(path: str) -> bytes | None:
-        if (root, path) not in tx.contents:
-            try:
-                content = tx.pristine(root, path) if path in known else (root / path).read_bytes()
-            except (OSError, Refused):
-                content = None
-            tx.looked_at[root, path] = sha256(content) or ""
-            tx.contents[root, path] = content
-        return tx.contents[root, path]
-
-    return read
-
-
-def fold_tree(tx: Transaction, wanted: Plan, *, outcomes_only: bool = False) -> FoldedTree:
+def fold_tree(tree: LockedTree, wanted: Plan, *, outcomes_only: bool = False) -> FoldedTree:
     """Return each file of the plan and of the receipt with its desired bytes and what each edit came to.
 
     A fold of the same edits over the same bytes is made once, as long as the user's cache remembers it.
     ``outcomes_only``: the caller does not look at the bytes. ManifestError: what an edit looks for cannot be read.
     """
-    known = remembered(tx, wanted, outcomes_only=outcomes_only)
+    known = remembered(tree, wanted, outcomes_only=outcomes_only)
     if known is None:
-        known = _fold_tree(tx, wanted)
-        remember(tx, wanted, known)
-    left = {
-        path: FoldedFile(None, problems=(p,))
-        for path in lost(tx, wanted.tree)
-        if (p := lost_file(tx, wanted.tree, path))
-    }
+        known = _fold_tree(tree, wanted)
+        remember(tree, wanted, known)
+    left = {path: FoldedFile(None, problems=(p,)) for path in lost(tree) if (p := lost_file(tree, path))}
     found = tuple(problem for path, done in left.items() if path not in known.files for problem in done.problems)
     return replace(known, files=left | known.files, problems=known.problems + found)
 
 
-def _fold_tree(tx: Transaction, wanted: Plan) -> FoldedTree:
+def _fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
     _check(wanted.patches)
-    receipt = tx.receipt(wanted.tree.root)
-    on_record = receipt.files if receipt else {}
     files, placed = {}, set()
-    for path in dict.fromkeys([*wanted.files, *on_record]):
-        done, about = _fold_file(tx, wanted, path)
+    for path in dict.fromkeys([*wanted.files, *tree.on_record]):
+        done, about = _fold_file(tree, wanted, path)
         placed |= about
-        if done.outcomes or done.problems or path in on_record:
+        if done.outcomes or done.problems or path in tree.on_record:
             files[path] = done
     version = wanted.tree.version
     unplaced = tuple((p.patch, _unplaced(p.edit, version)) for p in wanted.edits if id(p) not in placed)
     problems = tuple(problem for done in files.values() for problem in done.problems)
     problems += _problems(wanted, "", unplaced)
-    pristine = reader(tx, wanted.tree.root)
 
     def desired(path: str) -> bytes | None:
-        return files[path].desired if path in files and files[path].desired is not None else pristine(path)
+        return files[path].desired if path in files and files[path].desired is not None else tree.read(path)
 
-    checked = check(wanted, pristine, desired)
+    checked = check(wanted, tree.read, desired)
     known = {(problem.patch, problem.file) for problem in problems}
     more = tuple(problem for problem in checked.problems if (problem.patch, problem.file) not in known)
     return FoldedTree(files, unplaced, problems + more, checked.remainders)
@@ -171,23 +156,22 @@ class _Kept:
     folds: FoldedTree
 
 
-def remembered(tx: Transaction, wanted: Plan, *, outcomes_only: bool) -> FoldedTree | None:
+def remembered(tree: LockedTree, wanted: Plan, *, outcomes_only: bool) -> FoldedTree | None:
     """Return what an earlier fold came to; None if anything that it depends on is not as it was."""
-    root, read = wanted.tree.root, reader(tx, wanted.tree.root)
-    kept = recall("folds", _name(wanted, _on_record(tx, wanted)), CLASSES | classes(sys.modules[__name__]))
+    kept = recall("folds", _name(wanted, tree.on_record), CLASSES | classes(sys.modules[__name__]))
     if not isinstance(kept, _Kept):
         return None
     for path, sha in kept.inputs.items():
-        if (root, path) not in tx.looked_at:
-            read(path)
-        if tx.looked_at[root, path] != sha:
+        if path not in tree.looked_at:
+            tree.read(path)
+        if tree.looked_at[path] != sha:
             return None
     patches = {patch.id: patch for patch in wanted.patches}
     files = {}
     for path, done in kept.folds.files.items():
         content = None
         if path in kept.desired and not outcomes_only:
-            found = {sha256(content): content for content in (tx.current(root, path), tx.pristine(root, path))}
+            found = {sha256(content): content for content in (tree.current(path), tree.pristine(path))}
             content = found.get(kept.desired[path])
             if content is None:
                 return None
@@ -195,31 +179,25 @@ def remembered(tx: Transaction, wanted: Plan, *, outcomes_only: bool) -> FoldedT
     return replace(kept.folds, files=files, unplaced=_exchanged(kept.folds.unplaced, patches.__getitem__))
 
 
-def remember(tx: Transaction, wanted: Plan, folds: FoldedTree) -> None:
+def remember(tree: LockedTree, wanted: Plan, folds: FoldedTree) -> None:
     """Keep what a fold came to. One with problems is made again each time."""
     if folds.problems:
         return
-    root, read = wanted.tree.root, reader(tx, wanted.tree.root)
     for path in folds.files:
-        read(path)
+        tree.read(path)
     files = {
         path: replace(done, desired=None, outcomes=_exchanged(done.outcomes, attrgetter("id")))
         for path, done in folds.files.items()
     }
     kept = _Kept(
-        {path: sha for (at, path), sha in tx.looked_at.items() if at == root},
+        dict(tree.looked_at),
         {path: sha256(done.desired) for path, done in folds.files.items() if done.desired is not None},
         replace(folds, files=files, unplaced=_exchanged(folds.unplaced, attrgetter("id"))),
     )
     changed = tuple(path for path, done in folds.files.items() if done.patches)
     whole = all(done.outcomes for done in folds.files.values())  # then the same is found when these are on record
-    for on_record in {_on_record(tx, wanted), changed if whole else _on_record(tx, wanted)}:
+    for on_record in {tuple(tree.on_record), changed if whole else tuple(tree.on_record)}:
         keep("folds", _name(wanted, on_record), kept)
-
-
-def _on_record(tx: Transaction, wanted: Plan) -> tuple[str, ...]:
-    receipt = tx.receipt(wanted.tree.root)
-    return tuple(receipt.files) if receipt else ()
 
 
 def _exchanged(outcomes: Iterable[tuple[Any, Outcome]], exchange: Callable[[Any], Any]) -> Any:
@@ -274,23 +252,25 @@ def _unplaced(edit: Edit, version: Version | None) -> Outcome:
     )
 
 
-def _fold_file(tx: Transaction, wanted: Plan, path: str) -> tuple[FoldedFile, set[int]]:
+def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, set[int]]:
     """Return the fold of a file, and the edits (by id) that are about it."""
     from fp4patch.edits.edit import fold  # noqa: PLC0415 - a fold that is remembered does without
 
     steps = wanted.files.get(path, ())
     try:
-        pristine = tx.pristine(wanted.tree.root, path)
+        pristine = tree.pristine(path)
         if pristine is None:
             outcome = missing(wanted, path)
             outcomes = tuple((step.patch, outcome) for step in steps)
             return FoldedFile(None, outcomes, _problems(wanted, path, outcomes[:1])), {id(step) for step in steps}
-        if problem := lost_file(tx, wanted.tree, path):
+        if problem := lost_file(tree, path):
             return FoldedFile(None, problems=(problem,)), {id(step) for step in steps}
         if not steps:
             return FoldedFile(pristine), set()
         done = fold(decode(pristine, path), steps)
     except Refused as refused:
+        if not refused.problems:  # the state of the tree itself is refused, not this file
+            raise
         patch = steps[0].patch.id if steps else ""
         problems = tuple(replace(p, patch=p.patch or patch) for p in refused.problems)
         return FoldedFile(None, problems=problems), {id(step) for step in steps}
@@ -344,27 +324,3 @@ def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]
                 )
             )
     return tuple(problems)
-
-
-def file_state(tx: Transaction, root: Path, path: str, desired: bytes | None) -> State:
-    """Return the state of a file, from its pristine bytes, the bytes that we wrote, and the desired ones.
-
-    ``desired`` None: the desired bytes are not known, and the bytes that we wrote count as applied.
-    """
-    receipt = tx.receipt(root)
-    written = receipt.files[path].written_sha256 if receipt and path in receipt.files else None
-    current, pristine = tx.current(root, path), tx.pristine(root, path)
-    if current == pristine and (desired is None or written is None or current != desired):
-        return State.PRISTINE
-    if current == desired or (desired is None and sha256(current) == written):
-        return State.APPLIED
-    return State.OUTDATED if sha256(current) == written else State.FOREIGN
-
-
-def recovered(tx: Transaction, root: Path) -> tuple[str, ...]:
-    """Notes on an interrupted command that was finished or rolled back, here or in a tree that was not named."""
-    return tuple(
-        f"an interrupted command was {found.outcome}" + (f" in {found.root}" if found.root != root else "")
-        for found in tx.recovered
-        if found.root == root or (found.root not in tx.roots and root == tx.roots[0])
-    )

@@ -13,25 +13,26 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree.concerned import concerned
 from fp4patch.tree.git_index import tracked
+from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.stamp import Stamp, find_stamp
-from fp4patch.tree.transaction import Transaction
 
 
-def lost(tx: Transaction, tree: Identified) -> dict[str, Stamp]:
+def lost(tree: LockedTree) -> dict[str, Stamp]:
     """Return the files of a tree without a receipt that fp4patch wrote."""
-    return tx.unrecorded(tree.root, concerned(tx, tree).files)
+    return tree.unrecorded(concerned(tree).files)
 
 
-def lost_file(tx: Transaction, tree: Identified, path: str) -> Problem | None:
+def lost_file(tree: LockedTree, path: str) -> Problem | None:
     """Return why a file cannot be taken as pristine: fp4patch wrote it, and no receipt knows it; None if it can."""
-    receipt, data = tx.receipt(tree.root), tx.current(tree.root, path)
-    stamp = find_stamp(data) if data and not (receipt and path in receipt.files) else None
+    data = tree.current(path)
+    stamp = find_stamp(data) if data and path not in tree.on_record else None
     if stamp is None or data is None:
         return None
     return Problem(
         expected="the bytes that upstream released, or a receipt of what fp4patch wrote",
         found=f"what fp4patch wrote for {said(stamp)}, without its receipt",
-        help=f"{_way_back(tree, path, data)}, then run this again (`git clean -x` takes the .fp4patch directory away)",
+        help=f"{_way_back(tree.known, path, data)}, then run this again (`git clean -x` takes the .fp4patch directory "
+        "away)",
         file=path,
         state=State.FOREIGN,
     )

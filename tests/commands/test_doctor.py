@@ -19,9 +19,9 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
 from fp4patch.commands.doctor.build_lists import cmake
 from fp4patch.commands.doctor.surveyed import Release, content, recorded_build, surveyed
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.cuda import has, known_gpus
-from fp4patch.inspect.findings import GPUS, BuildRow, Reach, reach, runs_on
+from fp4patch.inspect.findings import GPUS, BuildRow
 from fp4patch.proof.toolchain import Toolchain
 
 Trees = Callable[[str, str], Path]
@@ -63,7 +63,7 @@ def gpu(document: dict[str, Any], name: str, tree: int = 0) -> dict[str, str]:
     ],
 )
 def test_a_cubin_loads_by_the_rule_of_its_suffix(arch: str, on_120: bool, on_121: bool) -> None:
-    assert [runs_on(Arch.parse(arch), Arch.parse(gpu)) for gpu in GPUS] == [on_120, on_121]
+    assert [Arch.parse(arch).runs_on(Arch.parse(gpu)) for gpu in GPUS] == [on_120, on_121]
 
 
 def test_the_best_of_what_loads_counts() -> None:
@@ -132,7 +132,7 @@ def test_an_unknown_release_names_the_nearest() -> None:
 def test_the_verdict_is_what_the_trees_own_functions_make_of_the_list(
     doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, version: str, cuda: str
 ) -> None:
-    """Against the record, which docs/doctor_trees.py made, and for each GPU by the rule of the suffix."""
+    """Against the record, which ``tools.regenerate doctor-trees`` made, and for each GPU by the rule of the suffix."""
     status, document = doctor(pristine_tree("vllm", version), "--cuda", cuda)
     (tree,) = document["trees"]
     (release,) = (r for r in surveyed(load().root) if (r.target, r.version) == ("vllm", version))

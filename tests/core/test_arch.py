@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from fp4patch.core.arch import Arch
+from fp4patch.proof.toolchain import Toolchain
 
 
 @pytest.mark.parametrize("text", ["sm_121a", "compute_121a", "121a", "12.1a", " 12.1a "])
@@ -16,3 +21,26 @@ def test_every_spelling_names_one_architecture(text: str) -> None:
 def test_what_is_no_architecture_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="write for example sm_121a"):
         Arch.parse(text)
+
+
+def test_a_list_has_each_target_once_whatever_stands_between() -> None:
+    assert Arch.parse_list(" sm_121a,12.0f; 120a  12.1a") == (Arch(12, 1, "a"), Arch(12, 0, "f"), Arch(12, 0, "a"))
+    assert Arch.parse_list("9.0a;12.1+PTX", ptx=True) == (Arch(9, 0, "a"), Arch(12, 1))
+
+
+@pytest.mark.parametrize("text", ["", " ", ",;", "12.1a;native", "12.1a+PTX"])
+def test_a_list_without_a_target_or_with_another_word_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="architecture"):
+        Arch.parse_list(text)
+
+
+def test_the_macros_of_a_target_are_those_that_nvcc_prints(toolchain: Toolchain, tmp_path: Path) -> None:
+    (tmp_path / "empty.cu").write_text("")
+    for text in ("sm_90", "sm_120a", "sm_120f", "sm_121", "sm_121a"):
+        arch = Arch.parse(text)
+        flags = (f"-gencode=arch=compute_{arch.number},code=sm_{arch.number}", "-Xcompiler", "-dM", "-E", "--keep")
+        command = [str(toolchain.nvcc), *toolchain.flags, *flags, "--dryrun", str(tmp_path / "empty.cu")]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+        device = next(line for line in said.splitlines() if "-D__CUDA_ARCH__=" in line)
+        defined = dict(re.findall(r"-D(__CUDA_ARCH\w*)=?(\d*)", device))
+        assert {name: text for name, text in defined.items() if "LIST" not in name} == arch.macros

@@ -21,7 +21,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.edits.kinds import AddElement
 from fp4patch.tree.concerned import concerned
 from fp4patch.tree.folding import fold_tree, plan_patches
-from fp4patch.tree.transaction import Transaction
+from fp4patch.tree.locked import Locked
 
 GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
 OPTIONS = {"e2m1-asm": {"encoder": "threshold", "guard": GUARD}}
@@ -64,10 +64,10 @@ def run(patch: str, mutant: Mutant, root: Path) -> Came:
     tree = identify(root, catalog)
     whole = catalog.patches[patch]
     lists = tuple(edit for edit in whole.edits if isinstance(edit, AddElement))  # the other edits are of other places
-    with Transaction([tree.root], lambda _: None) as tx:
+    with Locked([tree]) as (locked,):
         chosen = [replace(whole, edits=lists or whole.edits)]
-        concerned(tx, tree, chosen)
-        found = fold_tree(tx, plan_patches(tx, "", chosen, OPTIONS, tree))
+        concerned(locked, chosen)
+        found = fold_tree(locked, plan_patches(locked, "", chosen, OPTIONS))
     written = {path: done.desired.decode() for path, done in found.files.items() if done.desired is not None}
     named = frozenset(one.file for one in found.remainders)
     why = tuple(f"{one.file}:{one.line}: {one.expected}; {one.found}" for one in found.problems)

@@ -16,7 +16,6 @@ from fp4patch.commands.verify.coverage import touched_functions
 from fp4patch.core.errors import ManifestError
 from fp4patch.tree.folding import fold_tree, plan_for
 from fp4patch.tree.locked import reading
-from fp4patch.tree.transaction import Transaction
 
 TREES = {
     "cutlass": [("4.2.1", "next2"), ("4.2.1", "next3"), ("4.8.0", "turbo"), ("4.8.0", "next3")],
@@ -32,13 +31,10 @@ def found(tree: Path, variant: str) -> dict[str, list[str]]:
     catalog = load()
     identified = next(one for one in identify_all([tree], catalog) if one.root == tree)
 
-    def pristine(tx: Transaction) -> dict[str, bytes | None]:
-        return {path: tx.pristine(tree, path) for path in folds.files}
-
-    with reading([tree], lambda *_: None) as tx:
-        folds = fold_tree(tx, plan_for(tx, catalog.variant(variant), identified, catalog))
+    with reading([identified], lambda *_: None) as (locked,):
+        folds = fold_tree(locked, plan_for(locked, catalog.variant(variant), catalog))
         assert not folds.problems
-        before = pristine(tx)
+        before = {path: locked.pristine(path) for path in folds.files}
     after = {path: done.desired for path, done in folds.files.items()}
     functions: dict[str, list[str]] = {}
     for path, touched in touched_functions(tree, identified.target, before, after).items():

@@ -72,7 +72,7 @@ class World:
             "PIP_EXTRA_INDEX_URL": "",
             "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
         }
-        command = [sys.executable, str(ROOT / "tools" / "watch.py"), *options]
+        command = [sys.executable, "-m", "tools.watch", *options]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     def row(self, target: str, version: str) -> dict[str, Any] | None:

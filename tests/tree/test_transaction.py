@@ -20,8 +20,8 @@ import pytest
 
 from fp4patch.core.errors import Refused
 from fp4patch.tree import disk
-from fp4patch.tree.receipt import Receipt, ReceiptFile
-from fp4patch.tree.transaction import Transaction
+from fp4patch.tree.locked import Desired, DesiredFile, Locked
+from fp4patch.tree.receipt import ReceiptFile
 
 A, B = "include/a.h", "include/b.h"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # what runs here runs there
@@ -40,38 +40,25 @@ def roots(tmp_path: Path) -> list[Path]:
     return trees
 
 
-def stage_all(
-    tx: Transaction, roots: Sequence[Path], word: str, paths: Sequence[str] = (A, B)
-) -> dict[Path, Receipt | None]:
-    """Stage each file with a word appended to its pristine bytes, and return the matching receipts."""
-    receipts: dict[Path, Receipt | None] = {}
-    for root in roots:
-        files = {}
-        for path in paths:
-            pristine = tx.pristine(root, path)
-            assert pristine is not None
-            written = pristine + word.encode()
-            tx.stage(root, path, written)
-            hashes = (hashlib.sha256(pristine).hexdigest(), hashlib.sha256(written).hexdigest())
-            files[path] = ReceiptFile(*hashes, tx.mode(root, path), ("cutlass/p 1",))
-        receipts[root] = Receipt("0", "cutlass", "4.2.1", word, "now", ("cutlass/p 1",), files)
-    return receipts
+def stage_all(locked: Locked, word: str, paths: Sequence[str] = (A, B)) -> None:
+    """Stage each file with a word appended to its pristine bytes."""
+    patches = ("cutlass/p 1",)
+    for tree in locked:
+        files = {path: DesiredFile((tree.pristine(path) or b"") + word.encode(), patches) for path in paths}
+        tree.stage(Desired("cutlass", "4.2.1", word, patches, files))
 
 
 def apply(roots: Sequence[Path], word: str = "turbo", paths: Sequence[str] = (A, B)) -> None:
-    with Transaction(roots) as tx:
-        tx.commit(stage_all(tx, roots, word, paths))
+    with Locked(roots) as locked:
+        stage_all(locked, word, paths)
+        locked.commit()
 
 
 def revert(roots: Sequence[Path]) -> None:
-    with Transaction(roots) as tx:
-        for root in roots:
-            receipt = tx.receipt(root)
-            for path in receipt.files if receipt else ():
-                pristine = tx.pristine(root, path)
-                assert pristine is not None
-                tx.stage(root, path, pristine)
-        tx.commit(dict.fromkeys(roots))
+    with Locked(roots) as locked:
+        for tree in locked:
+            tree.stage(Desired())
+        locked.commit()
 
 
 def everything(*roots: Path) -> dict[str, tuple[int, bytes | str]]:
@@ -101,31 +88,27 @@ def test_apply_then_revert_gives_every_byte_and_mode_back_and_no_trace(roots: li
     apply(roots)
     assert (roots[1] / B).read_bytes() == b"pristine b\nturbo"
     assert stat.S_IMODE((roots[1] / B).stat().st_mode) == 0o755
-    with Transaction(roots) as tx:
-        receipt = tx.receipt(roots[0])
-        assert receipt
-        assert receipt.variant == "turbo"
-        assert tx.pristine(roots[0], A) == b"pristine a\n"
-        assert tx.current(roots[0], A) == b"pristine a\nturbo"
+    with Locked(roots) as locked:
+        tree = locked[roots[0]]
+        assert tree.receipt
+        assert tree.receipt.variant == "turbo"
+        assert tree.pristine(A) == b"pristine a\n"
+        assert tree.current(A) == b"pristine a\nturbo"
     revert(roots)
     assert everything(*roots) == before
 
 
 def test_leaving_without_a_commit_changes_nothing(roots: list[Path]) -> None:
     before = everything(*roots)
-    with Transaction(roots) as tx:
-        stage_all(tx, roots, "turbo")
+    with Locked(roots) as locked:
+        stage_all(locked, "turbo")
     assert everything(*roots) == before
 
 
 def test_another_variant_over_the_first_is_as_if_the_first_had_never_been(roots: list[Path], tmp_path: Path) -> None:
     shutil.copytree(roots[0], tmp_path / "fresh")
     apply(roots, "turbo")
-    with Transaction(roots) as tx:
-        receipts = stage_all(tx, roots, "next2", [A])
-        for root in roots:
-            tx.stage(root, B, tx.pristine(root, B) or b"")
-        tx.commit(receipts)
+    apply(roots, "next2", [A])
     apply([tmp_path / "fresh"], "next2", [A])
     here, fresh = everything(roots[0]), everything(tmp_path / "fresh")
     assert list(here.values()) == list(fresh.values())
@@ -140,8 +123,10 @@ def test_the_same_again_writes_nothing(roots: list[Path]) -> None:
 
 def test_a_tree_named_twice_or_by_a_symlink_is_one_tree(roots: list[Path], tmp_path: Path) -> None:
     (tmp_path / "alias").symlink_to(roots[0])
-    with Transaction([roots[0], tmp_path / "alias", roots[0]]) as tx:
-        tx.commit(stage_all(tx, [tmp_path / "alias"], "turbo"))
+    with Locked([roots[0], tmp_path / "alias", roots[0]]) as locked:
+        assert [locked[tmp_path / "alias"]] == list(locked)
+        stage_all(locked, "turbo")
+        locked.commit()
     assert (roots[0] / A).read_bytes() == b"pristine a\nturbo"
 
 
@@ -195,19 +180,41 @@ def test_git_sees_only_the_patched_files_and_after_revert_nothing(roots: list[Pa
     assert everything(roots[0] / ".git/info") == exclude
 
 
-def test_a_receipt_that_lies_is_a_bug_of_ours(roots: list[Path]) -> None:
+def test_the_receipt_says_what_every_file_was_and_is(roots: list[Path]) -> None:
+    apply(roots, paths=[A])
+    apply(roots, "next2")
+    with Locked(roots) as locked:
+        for tree in locked:
+            assert tree.receipt
+            assert tree.receipt.files == {
+                path: ReceiptFile(
+                    hashlib.sha256(pristine).hexdigest(),
+                    hashlib.sha256((tree.root / path).read_bytes()).hexdigest(),
+                    mode,
+                    ("cutlass/p 1",),
+                )
+                for path, pristine, mode in ((A, b"pristine a\n", 0o644), (B, b"pristine b\n", 0o755))
+            }
+
+
+def test_a_file_that_is_staged_without_a_change_is_on_no_receipt(roots: list[Path]) -> None:
     before = everything(*roots)
-    with Transaction(roots) as tx:
-        receipts = stage_all(tx, roots, "turbo")
-        tx.stage(roots[0], A, b"something else")
+    with Locked(roots) as locked:
+        for tree in locked:
+            pristine = {A: DesiredFile(tree.pristine(A), ("cutlass/p 1",))}
+            assert not tree.stage(Desired("cutlass", "4.2.1", "turbo", (), pristine)).changed
+        locked.commit()
+    assert everything(*roots) == before
+
+
+def test_an_undecided_file_is_left_and_makes_every_commit_a_bug_of_ours(roots: list[Path]) -> None:
+    apply(roots)
+    before = everything(*roots)
+    with Locked(roots) as locked:
+        staged = locked[roots[0]].stage(Desired(undecided=frozenset([A])))
+        assert (list(staged.files), staged.receipt) == ([B], None)
         with pytest.raises(ValueError, match=A):
-            tx.commit(receipts)
-        with pytest.raises(ValueError, match="no receipt said"):
-            tx.commit({roots[0]: receipts[roots[0]]})
-    with Transaction(roots) as tx:
-        tx.stage(roots[0], A, b"without a receipt")
-        with pytest.raises(ValueError, match=A):
-            tx.commit({roots[0]: None})
+            locked.commit()
     assert everything(*roots) == before
 
 
@@ -228,16 +235,19 @@ def test_refuses_all_when_one_file_is_read_only_and_names_every_one(roots: list[
         (lambda p: p.symlink_to("/etc/passwd"), "a symlink"),
         (os.mkfifo, "a named pipe"),
         (Path.mkdir, "a folder"),
-        (lambda p: None, "is not there"),
+        (lambda p: None, "none"),
     ],
 )
 def test_refuses_what_is_no_regular_file(roots: list[Path], place: Callable[[Path], None], found: str) -> None:
     (roots[1] / A).unlink()
     place(roots[1] / A)
-    with Transaction(roots) as tx, pytest.raises(Refused, match=found):
-        tx.stage(roots[1], A, b"")
-    with Transaction(roots) as tx, pytest.raises(Refused):
-        tx.stage(roots[1], f"../one/{A}", b"")
+    for path in (A, f"../one/{A}"):
+        with Locked(roots) as locked:
+            staged = locked[roots[1]].stage(Desired(files={path: DesiredFile(b"", ("cutlass/p 1",))}))
+            (problem,) = staged.problems
+            assert path != A or problem.found == found
+            with pytest.raises(Refused, match="nothing was changed"):
+                locked.commit()
 
 
 @pytest.mark.parametrize(
@@ -272,11 +282,11 @@ def test_never_writes_through_a_symlink_planted_where_it_writes(roots: list[Path
 
 def test_a_file_edited_between_reading_and_writing_refuses_all(roots: list[Path]) -> None:
     before = everything(roots[0])
-    with Transaction(roots) as tx:
-        receipts = stage_all(tx, roots, "turbo")
+    with Locked(roots) as locked:
+        stage_all(locked, "turbo")
         (roots[1] / A).write_text("an edit, just now")
         with pytest.raises(Refused, match="edited while we looked") as refused:
-            tx.commit(receipts)
+            locked.commit()
     assert [problem.file for problem in refused.value.problems] == [A]
     assert everything(roots[0]) == before
     assert (roots[1] / A).read_text() == "an edit, just now"
@@ -320,9 +330,9 @@ def test_a_tree_that_cannot_be_written_can_still_be_read(roots: list[Path]) -> N
     for folder in folders:
         folder.chmod(0o555)
     try:
-        with Transaction(roots) as tx:
-            assert tx.receipt(roots[0])
-            assert tx.current(roots[0], A) == b"pristine a\nturbo"
+        with Locked(roots) as locked:
+            assert locked[roots[0]].receipt
+            assert locked[roots[0]].current(A) == b"pristine a\nturbo"
     finally:
         for folder in folders:
             folder.chmod(0o755)
@@ -337,13 +347,19 @@ def test_refuses_a_file_system_without_locks(roots: list[Path], monkeypatch: pyt
 
 
 def test_a_transaction_sees_what_it_committed(roots: list[Path]) -> None:
-    with Transaction(roots) as tx:
-        tx.commit(stage_all(tx, roots, "turbo"))
-        assert tx.current(roots[0], A) == b"pristine a\nturbo"
-        assert tx.pristine(roots[0], A) == b"pristine a\n"
-        receipts = stage_all(tx, roots, "next2")
-        tx.commit(receipts)
-        assert tx.receipt(roots[0]) == receipts[roots[0]]
+    with Locked(roots) as locked:
+        stage_all(locked, "turbo")
+        locked.commit()
+        tree = locked[roots[0]]
+        assert tree.current(A) == b"pristine a\nturbo"
+        assert tree.pristine(A) == b"pristine a\n"
+        stage_all(locked, "next2")
+        assert tree.staged
+        written = tree.staged.receipt
+        locked.commit()
+        assert tree.receipt == written
+        assert tree.receipt
+        assert tree.receipt.variant == "next2"
     assert (roots[0] / A).read_bytes() == b"pristine a\nnext2"
 
 
@@ -454,14 +470,14 @@ DECIDED, HALFWAY = "include/.a.h.fp4patch-new to", "two/include/.b.h.fp4patch-ne
 
 def test_tells_what_it_finished_or_rolled_back(roots: list[Path], interrupted: Callable[[str], None]) -> None:
     interrupted("committed.json")
-    with Transaction(roots[:1]) as tx:
-        assert [(r.root, r.outcome) for r in tx.recovered] == [(root, "rolled back") for root in roots]
+    with Locked(roots[:1]) as locked:
+        assert [(r.root, r.outcome) for r in locked.recovered] == [(root, "rolled back") for root in roots]
     interrupted(HALFWAY)
-    with Transaction(roots[1:]) as tx:
-        assert [(r.root, r.outcome) for r in tx.recovered] == [(root, "completed") for root in roots]
-        assert len({r.txid for r in tx.recovered}) == 1
-    with Transaction(roots) as tx:
-        assert not tx.recovered
+    with Locked(roots[1:]) as locked:
+        assert [(r.root, r.outcome) for r in locked.recovered] == [(root, "completed") for root in roots]
+        assert len({r.txid for r in locked.recovered}) == 1
+    with Locked(roots) as locked:
+        assert not locked.recovered
 
 
 def test_an_edit_made_after_an_interruption_is_never_overwritten(
@@ -473,8 +489,8 @@ def test_an_edit_made_after_an_interruption_is_never_overwritten(
     assert [problem.file for problem in refused.problems] == [str(roots[1] / B)]
     assert f"delete {roots[1] / B}" in refused.help
     (roots[1] / B).unlink()
-    with Transaction(roots) as tx:
-        assert {r.outcome for r in tx.recovered} == {"completed"}
+    with Locked(roots) as locked:
+        assert {r.outcome for r in locked.recovered} == {"completed"}
     assert (roots[1] / B).read_bytes() == b"pristine b\nturbo"
     assert stat.S_IMODE((roots[1] / B).stat().st_mode) == 0o755
 
@@ -482,8 +498,8 @@ def test_an_edit_made_after_an_interruption_is_never_overwritten(
 def test_a_related_tree_that_vanished_is_no_obstacle(roots: list[Path], interrupted: Callable[[str], None]) -> None:
     interrupted(HALFWAY)
     shutil.rmtree(roots[1])
-    with Transaction(roots[:1]) as tx:
-        assert [r.outcome for r in tx.recovered] == ["completed"]
+    with Locked(roots[:1]) as locked:
+        assert [r.outcome for r in locked.recovered] == ["completed"]
     assert (roots[0] / A).read_bytes() == b"pristine a\nturbo"
 
 
@@ -502,9 +518,9 @@ def test_without_the_tree_that_decides_the_others_are_refused_and_it_is_named(
     refused = refuses_and_leaves_all(roots[1:], f"on record in {roots[0]}, where there is no journal")
     assert str(roots[1] / ".fp4patch") in refused.help
     if how == "moved":
-        with Transaction([roots[1], place]) as tx:
-            assert {r.outcome for r in tx.recovered} == {"completed" if words == HALFWAY else "rolled back"}
-            assert tx.current(place, A) == tx.current(roots[1], A)
+        with Locked([roots[1], place]) as locked:
+            assert {r.outcome for r in locked.recovered} == {"completed" if words == HALFWAY else "rolled back"}
+            assert locked[place].current(A) == locked[roots[1]].current(A)
 
 
 def test_a_tree_that_was_moved_since_recovers_at_its_new_place(
@@ -512,8 +528,8 @@ def test_a_tree_that_was_moved_since_recovers_at_its_new_place(
 ) -> None:
     interrupted(HALFWAY)
     moved = roots[0].rename(roots[0].with_name("moved"))
-    with Transaction([moved]) as tx:
-        assert moved in [r.root for r in tx.recovered]
+    with Locked([moved]) as locked:
+        assert moved in [r.root for r in locked.recovered]
     assert (moved / B).read_bytes() == b"pristine b\nturbo"
 
 
@@ -530,11 +546,11 @@ def main_hammer(name: str, *places: str) -> None:
     roots = [Path(place) for place in places]
     waited: list[Path] = []
     for number in range(15):
-        with Transaction(roots, waited.append) as tx:
-            assert not tx.recovered
-            assert tx.current(roots[0], A) == tx.current(roots[1], A)
-            receipts = stage_all(tx, roots, f"{name} {number}")
-            tx.commit(receipts)
+        with Locked(roots, waited.append) as locked:
+            assert not locked.recovered
+            assert locked[roots[0]].current(A) == locked[roots[1]].current(A)
+            stage_all(locked, f"{name} {number}")
+            locked.commit()
             for root in roots:
                 assert (root / A).read_bytes() == f"pristine a\n{name} {number}".encode()
     print(len(waited))  # noqa: T201 - to the test below
@@ -564,15 +580,16 @@ def test_says_which_tree_it_waits_for(roots: list[Path]) -> None:
         told.set()
 
     def second() -> None:
-        with Transaction(roots, on_wait) as tx:
-            seen.append(tx.current(roots[1], A))
+        with Locked(roots, on_wait) as locked:
+            seen.append(locked[roots[1]].current(A))
 
     seen: list[bytes | None] = []
     waiting = threading.Thread(target=second)
-    with Transaction(roots[1:]) as tx:
+    with Locked(roots[1:]) as locked:
         waiting.start()
         assert told.wait(30)
-        tx.commit(stage_all(tx, roots[1:], "turbo"))
+        stage_all(locked, "turbo")
+        locked.commit()
         assert not seen
     waiting.join(30)
     assert waited == [roots[1]]
@@ -594,10 +611,10 @@ def test_a_terminated_command_first_leaves_all_before_or_all_after(roots: list[P
     run = run_here("main_terminated_in_the_middle", words, *roots)
     assert run.returncode == -signal.SIGTERM, run.stderr
     if done:
-        with Transaction(roots) as tx:
-            assert not tx.recovered
-            assert all(tx.receipt(root) for root in roots)
-            assert {tx.current(root, A) for root in roots} == {b"pristine a\nturbo"}
+        with Locked(roots) as locked:
+            assert not locked.recovered
+            assert all(tree.receipt for tree in locked)
+            assert {tree.current(A) for tree in locked} == {b"pristine a\nturbo"}
         revert(roots)
     assert everything(*roots) == before
 

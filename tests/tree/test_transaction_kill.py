@@ -7,7 +7,6 @@ run this file as a script, which has none.
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import shutil
 import signal
@@ -21,8 +20,7 @@ import pytest
 
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.tree import disk
-from fp4patch.tree.receipt import Receipt, ReceiptFile
-from fp4patch.tree.transaction import Transaction
+from fp4patch.tree.locked import Desired, DesiredFile, Locked
 
 PRISTINE = {"include/a.h": (b"a\r\n", 0o644), "include/deep/b.h": (b"b", 0o755), "README": (b"no header\n", 0o600)}
 VARIANTS = {
@@ -51,27 +49,16 @@ def make_trees(base: Path, count: int) -> list[Path]:
 
 
 def bring(roots: Sequence[Path], variant: str | None) -> None:
-    """Act like apply and revert: stage the fold of each file, and commit matching receipts."""
-    wanted = VARIANTS[variant]
-    with Transaction(roots) as tx:
-        receipts = {}
-        for root in roots:
-            old = tx.receipt(root)
-            files = {}
-            for path in {*wanted, *(old.files if old else ())}:
-                pristine = tx.pristine(root, path)
-                assert pristine is not None
-                data = wanted.get(path, pristine)
-                tx.stage(root, path, data)
-                if path in wanted:
-                    hashes = (hashlib.sha256(pristine).hexdigest(), hashlib.sha256(data).hexdigest())
-                    files[path] = ReceiptFile(*hashes, tx.mode(root, path), ("cutlass/p 1",))
-            receipts[root] = Receipt("0", "cutlass", "4.2.1", variant, "", (), files) if variant else None
-        tx.commit(receipts)
+    """Act like apply and revert: stage the desired state of each tree, and commit."""
+    files = {path: DesiredFile(data, ("cutlass/p 1",)) for path, data in VARIANTS[variant].items()}
+    with Locked(roots) as locked:
+        for tree in locked:
+            assert not tree.stage(Desired("cutlass", "4.2.1", variant or "", (), files)).problems
+        locked.commit()
 
 
 def recover(root: Path) -> None:
-    with Transaction([root]):
+    with Locked([root]):
         pass
 
 
@@ -87,18 +74,19 @@ def expected(variant: str | None) -> Snapshot:
 
 def state_of(roots: Sequence[Path]) -> str | None:
     """The variant that every one of the trees is in: by its receipt, by its bytes, and with no garbage. Else fails."""
-    with Transaction(roots) as tx:
-        receipts = [tx.receipt(root) for root in roots]
-        states = {receipt.variant if receipt else None for receipt in receipts}
+    with Locked(roots) as locked:
+        states = {tree.receipt.variant if tree.receipt else None for tree in locked}
         assert len(states) == 1, f"some trees are before, some after: {states}"
         variant = states.pop()
-        for root, receipt in zip(roots, receipts, strict=True):
+        assert [tree.root for tree in locked] == list(roots)
+        for tree in locked:
+            root, receipt = tree.root, tree.receipt
             assert snapshot(root) == expected(variant), f"{root} is not as its receipt says"
             kept = {str(p.relative_to(root / ".fp4patch")) for p in (root / ".fp4patch").rglob("*")}
             if receipt is None:
                 assert not (root / ".fp4patch").exists(), f"traces: {kept}"
             else:
-                assert {tx.pristine(root, path) for path in receipt.files} == {PRISTINE[p][0] for p in receipt.files}
+                assert {tree.pristine(path) for path in receipt.files} == {PRISTINE[p][0] for p in receipt.files}
                 blobs = {f"blobs/{f.pristine_sha256}" for f in receipt.files.values()}
                 assert kept == {".gitignore", "receipt.json", "blobs", *blobs}
     return variant
@@ -163,9 +151,9 @@ def kill_everywhere(scenario: str, base: Path, *, recovery_too: bool) -> int:
             attempt = 1
             while killed_at(attempt, lambda: recover(first)):  # noqa: B023
                 attempt += 1
-        with Transaction([first]) as some:
+        with Locked([first]) as some:
             recovered = some.recovered
-        with Transaction(roots) as rest:  # a tree that was finished already no longer records the others
+        with Locked(roots) as rest:  # a tree that was finished already no longer records the others
             outcomes = {recovery.outcome for recovery in (*recovered, *rest.recovered)}
         seen.append(state_of(roots))
         if not recovery_too:
@@ -214,8 +202,8 @@ def every_step(
                 bring(roots, after)
             except (Fp4PatchError, KeyboardInterrupt) as raised:
                 error = raised
-        with Transaction(roots) as tx:
-            clean = not tx.recovered
+        with Locked(roots) as locked:
+            clean = not locked.recovered
         results.append((state_of(roots), error, clean))
         bring(roots, None)
         assert state_of(roots) is None

@@ -99,9 +99,9 @@ def _encoders(catalog: Catalog) -> proof.Group:
 
 def _groups_of(tree: Identified, catalog: Catalog, scratch: Path, on_wait: OnWait) -> Iterator[proof.Group]:
     """Yield the tree as upstream released it and, if it is patched, as it is."""
-    with reading([tree.root], on_wait) as tx:
-        receipt = tx.receipt(tree.root)
-        overlay = {path: tx.pristine(tree.root, path) for path in (receipt.files if receipt else ())}
+    with reading([tree], on_wait) as (locked,):
+        receipt = locked.receipt
+        overlay = {path: locked.pristine(path) for path in locked.on_record}
     pristine = SourceView(tree.root, overlay)
     label = f"{tree.target.name} {tree.version or tree.root.name}"
     scratch.mkdir(parents=True)

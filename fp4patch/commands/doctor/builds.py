@@ -16,10 +16,10 @@ from fp4patch.commands.doctor import build_lists, jit
 from fp4patch.commands.doctor.python_text import Package
 from fp4patch.commands.doctor.python_values import NotKnown
 from fp4patch.commands.doctor.surveyed import Release, recorded_build
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.cuda import refused
 from fp4patch.core.errors import ToolchainError
-from fp4patch.inspect.findings import GPUS, BuildRow, Compiled, Content, Finding, Level, Question, Reach, reach
+from fp4patch.inspect.findings import GPUS, BuildRow, Compiled, Content, Finding, Level, Question
 
 
 def rows_of(
@@ -166,6 +166,4 @@ def names(asked: str, gpu: str) -> bool:
     """Return whether an arch list names a GPU; an empty list means the GPU of the machine."""
     if not asked:
         return True
-    archs = [Arch.parse(part.removesuffix("+PTX")) for part in re.split(r"[;,\s]+", asked.strip())]
-    wanted = Arch.parse(gpu)
-    return any((arch.major, arch.minor) == (wanted.major, wanted.minor) for arch in archs)
+    return Arch.parse(gpu) in {arch.gpu for arch in Arch.parse_list(asked, ptx=True)}

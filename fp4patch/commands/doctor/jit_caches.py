@@ -17,7 +17,7 @@ from packaging.version import InvalidVersion, Version
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect import elf
-from fp4patch.inspect.findings import Finding, Level, runs_on
+from fp4patch.inspect.findings import Finding, Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +68,7 @@ def _examine(s: Surroundings, name: str, folder: Path, distribution: str, gpus: 
         return None
     installed = s.distribution(distribution) if distribution else None
     here = [Arch.parse(gpu) for gpu in gpus]
-    foreign = [str(arch) for arch in sorted(archs) if here and not any(runs_on(arch, gpu) for gpu in here)]
+    foreign = [str(arch) for arch in sorted(archs) if here and not any(arch.runs_on(gpu) for gpu in here)]
     older = sorted(release for release in releases if installed and release != installed.version)
     stale = [f"{sum(archs[Arch.parse(arch)] for arch in foreign)} for {', '.join(foreign)}"] if foreign else []
     stale += [f"{sum(releases[one] for one in older)} by release {', '.join(older)}"] if older else []

@@ -12,9 +12,9 @@ from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.target import Build
 from fp4patch.commands.doctor.builds import names
 from fp4patch.commands.doctor.surveyed import Release, surveyed
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.cuda import refused
-from fp4patch.inspect.findings import GPUS, Finding, Level, Reach, reach
+from fp4patch.inspect.findings import GPUS, Finding, Level
 
 
 def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[str], cuda: Version | None) -> Finding:
@@ -81,7 +81,7 @@ def _of_gpu(made: Sequence[str], number: int, gpu: str, build: Build, cuda: Vers
 def _sm12x(value: str) -> frozenset[Arch] | None:
     """Return the parts of a list that decide about FP4 kernels for SM12x, or None if a part is no architecture."""
     try:
-        parts = [Arch.parse(part.removesuffix("+PTX")) for part in re.split(r"[;,\s]+", value.strip()) if part]
+        parts = Arch.parse_list(value, ptx=True)
     except ValueError:
         return None
     return frozenset(part for part in parts if part.major == 12)

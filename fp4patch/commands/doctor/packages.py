@@ -13,11 +13,11 @@ from packaging.version import Version
 
 from fp4patch.commands.doctor.compilers import toolkits
 from fp4patch.commands.doctor.surroundings import Surroundings, said
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
 from fp4patch.core.errors import BinaryError, ToolchainError
 from fp4patch.inspect import binaries, run_time
-from fp4patch.inspect.findings import Finding, Level, Reach, reach
+from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import release, version_of
 
 FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"

@@ -1,7 +1,7 @@
 """The record of every surveyed release: its files' hashes, and its build's result for each arch list.
 
-docs/doctor_trees.py writes ``patches/releases.json``. The hashes identify the release of a tree, independent of the
-version that it states; the recorded builds are used if there is no cmake.
+``python -m tools.regenerate doctor-trees`` writes ``patches/releases.json``. The hashes identify the release of a tree,
+independent of the version that it states; the recorded builds are used if there is no cmake.
 """
 
 from __future__ import annotations

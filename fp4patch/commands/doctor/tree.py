@@ -22,7 +22,6 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Content, Finding, Level, PatchRow, Question, TreeReport
-from fp4patch.tree.folding import reader
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
@@ -33,10 +32,10 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     """Complete report on a source tree, of which ``found`` is the status."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
-    with reading([tree.root], on_wait) as tx:
+    with reading([tree], on_wait) as (locked,):
         # Without a receipt, status has tried them all.
-        tried = each_patch(tx, tree, catalog, {}) if found.variant else found.patches
-        hashes = hashes_of(tree.target, reader(tx, tree.root))
+        tried = each_patch(locked, catalog, {}) if found.variant else found.patches
+        hashes = hashes_of(tree.target, locked.read)
     what = content(releases, hashes)
     cuda = Version(question.cuda) if question.cuda else toolkit()
     builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))
@@ -47,6 +46,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     if question.asked and any(line.level is Level.RED for line in lines):
         usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
         lines = tuple(instead(tree, line, question, usual) for line in lines)
+    setting = tree.target.build.setting if tree.target.build else ""
     return TreeReport(
         root=str(tree.root),
         target=tree.target.name,
@@ -56,8 +56,8 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         variant=found.variant,
         state=found.state,
         patches=_patches(catalog, tree, tried, found),
-        setting=tree.target.build.setting if tree.target.build else "",
-        builds=builds,
+        setting=setting,
+        builds=tuple(replace(row, setting=setting) for row in builds),
         advice=advice,
         next_command=command,
         findings=(

@@ -17,9 +17,9 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.commands.export.result import Change, Exported
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.tree.folding import fold_tree, plan_patches
-from fp4patch.tree.locked import reading
+from fp4patch.tree.locked import LockedTree, reading
 from fp4patch.tree.stamp import unstamped
-from fp4patch.tree.transaction import OnWait, Transaction
+from fp4patch.tree.transaction import OnWait
 
 _CXX = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".inl")
 
@@ -37,19 +37,19 @@ def export(
     patches = _chosen(catalog, variant, known, names)
     measured = _evidence(evidence, known, variant) if evidence else ()
     style = known.root / ".clang-format"
-    with reading([known.root], on_wait) as tx:
+    with reading([known], on_wait) as (locked,):
         before: dict[str, bytes] = {}
         changes, unchanged = [], []
         for number, patch in enumerate(patches, start=1):
-            after = _desired(tx, catalog, variant, patches[:number], known)
+            after = _desired(locked, catalog, variant, patches[:number])
             if style.is_file():
                 after = {
-                    path: _formatted(path, _pristine(tx, known, path), text, style) for path, text in after.items()
+                    path: _formatted(path, locked.pristine(path) or b"", text, style) for path, text in after.items()
                 }
             files = {
                 path: (old, text)
                 for path, text in after.items()
-                if (old := before.get(path, _pristine(tx, known, path))) != text
+                if (old := before.get(path, locked.pristine(path) or b"")) != text
             }
             if files:
                 changes.append(Change(patch, files))
@@ -82,12 +82,11 @@ def _chosen(catalog: Catalog, variant: str, tree: Identified, names: Sequence[st
     return [patch for patch in patches if not names or patch.id in wanted]
 
 
-def _desired(
-    tx: Transaction, catalog: Catalog, variant: str, patches: Sequence[Patch], tree: Identified
-) -> dict[str, bytes]:
+def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[Patch]) -> dict[str, bytes]:
     """Return the files that these patches change, with upstream's names in the place of ours."""
-    options = catalog.variant(variant).targets[tree.target.name].options
-    folds = fold_tree(tx, plan_patches(tx, variant, patches, options, tree))
+    target = tree.known.target.name
+    options = catalog.variant(variant).targets[target].options
+    folds = fold_tree(tree, plan_patches(tree, variant, patches, options))
     if folds.problems:
         raise Refused(
             f"{patches[-1].id} does not fit {tree.root}",
@@ -95,14 +94,10 @@ def _desired(
             help="`fp4patch apply --check` shows the same; a release that the patch was tried on has no such problem",
         )
     return {
-        path: _renamed(unstamped(done.desired), tree.target.name)
+        path: _renamed(unstamped(done.desired), target)
         for path, done in folds.files.items()
         if done.patches and done.desired is not None
     }
-
-
-def _pristine(tx: Transaction, tree: Identified, path: str) -> bytes:
-    return tx.pristine(tree.root, path) or b""
 
 
 def _renamed(text: bytes, target: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Matrix feature × target of ``fp4patch probe`` as a table, as Markdown, and in full."""
+"""Matrix feature × target of ``fp4patch features`` as a table, as Markdown, and in full."""
 
 from __future__ import annotations
 

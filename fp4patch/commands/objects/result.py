@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.document import HIDDEN, Document, Report
 from fp4patch.inspect.code import Outcome
-from fp4patch.inspect.findings import Reach, reach
 
 
 @dataclass(frozen=True)

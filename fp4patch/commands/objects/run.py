@@ -51,10 +51,8 @@ def objects(
     """
     commands = _commands(build)
     identified = identify_all(trees, load())
-    with reading([tree.root for tree in identified], on_wait) as tx:
-        patched = {
-            tree.root / path for tree in identified if (receipt := tx.receipt(tree.root)) for path in receipt.files
-        }
+    with reading(identified, on_wait) as locked:
+        patched = {tree.root / path for tree in locked for path in tree.on_record}
     roots = [tree.root for tree in identified]
     converting = {path for root in roots for path in _sources(root) if _converts(path)}
     marked = {path for path in patched if path.suffix in _SOURCES} | converting
@@ -90,7 +88,7 @@ def objects(
 def gpus(text: str) -> tuple[Arch, ...]:
     """Return ``sm_120,sm_121``; UsageError if one of them is no architecture."""
     try:
-        return tuple(Arch.parse(name) for name in text.split(","))
+        return Arch.parse_list(text)
     except ValueError as error:
         raise UsageError(str(error), help="for example --for sm_121") from error
 

@@ -28,7 +28,7 @@ def list_(what: str | None, matrix: bool, as_json: bool) -> None:
         try:
             recorded = json.loads((catalog.root / report.MATRIX).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise ManifestError(f"{report.MATRIX}: {error}", help="`python tools/watch.py` writes it") from error
+            raise ManifestError(f"{report.MATRIX}: {error}", help="`python -m tools.watch` writes it") from error
         if as_json:
             from pydantic import TypeAdapter
 

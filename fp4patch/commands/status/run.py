@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
-from fp4patch.catalog.identify import Identified, contained, identify_all
+from fp4patch.catalog.identify import contained, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.commands.status.result import WORST_FIRST, FileStatus, PatchStatus, TreeStatus
@@ -13,70 +13,65 @@ from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.core.state import State
 from fp4patch.tree.files import Unreadable
-from fp4patch.tree.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for, plan_patches
+from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
 from fp4patch.tree.installed import bypasses, stale_record
-from fp4patch.tree.locked import reading
+from fp4patch.tree.locked import Locked, LockedTree, reading
 from fp4patch.tree.lost import lost, lost_file
-from fp4patch.tree.transaction import OnWait, Transaction
+from fp4patch.tree.transaction import OnWait
 
 
 def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
     """Return the state of each tree. Changes nothing; a tree in which a command was interrupted is refused."""
     catalog = load()
-    identified = identify_all(trees, catalog)
-    with reading([tree.root for tree in identified], on_wait) as tx:
-        return tuple(_tree(tx, tree, catalog) for tree in identified)
+    with reading(identify_all(trees, catalog), on_wait) as locked:
+        return tuple(_tree(tree, locked, catalog) for tree in locked)
 
 
-def _tree(tx: Transaction, tree: Identified, catalog: Catalog) -> TreeStatus:
-    receipt = tx.receipt(tree.root)
-    known = catalog.variants.get(receipt.variant) if receipt else None
-    on_record = receipt.files if receipt else {}
-    if known:
-        wanted = plan_for(tx, known, tree, catalog)
-        folds = fold_tree(tx, wanted)
+def _tree(tree: LockedTree, locked: Locked, catalog: Catalog) -> TreeStatus:
+    receipt = tree.receipt
+    variant = catalog.variants.get(receipt.variant) if receipt else None
+    if variant:
+        wanted = plan_for(tree, variant, catalog)
+        folds = fold_tree(tree, wanted)
         files = {
-            path: FileStatus(path, _file_state(tx, tree.root, path, done), done.patches)
-            for path, done in folds.files.items()
+            path: FileStatus(path, _file_state(tree, path, done), done.patches) for path, done in folds.files.items()
         }
         patches = [_patch_status(patch, folds, files) for patch in wanted.patches]
     else:
         files = {
-            path: FileStatus(path, _file_state(tx, tree.root, path, None), file.patches)
-            for path, file in on_record.items()
+            path: FileStatus(path, _file_state(tree, path, None), file.patches) for path, file in tree.on_record.items()
         }
-        patches = each_patch(tx, tree, catalog, files)
+        patches = each_patch(tree, catalog, files)
     notes = []
-    for path, stamp in lost(tx, tree).items():
+    for path, stamp in lost(tree).items():
         files[path] = FileStatus(path, State.FOREIGN, stamp.patches)
-        if problem := lost_file(tx, tree, path):
+        if problem := lost_file(tree, path):
             notes.append(f"{path}: {problem.found}: {problem.help}")
     return TreeStatus(
         tree.root,
-        tree.target.name,
-        str(tree.version or ""),
+        tree.known.target.name,
+        str(tree.known.version or ""),
         receipt.variant if receipt else "",
         tuple(files.values()),
         tuple(patches),
-        (*notes, *_beside(tx, tree, catalog)),
+        (*notes, *_beside(tree, locked, catalog)),
         receipt.remainders if receipt else (),
     )
 
 
-def _beside(tx: Transaction, tree: Identified, catalog: Catalog) -> Iterator[str]:
+def _beside(tree: LockedTree, locked: Locked, catalog: Catalog) -> Iterator[str]:
     """Return notes on the package manager and on compiled code, for the patched tree and the trees inside it."""
-    changed: list[str] = []
-    for root in (tree.root, *(inside.root for inside in contained(tree.root, tree.target, catalog))):
-        if receipt := tx.receipt(root):
-            changed += [(root / path).relative_to(tree.root).as_posix() for path in receipt.files]
+    known = tree.known
+    inside = (locked[one.root] for one in contained(tree.root, known.target, catalog))
+    changed = [(one.root / path).relative_to(tree.root).as_posix() for one in (tree, *inside) for path in one.on_record]
     if changed:
-        if stale := stale_record(tree.root, tree.target, changed):
+        if stale := stale_record(tree.root, known.target, changed):
             yield stale
-        yield from bypasses(tree.root, tree.target, tree.version)
+        yield from bypasses(tree.root, known.target, known.version)
 
 
 def each_patch(
-    tx: Transaction, tree: Identified, catalog: Catalog, files: dict[str, FileStatus], but: Container[str] = ()
+    tree: LockedTree, catalog: Catalog, files: dict[str, FileStatus], but: Container[str] = ()
 ) -> list[PatchStatus]:
     """Return each patch of the target by itself, on the pristine bytes; those of different variants may exclude one
     another.
@@ -85,9 +80,10 @@ def each_patch(
     ``but``: the ids of patches that are not tried.
     """
     options = _any_options(catalog)
-    own = [patch for patch in catalog.patches.values() if patch.target == tree.target.name and patch.id not in but]
+    target = tree.known.target.name
+    own = [patch for patch in catalog.patches.values() if patch.target == target and patch.id not in but]
     return [
-        _patch_status(patch, fold_tree(tx, plan_patches(tx, "", [patch], options, tree), outcomes_only=True), files)
+        _patch_status(patch, fold_tree(tree, plan_patches(tree, "", [patch], options), outcomes_only=True), files)
         for patch in own
     ]
 
@@ -101,12 +97,12 @@ def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
     return options
 
 
-def _file_state(tx: Transaction, root: Path, path: str, done: FoldedFile | None) -> State:
+def _file_state(tree: LockedTree, path: str, done: FoldedFile | None) -> State:
     """Return the state of a file. One that is no text is foreign; one whose edits refuse has drifted."""
     try:
-        if done and done.problems and tx.current(root, path) == tx.pristine(root, path):
+        if done and done.problems and tree.current(path) == tree.pristine(path):
             return State.DRIFTED
-        return file_state(tx, root, path, done.desired if done else None)
+        return tree.state(path, done.desired if done else None)
     except Unreadable:  # what state it is in, nobody can tell
         raise
     except Refused:

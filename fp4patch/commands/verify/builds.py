@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,10 +13,10 @@ from fp4patch.catalog.target import Build
 from fp4patch.commands.doctor import builds as doctor_builds
 from fp4patch.commands.doctor import jit
 from fp4patch.commands.doctor.python_values import NotKnown
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.verdict import Verdict
-from fp4patch.inspect.findings import BuildRow, Compiled, Reach
+from fp4patch.inspect.findings import BuildRow, Compiled
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
 
@@ -94,8 +93,7 @@ def _modules(there: Compiled) -> str:
 
 
 def _named(asked: str) -> list[str]:
-    archs = [Arch.parse(part.removesuffix("+PTX")) for part in re.split(r"[;\s]+", asked)]
-    return [f"sm_{arch.major}{arch.minor}" for arch in archs if arch.major == 12]
+    return [str(arch.gpu) for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12]
 
 
 def _served(row: BuildRow, gpu: str) -> bool:

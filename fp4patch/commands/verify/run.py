@@ -41,9 +41,9 @@ from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Verification
 from fp4patch.proof.verify import verify as compile_and_judge
 from fp4patch.proof.view import SourceView
-from fp4patch.tree.folding import FoldedFile, FoldedTree, file_state, fold_tree, plan_for
-from fp4patch.tree.locked import reading
-from fp4patch.tree.transaction import OnWait, Transaction
+from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for
+from fp4patch.tree.locked import LockedTree, reading
+from fp4patch.tree.transaction import OnWait
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +99,7 @@ def verify(
 
 def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
     try:
-        return tuple(
-            dict.fromkeys(Arch.parse(name) for name in (said.replace(";", ",").split(",") if said else variant.arch))
-        )
+        return Arch.parse_list(said or ",".join(variant.arch))
     except ValueError as error:
         raise UsageError(str(error), help=f"variant {variant.name} is for {','.join(variant.arch)}") from None
 
@@ -269,18 +267,18 @@ def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, byt
     Refused if the tree is not in the variant's state.
     """
     variant = run.variant
-    with reading([tree.root], run.on_wait) as tx:
-        folds = fold_tree(tx, plan_for(tx, variant, tree, run.catalog))
+    with reading([tree], run.on_wait) as (locked,):
+        folds = fold_tree(locked, plan_for(locked, variant, run.catalog))
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
-        wrong = {path: state for path, done in folds.files.items() if (state := _off(tx, tree.root, path, done))}
+        wrong = {path: state for path, done in folds.files.items() if (state := _off(locked, path, done))}
         if wrong:
             path, state = next(iter(wrong.items()))
             raise Refused(
                 f"{tree.root} is not in the state of {variant.name}: {path} is {state}",
                 help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
             )
-        overlay = {path: tx.pristine(tree.root, path) for path in folds.files}
+        overlay = {path: locked.pristine(path) for path in folds.files}
     changed = (_applied(patch, folds) for patch in run.catalog.patches_of(variant, tree.target.name))
     written = {path: done.desired for path, done in folds.files.items()}
     return SourceView(tree.root, overlay), written, tuple(name for name in changed if name)
@@ -288,8 +286,8 @@ def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, byt
 
 def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:
     """Refused if another program wrote these files since: then the compiled sources are not known."""
-    with reading([tree.root], run.on_wait) as tx:
-        changed = [path for path, content in written.items() if tx.current(tree.root, path) != content]
+    with reading([tree], run.on_wait) as (locked,):
+        changed = [path for path, content in written.items() if locked.current(path) != content]
     if changed:
         raise Refused(
             f"{tree.root} was changed while it was being verified: {', '.join(changed)}",
@@ -297,9 +295,9 @@ def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], ru
         )
 
 
-def _off(tx: Transaction, root: Path, path: str, done: FoldedFile) -> State | None:
+def _off(tree: LockedTree, path: str, done: FoldedFile) -> State | None:
     """Return the state of a file that is not what the variant makes of it; None if it is."""
-    return None if tx.current(root, path) == done.desired else file_state(tx, root, path, done.desired)
+    return None if tree.current(path) == done.desired else tree.state(path, done.desired)
 
 
 def _applied(patch: Patch, folds: FoldedTree) -> str:

@@ -1,6 +1,6 @@
 """Run doctor on every source tree that the catalog can fetch, and record fingerprints of the releases.
 
-    python docs/doctor_trees.py [--missing] [--target NAME] [TREE...]
+    python -m tools.regenerate doctor-trees [--missing] [--target NAME] [TREE...]
 
 It writes patches/releases.json and docs/doctor-trees.md. From the former, `fp4patch doctor` recognises a tree's release
 by its content, and reports the build's result for an arch list where there is no cmake. Needs cmake. Releases that no
@@ -24,20 +24,20 @@ from fp4patch.commands import progress
 from fp4patch.commands.doctor.surveyed import RECORD
 from fp4patch.commands.doctor.tree import examine, hashes_of
 from fp4patch.commands.status.result import TreeStatus
+from fp4patch.core.arch import Reach
 from fp4patch.core.schema import SCHEMA
-from fp4patch.inspect.findings import GPUS, BuildRow, Question, Reach, TreeReport
+from fp4patch.inspect.findings import GPUS, BuildRow, Question, TreeReport
 from fp4patch.sources.fetch import fetch
-from fp4patch.tree.folding import reader
-from fp4patch.tree.transaction import Transaction
+from fp4patch.tree.locked import Locked
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "doctor-trees.md"
 
 
 def files_of(tree: Identified) -> dict[str, str]:
     """Return the hash of each file that identifies a release."""
-    with Transaction([tree.root]) as tx:
-        return hashes_of(tree.target, reader(tx, tree.root))
+    with Locked([tree]) as (locked,):
+        return hashes_of(tree.target, locked.read)
 
 
 def look(path: Path, version: str | None) -> dict[str, Any]:
@@ -78,18 +78,23 @@ def _worth(row: BuildRow, gpu: str) -> str:
     return f"only {', '.join(row.on[gpu].served(gpu))}" if found is Reach.PARTLY else found.value
 
 
-def main(trees: list[Path], *, missing_only: bool, only: str | None) -> None:
+def main(arguments: list[str]) -> None:
     """Fetch, examine and write trees; write after each one, so that nothing is lost if the run is stopped."""
+    options = argparse.ArgumentParser(description="Run doctor on every release's source tree.")
+    options.add_argument("trees", nargs="*", type=Path, metavar="TREE")
+    options.add_argument("--missing", action="store_true", help="only releases that have no row yet")
+    options.add_argument("--target", help="only releases of this target")
+    asked = options.parse_args(arguments)
     file = ROOT / RECORD
     old = json.loads(file.read_text())["releases"] if file.exists() else []
     rows = {(r["target"], r["version"]): r for r in old}
-    for tree in trees:
+    for tree in asked.trees:
         row = look(tree, None)
         rows[row["target"], row["version"]] = row
         write(rows)
     for target in load().targets.values():
         for version in (archive.version for archive in target.pinned):
-            if only not in (None, target.name) or (missing_only and (target.name, version) in rows):
+            if asked.target not in (None, target.name) or (asked.missing and (target.name, version) in rows):
                 continue
             with tempfile.TemporaryDirectory() as work:
                 tree = Path(work) / "tree"
@@ -110,8 +115,8 @@ def page(rows: list[dict[str, Any]]) -> str:
     """Return the tables for readers."""
     text = """# Results of doctor on each release's source tree
 
-`python docs/doctor_trees.py` makes this page. It runs `fp4patch doctor` on the pristine source of every release. For
-vLLM, a cell has the architectures of the FP4 kernels that the tree's own CMake functions derive from
+`python -m tools.regenerate doctor-trees` makes this page. It runs `fp4patch doctor` on the pristine source of every
+release. For vLLM, a cell has the architectures of the FP4 kernels that the tree's own CMake functions derive from
 TORCH_CUDA_ARCH_LIST. **Bold**: none of them loads on GB10 (sm_121), although the arch list names 12.1. For FlashInfer,
 which compiles on the GPU's own machine, a cell has the architectures that its Python derives from
 FLASHINFER_CUDA_ARCH_LIST there, read and not run: GEMM and fused MoE, and quantization if it differs. There, **bold**
@@ -176,12 +181,3 @@ def _gpus(said: dict[str, Any]) -> str:
         level, verdict = said["gpus"].get(gpu, ["", "not asked"])
         cells.append(f"{level}: {verdict}" if level else verdict)
     return " | ".join(cells)
-
-
-if __name__ == "__main__":
-    options = argparse.ArgumentParser(description="Run doctor on every release's source tree.")
-    options.add_argument("trees", nargs="*", type=Path, metavar="TREE")
-    options.add_argument("--missing", action="store_true", help="only releases that have no row yet")
-    options.add_argument("--target", help="only releases of this target")
-    asked = options.parse_args()
-    main(asked.trees, missing_only=asked.missing, only=asked.target)

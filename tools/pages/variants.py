@@ -1,6 +1,6 @@
 """Measure the code of each variant for CUTLASS's conversions, and write the tables of docs/variants.md.
 
-    python docs/variants.py TREE...        # pristine CUTLASS trees: 4.2.1, 4.7.0
+    python -m tools.regenerate variants TREE...        # pristine CUTLASS trees: 4.2.1, 4.7.0
 
 Works on copies. Counts are those of ``fp4patch verify --json``: the instructions of a whole probe, loads and store
 included.
@@ -16,11 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import made_part
-
 from fp4patch.catalog.manifest import load
+from tools.pages import _made_part as made_part
 
-PAGE = Path(__file__).parent / "variants.md"
+PAGE = Path(__file__).parents[2] / "docs" / "variants.md"
 ARCHS = ("sm_120a", "sm_121a", "sm_121")
 PROBES = {
     "float-to-e2m1-x8": "8 × float → E2M1",
@@ -81,11 +80,7 @@ def table(version: str, found: dict[str, dict[tuple[str, str], str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(trees: list[Path]) -> None:
+def main(trees: list[str]) -> None:
     """Measure, and write between the page's marks."""
     assert set(load().variants) == {"native", "turbo", "turbo2", "next2", "next3"}
-    made_part.write(PAGE, "variants.py", "\n".join(table(*rows(tree)) for tree in trees))
-
-
-if __name__ == "__main__":
-    main([Path(argument) for argument in sys.argv[1:]])
+    made_part.write(PAGE, "variants", "\n".join(table(*rows(Path(tree))) for tree in trees))

@@ -1,7 +1,7 @@
-"""Measures how long commands take on this machine, and writes the tables of docs/times.md.
+"""Measure how long commands take on this machine, and write the tables of docs/times.md.
 
-    python docs/times.py [--repeats 5] [--cold 2]
-    python docs/times.py --trees-only [--repeats 5]
+    python -m tools.regenerate times [--repeats 5] [--cold 2]
+    python -m tools.regenerate times --trees-only [--repeats 5]
 
 ``--trees-only``: apply, status and revert of whole source trees, in processor time (user and system) of one process,
 the least of so many runs; other work on the machine hardly changes it. Without it: verify, in wall time of whole
@@ -24,14 +24,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-import made_part
-
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import progress
 from fp4patch.core.cache import cache_dir
 from fp4patch.sources.fetch import fetch
+from tools.pages import _made_part as made_part
 
-PAGE = Path(__file__).parent / "times.md"
+PAGE = Path(__file__).parents[2] / "docs" / "times.md"
 TREES = (("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.22.1"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2"))
 VERIFIED = (("cutlass", "4.2.1"), ("vllm", "0.33.0"))
 VARIANT = "next3"
@@ -128,13 +127,13 @@ def table(trees: Sequence[tuple[str, str]], found: Iterable[list[tuple[str, str]
     return lines + [f"| {rows[0][0]} | {' | '.join(said for _, said in rows)} |" for rows in zip(*found, strict=True)]
 
 
-def main() -> None:
+def main(arguments: list[str]) -> None:
     """Measure, and write between the page's marks."""
     parser = argparse.ArgumentParser(description="How long commands take.")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cold", type=int, default=2)
     parser.add_argument("--trees-only", action="store_true")
-    asked = parser.parse_args()
+    asked = parser.parse_args(arguments)
     where = f"{os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}, {VARIANT}."
     with tempfile.TemporaryDirectory() as scratch:
         if not os.environ.get("FP4PATCH_CACHE"):  # downloads stay where they are; what is measured starts from nothing
@@ -146,14 +145,10 @@ def main() -> None:
         if asked.trees_only:
             found = [of_tree(*names, Path(scratch), asked.repeats) for names in TREES]
             lines = [f"Seconds of processor time, on {where}", *table(TREES, found)]
-            made_part.write(PAGE, "times.py --trees-only", "\n".join(lines) + "\n")
+            made_part.write(PAGE, "times --trees-only", "\n".join(lines) + "\n")
             return
         lines = [f"Seconds, on {where}", "", "| command | seconds |", "|---|---|"]
         for word in ("--version", "list"):
             lines.append(f"| `fp4patch {word}` | {shortest(timed(word) for _ in range(asked.repeats))} |")
         found = [of_verify(*names, Path(scratch), asked.repeats, asked.cold) for names in VERIFIED]
-    made_part.write(PAGE, "times.py", "\n".join([*lines, *table(VERIFIED, found)]) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+    made_part.write(PAGE, "times", "\n".join([*lines, *table(VERIFIED, found)]) + "\n")

@@ -1,6 +1,6 @@
-"""Makes the pictures of the README again: the table of `verify` as SVG, the page as PNG.
+"""Draw the pictures of the README: the table of `verify` as SVG, the page as PNG.
 
-    python docs/images/regen.py WORK_FOLDER
+    python -m tools.regenerate pictures WORK_FOLDER
 
 Needs what `make demo` needs, and chromium on PATH for the page.
 """
@@ -20,12 +20,13 @@ from fp4patch.commands.verify import page as html
 from fp4patch.commands.verify import text as report
 from fp4patch.commands.verify.run import Options, verify
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2] / "docs" / "images"
 RELEASE, VARIANT = "4.2.1", "next2"
 
 
-def main(work: Path) -> None:
+def main(arguments: list[str]) -> None:
     """Fetch, apply, verify; then draw."""
+    (work,) = (Path(argument).resolve() for argument in arguments)
     tree = work / "cutlass"
     if not tree.exists():
         subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
@@ -46,7 +47,3 @@ def main(work: Path) -> None:
         subprocess.run(
             [*command, f"--screenshot={HERE / 'report.png'}", page.as_uri()], check=True, capture_output=True
         )
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())

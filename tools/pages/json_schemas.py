@@ -1,6 +1,6 @@
 """Write docs/schemas and the tables of docs/json.md from the dataclasses of the commands' results.
 
-    python tools/json_schemas.py
+    python -m tools.regenerate json-schemas
 
 The keys are the fields and the shown properties (:mod:`fp4patch.core.document`); their meanings are the docstrings.
 tests/commands/test_json_documents.py holds the schemas against documents of real trees: each must be valid, and each
@@ -25,6 +25,7 @@ from pydantic_core.core_schema import WithDefaultSchema
 from fp4patch.catalog.feature import FeatureReport
 from fp4patch.commands.apply.result import Applied
 from fp4patch.commands.bench.result import BenchReport
+from fp4patch.commands.doctor.result import DoctorReport
 from fp4patch.commands.document import Failure
 from fp4patch.commands.export.result import Series
 from fp4patch.commands.objects.result import Objects
@@ -35,8 +36,9 @@ from fp4patch.core.table import Manifest
 from fp4patch.images.image import Built, DryRun, Inspection
 from fp4patch.proof.result import VerifyReport, VerifyReports
 from fp4patch.sources.fetched import Fetched
+from tools.pages._made_part import placed
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE, FOLDER = DOCS / "json.md", DOCS / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -51,7 +53,8 @@ DOCUMENTS: Mapping[str, Any] = {
     "verify": VerifyReport | VerifyReports,
     "bench": BenchReport,
     "objects": Objects,
-    "probe": FeatureReport,
+    "features": FeatureReport,
+    "doctor": DoctorReport,
     "build": Built,
     "build-dry-run": DryRun,
     "inspect": Inspection,
@@ -96,6 +99,8 @@ def _clean(part: Any) -> Any:
     kept = {key: _clean(value) for key, value in part.items() if (key, value) != ("readOnly", True)}
     if "schema" in (keys := kept.get("properties", {})):
         kept["properties"] = {"schema": keys.pop("schema")} | keys
+    if kept.get("additionalProperties") is True:
+        kept["additionalProperties"] = {}
     if isinstance(text := kept.get("description"), str):
         kept["description"] = " ".join(text.replace("``", "`").split())
     return kept
@@ -157,8 +162,7 @@ class Tables:
         kind, suffix = value, ""
         while kind.get("type") in ("array", "object"):
             suffix += "[]" if kind["type"] == "array" else "{}"
-            inner = kind["items" if kind["type"] == "array" else "additionalProperties"]
-            kind = {} if inner is True else inner
+            kind = kind["items" if kind["type"] == "array" else "additionalProperties"]
         return f"`{key}{suffix}`", self._type(kind, name), value.get("description", "").replace("|", "\\|")
 
     def _sets(self) -> Iterator[str]:
@@ -197,16 +201,11 @@ class Tables:
 def with_parts(page: str, parts: Mapping[str, str]) -> str:
     """Return the page with each part between its marks."""
     for name, text in parts.items():
-        begin, end = f"<!-- made by tools/json_schemas.py: {name} -->\n", "<!-- end -->\n"
-        head, opened, rest = page.partition(begin)
-        _, closed, tail = rest.partition(end)
-        if not (opened and closed):
-            raise SystemExit(f"{PAGE.name} has lost its mark {(begin if not opened else end).strip()}")
-        page = f"{head}{begin}\n{text}\n{end}{tail}"
+        page = placed(page, f"json-schemas {name}", text)
     return page
 
 
-def main() -> None:
+def main(_arguments: list[str]) -> None:
     """Write the page and the schemas, and remove schemas of documents that no longer exist."""
     made = schemas()
     PAGE.write_text(with_parts(PAGE.read_text(encoding="utf-8"), Tables(made).parts()), encoding="utf-8")
@@ -215,7 +214,3 @@ def main() -> None:
     for name, schema in made.items():
         text = json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
         (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Draw what stochastic rounding to E2M1 makes of a value: mean and standard deviation over all 256 random bytes.
 
-``python tools/stochastic_picture.py`` writes docs/images/stochastic.svg, from ``fp4patch.reference`` alone.
+``python -m tools.regenerate stochastic`` writes docs/images/stochastic.svg, from ``fp4patch.reference`` alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fp4patch.reference import e2m1_decode, e2m1_encode, e2m1_encode_stochastic
 
-PICTURE = Path(__file__).parents[1] / "docs/images/stochastic.svg"
+PICTURE = Path(__file__).parents[2] / "docs/images/stochastic.svg"
 WIDTH, HEIGHT, MARGIN = 640, 360, 40
 
 
@@ -24,7 +24,7 @@ def curve(x: NDArray[np.float64], y: NDArray[np.float64], color: str) -> str:
     return f'<polyline fill="none" stroke="{color}" stroke-width="2" points="{path}"/>'
 
 
-def main() -> None:
+def main(_arguments: list[str]) -> None:
     """Write the picture."""
     x = np.arange(0, 7, 1 / 128)
     rounded = e2m1_decode(e2m1_encode_stochastic(x[:, None], np.arange(256, dtype=np.uint8))).astype(np.float64)
@@ -47,7 +47,3 @@ def main() -> None:
     box = f"0 0 {WIDTH} {HEIGHT}"
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}" font-family="sans-serif" font-size="13">'
     PICTURE.write_text("\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *lines, "</svg>"]) + "\n")
-
-
-if __name__ == "__main__":
-    main()

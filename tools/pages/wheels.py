@@ -1,6 +1,6 @@
 """Judge published wheels, and write the table of docs/wheels.md.
 
-    python docs/wheels.py REQUIREMENT...        # vllm==0.33.0 bitsandbytes==0.50.2
+    python -m tools.regenerate wheels REQUIREMENT...        # vllm==0.33.0 bitsandbytes==0.50.2
 
 Downloads one wheel at a time from the index that pip is configured for, looks into it as `fp4patch doctor` does, and
 deletes it. Rows of wheels that are not named stay as they are.
@@ -19,7 +19,7 @@ from pathlib import Path
 from fp4patch.inspect.binaries import examine
 from fp4patch.inspect.code import BinaryReport, total
 
-PAGE = Path(__file__).parent / "wheels.md"
+PAGE = Path(__file__).parents[2] / "docs" / "wheels.md"
 BEGIN = "| wheel |"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_31_x86_64", "manylinux_2_34_x86_64", "manylinux_2_35_x86_64")
 OLDER = ("manylinux2014_x86_64", "manylinux_2_24_x86_64", "manylinux1_x86_64", "any")
@@ -73,7 +73,3 @@ def main(requirements: list[str]) -> None:
                     rows[wheel.name] = fresh.submit(row, wheel).result()
                 print(rows[wheel.name], flush=True)  # noqa: T201 - a script
     PAGE.write_text(head + "\n".join([*lines[:2], *sorted(rows.values()), *tail]) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
