@@ -16,7 +16,7 @@ from fp4patch.core.table import Manifest
 class Feature(Manifest):
     """A PTX instruction to test, with operands that come from memory and results that are stored there.
 
-    The tables of ``patches/features/*.toml`` have this form.
+    The tables of ``records/features/*.toml`` have this form.
     """
 
     instruction: str
@@ -48,7 +48,7 @@ class FeatureGroup(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolkitWheel(Manifest):
-    """A pinned wheel of the package index that holds one toolkit's ptxas; ``patches/toolkits.toml``."""
+    """A pinned wheel of the package index that holds one toolkit's ptxas; ``records/toolkits.toml``."""
 
     release: str
     """Release of ptxas: ``13.0.88``."""
@@ -61,7 +61,7 @@ class ToolkitWheel(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolkitWheels(Manifest):
-    """Pinned wheels of all toolkits: the table of ``patches/toolkits.toml``."""
+    """Pinned wheels of all toolkits: the table of ``records/toolkits.toml``."""
 
     wheels: tuple[ToolkitWheel, ...]
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import BinaryError, NothingCompiledError
 from fp4patch.inspect import containers, device_code, kept, registry, remedies, run_time
 from fp4patch.inspect.code import BinaryFile, BinaryReport, Unread
-from fp4patch.inspect.findings import GPUS
 from fp4patch.inspect.judgement import judge
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
     found, size = search.inner(), 0
     try:
         size = path.stat().st_size
-        key = kept.key(sha256(path), (*search.gpus, run_time.role(path.as_posix()))) if cache else ""
+        key = kept.name_of(sha256(path), (*search.gpus, run_time.role(path.as_posix()))) if cache else ""
         known = kept.find(cache, key) if cache else None
         if known:
             found.searched, found.files, found.compilers = known.searched, list(known.files), list(known.compilers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -148,7 +149,7 @@ class DiffRow:
 class SassDiff:
     """Two aligned listings, and their difference by instruction class."""
 
-    rows: tuple[DiffRow, ...]
+    rows: Sequence[DiffRow]
     delta: dict[InstructionClass, int]
     """Instructions after minus instructions before, for each class that differs."""
     identical: bool

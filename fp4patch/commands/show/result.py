@@ -87,7 +87,7 @@ class Untried(Document):
 
 @dataclass(frozen=True)
 class Matrix(Report):
-    """Record of ``patches/matrix.json``."""
+    """Record of ``records/matrix.json``."""
 
     rows: tuple[MatrixRow, ...]
     again: dict[str, str] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from fp4patch.commands.terminal import folded, whole
 if TYPE_CHECKING:
     from fp4patch.commands.show.result import Lists
 
-MATRIX = "patches/matrix.json"
+MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""
 
 COLOUR = {"applied": "green", "upstreamed": "cyan", "not-needed": "dim", "drifted": "red"}
