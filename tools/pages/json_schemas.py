@@ -13,10 +13,12 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from pydantic import ConfigDict, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
@@ -79,10 +81,10 @@ class _Plain(GenerateJsonSchema):
 def schemas() -> dict[str, Schema]:
     """Return the schema of each document by its name."""
     config = ConfigDict(extra="forbid", use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
-    for base in (Document, Manifest):
-        vars(base)  # both are bases of dataclasses, which pydantic asks for their configuration
-        base.__pydantic_config__ = config  # type: ignore[union-attr]
-    return {name: _schema(name, kind) for name, kind in DOCUMENTS.items()}
+    with ExitStack() as configured:  # pydantic asks the dataclasses, which inherit it from these two
+        for base in (Document, Manifest):
+            configured.enter_context(patch.object(base, "__pydantic_config__", config, create=True))
+        return {name: _schema(name, kind) for name, kind in DOCUMENTS.items()}
 
 
 def _schema(name: str, kind: Any) -> Schema:
