@@ -6,7 +6,7 @@ import importlib.util
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.inspect import binaries, registry
 from fp4patch.inspect.code import BinaryReport
-from fp4patch.inspect.findings import Level, worst
 from fp4patch.proof import toolkits
 from fp4patch.tree.transaction import OnWait
 
@@ -210,8 +209,3 @@ def _installed(name: str) -> Path | None:
         return None
     spec = importlib.util.find_spec(name)
     return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
-
-
-def red(levels: Iterable[Level]) -> bool:
-    """True if any finding is red, which decides the command's exit status."""
-    return worst(levels) is Level.RED

@@ -1,8 +1,8 @@
-"""Reports of ``doctor``, as text and as a JSON document."""
+"""Reports of ``doctor``, as text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table
@@ -10,7 +10,6 @@ from rich.text import Text
 
 from fp4patch.commands.words import printable
 from fp4patch.core.arch import GPUS, Reach
-from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level, worst
 
@@ -37,102 +36,6 @@ REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.PARTLY: "ye
 NONE = "\N{EN DASH}"
 SUBJECT = 22
 """Width in columns of a finding's subject."""
-
-
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
-def document(
-    machine: MachineReport | None,
-    trees: Sequence[TreeReport],
-    recipes: Sequence[RecipeReport],
-    binaries: Sequence[dict[str, Any]],
-    levels: Sequence[Level],
-) -> dict[str, Any]:
-    """Return the JSON document that docs/json.md describes."""
-    return {
-        "schema": SCHEMA,
-        "verdict": worst(levels).value,
-        "machine": _machine_document(machine) if machine else None,
-        "trees": [_tree_document(tree) for tree in trees],
-        "recipes": [
-            {"path": one.path, "read": one.read, "findings": [_finding_document(finding) for finding in one.findings]}
-            for one in recipes
-        ],
-        "binaries": list(binaries),
-    }
-
-
-def _machine_document(machine: MachineReport) -> dict[str, Any]:
-    return {
-        "name": machine.name,
-        "level": machine.level.value,
-        "sections": [
-            {"title": section.title, "findings": [_finding_document(finding) for finding in section.findings]}
-            for section in machine.sections
-        ],
-    }
-
-
-def _tree_document(tree: TreeReport) -> dict[str, Any]:
-    return {
-        "tree": tree.root,
-        "target": tree.target,
-        "version": tree.claims,
-        "content": {
-            "releases": list(tree.content.releases),
-            "nearest": tree.content.nearest,
-            "differs": tree.content.differs,
-            "of": tree.content.of,
-        },
-        "level": tree.level.value,
-        "variant": tree.variant,
-        "state": tree.state.value,
-        "patches": [
-            {"patch": p.patch, "state": p.state.value, "because": p.because, "variants": list(p.variants)}
-            for p in tree.patches
-        ],
-        "builds": [
-            {
-                "cuda": row.cuda,
-                "setting": tree.setting,
-                "asked": row.asked,
-                "kernels": list(row.kernels),
-                "on": {
-                    gpu: {"modules": {name: list(archs) for name, archs in made.modules.items()}, "stops": made.stops}
-                    for gpu, made in row.on.items()
-                },
-                "reaches": {gpu: reach.value for gpu, reach in row.reaches.items()},
-                "recorded": row.recorded,
-                "error": row.error,
-                "stops": row.stops,
-            }
-            for row in tree.builds
-        ],
-        "recommended": {
-            "variant": tree.advice.variant if tree.advice else None,
-            "because": tree.advice.because if tree.advice else "",
-            "next": tree.next_command,
-        },
-        "findings": [_finding_document(finding) for finding in tree.findings],
-        "gpus": [
-            {"gpu": o.gpu, "level": o.level.value, "verdict": o.verdict, "because": o.because, "todo": o.todo}
-            for o in tree.outlooks
-        ],
-    }
-
-
-def _finding_document(finding: Finding) -> dict[str, str]:
-    return {
-        "level": finding.level.value,
-        "subject": finding.subject,
-        "found": finding.found,
-        "remedy": finding.remedy,
-        "link": finding.link,
-    }
-
-
-# --- text ------------------------------------------------------------------------------------------------------------
 
 
 def machine_text(machine: MachineReport) -> RenderableType:

@@ -47,6 +47,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     if question.asked and any(line.level is Level.RED for line in lines):
         usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
         lines = tuple(instead(tree, line, question, usual) for line in lines)
+    setting = tree.target.build.setting if tree.target.build else ""
     return TreeReport(
         root=str(tree.root),
         target=tree.target.name,
@@ -56,8 +57,8 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         variant=found.variant,
         state=found.state,
         patches=_patches(catalog, tree, tried, found),
-        setting=tree.target.build.setting if tree.target.build else "",
-        builds=builds,
+        setting=setting,
+        builds=tuple(replace(row, setting=setting) for row in builds),
         advice=advice,
         next_command=command,
         findings=(
