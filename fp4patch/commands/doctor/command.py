@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     "--torch-cuda-arch-list",
     "arch_list",
     metavar="LIST",
-    help="Of a source tree: what its build would make of this list, as TORCH_CUDA_ARCH_LIST or"
-    " FLASHINFER_CUDA_ARCH_LIST. Default: those that people set.",
+    help="Of a source tree: what its build would make of this list, as its environment variable"
+    " takes it (TORCH_CUDA_ARCH_LIST). Default: those that people set.",
 )
 @click.option(
     "--cuda",
