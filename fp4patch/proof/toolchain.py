@@ -13,12 +13,12 @@ import mmap
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fp4patch.core import process
 from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.result import ToolchainInfo
 
@@ -244,10 +244,10 @@ def stated_version(tool: Path) -> str:
 
 def _output(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolchainError(f"{command[0]} does not run: {error}", help=_WHEELS) from error
-    return done.stdout + done.stderr
+        done = process.run(command)
+    except OSError as error:
+        raise ToolchainError(f"{command[0]} {error.strerror}", help=_WHEELS) from error
+    return done.out + done.err
 
 
 def release(version: str) -> tuple[int, ...]:
