@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from fp4patch.core.arch import Arch
-from fp4patch.core.cuda import FOR_GB10, has
+from fp4patch.core.cuda import FOR_GB10, RELEASE, has
 from fp4patch.inspect.code import RunTimeCompiler
 from fp4patch.inspect.findings import Level
 from fp4patch.inspect.known import known
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from fp4patch.inspect.window import Readable
 
-_RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 _TARGET = re.compile(rb"sm_\d{2,3}[af]?(?![\daf])")
 _OVERLAP = 80
 """Bytes of one part that are searched with the next: no text that is sought is longer."""
@@ -49,7 +48,7 @@ class Listening:
         piece = self.stream.read(size)
         searched = self._tail + piece
         self.targets.update(_TARGET.findall(searched))
-        if not self.release and (found := _RELEASE.search(searched)):
+        if not self.release and (found := RELEASE.search(searched)):
             self.release = found[1].decode()
         self._tail = searched[-_OVERLAP:]
         return piece

@@ -13,6 +13,7 @@ from fp4patch.core import process
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import ToolchainError
+from fp4patch.proof.toolchain import version_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 OLDEST = Arch(9, 0)
 """The first architecture that is worth a column: sm_90 has FP8 in its tensor cores, and nothing smaller."""
 
-_RELEASE = re.compile(r"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 _NEWEST_ISA = re.compile(r"Unsupported \.version .*; current version is '(\d+\.\d+)'")
 _TARGET = re.compile(r"'sm_(\d{2,3}[af]?)'")
 # ptxas x.ptx, line 14; error   : Feature 'cvt.e2m1x2.f32' not supported on .target 'sm_120'
@@ -65,7 +65,7 @@ class Assembler:
     @cached_property
     def release(self) -> str:
         """``13.0.88``."""
-        return _release(self.path)
+        return version_of(self.path)
 
     @cached_property
     def sha256(self) -> str:
@@ -75,7 +75,7 @@ class Assembler:
     @cached_property
     def nvdisasm_release(self) -> str:
         """``13.5.37``, or nothing."""
-        return _release(self.nvdisasm) if self.nvdisasm else ""
+        return version_of(self.nvdisasm) if self.nvdisasm else ""
 
     @cached_property
     def nvdisasm_sha256(self) -> str:
@@ -117,13 +117,6 @@ class Assembler:
                 help="take a disassembler as new as the assembler: pip install 'fp4patch[cuda]'",
             )
         return done.out
-
-
-def _release(tool: Path) -> str:
-    found = _RELEASE.search(_run([str(tool), "--version"]).out)
-    if found is None:
-        raise ToolchainError(f"{tool} does not say which version it is", help="is it a program of the CUDA toolkit?")
-    return found[1]
 
 
 def _run(command: list[str]) -> process.Done:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fp4patch.core import process
+from fp4patch.core.cuda import RELEASE
 from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.result import ToolchainInfo
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'fp4patch[cuda]'"
 _WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"
 
-# Every program of the toolkit states itself as "Cuda compilation tools, release 13.0, V13.0.88".
-_RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 # host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read where it stands.
 _NEWEST_GCC = re.compile(r"^\s*#\s*if\s+__GNUC__\s*>\s*(\d+)", re.MULTILINE)
 
@@ -246,7 +245,7 @@ def newest_gcc(root: Path) -> int | None:
 
 def version_of(tool: Path) -> str:
     """Return the release that nvcc, ptxas or a disassembler prints: ``13.0.88``. ToolchainError if it prints none."""
-    said = _RELEASE.search(_output([str(tool), "--version"]).encode())
+    said = RELEASE.search(_output([str(tool), "--version"]).encode())
     if said is None:
         raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
     return said[1].decode()
@@ -258,7 +257,7 @@ def stated_version(tool: Path) -> str:
         if not os.fstat(file.fileno()).st_size:
             raise ToolchainError(f"{tool} is empty", help=_WHEELS)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            said = _RELEASE.search(content)
+            said = RELEASE.search(content)
             if said is None:
                 raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
             return said[1].decode()
