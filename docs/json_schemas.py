@@ -33,7 +33,7 @@ from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
 from fp4patch.inspect import code as doctor_binaries
-from fp4patch.inspect import findings as doctor
+from fp4patch.inspect import findings
 from fp4patch.proof.inputs import InputClass
 
 PAGE = Path(__file__).with_name("json.md")
@@ -48,7 +48,7 @@ CLOSED: Mapping[str, type[StrEnum]] = {
     "promise": Promise,
     "way of a check": How,
     "class of inputs": InputClass,
-    "level": doctor.Level,
+    "level": findings.Level,
     "reach": arch.Reach,
     "FP4 support": doctor_binaries.Fp4State,
     "outcome of a fatbin": doctor_binaries.Outcome,

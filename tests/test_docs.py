@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
+from few_probes import copy_data
 from pydantic import TypeAdapter
 
 from fp4patch.commands.main import cli
@@ -87,8 +87,7 @@ def test_the_sign_that_extending_shows_is_one_that_a_patch_may_hold() -> None:
 @pytest.mark.parametrize("name", ["quickstart.md", "extending.md"])
 def test_what_a_page_tells_to_type_works(name: str, tmp_path: Path) -> None:
     """Files that a block begins with the name of are written; ``sh`` blocks run, one after the other."""
-    for data in ("patches", "variants"):
-        shutil.copytree(ROOT / data, tmp_path / data)
+    copy_data(tmp_path)
     environment = os.environ | {
         "FP4PATCH_DATA": str(tmp_path),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",

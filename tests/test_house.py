@@ -22,8 +22,9 @@ ROOT = PACKAGE.parent
 
 # What each part may import at run time, beside itself: the arrows of the architecture.
 MAY_IMPORT = {
-    "commands": {"images", "inspect", "tree", "proof", "sources", "catalog", "edits", "reference", "core"},
+    "commands": {"adapters", "images", "inspect", "tree", "proof", "sources", "catalog", "edits", "reference", "core"},
     "images": {"sources", "catalog", "edits", "core"},
+    "adapters": {"proof", "catalog", "core"},
     "inspect": {"proof", "sources", "catalog", "core"},
     "tree": {"catalog", "edits", "core"},
     "proof": {"sources", "catalog", "reference", "core"},

@@ -282,6 +282,9 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
         for name, times in Counter((*chosen.patches, *chosen.watches)).items():
             file.expect(times == 1, key, "each patch once", f"{times} of {name}")
         _check_options(file, target, chosen, patches)
+    chosen_patches = [patches.get(f"{name}/{patch}") for name, to in variant.targets.items() for patch in to.patches]
+    taken = not variant.options or any(patch.takes_options for patch in chosen_patches if patch)
+    file.expect(taken, "options", "a patch that takes options", "none")
     _check_pins(file, variant, targets)
     for arch in variant.arch:
         try:

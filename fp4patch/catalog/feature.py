@@ -1,4 +1,4 @@
-"""Values of ``fp4patch probe``: PTX instructions, and the machine code that an assembler makes of each for a target."""
+"""Values of ``fp4patch features``: PTX instructions, and the machine code of each for a target."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class ToolkitMatrix:
 
 @dataclass(frozen=True)
 class FeatureReport:
-    """Report of ``fp4patch probe``: the requested features, and one matrix for each toolkit."""
+    """Report of ``fp4patch features``: the requested features, and one matrix for each toolkit."""
 
     groups: tuple[FeatureGroup, ...]
     toolkits: tuple[ToolkitMatrix, ...]

@@ -1,4 +1,4 @@
-"""Reads ``patches/features/*.toml`` and ``patches/toolkits.toml``: what ``fp4patch probe`` tries, and with what.
+"""Reads ``patches/features/*.toml`` and ``patches/toolkits.toml``: what ``fp4patch features`` tries, and with what.
 
 Every mistake in them is reported at once, by file and key.
 """
@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
-from fp4patch.catalog.reading import read
+from fp4patch.catalog.reading import Reader
 from fp4patch.core.errors import ManifestError
 from fp4patch.core.problem import Problem
 
@@ -22,9 +22,10 @@ FOLDER, WHEELS = "patches/features", "patches/toolkits.toml"
 
 def load_features(root: Path) -> tuple[FeatureGroup, ...]:
     """Return every file's features, in the order of the files' names. ManifestError carries every problem found."""
-    problems: list[Problem] = []
+    reader = Reader(root)
     paths = sorted((root / FOLDER).glob("*.toml"))
-    groups = [group for path in paths if (group := read(FeatureGroup, path, root, problems))]
+    groups = [group for path in paths if (group := reader.read(FeatureGroup, path))]
+    problems = reader.problems
     features = [feature for group in groups for feature in group.features]
     for key in ("instruction", "title"):
         for name, count in Counter(getattr(feature, key) for feature in features).items():
@@ -48,8 +49,9 @@ def load_features(root: Path) -> tuple[FeatureGroup, ...]:
 
 def load_toolkits(root: Path) -> ToolkitWheels:
     """Return the pinned wheels. ManifestError carries every problem found."""
-    problems: list[Problem] = []
-    found = read(ToolkitWheels, root / WHEELS, root, problems)
+    reader = Reader(root)
+    found = reader.read(ToolkitWheels, root / WHEELS)
+    problems = reader.problems
     pinned = Counter((wheel.release, wheel.machine) for wheel in found.wheels) if found else Counter[tuple[str, str]]()
     problems += [
         Problem("one wheel for each", f"{count} of {release} for {machine}", file=WHEELS)

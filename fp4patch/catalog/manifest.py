@@ -6,6 +6,7 @@ The shape of each file is a dataclass of this part; nothing is declared twice.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -21,6 +22,9 @@ from fp4patch.core.kept import digest, keep, recall
 from fp4patch.core.problem import Problem
 
 T = TypeVar("T")
+
+DATA = ("patches", "variants")
+"""Directories of the data, below the root of a catalog."""
 
 
 @dataclass(frozen=True)
@@ -116,35 +120,47 @@ def _load(root: Path) -> Catalog:
 
 def _validated(root: Path) -> Catalog:
     from fp4patch.catalog.checks import check_coverage, check_patch, check_target, check_variant, misnamed  # noqa: PLC0415 - needed once
-    from fp4patch.catalog.reading import read  # noqa: PLC0415 - pydantic takes a while to load
+    from fp4patch.catalog.reading import Reader  # noqa: PLC0415 - pydantic takes a while to load
 
-    problems: list[Problem] = []
+    reader = Reader(root)
     targets, patches, variants = {}, {}, {}
     for path in sorted(root.glob("patches/*/target.toml")):
-        if target := read(Target, path, root, problems):
+        if target := reader.read(Target, path):
             targets[target.name] = target
-            problems += misnamed(path, root, {path.parent.name: target.name})
+            reader.add(*misnamed(path, root, {path.parent.name: target.name}))
     for path in sorted(root.glob("patches/*/*/patch.toml")):
-        if patch := read(Patch, path, root, problems):
+        if patch := reader.read(Patch, path):
             names = {path.parent.name: patch.name, path.parent.parent.name: patch.target}
-            problems += misnamed(path, root, names) + check_patch(patch, path, root)
+            reader.add(*misnamed(path, root, names), *check_patch(patch, path, root))
             probes = tuple(replace(probe, patch=patch.id) for probe in patch.probes)
             patches[patch.id] = replace(patch, directory=str(path.parent), probes=probes)
     for path in sorted(root.glob("variants/*.toml")):
-        if variant := read(Variant, path, root, problems):
-            problems += misnamed(path, root, {path.stem: variant.name})
-            variants[variant.name] = variant
-    if not problems:
-        for patch in patches.values():
-            problems += check_coverage(patch, patches.values())
-        for variant in variants.values():
-            problems += check_variant(variant, targets, patches)
-        for target in targets.values():
-            problems += check_target(target, targets, variants)
+        if variant := reader.read(Variant, path):
+            reader.add(*misnamed(path, root, {path.stem: variant.name}))
+            variants[variant.name] = _with_options(variant, patches)
+    for path in sorted({*root.glob("variants/*/**/*.toml")} - reader.extended):
+        reader.add(Problem("a variant that extends this file", "none", file=str(path.relative_to(root))))
+    if not reader.problems:
+        reader.add(*(problem for patch in patches.values() for problem in check_coverage(patch, patches.values())))
+        reader.add(*(p for variant in variants.values() for p in check_variant(variant, targets, patches)))
+        reader.add(*(p for target in targets.values() for p in check_target(target, targets, variants)))
     if not (targets and patches and variants):
         help_ = "FP4PATCH_DATA names a folder with patches/ and variants/; unset, fp4patch takes its own"
-        problems.append(Problem("targets, patches and variants", f"not all of them below {root}", help_))
-    if problems:
-        help_ = "docs/extending.md says what goes where; the keys are those of fp4patch/model/"
-        raise ManifestError("the catalog is not valid", problems=problems, help=help_)
+        reader.add(Problem("targets, patches and variants", f"not all of them below {root}", help_))
+    if reader.problems:
+        help_ = "docs/extending.md says what goes where, and has a table of all keys"
+        raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
     return Catalog(root, targets, patches, variants)
+
+
+def _with_options(variant: Variant, patches: Mapping[str, Patch]) -> Variant:
+    """Return the variant with its own options set for each of its patches that takes options."""
+    if not variant.options:
+        return variant
+    targets = {}
+    for target, chosen in variant.targets.items():
+        found = {name: patches.get(f"{target}/{name}") for name in chosen.patches}
+        taking = [name for name, patch in found.items() if patch and patch.takes_options]
+        set_here = {name: variant.options | chosen.options.get(name, {}) for name in taking}
+        targets[target] = replace(chosen, options=chosen.options | set_here)
+    return replace(variant, targets=targets)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from fp4patch.catalog.probe import Numerics, Probe
 from fp4patch.core.table import Manifest
-from fp4patch.edits.kinds import Edit
+from fp4patch.edits.kinds import Edit, WrapAsm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,3 +110,8 @@ class Patch(Manifest):
     def id(self) -> str:
         """Identifier: ``cutlass/e2m1-guard``."""
         return f"{self.target}/{self.name}"
+
+    @property
+    def takes_options(self) -> bool:
+        """True if a variant sets options of it: those of its edits that wrap inline assembly."""
+        return any(isinstance(edit, WrapAsm) for edit in self.edits)

@@ -1,14 +1,16 @@
-"""Reading of a TOML file as a value of the model, with problems by file and key."""
+"""Reading of TOML files as values of the model, with problems by file and key."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
+from fp4patch.catalog.families import Table, expanded, extended, inherited, places
 from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Target
@@ -27,30 +29,98 @@ OPS: dict[str, str] = {kind.__name__: str(kind.op) for kind in get_args(Edit)}
 SET_BY_LOADER: dict[type, set[str]] = {Patch: {"directory"}}
 
 
-def read(kind: type[T], path: Path, root: Path, problems: list[Problem]) -> T | None:
-    """Return one file as a value, or its problems added to the list."""
-    where = str(path.relative_to(root))
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        problems.append(Problem("TOML", str(error), file=where))
-        return None
-    for key in SET_BY_LOADER.get(kind, set()) & data.keys():
-        problems.append(Problem("no such key: the loader sets it", f"{key} = {data[key]!r}", file=where))
-    problems += [
-        Problem(f"an op: {', '.join(OPS.values())}", "none" if op is None else repr(op), file=where, nearest=key)
-        for key, op in _unknown_ops(data)
-    ]
-    try:
-        value: T = _adapter(kind).validate_python(data)
-        return value
-    except ValidationError as error:
-        problems += [
-            Problem(*_words(found), file=where, nearest=_key(found["loc"]))
-            for found in error.errors(include_url=False)
-            if _is_of_its_op(found["loc"], data)
-        ]
-        return None
+_OWN = frozenset({"name", "title", "summary"})
+"""Keys that a variant does not take from those that it extends."""
+
+
+class Reader:
+    """Reader of the files below ``root``, which collects the problems of all of them."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._problems: list[Problem] = []
+        self.extended: set[Path] = set()
+        """Files that a variant extends."""
+        self._places: dict[str, dict[str, str]] = {}
+        """For each file, the places of tables that are written elsewhere than their keys say."""
+
+    @property
+    def problems(self) -> list[Problem]:
+        """Problems so far. A key of an expanded table names the place, too, in which the table is written."""
+        return [replace(problem, nearest=self._located(problem)) for problem in self._problems]
+
+    def add(self, *problems: Problem) -> None:
+        """Add problems that a check beyond the types has found."""
+        self._problems += problems
+
+    def read(self, kind: type[T], path: Path) -> T | None:
+        """Return one file as a value. None: it has problems."""
+        data = self.table(kind, path)
+        if data is None:
+            return None
+        where = str(path.relative_to(self._root))
+        self._places.setdefault(where, {}).update(places(data))
+        return self._value(kind, data, where)
+
+    def table(self, kind: type[T], path: Path) -> Table | None:
+        """Return the tables of one file without groups and families, and with all that a variant extends."""
+        return self._variant(path) if kind is Variant else self._table(path)
+
+    def _table(self, path: Path, prefix: str = "") -> Table | None:
+        """Return the tables of one file, expanded."""
+        where, before = str(path.relative_to(self._root)), len(self._problems)
+        try:
+            data = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            self.add(Problem("TOML", str(error), file=where))
+            return None
+        data = expanded(data, where, self._problems, prefix)
+        return data if len(self._problems) == before else None
+
+    def _variant(self, path: Path, extending: tuple[Path, ...] = ()) -> Table | None:
+        """Return the tables of a variant's file with those of the files that it extends."""
+        where = str(path.relative_to(self._root))
+        data = self._table(path, f"{where}: " if extending else "")
+        if data is None or "extends" not in data:
+            return data
+        names, whole = data.pop("extends"), Table()
+        for name in names if isinstance(names, list) else (names,):
+            base = self._root / "variants" / f"{name}.toml"
+            if ".." in base.parts or not base.is_file() or base in (path, *extending):
+                wanted = "another file below variants/, without its .toml"
+                self.add(Problem(wanted, repr(name), file=where, nearest="extends"))
+                return None
+            self.extended.add(base)
+            found = self._variant(base, (path, *extending))
+            if found is None:
+                return None
+            taken = {key: value for key, value in found.items() if key not in _OWN}
+            file = str(base.relative_to(self._root))
+            for key in inherited(taken, data):
+                self._places.setdefault(where, {})[key] = self._places.get(file, {}).get(key, file)
+            whole = extended(whole, taken)
+        return extended(whole, data)
+
+    def _value(self, kind: type[T], data: Table, where: str) -> T | None:
+        """Return expanded tables as a value of the model."""
+        for key in SET_BY_LOADER.get(kind, set()) & data.keys():
+            self.add(Problem("no such key: the loader sets it", f"{key} = {data[key]!r}", file=where))
+        for key, op in _unknown_ops(data):
+            known = f"an op: {', '.join(OPS.values())}"
+            self.add(Problem(known, "none" if op is None else repr(op), file=where, nearest=key))
+        try:
+            value: T = _adapter(kind).validate_python(data)
+            return value
+        except ValidationError as error:
+            for found in error.errors(include_url=False):
+                if _is_of_its_op(found["loc"], data):
+                    self.add(Problem(*_words(found), file=where, nearest=_key(found["loc"])))
+            return None
+
+    def _located(self, problem: Problem) -> str:
+        key, there = problem.nearest, self._places.get(problem.file, {})
+        tables = [table for table in there if re.match(re.escape(table) + r"(?![^.\[])", key)]
+        return f"{key} ({there[max(tables, key=len)]})" if tables else key
 
 
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}

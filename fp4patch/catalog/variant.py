@@ -1,4 +1,4 @@
-"""A variant: the contents of ``variants/*.toml``."""
+"""A variant: the contents of ``variants/*.toml``, with those of the files that it extends."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ class Variant(Manifest):
     """Cost of this variant on a target that has the instruction, in one line."""
     arch: tuple[str, ...]
     targets: dict[str, VariantTarget]
+    options: dict[str, str] = field(default_factory=dict)
+    """Options of all patches that take options. The options of a target's patch are added to them, or replace them."""
     promise: Promise = Promise.EXACT
     """Result of its conversions over all 2^32 inputs, wherever they are software."""
     rules: tuple[Rule, ...] = ()

@@ -91,6 +91,10 @@ class Arch:
         return f"sm_{self.number}"
 
 
+GPUS = ("sm_120", "sm_121")
+"""GPUs that fp4patch targets: RTX PRO 6000 and RTX 50 (sm_120), and GB10 (sm_121)."""
+
+
 class Reach(StrEnum):
     """FP4 support that a GPU gets from code compiled for a set of targets."""
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,37 +52,18 @@ class Runner:
             if self._stopped:
                 raise Cancelled
             try:
-                process = subprocess.Popen(
-                    [str(part) for part in command],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                    errors="replace",
-                    cwd=scratch,
-                    env=self._environ | {"TMPDIR": str(scratch), "LC_ALL": "C"},
-                    start_new_session=True,
-                )
+                environ = self._environ | {"TMPDIR": str(scratch), "LC_ALL": "C"}
+                process = _start(command, scratch, environ, subprocess.DEVNULL)
             except OSError as error:
-                raise ProofError(
-                    f"{command[0]} does not run: {error.strerror}", help="see `fp4patch doctor`"
-                ) from error
+                raise ProofError(f"{command[0]} {error.strerror}", help="see `fp4patch doctor`") from error
             self._running.add(process)
         try:
-            with process:
-                try:
-                    out, err = process.communicate(timeout=self._limit)
-                except subprocess.TimeoutExpired as expired:
-                    _end(process)
-                    process.wait()
-                    raise ProofError(
-                        f"{command[0]} did not finish in {self._limit:g} s and was ended",
-                        help=f"run verify again; {LIMIT_VARIABLE}=SECONDS sets another limit for a slow machine",
-                    ) from expired
-                except BaseException:
-                    _end(process)
-                    process.wait()
-                    raise
+            out, err = _finish(process, self._limit)
+        except TimeoutError as expired:
+            raise ProofError(
+                f"{command[0]} {expired.strerror}",
+                help=f"run verify again; {LIMIT_VARIABLE}=SECONDS sets another limit for a slow machine",
+            ) from expired
         finally:
             with self._lock:
                 self._running.discard(process)
@@ -94,6 +77,66 @@ class Runner:
             self._stopped = True
             for process in self._running:
                 _end(process)
+
+
+@dataclass(frozen=True)
+class Done:
+    """A program that ended: its exit status and its output, where a byte that is no UTF-8 is replaced."""
+
+    status: int
+    out: str
+    err: str
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    limit: float = 60,
+    folder: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    text: str = "",
+) -> Done:
+    """Run a program with ``text`` as its input, and end it with its children after ``limit`` seconds.
+
+    OSError is raised if it does not start, and TimeoutError, which is one, if it does not finish. Both have a
+    ``strerror`` that fits behind the program's name.
+    """
+    process = _start(command, folder, environ, subprocess.PIPE)
+    out, err = _finish(process, limit, text)
+    return Done(process.returncode, out, err)
+
+
+def _start(
+    command: Sequence[str | Path], folder: Path | None, environ: Mapping[str, str] | None, stdin: int
+) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            [str(part) for part in command],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            cwd=folder,
+            env=environ,
+            start_new_session=True,
+        )
+    except OSError as error:
+        error.strerror = f"does not run: {error.strerror}"
+        raise
+
+
+def _finish(process: subprocess.Popen[str], limit: float, text: str | None = None) -> tuple[str, str]:
+    """Return the output of a program. It is ended with its children after the limit, or by an interrupt."""
+    with process:
+        try:
+            return process.communicate(text, timeout=limit)
+        except subprocess.TimeoutExpired:
+            raise TimeoutError(errno.ETIMEDOUT, f"did not finish in {limit:g} s and was ended") from None
+        finally:
+            if process.returncode is None:
+                _end(process)
+                process.wait()
 
 
 def time_limit() -> float:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 
 class Manifest:
     """A table of a TOML file. Its keys are the fields of the dataclass, and unknown keys are rejected."""
 
-    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - pydantic reads it by name on the class
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}

@@ -18,9 +18,13 @@ class Retired(Manifest):
     """
 
     tokens: str
+    """Text to search in the pristine source."""
     state: Literal[State.UPSTREAMED, State.NOT_NEEDED]
+    """State that the text shows."""
     since: str = ""
+    """First release that has the text."""
     because: str = ""
+    """Reason, as printed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +37,15 @@ class DropOperand(Manifest):
 
     op: Literal["drop-operand"] = "drop-operand"
     file: str
+    """Path of the header in the tree."""
     defines: str
+    """Name of the macro."""
     operands: tuple[str, ...]
+    """Names of the operands to remove; each condition has exactly one of them."""
     conditions: int
+    """Number of `#if` conditions whose body defines the macro."""
     retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,12 +59,19 @@ class AddOperand(Manifest):
 
     op: Literal["add-operand"] = "add-operand"
     file: str
+    """Path of the header in the tree."""
     defines: str
+    """Name of the macro."""
     operands: tuple[str, ...]
+    """Names of the operands to add, in the order of `beside`."""
     beside: tuple[str, ...]
+    """Operands behind which they are put."""
     signs: tuple[str, ...]
+    """Operands one of which a condition has if it once had the missing operand."""
     conditions: int
+    """Number of `#if` conditions whose body defines the macro."""
     retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +84,21 @@ class Insert(Manifest):
 
     op: Literal["insert"] = "insert"
     file: str
+    """Path of the file in the tree."""
     before: str
+    """Tokens that the declaration starts with."""
     template: str
+    """File beside patch.toml with the text to insert."""
     absent: tuple[str, ...] = ()
+    """Tokens that must not occur in the pristine file."""
     about: str = ""
+    """Tokens of the files that the edit applies to. Empty: the file always needs it."""
     otherwise: str = ""
+    """Reason why a file without `about` needs no edit."""
     present: str = ""
     """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
     retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +113,7 @@ class WrapAsm(Manifest):
 
     op: Literal["wrap-asm"] = "wrap-asm"
     search: tuple[str, ...]
+    """Globs of the files to search."""
     encoders: str
     """Directory of the encoders, relative to the patch's directory."""
     floor: str = ""
@@ -112,6 +136,7 @@ class WrapAsm(Manifest):
     """Parts of PTX that is assembled only for targets with a suffix. A file with one of them in a string cannot lose
     the suffix and is left unchanged."""
     retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,14 +149,21 @@ class Replacement(Manifest):
     """
 
     search: tuple[str, ...]
+    """Globs of the files to search."""
     about: str
+    """Code of the files that the edit applies to."""
     otherwise: str = ""
+    """Reason why a tree without such a file needs no edit. Empty: it has drifted."""
     present: str = ""
     """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
     find: str
+    """Code to replace."""
     replace: str
+    """Code to put in its place."""
     count: int = 1
+    """Number of places that a file has."""
     retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,18 +200,23 @@ class AddElement(Manifest):
 
     op: Literal["add-element"] = "add-element"
     search: tuple[str, ...]
+    """Globs of the files to search."""
     commands: tuple[str, ...]
+    """Names of the commands whose arguments are lists."""
     variable: str = "*"
     """Glob of the variable's name."""
     but: tuple[str, ...] = ()
     """Globs of variables to leave out."""
     beside: str
+    """Element that the lists have."""
     element: str
+    """Element to add before it."""
     drop: tuple[str, ...] = ()
     """Elements that the new one replaces. They are removed from the lists that get it."""
     since: str = ""
     """Release in which upstream's lists had the element."""
     otherwise: str = ""
+    """Reason why a tree without such a list needs no edit. Empty: it has drifted."""
     present: str = ""
     """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
 
@@ -206,13 +243,19 @@ class InsertCommands(Manifest):
 
     op: Literal["insert-commands"] = "insert-commands"
     search: tuple[str, ...]
+    """Globs of the files to search."""
     function: str = ""
+    """Name of the CMake function. Empty: the whole file."""
     otherwise: str = ""
+    """Reason why a tree without the function needs no edit. Empty: it has drifted."""
     present: str = ""
     """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
     after: str
+    """Command behind which the template is put."""
     template: str
+    """File beside patch.toml with the commands to insert."""
     retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
 
 
 Edit = (

@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import BinaryError, NothingCompiledError
 from fp4patch.inspect import containers, device_code, kept, registry, remedies, run_time
 from fp4patch.inspect.code import BinaryFile, BinaryReport, Unread
-from fp4patch.inspect.findings import GPUS
 from fp4patch.inspect.judgement import judge
 
 if TYPE_CHECKING:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import shutil
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from few_probes import copy_data
 
+from fp4patch.catalog.families import expanded, places
 from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.reading import Reader
+from fp4patch.catalog.toml_text import document
 from fp4patch.core.errors import ManifestError, UsageError
+from fp4patch.core.problem import Problem
 
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    for folder in ("patches", "variants"):
-        shutil.copytree(data_root() / folder, tmp_path / folder)
-    return tmp_path
+    return copy_data(tmp_path)
 
 
 def problems(root: Path) -> list[str]:
@@ -52,9 +58,13 @@ def test_every_mistake_is_reported_at_once_with_file_and_key(data: Path) -> None
         assert any(line.startswith(expected) for line in found), (expected, found)
 
 
+ENCODE = "patches/cutlass/e2m1-encode/patch.toml"
 GUARD, FAMILY = "patches/cutlass/e2m1-guard/patch.toml", "patches/vllm/sm120-family/patch.toml"
 CUTLASS, VLLM = "patches/cutlass/target.toml", "patches/vllm/target.toml"
 COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
+
+
+FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
 
 
 @pytest.mark.parametrize(
@@ -71,8 +81,13 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
         (GUARD, 'file = "include/', 'file = "*/', "edits[0].file: one path (`search` takes globs)"),
         (GUARD, "conditions = 2", "conditions = 0", "edits[0].conditions: a number from 1 on: 0"),
         (GUARD, '"CUTLASS_ARCH_MMA_SM121A_ENABLED"', '"defined(SM121A)"', "edits[0].operands: the name of a macro"),
-        (GUARD, "VALUES = 2 }", "VALUES = 2 }\ninclude = ['stubs']", "probes[0].include: a folder beside patch.toml"),
-        (GUARD, 'search = ["inc', 'search = ["/inc', "probes[12].needs.search: a path inside the tree"),
+        (
+            GUARD,
+            'VALUES = "{N}" }',
+            "VALUES = 2 }\ninclude = ['stubs']",
+            f"probes[0].include ({FIRST} = 2): a folder",
+        ),
+        (GUARD, 'search = ["inc', 'search = ["/inc', f"probes[12].needs.search ({HALF}, N = 2): a path inside"),
         (FAMILY, f"search = {COMMON}", f'search = "{COMMON[2:-2]}"', "edits[0].search: a list"),
         (FAMILY, f"search = {COMMON}", "search = []", "edits[0].search: a glob at least"),
         (FAMILY, f"search = {COMMON}", 'search = [""]', "edits[0].search: a path inside the tree"),
@@ -99,15 +114,20 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
             "targets.vllm.options.e2m1-asm.encoder: one of half_pair,",
         ),
         ("variants/next3.toml", "encoder =", "encodr =", "targets.vllm.options.e2m1-asm.encoder: a value for this key"),
-        ("variants/next3.toml", '"e2m1-asm", "cmake', '"cmake', "targets.vllm.options: one of its patches: 'e2m1-asm'"),
+        (
+            "variants/next3.toml",
+            '"e2m1-stochastic", "',
+            '"',
+            "targets.transformer_engine.options: one of its patches: '",
+        ),
         (
             "variants/next2.toml",
             '"e2m1-converter"',
             '"e2m1-guard"',
             "targets.cutlass: each patch once: 2 of e2m1-guard",
         ),
-        ("variants/next2.toml", 'probes = ["cutlass/*"]', "probes = []", "rules[0].probes: a probe at least"),
-        ("variants/next2.toml", 'arch = ["sm_120[af]"]', 'arch = ["sm_90"]', "rules[0].arch: one of sm_120a, sm_121a"),
+        ("variants/native.toml", 'probes = ["cutlass/*"]', "probes = []", "rules[0].probes: a probe at least"),
+        ("variants/native.toml", 'arch = ["sm_120[af]"]', 'arch = ["sm_90"]', "rules[0].arch: one of sm_120a, sm_120f"),
     ],
 )
 def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, old: str, new: str, key: str) -> None:
@@ -184,3 +204,148 @@ def test_an_unknown_variant_names_the_known_ones() -> None:
     with pytest.raises(UsageError, match="no variant 'turbo3'") as error:
         load().variant("turbo3")
     assert "next2" in error.value.help
+
+
+FAMILY_OF_EDITS = """
+[[edits]]
+each = { N = [2, 4], T = [{ name = "half", lanes = 1 }] }
+op = "replace-tokens"
+search = ["a.h"]
+about = "{T.name}{N}"
+
+[[edits.edits]]
+find = "{ {N} }"
+replace = "{M}"
+count = "{T.lanes}"
+
+[[edits.edits]]
+each = { M = ["x", "y"] }
+find = "{M}{N}"
+replace = "z"
+retired = [{ tokens = "{M}", state = "upstreamed" }]
+"""
+
+
+def test_a_family_of_edits_stands_for_one_edit_for_each_value() -> None:
+    found: list[Problem] = []
+    edits = expanded(tomllib.loads(FAMILY_OF_EDITS), "patch.toml", found)["edits"]
+    assert found == []
+    shared = {"op": "replace-tokens", "search": ["a.h"]}
+    assert edits == [
+        edit
+        for n in (2, 4)
+        for edit in (
+            shared | {"about": f"half{n}", "find": f"{{ {n} }}", "replace": "{M}", "count": 1},
+            *(
+                shared
+                | {"about": f"half{n}", "find": f"{m}{n}", "replace": "z"}
+                | {"retired": [{"tokens": m, "state": "upstreamed"}]}
+                for m in "xy"
+            ),
+        )
+    ]
+    assert places({"edits": edits}) == {
+        "edits[0]": "edits[0].edits[0] with N = 2, T = half",
+        "edits[1]": "edits[0].edits[1] with M = x with N = 2, T = half",
+        "edits[2]": "edits[0].edits[1] with M = y with N = 2, T = half",
+        "edits[3]": "edits[0].edits[0] with N = 4, T = half",
+        "edits[4]": "edits[0].edits[1] with M = x with N = 4, T = half",
+        "edits[5]": "edits[0].edits[1] with M = y with N = 4, T = half",
+    }
+
+
+def test_strings_of_a_list_can_be_a_family() -> None:
+    data = {"touches": ["a(", {"each": {"F": ["b", "c"], "N": [1, 2]}, "text": "{F}{N}("}]}
+    assert expanded(data, "patch.toml", []) == {"touches": ["a(", "b1(", "b2(", "c1(", "c2("]}
+
+
+def test_tables_of_a_group_are_merged_key_by_key() -> None:
+    group = {"defines": {"A": 1}, "covers": ["f("], "probes": [{"defines": {"B": 2}}, {"covers": []}]}
+    assert expanded({"probes": [group]}, "patch.toml", [])["probes"] == [
+        {"defines": {"A": 1, "B": 2}, "covers": ["f("]},
+        {"defines": {"A": 1}, "covers": []},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("each", "wrong"),
+    [
+        ("[2, 4]", "edits[0].each: a list of values for each name: { N = [2, 4, 8] }: [2, 4]"),
+        ("{ N = 2 }", "edits[0].each: a list of values for each name: { N = [2, 4, 8] }: {'N': 2}"),
+        ("{ N = [] }", "edits[0].each: a list of values for each name: { N = [2, 4, 8] }: {'N': []}"),
+        ("{ N = [2], M = [3] }", "edits[0].each.M: {M} in a string of the table: none"),
+    ],
+)
+def test_a_family_that_has_no_values_or_does_not_use_them_is_refused(data: Path, each: str, wrong: str) -> None:
+    edit(data / GUARD, 'file = "include/cutlass/float_subbyte.h"', f"file = 'a{{N}}.h'\neach = {each}")
+    assert problems(data) == [f"{GUARD}: {wrong}"]
+
+
+def test_a_problem_of_an_edit_of_a_family_names_the_edit_and_its_table(data: Path) -> None:
+    edit(
+        data / ENCODE,
+        'defined(FP4PATCH_E2M1_INSTRUCTION)"\n\n[[edits.edits]]\n',
+        '"\nsurprise = 1\n\n[[edits.edits]]\n',
+    )
+    assert problems(data) == [
+        f"{ENCODE}: edits[{4 + 2 * n}].surprise (edits[2].edits[0] with N = {2 << n}): no key of this name: 1"
+        for n in range(3)
+    ]
+
+
+def test_a_check_of_an_edit_of_a_family_names_its_table_too(data: Path) -> None:
+    edit(data / ENCODE, 'template = "scalar.cuh"', 'template = "scalars.cuh"')
+    assert problems(data) == [
+        f"{ENCODE}: edits[2].template (edits[1].edits[0]): a file beside patch.toml: 'scalars.cuh'"
+    ]
+
+
+def test_a_variant_has_what_it_extends_and_its_own_has_the_last_word() -> None:
+    turbo, turbo2 = load().variants["turbo"], load().variants["turbo2"]
+    assert turbo2.arch == turbo.arch
+    assert turbo2.image == turbo.image
+    assert turbo2.title != turbo.title
+    options, others = (v.targets["vllm"].options["e2m1-asm"] for v in (turbo, turbo2))
+    assert others == options | {"encoder": "predicate_sum"}
+    (rule,), (other,) = ([r for r in v.rules if "vllm/bf16-block-to-mxfp4" in r.probes] for v in (turbo, turbo2))
+    assert other == replace(rule, because=other.because, max=rule.max | {"branches": 9})
+    assert len(turbo2.rules) == len(turbo.rules)
+
+
+def test_a_problem_of_what_a_variant_extends_names_that_file(data: Path) -> None:
+    part = data / "variants/parts/sm121-in-software.toml"
+    edit(part, "[[rules]]\n", 'colour = "green"\n\n[[rules]]\nidentcal = true\n')
+    assert problems(data) == [
+        line
+        for name in ("next2", "turbo", "turbo2")
+        for line in (
+            f"variants/{name}.toml: rules[0].identcal (variants/parts/sm121-in-software.toml: rules[0]): "
+            "no key of this name: True",
+            f"variants/{name}.toml: colour (variants/parts/sm121-in-software.toml): no key of this name: 'green'",
+        )
+    ]
+
+
+@pytest.mark.parametrize("named", ["parts/nothing", "turbo2", "turbo", "../turbo2"])
+def test_a_variant_that_extends_nothing_or_itself_is_refused(data: Path, named: str) -> None:
+    edit(data / "variants/turbo.toml", '"parts/vllm-0.18.1"', f'"parts/vllm-0.18.1", "{named}"')
+    assert any(": extends: another file below variants/, without its .toml: " in line for line in problems(data))
+
+
+def test_a_part_that_no_variant_extends_is_refused(data: Path) -> None:
+    (data / "variants/parts/spare.toml").write_text('cost = ""\n')
+    assert problems(data) == ["variants/parts/spare.toml: : a variant that extends this file: none"]
+
+
+def test_options_of_a_variant_are_for_a_patch_that_takes_some(data: Path) -> None:
+    edit(data / "variants/next2.toml", "[targets.cutlass]", '[options]\nencoder = "threshold"\n\n[targets.cutlass]')
+    assert problems(data) == ["variants/next2.toml: options: a patch that takes options: none"]
+
+
+def test_the_text_of_expanded_data_says_the_same(tmp_path: Path) -> None:
+    reader = Reader(data_root())
+    for path in data_root().glob("patches/*/*/patch.toml"):
+        table = reader.table(Patch, path)
+        assert table
+        assert tomllib.loads(document(table)) == table
+    assert reader.problems == []

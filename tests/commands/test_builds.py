@@ -58,7 +58,7 @@ def test_without_cmake_it_is_set_aside_with_the_reason(
     def missing(*_: object) -> None:
         raise ToolchainError("there is no cmake", help="install one")
 
-    monkeypatch.setattr("fp4patch.commands.doctor.builds.build_lists.configure", missing)
+    monkeypatch.setattr("fp4patch.adapters.vllm.configure", missing)
     found = evaluated({})
     assert found.results == ()
     assert [(one.probe, one.because) for one in found.aside] == [("vllm/arch-lists", "there is no cmake")]

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from fp4patch.adapters.result import BuildRow
+from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
-from fp4patch.commands.doctor.build_lists import cmake
 from fp4patch.commands.doctor.surveyed import Release, content, recorded_build, surveyed
-from fp4patch.core.arch import Arch, Reach, reach
+from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import has, known_gpus
-from fp4patch.inspect.findings import GPUS, BuildRow
 from fp4patch.proof.toolchain import Toolchain
 
 Trees = Callable[[str, str], Path]

@@ -12,7 +12,7 @@ from flashinfer_wheel import is_python, unpack
 
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.doctor.surveyed import content, surveyed
-from fp4patch.inspect.findings import GPUS
+from fp4patch.core.arch import GPUS
 
 KERNELS = "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization"
 OTHERS = ("flashinfer/data/include/flashinfer/utils.cuh", "flashinfer/data/include/flashinfer/comm/", KERNELS)
@@ -150,15 +150,15 @@ def test_a_checkout_is_judged_as_its_package_is(installed: Install, doctor: Doct
     )
 
 
-def test_what_cannot_be_read_from_its_text_is_not_known(installed: Install, doctor: Doctor) -> None:
+def test_what_its_functions_do_not_determine_is_not_known(installed: Install, doctor: Doctor) -> None:
     package = installed("0.7.2")
     file = package / "compilation_context.py"
-    file.write_text(file.read_text().replace("if major == 9:", "if the_cluster_says(major):"))
+    file.write_text(file.read_text().replace("if major == 9:", "if torch.the_cluster_says(major):"))
     status, tree = doctor(package)
     (finding,) = tree["findings"]
     assert (status, finding["level"]) == (0, "yellow")
     assert "compilation_context.py:" in finding["found"]
-    assert "`the_cluster_says(major)` decides, and is not known" in finding["found"]
+    assert "`if torch.the_cluster_says(major):`: an unknown value decides" in finding["found"]
     assert verdicts(tree) == dict.fromkeys(GPUS, ("yellow", "NVFP4 native"))  # by a list that names a suffix
     assert 'unset or 12.0 or "12.0 12.1" makes what is not known' in tree["gpus"][0]["because"]
     _, tree = doctor(package, "--arch-list", "12.1")
@@ -185,11 +185,11 @@ def test_surveyed_releases_are_told_apart_but_for_rebuilds_of_the_same_sources()
     assert {names for names in alike if len(names) > 1} == {("0.6.16", "0.6.16.post1", "0.6.16.post2")}
 
 
-def test_the_text_says_that_nothing_was_run_and_fits_eighty_columns(
+def test_the_text_says_that_its_python_was_run_and_fits_eighty_columns(
     installed: Install, fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     text = " ".join(fp4patch("doctor", "--cuda", "13.0", installed("0.6.8")).out.split())
-    assert "on each GPU, read from its own Python, which was not run" in text
+    assert "on each GPU, by its own Python" in text
     assert "unset, on sm_121 12.1a; quantization 12.0f" in text
     assert "with FLASHINFER_CUDA_ARCH_LIST unset it compiles its FP4 kernels for 12.1a" in text

@@ -273,8 +273,8 @@ def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolcha
 
 
 def test_probe(holds: Holds, fp4patch: Command) -> None:
-    said = fp4patch("probe", "--target", "121,121a", "--feature", "cvt.rn.satfinite.e2m1x2.f32", "--json")
-    holds("probe", said.document)
+    said = fp4patch("features", "--target", "121,121a", "--feature", "cvt.rn.satfinite.e2m1x2.f32", "--json")
+    holds("features", said.document)
 
 
 def test_build(holds: Holds, fp4patch: Command) -> None:

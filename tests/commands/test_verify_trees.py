@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command import verify
-from few_probes import few_probes
+from few_probes import copy_data, few_probes
 
-from fp4patch.catalog.manifest import data_root, forget
+from fp4patch.catalog.manifest import forget
 from fp4patch.commands import main
 from fp4patch.commands.verify import run as verb
 from fp4patch.core.errors import Refused
@@ -110,9 +109,7 @@ def test_a_patch_that_does_not_do_what_it_says_fails(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The converter is made to branch, and the guard to leave SM121F on: the rules notice both."""
-    data = tmp_path / "data"
-    for folder in ("patches", "variants"):
-        shutil.copytree(data_root() / folder, data / folder)
+    data = copy_data(tmp_path / "data")
     guard = data / "patches/cutlass/e2m1-guard/patch.toml"
     text = guard.read_text()
     assert "SM121F" in text

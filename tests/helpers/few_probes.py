@@ -1,45 +1,61 @@
-"""The project's data with few of its probes, for tests of the code around verify and not of the proof itself."""
+"""Copies of the project's data, whole or with few of its probes, for tests that change them."""
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
-import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
-from fp4patch.catalog.manifest import data_root
+from fp4patch.catalog.manifest import DATA, data_root
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.reading import Reader
+from fp4patch.catalog.toml_text import document
+from fp4patch.catalog.variant import Variant
 
 
-def few_probes(to: Path, kept: Mapping[str, str], *, numerics: bool = False) -> Path:
-    """Write patches and variants to ``to``, with the probes ``kept`` (name to target), and the rules on them.
-
-    The functions for ``verify --numerics`` stay only with ``numerics``.
-    """
-    for folder in ("patches", "variants"):
-        shutil.copytree(data_root() / folder, to / folder, ignore=shutil.ignore_patterns("cases"))
-    leave(to, kept, numerics=numerics)
+def copy_data(to: Path, *, cases: bool = True) -> Path:
+    """Write the data to ``to``, with or without the cases of patches."""
+    for folder in DATA:
+        shutil.copytree(data_root() / folder, to / folder, ignore=None if cases else shutil.ignore_patterns("cases"))
     return to
 
 
-def leave(folder: Path, kept: Mapping[str, str], *, numerics: bool = False) -> None:
+def few_probes(to: Path, kept: Mapping[str, str], *, numerics: bool = False, sampled: bool = False) -> Path:
+    """Write patches and variants to ``to``, with the probes ``kept`` (name to target), and the rules on them.
+
+    Families are written out. The functions for ``verify --numerics`` stay only with ``numerics``; with ``sampled`` the
+    execution takes a sample of floats.
+    """
+    leave(copy_data(to, cases=False), kept, numerics=numerics, sampled=sampled)
+    return to
+
+
+def leave(folder: Path, kept: Mapping[str, str], *, numerics: bool = False, sampled: bool = False) -> None:
     """Remove all other probes from the data in a directory, and the rules that would then judge none."""
-    for file in (*folder.glob("patches/*/*/patch.toml"), *folder.glob("variants/*.toml")):
-        first, *tables = re.split(r"(?m)^(?=\[)", file.read_text(encoding="utf-8"))
-        if touches := tomllib.loads(first).get("touches"):
-            tables.insert(0, f"\n[[unchecked]]\nfunctions = {json.dumps(touches)}\nbecause = 'left out'\n\n")
-        file.write_text(
-            "".join([first, *(table for table in tables if _stays(table, kept, numerics=numerics))]), encoding="utf-8"
-        )
+    reader, written = Reader(folder), {}
+    for path in folder.glob("patches/*/*/patch.toml"):
+        data = reader.table(Patch, path)
+        assert data
+        data["probes"] = [probe for probe in data.get("probes", []) if probe["name"] in kept]
+        left_out = {"functions": data["touches"], "because": "left out"}
+        data["unchecked"] = [left_out, *data.get("unchecked", [])]
+        data["numerics"] = data.get("numerics", []) if numerics else []
+        for probe in data["probes"]:
+            if sampled and probe.get("executes", {}).get("input") == "float32":
+                probe["executes"]["sampled"] = True
+        written[path] = document(data)
+    for path in folder.glob("variants/*.toml"):
+        data = reader.table(Variant, path)
+        assert data
+        data["rules"] = [rule for rule in data.get("rules", []) if _is_for(rule, kept)]
+        written[path] = document(data)
+    shutil.rmtree(folder / "variants" / "parts")
+    for path, text in written.items():
+        path.write_text(text, encoding="utf-8")
 
 
-def _stays(table: str, kept: Mapping[str, str], *, numerics: bool) -> bool:
-    entry = tomllib.loads(table)
-    if "probes" in entry:
-        return entry["probes"][0]["name"] in kept
-    if "rules" in entry:
-        names = [f"{target}/{probe}" for probe, target in kept.items()]
-        return any(fnmatchcase(name, pattern) for name in names for pattern in entry["rules"][0]["probes"])
-    return numerics or "numerics" not in entry
+def _is_for(rule: Mapping[str, Any], kept: Mapping[str, str]) -> bool:
+    names = [f"{target}/{probe}" for probe, target in kept.items()]
+    return any(fnmatchcase(name, pattern) for name in names for pattern in rule["probes"])

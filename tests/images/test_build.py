@@ -21,7 +21,7 @@ import pytest
 from command import Said
 from engine_fixtures import Node
 
-from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.manifest import DATA, data_root, load
 
 HERE = Path(__file__).parent
 
@@ -45,7 +45,7 @@ def tiny(
     """A build by the tiny Dockerfile, which takes a real proof as a build context."""
     data = tmp_path / "data"
     (data / "dockerfiles").mkdir(parents=True)
-    for part in ("patches", "variants"):
+    for part in DATA:
         (data / part).symlink_to(data_root() / part)
     shutil.copy(HERE / "tiny.Dockerfile", data / "dockerfiles" / "Dockerfile")
     temporary = tmp_path / "tmp"

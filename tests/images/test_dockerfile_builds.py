@@ -23,7 +23,7 @@ from typing import Any
 
 import pytest
 from dockerfile_parts import DOCKERFILE
-from few_probes import leave
+from few_probes import copy_data, leave
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.commands import main
@@ -122,15 +122,11 @@ def secrets(folder: Path) -> list[str]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data of the image's fp4patch: the real patches, with few of their probes unless all are requested."""
     copy = tmp_path_factory.mktemp("data")
-    copy_data(copy)
+    copy_data(copy, cases=False)
+    shutil.copytree(data_root() / "dockerfiles", copy / "dockerfiles")
     if not ALL:
         leave(copy, PROBES)
     return copy
-
-
-def copy_data(to: Path) -> None:
-    for folder in ("patches", "variants", "dockerfiles"):
-        shutil.copytree(data_root() / folder, to / folder, ignore=shutil.ignore_patterns("cases"))
 
 
 @pytest.mark.parametrize("variant", ["next2", "next3"])

@@ -23,11 +23,12 @@ from rich.console import Console
 from fp4patch.commands import main
 from fp4patch.commands.doctor import binaries_text as report
 from fp4patch.commands.doctor import run as verb
+from fp4patch.core.arch import GPUS
 from fp4patch.core.cuda import ptx_needs
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect import binaries, ptx
 from fp4patch.inspect.code import BinaryReport, Fp4State, Idle, LostKernel
-from fp4patch.inspect.findings import GPUS, Level
+from fp4patch.inspect.findings import Level
 from fp4patch.proof.toolchain import Toolchain
 
 ENCODER = Path(__file__).parents[2] / "patches/encoders/half_pair.cuh"

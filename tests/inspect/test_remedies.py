@@ -11,9 +11,10 @@ from packaging.version import Version
 from surroundings_on_disk import machine, torch
 
 from fp4patch.commands.doctor import packages
+from fp4patch.core.arch import GPUS
 from fp4patch.core.cuda import FAMILIES_SINCE
 from fp4patch.inspect import binaries, remedies
-from fp4patch.inspect.findings import GPUS, Level
+from fp4patch.inspect.findings import Level
 from fp4patch.proof.toolchain import Toolchain
 
 WHEELS = Path(__file__).parents[2] / "docs/wheels.md"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from action_runner import Ran, Runner, environment
+from few_probes import copy_data
 from integration_page import block
 from ruamel.yaml import YAML
 
-from fp4patch.catalog.manifest import data_root
 from fp4patch.commands import main
 
 ROOT = Path(__file__).parents[2]
@@ -77,9 +76,7 @@ def test_a_tree_is_patched_and_proven_with_the_toolkit_that_the_action_installs(
 def test_a_patch_whose_machine_code_breaks_a_rule_fails_the_job_and_the_summary_says_which(
     use: Use, tmp_path: Path
 ) -> None:
-    data = tmp_path / "data"
-    for folder in ("patches", "variants"):
-        shutil.copytree(data_root() / folder, data / folder, ignore=shutil.ignore_patterns("cases"))
+    data = copy_data(tmp_path / "data", cases=False)
     template = data / "patches/cutlass/e2m1-converter/converter.cuh"
     right = "uint32_t const bits = detail::copy_bits<float, uint32_t>(s);"
     assert template.read_text().count(right) == 1

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from few_probes import copy_data
 
 from fp4patch.catalog.coverage import names
 from fp4patch.catalog.identify import identify_all
-from fp4patch.catalog.manifest import data_root, forget, load
+from fp4patch.catalog.manifest import forget, load
 from fp4patch.commands.verify.coverage import touched_functions
 from fp4patch.core.errors import ManifestError
 from fp4patch.tree.folding import fold_tree, plan_for
@@ -62,8 +62,7 @@ def test_what_is_declared_is_what_the_edits_touch(target: str, pristine_tree: Ca
 
 
 def test_a_function_without_a_check_is_an_error_that_says_what_to_write(tmp_path: Path) -> None:
-    for folder in ("patches", "variants"):
-        shutil.copytree(data_root() / folder, tmp_path / folder)
+    copy_data(tmp_path)
     file = tmp_path / "patches/cutlass/e2m1-guard/patch.toml"
     text = file.read_text()
     cover = 'covers = ["GemvBlockScaled<"]\n'

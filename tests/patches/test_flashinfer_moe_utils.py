@@ -1,34 +1,42 @@
 """`flashinfer/moe-utils-sm12x`: what each FlashInfer compiles its MoE utilities for on each GPU, before and after.
 
-FlashInfer's own Python is evaluated as doctor does it. Its check of downloaded headers is left out: nothing is fetched.
+FlashInfer's own functions run as doctor runs them. Its download of headers is left out.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from flashinfer_wheel import unpack
+from flashinfer_wheel import is_python, unpack
 
+from fp4patch.adapters.flashinfer import run
+from fp4patch.adapters.result import Compiled
+from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import JitModule
 from fp4patch.commands import main
-from fp4patch.commands.doctor.jit import compiled, package
 from fp4patch.core.arch import Arch
 
 FILE = "jit/moe_utils.py"
 MODULE = JitModule(name="moe_utils", search=(FILE,), function="gen_moe_utils_module")
+TARGET = load().target("flashinfer")
+assert TARGET.build
+BUILD = replace(TARGET.build, modules=(MODULE,))
 REFUSES = "stops"
 
 
 def made(root: Path, gpu: str) -> tuple[str, ...]:
     """The architectures of the module on a GPU, or that FlashInfer raises."""
     tree = root.parent / "evaluated"
-    (tree / "jit").mkdir(parents=True, exist_ok=True)
-    (tree / "compilation_context.py").write_bytes((root / "compilation_context.py").read_bytes())
-    (tree / "jit/core.py").write_bytes((root / "jit/core.py").read_bytes())
-    (tree / FILE).write_text(re.sub(r"\n +(?:for header in |    h = |    assert h, ).*", "", (root / FILE).read_text()))
-    found = compiled(package(tree), [MODULE], "13.0", "", Arch.parse(gpu))
+    if not tree.exists():
+        shutil.copytree(root, tree, ignore=lambda _, names: {"data"} & set(names))
+    shutil.copy(root / "compilation_context.py", tree)
+    (tree / FILE).write_text(re.sub(r"(?s)\n    checksum = .*?(?=\n    nvcc_flags)", "", (root / FILE).read_text()))
+    (found,) = run(tree, BUILD, [("13.0", "", Arch.parse(gpu))])
+    assert isinstance(found, Compiled), found
     return (REFUSES, found.stops) if found.stops else found.modules["moe_utils"]
 
 
@@ -36,7 +44,7 @@ def made(root: Path, gpu: str) -> tuple[str, ...]:
 def test_gb10_and_the_rtx_cards_get_a_module_and_no_other_gpu_changes(
     tmp_path: Path, version: str, majors: str
 ) -> None:
-    root = unpack(version, tmp_path / "site-packages", lambda name: name.endswith((FILE, "_build_meta.py", *MARKS)))
+    root = unpack(version, tmp_path / "site-packages", lambda name: is_python(name) or name.endswith(MARKS))
     others = ("sm_90", "sm_100", "sm_103")
     before = {gpu: made(root, gpu) for gpu in others}
     for gpu in ("sm_120", "sm_121"):
@@ -52,8 +60,6 @@ def test_gb10_and_the_rtx_cards_get_a_module_and_no_other_gpu_changes(
 
 
 MARKS = (
-    "compilation_context.py",
-    "jit/core.py",
     "data/include/flashinfer/utils.cuh",
     "data/csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh",
     "cutlass/include/cutlass/cutlass.h",

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from command import Said, snapshot
 
+from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.commands.doctor.build_lists import cmake
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.wrap_asm import unguarded

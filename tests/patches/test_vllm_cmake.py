@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from vllm_edits import run
 
-from fp4patch.commands.doctor.build_lists import Configured, cmake, configure
+from fp4patch.adapters.vllm import Configured, cmake, configure
 from fp4patch.core.outcome import Drift
 
 PATCH = "vllm/cmake-sm121a"

@@ -17,7 +17,7 @@ import pytest
 from packaging.version import Version
 from vllm_edits import run
 
-from fp4patch.commands.doctor.build_lists import cmake
+from fp4patch.adapters.vllm import cmake
 from fp4patch.core.outcome import Rewritten
 
 PATCH = "vllm/fa3-hopper-only"

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from few_probes import copy_data
 from small_cutlass import FILES
 from support import served, wheel
 
@@ -40,8 +41,7 @@ class World:
         return self.folder / "data"
 
     def __post_init__(self) -> None:
-        for name in ("patches", "variants"):
-            shutil.copytree(ROOT / name, self.data / name)
+        copy_data(self.data)
         (self.folder / "cache").mkdir()
         compiled = cache_dir() / "compilations"  # the same code as in other tests: compiled once a machine
         compiled.mkdir(parents=True, exist_ok=True)

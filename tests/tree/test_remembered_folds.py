@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from few_probes import copy_data
 
 from fp4patch.catalog.manifest import data_root, forget
 from fp4patch.commands.apply.result import Applied, ApplyState
@@ -138,8 +139,7 @@ def test_another_pristine_file_is_folded_again(tree: Path, folds: list[int]) -> 
 def test_changed_patches_fold_again(
     tree: Path, folds: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, line: str
 ) -> None:
-    for part in ("patches", "variants"):
-        shutil.copytree(data_root() / part, tmp_path / "data" / part)
+    copy_data(tmp_path / "data")
     monkeypatch.setenv("FP4PATCH_DATA", str(tmp_path / "data"))
     forget()
     applied(tree)

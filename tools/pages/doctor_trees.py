@@ -18,15 +18,16 @@ from typing import Any
 
 from packaging.version import Version
 
+from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import progress
+from fp4patch.commands.doctor.result import Question, TreeReport
 from fp4patch.commands.doctor.surveyed import RECORD
 from fp4patch.commands.doctor.tree import examine, hashes_of
 from fp4patch.commands.status.result import TreeStatus
-from fp4patch.core.arch import Reach
+from fp4patch.core.arch import GPUS, Reach
 from fp4patch.core.schema import SCHEMA
-from fp4patch.inspect.findings import GPUS, BuildRow, Question, TreeReport
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import Locked
 
@@ -119,7 +120,7 @@ def page(rows: list[dict[str, Any]]) -> str:
 release. For vLLM, a cell has the architectures of the FP4 kernels that the tree's own CMake functions derive from
 TORCH_CUDA_ARCH_LIST. **Bold**: none of them loads on GB10 (sm_121), although the arch list names 12.1. For FlashInfer,
 which compiles on the GPU's own machine, a cell has the architectures that its Python derives from
-FLASHINFER_CUDA_ARCH_LIST there, read and not run: GEMM and fused MoE, and quantization if it differs. There, **bold**
+FLASHINFER_CUDA_ARCH_LIST there: GEMM and fused MoE, and quantization if it differs. There, **bold**
 marks architectures without FP4 support on that GPU.
 """
     for target in load().targets.values():

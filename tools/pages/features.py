@@ -2,7 +2,7 @@
 
     python -m tools.regenerate features
 
-The same as `fp4patch probe --toolkit all --markdown`, put below the marker of the page.
+The same as `fp4patch features --toolkit all --markdown`, put below the marker of the page.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from fp4patch.core.errors import NothingCompiledError, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from fp4patch.commands.doctor.result import Question
     from fp4patch.inspect.code import BinaryReport
-    from fp4patch.inspect.findings import Question
 
 
 @click.command()
@@ -65,8 +65,9 @@ def doctor(
     """Check this machine, or each PATH, for FP4 support.
 
     A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
-    installed package, or an image's name. Of a tree with a CMake build, the tree's CMakeLists.txt is run, as a build
-    would; its usual commands that write are replaced, which is a convenience and not a protection. Exit status: 1 if a
+    installed package, or an image's name. Of a vLLM, the tree's CMakeLists.txt is run, and of a FlashInfer functions of
+    its own Python, as a build would; their usual ways to write are replaced, which is a convenience and not a
+    protection. Exit status: 1 if a
     finding is red, 0 if none is, 2 if a PATH or a GPU does not exist. With --require: 1 if a requirement is not met or
     something was not read, else 0.
     """

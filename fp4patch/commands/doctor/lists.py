@@ -12,9 +12,9 @@ from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.target import Build
 from fp4patch.commands.doctor.builds import names
 from fp4patch.commands.doctor.surveyed import Release, surveyed
-from fp4patch.core.arch import Arch, Reach, reach
+from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
-from fp4patch.inspect.findings import GPUS, Finding, Level
+from fp4patch.inspect.findings import Finding, Level
 
 
 def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[str], cuda: Version | None) -> Finding:

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fp4patch.commands.doctor import compilers, engines, gpus, jit_caches, packages, room
+from fp4patch.commands.doctor.result import MachineReport, Section
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.errors import ToolchainError
-from fp4patch.inspect.findings import Finding, Level, MachineReport, Section
+from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import version_of
 
 

@@ -9,17 +9,19 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Build, Gate, Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.doctor.builds import best_of, names
-from fp4patch.core.arch import Arch, Reach, reach
+from fp4patch.commands.doctor.result import Outlook, Question
+from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, has, refused
 from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.edits.edit import rewrite
 from fp4patch.edits.kinds import DropOperand
-from fp4patch.inspect.findings import GPUS, BuildRow, Level, Outlook, Question
+from fp4patch.inspect.findings import Level
 from fp4patch.proof.judge import concerns
 
 NEWER = f"compile with CUDA {FAMILIES_SINCE} or later"

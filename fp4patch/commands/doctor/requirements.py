@@ -10,8 +10,8 @@ from fp4patch.inspect.findings import Level
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fp4patch.commands.doctor.result import Requirement
     from fp4patch.inspect.code import BinaryFile, BinaryReport
-    from fp4patch.inspect.findings import Requirement
 
 _JIT = " (JIT)"
 _NOT_NATIVE = {

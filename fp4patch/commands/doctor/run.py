@@ -18,26 +18,17 @@ from fp4patch.commands.doctor import gpus, machine, requirements, reverse_patche
 from fp4patch.commands.doctor import tree as doctor_tree
 from fp4patch.commands.doctor.lists import judge_list
 from fp4patch.commands.doctor.packages import LISTS
+from fp4patch.commands.doctor.result import MachineReport, Question, RecipeReport, Requirement, Section, TreeReport
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.commands.recommend import toolkit
 from fp4patch.commands.status.run import status
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.inspect import binaries, registry
 from fp4patch.inspect.code import BinaryReport
-from fp4patch.inspect.findings import (
-    GPUS,
-    Level,
-    MachineReport,
-    Question,
-    RecipeReport,
-    Requirement,
-    Section,
-    TreeReport,
-    worst,
-)
+from fp4patch.inspect.findings import Level, worst
 from fp4patch.proof import toolkits
 from fp4patch.tree.transaction import OnWait
 

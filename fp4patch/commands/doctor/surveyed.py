@@ -14,7 +14,8 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from fp4patch.inspect.findings import BuildRow, Content
+from fp4patch.adapters.result import BuildRow
+from fp4patch.commands.doctor.result import Content
 
 RECORD = "patches/releases.json"
 HASH = 16

@@ -9,17 +9,18 @@ from rich.table import Table
 from rich.text import Text
 
 from fp4patch.commands.words import printable
-from fp4patch.core.arch import Reach
+from fp4patch.core.arch import GPUS, Reach
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
-from fp4patch.inspect.findings import GPUS, Finding, Level, worst
+from fp4patch.inspect.findings import Finding, Level, worst
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rich.console import RenderableType
 
-    from fp4patch.inspect.findings import BuildRow, MachineReport, Outlook, RecipeReport, TreeReport
+    from fp4patch.adapters.result import BuildRow
+    from fp4patch.commands.doctor.result import MachineReport, Outlook, RecipeReport, TreeReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "\N{EN DASH}"}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
@@ -215,7 +216,7 @@ def _builds_heading(tree: TreeReport) -> Text:
     if known is None:
         how = ""
     elif known.on:
-        how = " on each GPU, read from its own Python, which was not run"
+        how = " on each GPU, by its own Python"
     else:
         how = ", as recorded of this release" if known.recorded else ", by its own CMake functions"
     return Text.assemble(("build", "bold"), (f"  what it makes of {tree.setting}{how}", "dim"))

@@ -14,6 +14,7 @@ from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Advice, Target
 from fp4patch.commands.doctor.builds import rows_of
 from fp4patch.commands.doctor.outlook import NEWER, instead, outlooks
+from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
 from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
 from fp4patch.commands.recommend import recommend, toolkit
 from fp4patch.commands.status.result import PatchStatus, TreeStatus
@@ -21,7 +22,7 @@ from fp4patch.commands.status.run import each_patch
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
-from fp4patch.inspect.findings import Content, Finding, Level, PatchRow, Question, TreeReport
+from fp4patch.inspect.findings import Finding, Level
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading

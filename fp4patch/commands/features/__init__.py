@@ -1,1 +1,1 @@
-"""``fp4patch probe``: FP4 instructions that each compiler supports."""
+"""``fp4patch features``: FP4 instructions that each compiler supports."""

@@ -1,4 +1,4 @@
-"""The command ``fp4patch probe``: FP4 instructions that a compiler supports, before anything is built with it."""
+"""The command ``fp4patch features``: FP4 instructions that a compiler supports, before anything is built with it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fp4patch.commands.common import JSON, emit, show, stderr
 @click.option("--details", is_flag=True, help="PTX and machine code in full, and the assembler's own words.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables instead of text.")
 @JSON
-def probe(
+def features(
     releases: tuple[str, ...],
     cuda_roots: tuple[Path, ...],
     target: str | None,

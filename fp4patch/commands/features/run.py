@@ -1,4 +1,4 @@
-"""``fp4patch probe``: what each compiler makes of the instructions that FP4 needs, target by target."""
+"""``fp4patch features``: what each compiler makes of the instructions that FP4 needs, target by target."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def _chosen(groups: Sequence[FeatureGroup], patterns: Sequence[str]) -> tuple[Fe
 
     for pattern in patterns:
         if not any(matches(f.instruction, pattern) or matches(f.title, pattern) for g in groups for f in g.features):
-            raise UsageError(f"no feature is called {pattern!r}", help="`fp4patch probe` without --feature shows all")
+            raise UsageError(
+                f"no feature is called {pattern!r}", help="`fp4patch features` without --feature shows all"
+            )
     if not patterns:
         return tuple(groups)
     chosen = [

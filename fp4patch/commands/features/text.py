@@ -1,4 +1,4 @@
-"""Matrix feature × target of ``fp4patch probe`` as a table, as Markdown, in full, and as a JSON document."""
+"""Matrix feature × target of ``fp4patch features`` as a table, as Markdown, in full, and as a JSON document."""
 
 from __future__ import annotations
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from fp4patch import adapters
+from fp4patch.adapters.result import BuildRow, Compiled
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.patch import BuildCheck, Patch
-from fp4patch.catalog.target import Build
-from fp4patch.commands.doctor import builds as doctor_builds
-from fp4patch.commands.doctor import jit
-from fp4patch.commands.doctor.python_values import NotKnown
+from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.verdict import Verdict
-from fp4patch.inspect.findings import BuildRow, Compiled
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
-
-_Evaluate = Callable[[Path, str, str], BuildRow]
 
 
 @dataclass(frozen=True)
@@ -45,37 +41,28 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
     with tempfile.TemporaryDirectory(prefix="fp4patch-builds-") as scratch:
         before = Path(scratch) / "pristine"
         _link(pristine.root.resolve(), before, pristine.overlay)
-        run = _cmake(build) if build.kind == "cmake" else _python(build)
         results: list[BuildResult] = []
         aside: list[SetAside] = []
         for patch, check in checks:
             try:
-                results += _results(build_id(patch, check), check, build, run, before, tree.root)
-            except (ToolchainError, NotKnown) as error:
+                results += _results(build_id(patch, check), check, tree.target, build, before, tree.root)
+            except ToolchainError as error:
                 aside.append(SetAside(build_id(patch, check), check.title, str(error)))
     return Evaluated(tuple(results), tuple(aside))
 
 
-def _cmake(build: Build) -> _Evaluate:
-    return lambda root, cuda, asked: doctor_builds.evaluate(root, build, cuda, asked)
-
-
-def _python(build: Build) -> _Evaluate:
-    return lambda root, cuda, asked: doctor_builds.read_one(jit.package(root), build, cuda, asked)
-
-
 def _results(
-    name: str, check: BuildCheck, build: Build, run: _Evaluate, before: Path, after: Path
+    name: str, check: BuildCheck, target: Target, build: Build, before: Path, after: Path
 ) -> Iterator[BuildResult]:
-    for cuda in build.cuda:
-        for asked in dict.fromkeys((*check.same, *check.reaches)):
-            written = asked.replace(";", build.separator)
-            old, new = run(before, cuda, written), run(after, cuda, written)
-            wrong = [] if asked not in check.same or _said(old) == _said(new) else ["it is not as before"]
-            if asked in check.reaches and not new.stops:
-                wrong += [f"no code with the instruction for {gpu}" for gpu in _named(asked) if not _served(new, gpu)]
-            verdict = Verdict.FAIL if wrong else Verdict.PASS
-            yield BuildResult(name, cuda, asked, _said(old), _said(new), verdict, "; ".join(wrong))
+    asked = [(cuda, archs) for cuda in build.cuda for archs in dict.fromkeys((*check.same, *check.reaches))]
+    written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
+    old_rows, new_rows = (adapters.of(target).evaluate(root, build, written) for root in (before, after))
+    for (cuda, archs), old, new in zip(asked, old_rows, new_rows, strict=True):
+        wrong = [] if archs not in check.same or _said(old) == _said(new) else ["it is not as before"]
+        if archs in check.reaches and not new.stops:
+            wrong += [f"no code with the instruction for {gpu}" for gpu in _named(archs) if not _served(new, gpu)]
+        verdict = Verdict.FAIL if wrong else Verdict.PASS
+        yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict, "; ".join(wrong))
 
 
 def _said(row: BuildRow) -> str:

@@ -61,6 +61,11 @@ from fp4patch.commands.common import (
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also what takes minutes: a whole NVFP4 GEMM, for example.")
 @click.option("--strict", is_flag=True, help="Fail if a function that the patches touch was not checked.")
+@click.option(
+    "--suggest-rules",
+    is_flag=True,
+    help="Print rules that hold for this machine code, as TOML for the variant's file, and judge nothing.",
+)
 def verify(
     trees: tuple[Path, ...],
     variant: str,
@@ -74,6 +79,7 @@ def verify(
     execute: bool | None,
     every_probe: bool,
     strict: bool,
+    suggest_rules: bool,
 ) -> None:
     """Compile the probes of a patched TREE and judge the code.
 
@@ -81,9 +87,12 @@ def verify(
     The toolkit is --cuda-root, else CUDA_HOME, else the wheels of `pip install 'fp4patch[cuda]'`, else nvcc on PATH.
     """
     from fp4patch.commands import progress
-    from fp4patch.commands.verify import document, page, text
+    from fp4patch.commands.verify import document, page, suggest, text
     from fp4patch.commands.verify import run as verb
+    from fp4patch.core.errors import Refused
 
+    if suggest_rules and (json_file or report_file or numerics != "no" or execute or strict):
+        raise click.UsageError("--suggest-rules judges nothing: it goes with --arch, --all and the compiler's options")
     options = verb.Options(
         variant=variant,
         archs=arch,
@@ -94,9 +103,16 @@ def verify(
         execute=execute,
         every_probe=every_probe,
         strict=strict,
+        compile_only=suggest_rules,
     )
     with progress.probes(stderr()) as tick:
         reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
+    if suggest_rules:
+        click.echo("\n".join(suggest.document(suggest.rules(report)) for report in reports), nl=False)
+        without = [f"{one.probe} on {one.arch}" for report in reports for one in suggest.unsuggested(report)]
+        if without:
+            raise Refused(f"no rule can be suggested for {', '.join(without)}", help="they do not compile")
+        return
     to_stdout = json_file is not None and str(json_file) == "-"
     for report in (
         () if to_stdout else reports

@@ -66,6 +66,8 @@ class Options:
     """Those too that take the compiler minutes."""
     strict: bool = False
     """A function that the patches touch and that nothing checked is a failure."""
+    compile_only: bool = False
+    """The probes are compiled with the usual flags alone, and nothing is executed."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +218,8 @@ def _unlinked(found: Verification, probes: Sequence[Probe]) -> tuple[SetAside, .
 
 def _configured(run: _Run) -> tuple[Arch, ...]:
     """Targets for which other flags of the compiler are tried: the first for SM121, or all of them."""
+    if run.options.compile_only:
+        return ()
     of_gb10 = [arch for arch in run.archs if (arch.major, arch.minor) == (12, 1)]
     return run.archs if run.options.every_probe else tuple((*of_gb10, *run.archs)[:1])
 
@@ -227,7 +231,7 @@ def _execution_check(one: Execution) -> Check:
 
 def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
     asked = run.options.execute
-    if not (find_gpu() is None if asked is None else asked):
+    if run.options.compile_only or not (find_gpu() is None if asked is None else asked):
         return None
     return execute.run(found, probes, run.variant, run.toolchain, threads=run.options.jobs, on_progress=run.on_progress)
 

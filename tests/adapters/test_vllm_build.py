@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch.adapters import vllm as adapter
+from fp4patch.adapters.vllm import cmake, configure, gencode
 from fp4patch.catalog.target import Archive
 from fp4patch.commands import main, progress
-from fp4patch.commands.doctor import build_lists
-from fp4patch.commands.doctor.build_lists import cmake, configure, gencode
 from fp4patch.core.errors import ToolchainError
 from fp4patch.sources.index import download
 
@@ -79,7 +79,7 @@ def test_an_older_cmake_evaluates_a_tree_as_the_newest_does(
     (tmp_path / "old").mkdir()
     newest = configure(tree, "13.0", "12.0a;12.1a", tmp_path / "new")
     assert newest.sources
-    monkeypatch.setattr(build_lists, "cmake", lambda: older_cmake)
+    monkeypatch.setattr(adapter, "cmake", lambda: older_cmake)
     older = configure(tree, "13.0", "12.0a;12.1a", tmp_path / "old")
     assert (older.error, older.everywhere) == ("", newest.everywhere)
     assert {k: v for k, v in older.sources.items() if not k.startswith(str(tmp_path))} == {
@@ -119,7 +119,7 @@ def test_a_cmake_that_does_not_run_is_named_and_the_record_answers(
     broken = tmp_path / "cmake"
     broken.write_text(f"#!/bin/sh\n{script}\n")
     broken.chmod(0o755)
-    monkeypatch.setattr(build_lists, "cmake", lambda: str(broken))
+    monkeypatch.setattr(adapter, "cmake", lambda: str(broken))
     assert main.run(["doctor", "--cuda", "13.0", str(pristine_tree("vllm", "0.33.0"))]) == 0
     said = "".join(capsys.readouterr().out.split())  # a long path is broken at the width
     assert f"{broken}doesnotrun" in said
@@ -132,7 +132,7 @@ def test_a_policy_of_before_cmake_3_5_is_no_error(tmp_path: Path) -> None:
 
 
 def test_without_a_cmake_there_is_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(build_lists, "cmake", lambda: None)
+    monkeypatch.setattr(adapter, "cmake", lambda: None)
     with pytest.raises(ToolchainError, match="there is no cmake") as error:
         configure(tmp_path, "13.0", "12.1a", tmp_path)
     assert "pip install" in error.value.help

@@ -1,6 +1,6 @@
-"""Results of a source tree's own build for an arch list, by running the tree's own functions.
+"""Results of vLLM's build for an arch list, by running the tree's own CMake functions.
 
-For a CMake build the whole CMakeLists.txt is evaluated by ``cmake -P``, with the tree's own functions, up to its end.
+The whole CMakeLists.txt is evaluated by ``cmake -P``, with the tree's own functions, up to its end.
 Commands that need a compiler, a network or a build directory, and the usual ones that write, are replaced: they do
 nothing, or record (stand_ins.cmake). That makes a tree evaluable without a build. It is not a protection: the tree's
 CMake runs as a build would run it, and can start processes and write files.
@@ -14,12 +14,22 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
+import tempfile
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from fp4patch.adapters.result import BuildRow
+from fp4patch.core import process
 from fp4patch.core.errors import ToolchainError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fp4patch.catalog.target import Build
+
+READS = "CMakeLists.txt"
 
 INSTALL = "pip install 'fp4patch[doctor]'"
 TIMEOUT = 120
@@ -42,6 +52,22 @@ class Configured:
         found = {archs for source, archs in self.sources.items() if re.search(pattern, source)}
         assert len(found) <= 1, f"{pattern}: {found}"
         return found.pop() if found else ()
+
+
+def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
+    """Return the result of the tree's build for each CUDA release and arch list."""
+    return tuple(_row(root, build, cuda, asked) for cuda, asked in questions)
+
+
+def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
+    with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
+        made = configure(root, cuda, asked, Path(scratch))
+    kernels = [set(archs) for source, archs in made.sources.items() if re.search(build.kernels, source)]
+    # A GPU is served if every one of the kernels has code for it.
+    common = set.intersection(*kernels) if kernels else set[str]()
+    row = BuildRow(cuda, asked, tuple(sorted(common)), error=made.error)
+    requested = re.split(r"[;\s]+", asked.replace("+PTX", "").strip())
+    return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
 
 
 def cmake() -> str | None:
@@ -96,23 +122,15 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configure
     lines = [f"set({key} {_quoted(str(value))})" for key, value in settings.items()]
     script.write_text("\n".join([*lines, stand_ins, f"_include({_quoted(f'{tree}/CMakeLists.txt')})", ""]))
     try:
-        run = subprocess.run(
-            [program, "-P", str(script)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            cwd=tree,
-            timeout=TIMEOUT,
-        )
-    except subprocess.TimeoutExpired:
-        return Configured((), error=f"cmake did not come to an end in {TIMEOUT} s")
+        done = process.run([program, "-P", script], limit=TIMEOUT, folder=tree)
+    except TimeoutError as error:
+        return Configured((), error=f"cmake {error.strerror}")
     except OSError as error:
-        raise ToolchainError(f"{program} does not run: {error.strerror}", help=INSTALL) from error
+        raise ToolchainError(f"{program} {error.strerror}", help=INSTALL) from error
     told = record.read_text(encoding="utf-8", errors="replace")
-    if run.returncode:
-        _blame_cmake(program, told, run.stderr)
-    return _read(told, run.stderr if run.returncode else "")
+    if done.status:
+        _blame_cmake(program, told, done.err)
+    return _read(told, _reason(done.err) if done.status else "")
 
 
 _TOO_OLD = re.compile(r"is not known to this version of CMake|greater than this version|You are running version")
@@ -129,6 +147,12 @@ def _blame_cmake(program: str, record: str, said: str) -> None:
     if wanted or _TOO_OLD.search(said):
         needed = f"; {wanted[1]} is needed" if wanted else ""
         raise ToolchainError(f"{program} is CMake {own[1]}, which is too old for this tree{needed}", help=INSTALL)
+
+
+def _reason(said: str) -> str:
+    """Return the first error in CMake's words, in one line, without the place."""
+    found = re.search(r"^CMake Error[^\n]*\n+(.*?)(?:\n\s*\n|^Call Stack|\Z)", said, re.DOTALL | re.MULTILINE)
+    return " ".join((found[1] if found else said).split())
 
 
 def _quoted(value: str) -> str:

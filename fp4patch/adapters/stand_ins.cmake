@@ -1,4 +1,4 @@
-# Stands in for what a CMakeLists.txt needs and `cmake -P` has not: fp4patch.commands.doctor.build_lists runs it first, after its
+# Stands in for what a CMakeLists.txt needs and `cmake -P` has not: fp4patch.adapters.vllm runs it first, after its
 # settings. Not a sandbox: the originals stay reachable (`_file`, `_execute_process`), and CMake has further commands.
 file(APPEND "${RUN_RECORD}" "cmake ${CMAKE_VERSION}\n")
 if(CMAKE_VERSION VERSION_LESS 3.18) # the first with cmake_language

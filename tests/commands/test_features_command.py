@@ -1,4 +1,4 @@
-"""Tests of ``fp4patch probe`` through the command line, and of comparisons of several toolkits."""
+"""Tests of ``fp4patch features`` through the command line, and of comparisons of several toolkits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
     capsys.readouterr()
-    status = main.run(["probe", *arguments])
+    status = main.run(["features", *arguments])
     said = capsys.readouterr()
     return status, said.out, said.err
 

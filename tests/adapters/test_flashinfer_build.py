@@ -1,12 +1,13 @@
-"""Targets of FlashInfer's JIT, read from released FlashInfers and compared with their own Python."""
+"""Targets of FlashInfer's JIT, by its own functions in a process, for released, changed and hostile trees."""
 
 from __future__ import annotations
 
-import ast
 import logging
 import os
+import re
+import shutil
 import sys
-from collections import Counter
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -16,13 +17,13 @@ import pytest
 from flashinfer_wheel import is_python, unpack
 from packaging.version import Version
 
+from fp4patch.adapters import flashinfer
+from fp4patch.adapters.result import Compiled
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.doctor import jit
-from fp4patch.commands.doctor.python_text import Package
-from fp4patch.commands.doctor.python_values import UNKNOWN, NotKnown, Raised
-from fp4patch.core.arch import Arch
-from fp4patch.inspect.findings import GPUS, Compiled
+from fp4patch.commands import main as cli
+from fp4patch.core.arch import GPUS, Arch
 
+ROOT = Path(__file__).parents[2]
 TARGET = load().target("flashinfer")
 assert TARGET.build
 BUILD = TARGET.build
@@ -46,11 +47,20 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Get:
     return get
 
 
-parsed = cache(jit.package)
+@cache
+def answers(root: Path, cuda: str) -> dict[tuple[str, str], Compiled | flashinfer.NotKnown]:
+    """Return the result of every list on every GPU."""
+    machines = [(cuda, archs, Arch.parse(gpu)) for archs in LISTS for gpu in GPUS]
+    return {
+        (asked, str(gpu)): made
+        for (_, asked, gpu), made in zip(machines, flashinfer.run(root, BUILD, machines), strict=True)
+    }
 
 
 def said(root: Path, archs: str, gpu: str, cuda: str = "13.0") -> Compiled:
-    return jit.compiled(parsed(root), BUILD.modules, cuda, archs, Arch.parse(gpu))
+    made = answers(root, cuda)[archs, gpu]
+    assert isinstance(made, Compiled), made
+    return made
 
 
 SEEN = {
@@ -138,31 +148,100 @@ def test_says_what_stops_it(package: Get) -> None:
 
 def test_a_module_that_chooses_in_a_way_that_is_not_known_is_not_guessed(package: Get, tmp_path: Path) -> None:
     copy = tmp_path / "flashinfer"
-    copy.mkdir()
-    for name in ("jit/core.py", "jit/fused_moe.py", "compilation_context.py", "jit/gemm/core.py"):
-        (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        (copy / name).write_text((package("0.7.2") / name).read_text())
-    changed = (copy / "compilation_context.py").read_text().replace("if major == 9:", "if cluster_says(major):")
+    shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
+    changed = (copy / "compilation_context.py").read_text().replace("if major == 9:", "if torch.says(major):")
     (copy / "compilation_context.py").write_text(changed)
-    with pytest.raises(NotKnown, match=r"compilation_context\.py:\d+: `cluster_says\(major\)` decides"):
-        jit.compiled(jit.package(copy), BUILD.modules, "13.0", "", Arch.parse("sm_120"))
+    assert re.match(r"compilation_context\.py:\d+: `if torch\.says\(major\):`: an unknown value", lost(copy))
     (copy / "jit/gemm/core.py").unlink()
-    with pytest.raises(NotKnown, match=r"there is no jit/gemm/core\.py"):
-        jit.compiled(jit.package(copy), BUILD.modules, "13.0", "", Arch.parse("sm_120"))
+    assert lost(copy) == "there is no jit/gemm/core.py"
 
 
-def test_every_function_of_a_release_is_answered(package: Get) -> None:
-    """The result is a value, a reason, or the tree's own exception: no content of a tree makes the command fail."""
-    root = package("0.5.0")
-    world = jit.world("13.0", "12.0", Arch.parse("sm_120"))
-    tree, answers = Package(root), Counter[str]()
-    for file in sorted(root.rglob("*.py")):
-        for node in ast.parse(file.read_text()).body:
-            if isinstance(node, ast.FunctionDef):
-                given = [UNKNOWN, "120", None, [1]] * len(node.args.args)
-                try:
-                    tree.call(file.relative_to(root).as_posix(), node.name, given[: len(node.args.args)], world)
-                    answers["value"] += 1
-                except (NotKnown, Raised, jit.Spec) as answer:
-                    answers[type(answer).__name__] += 1
-    assert set(answers) == {"value", "NotKnown", "Raised", "Spec"}
+def lost(root: Path, archs: str = "") -> str:
+    """Return the reason why nothing is known."""
+    (row,) = flashinfer.evaluate(root, BUILD, [("13.0", archs)])
+    assert (row.kernels, row.on, row.reaches) == ((), {}, {})
+    return row.error
+
+
+HOSTILE = {
+    "a loop without an end": ("while True: pass", "its Python did not finish in 3 s and was ended"),
+    "an exception": ("raise LookupError('no such thing')", "compilation_context.py:1: LookupError: no such thing"),
+    "an exit": ("import os; os._exit(0)", "its Python ended with status 0 and no answer"),
+    "a polite exit": ("import sys; sys.exit(3)", "its Python ended with status 3 and no answer"),
+    "a crash": ("import os; os.kill(os.getpid(), 11)", "its Python ended with status -11 and no answer"),
+    "a false answer": (
+        "import os, sys; open(sys.argv[1], 'w').write('[{}]'); os._exit(0)",
+        "its Python gave an answer that is none",
+    ),
+    "a large answer": (
+        "import os, sys; open(sys.argv[1], 'w').write('[' * 9_000_000); os._exit(0)",
+        "its Python gave an answer that is none",
+    ),
+    "a program": (
+        "import os; os.system('touch trap')",
+        "compilation_context.py:1: `import os; os.system('touch trap')`",
+    ),
+    "a fork": ("import os; os.fork()", "compilation_context.py:1: `import os; os.fork()`: os.fork is refused"),
+    "a connection": (
+        "import socket; socket.create_connection(('localhost', 9))",
+        "compilation_context.py:1: `import socket; socket.create_connection(('localhost', 9))`",
+    ),
+    "a changed file": ("import os; os.remove(__file__)", "compilation_context.py:1: `import os; os.remove(__file__)`"),
+    "memory": ("x = bytearray(1 << 40)", "compilation_context.py:1: MemoryError"),
+    "what is no Python": ("def f(:", "compilation_context.py: SyntaxError"),
+    "another encoding": ("\x00", "compilation_context.py: "),
+}
+
+
+@pytest.mark.parametrize(("line", "why"), HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_tree_is_one_clear_reason_and_no_hang(
+    package: Get, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, why: str
+) -> None:
+    monkeypatch.setattr(flashinfer, "TIMEOUT", 3)
+    copy = tmp_path / "flashinfer"
+    shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
+    text = (copy / "compilation_context.py").read_text()
+    (copy / "compilation_context.py").write_text(f"{line}\n{text}")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    began = time.monotonic()
+    assert lost(copy, "12.1").startswith(why)
+    assert time.monotonic() - began < 10
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+def test_output_without_an_end_is_not_kept(package: Get, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output of a tree goes nowhere, and the answer is the same."""
+    copy = tmp_path / "flashinfer"
+    shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
+    text = (copy / "compilation_context.py").read_text()
+    (copy / "compilation_context.py").write_text(f"for _ in range(100): print('x' * 1_000_000)\n{text}")
+    assert said(copy, "12.1", "sm_121") == said(package("0.7.2"), "12.1", "sm_121")
+
+
+def test_a_function_that_is_gone_is_named(package: Get, tmp_path: Path) -> None:
+    copy = tmp_path / "flashinfer"
+    shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
+    file = copy / "jit/gemm/core.py"
+    file.write_text(file.read_text().replace("def gen_gemm_sm120_module_cutlass_fp4(", "def renamed("))
+    assert lost(copy) == "jit/gemm/core.py defines no function gen_gemm_sm120_module_cutlass_fp4"
+    file.write_text(f"{file.read_text()}\n\ndef gen_gemm_sm120_module_cutlass_fp4(): pass\n")
+    assert lost(copy) == "jit/gemm/core.py: gen_gemm_sm120_module_cutlass_fp4 does not call gen_jit_spec"
+
+
+def test_nothing_is_written_to_the_tree_or_to_the_home(
+    package: Get, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """0.5.1 to 0.6.2 write generated sources into the package when a module is requested."""
+    root = package("0.6.0")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = sorted(root.rglob("*"))
+    assert said(root, "12.0", "sm_120").targets == "12.0; quantization 12.0a"
+    assert sorted(root.rglob("*")) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_pages_and_the_help_say_that_a_trees_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["doctor", "--help"]) == 0
+    texts = [capsys.readouterr().out, *((ROOT / page).read_text() for page in ("SECURITY.md", "docs/doctor.md"))]
+    for text in texts:
+        assert "own Python" in " ".join(text.split())

@@ -1,0 +1,41 @@
+"""Interpreters of builds: one file for each target whose build must be run to know what it compiles for.
+
+An adapter runs the tree's own code, as a build would. It is no sandbox: SECURITY.md states what is executed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from fp4patch.adapters import flashinfer, vllm
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from fp4patch.adapters.result import BuildRow
+    from fp4patch.catalog.target import Build, Target
+
+
+class Adapter(Protocol):
+    """The interpreter of one target's build."""
+
+    READS: str
+    """Part of the tree that the adapter runs, as findings name it: ``CMakeLists.txt``."""
+
+    def evaluate(self, root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
+        """Return the result of the tree's build for each CUDA release and arch list, in this order.
+
+        A row has an ``error`` if the tree could not be evaluated. ToolchainError is raised if a program that the
+        adapter needs is missing on this machine or does not run.
+        """
+        ...
+
+
+ADAPTERS: Mapping[str, Adapter] = {"flashinfer": flashinfer, "vllm": vllm}
+"""Adapter of each target with a ``[build]`` table."""
+
+
+def of(target: Target) -> Adapter:
+    """Return the adapter of a target that has a ``[build]`` table."""
+    return ADAPTERS[target.name]

@@ -1,0 +1,158 @@
+"""Targets for which FlashInfer's just-in-time build compiles its FP4 modules, by running FlashInfer's own functions.
+
+FlashInfer compiles a module when it is first used, on the GPU's own machine: for the targets that
+FLASHINFER_CUDA_ARCH_LIST names, or, if that is not set, for the GPUs that PyTorch finds; some modules for a target of
+their own. The functions that declare the modules run in a separate Python (flashinfer_run.py) up to the call of
+``gen_jit_spec``, whose ``-gencode`` flags are the result: the build prefers a module's own flags to the common ones
+(build_cuda_cflags in jit/cpp_ext.py).
+
+The modelled machine has one GPU, a PyTorch that is built for the CUDA release whose nvcc compiles, and no other
+environment variable.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from packaging.version import Version
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.core import process
+from fp4patch.core.arch import GPUS, Arch, Reach, reach
+from fp4patch.core.cuda import has, known_gpus, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fp4patch.catalog.target import Build, JitModule
+
+READS = "Python"
+TIMEOUT = 120
+"""Seconds for all questions about a tree; eight lists on two GPUs take half a second."""
+
+_LARGEST = 1 << 20
+"""Bytes of an answer."""
+_GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(?:sm_(\d+)(\d[af]?)|compute_\d+[af]?)")
+"""As FlashInfer writes it; machine code is what counts, and PTX is left out."""
+_OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")
+"""Other notations of the same name."""
+
+
+class NotKnown(Exception):  # noqa: N818 - a result
+    """The tree's Python does not determine the targets of a module, or did not run to its end."""
+
+
+class _Answer(BaseModel):
+    """The result of one machine: flags of each module, or the exception that stops its build, or neither."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    flags: dict[str, list[str]] = {}
+    stops: Annotated[str, Field(max_length=2000)] = ""
+    unknown: Annotated[str, Field(max_length=2000)] = ""
+
+
+_ANSWERS = TypeAdapter(list[_Answer])
+
+
+def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
+    """Return the result of the tree's build for each CUDA release and arch list, on each GPU's machine."""
+    machines = [(cuda, asked, Arch.parse(gpu)) for cuda, asked in questions for gpu in GPUS]
+    try:
+        answers = run(root, build, machines)
+    except NotKnown as error:
+        return tuple(BuildRow(cuda, asked, (), error=str(error)) for cuda, asked in questions)
+    pairs = [answers[at : at + len(GPUS)] for at in range(0, len(answers), len(GPUS))]
+    return tuple(_row(cuda, asked, made) for (cuda, asked), made in zip(questions, pairs, strict=True))
+
+
+def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> list[Compiled | NotKnown]:
+    """Return the targets of the build's modules for each machine: CUDA release, arch list (empty: not set), GPU.
+
+    NotKnown is raised if the tree's Python does not come to an end.
+    """
+    inside = root / "flashinfer"
+    question = {
+        "root": str((inside if inside.is_dir() else root).absolute()),
+        "setting": build.setting,
+        "machines": [_question(build.modules, *machine) for machine in machines],
+    }
+    with tempfile.TemporaryDirectory(prefix="fp4patch-") as folder:
+        result = Path(folder).resolve() / "answers.json"
+        environ = {"HOME": folder, "TMPDIR": folder, "PATH": "", "CUDA_HOME": "/cuda", "LC_ALL": "C.UTF-8"}
+        command = [sys.executable, "-I", "-B", str(Path(__file__).with_name("flashinfer_run.py")), str(result)]
+        try:
+            done = process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
+        except OSError as error:
+            raise NotKnown(f"its Python {error.strerror}") from None
+        if not result.is_file():
+            raise NotKnown(f"its Python ended with status {done.status} and no answer")
+        try:
+            with result.open("rb") as file:
+                answers = _ANSWERS.validate_json(file.read(_LARGEST))
+        except (OSError, ValidationError):
+            answers = []
+    if len(answers) != len(machines):
+        raise NotKnown("its Python gave an answer that is none")
+    return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in zip(answers, machines, strict=True)]
+
+
+def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) -> dict[str, Any]:
+    return {
+        "cuda": cuda,
+        "targets": [f"compute_{arch.number}" for arch in known_gpus() if has(Version(cuda), arch)],
+        "archs": asked,
+        "capability": (gpu.major, gpu.minor),
+        "modules": [
+            {
+                "name": module.name,
+                "search": module.search,
+                "function": module.function,
+                "arguments": [argument.format(gpu=gpu.number) for argument in module.arguments],
+            }
+            for module in modules
+        ],
+    }
+
+
+def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compiled | NotKnown:
+    """Return the targets by the flags of each module. The first that its compiler refuses stops the build."""
+    if answer.unknown or answer.stops:
+        return NotKnown(answer.unknown) if answer.unknown else Compiled({}, " ".join(answer.stops.rstrip(".").split()))
+    found: dict[str, tuple[str, ...]] = {}
+    for module in modules:
+        made = set[str]()
+        for flag in answer.flags.get(module.name, ()):
+            if target := _GENCODE.fullmatch(flag):
+                made |= {f"{target[1]}.{target[2]}"} if target[1] else set()
+            elif flag.startswith("-gencode=arch="):
+                return Compiled({}, f"nvcc: takes no {flag}")
+            elif flag.startswith(_OTHERWISE):
+                return NotKnown(f"{module.function} gives {flag}")
+        if not made:
+            return NotKnown(f"{module.function} names no architectures")
+        if stops := refused(Version(cuda), map(Arch.parse, sorted(made))):
+            return Compiled({}, stops)
+        found[module.name] = tuple(sorted(made))
+    return Compiled(found)
+
+
+def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow:
+    on = {gpu: there for gpu, there in zip(GPUS, made, strict=True) if isinstance(there, Compiled)}
+    if lost := next((there for there in made if isinstance(there, NotKnown)), None):
+        return BuildRow(cuda, asked, (), error=str(lost))
+    kernels = {arch for there in on.values() for archs in there.modules.values() for arch in archs}
+    return BuildRow(cuda, asked, tuple(sorted(kernels)), on, {gpu: _together(on[gpu], gpu) for gpu in GPUS})
+
+
+def _together(there: Compiled, gpu: str) -> Reach:
+    """Return the support of the GPU over all modules."""
+    if served := there.served(gpu):
+        return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
+    return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], Arch.parse(gpu))

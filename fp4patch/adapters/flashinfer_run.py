@@ -1,0 +1,344 @@
+"""The separate Python process in which FlashInfer's own functions run: ``python -I -B flashinfer_run.py RESULT``.
+
+It reads a question as JSON from standard input, imports the named files of a FlashInfer, calls the functions that
+declare its modules, and writes the ``-gencode`` flags that each gives to ``gen_jit_spec``. Nothing is compiled.
+PyTorch, and every package besides the standard library and packaging, is a stand-in: each value of it is unknown, and
+the call ends where an unknown value would decide.
+
+Starting a process, using the network, loading a library and writing outside of the scratch directory are refused. That
+keeps FlashInfer's usual side effects away; it is no protection against code that is meant to do harm.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import ctypes  # noqa: F401 - its import loads a library, which is refused later
+import importlib
+import io
+import json
+import logging
+import os
+import resource
+import subprocess
+import sys
+import traceback
+from contextlib import suppress
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import packaging.requirements  # noqa: F401 - loaded before its directory leaves the path
+from packaging.version import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+PACKAGE = "flashinfer"
+TORCH = "2.9.0"
+"""Release that the stand-in for PyTorch states."""
+LIMITS = {resource.RLIMIT_CPU: 60, resource.RLIMIT_AS: 4 << 30, resource.RLIMIT_FSIZE: 16 << 20}
+"""Processor seconds, bytes of memory, and bytes of each file that is written."""
+
+_REFUSED = frozenset(
+    (
+        *("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.fork", "os.forkpty", "ctypes.dlopen"),
+        *("socket.connect", "socket.bind", "socket.getaddrinfo", "socket.sendto"),
+    )
+)
+_CHANGES = frozenset(f"os.{name}" for name in ("mkdir", "remove", "rename", "rmdir", "link", "symlink", "truncate"))
+"""Audit events whose first argument is a path that is changed."""
+
+
+_OWN = (RuntimeError, ValueError, AssertionError)
+"""Exceptions that FlashInfer raises on purpose. Others mean that something is missing that a real machine has."""
+
+
+class NotKnown(BaseException):
+    """An unknown value decides. No handler in FlashInfer's code may catch this."""
+
+
+class Called(BaseException):
+    """``gen_jit_spec`` was called with these flags. The rest of the function does not matter."""
+
+    def __init__(self, flags: object) -> None:
+        self.flags = flags
+
+
+def _decides(*_: object) -> NoReturn:
+    raise NotKnown("an unknown value decides")
+
+
+class Unknown:
+    """A value of a package that is not there. It can be handed on, called and indexed, and cannot decide anything."""
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+
+    def __getattr__(self, name: str) -> Unknown:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Unknown()
+
+    def __call__(self, *_: object, **__: object) -> Unknown:
+        """Return an unknown value."""
+        return Unknown()
+
+    def __getitem__(self, _: object) -> Unknown:
+        return Unknown()
+
+    def __or__(self, _: object) -> Unknown:
+        return Unknown()
+
+    __ror__ = __or__
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or _decides()
+
+    __bool__ = __iter__ = __len__ = __contains__ = __lt__ = __le__ = __gt__ = __ge__ = _decides
+    __int__ = __index__ = __float__ = __str__ = __format__ = __fspath__ = __enter__ = __exit__ = _decides
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __floordiv__ = __mod__ = _decides
+
+
+class StandIn(ModuleType):
+    """A module of a package that is not there."""
+
+    __path__ = []  # noqa: RUF012 - as the import system wants it
+
+    def __getattr__(self, name: str) -> Unknown:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Unknown()
+
+
+class Template:
+    """Stand-in for jinja2's: the text of generated sources does not matter."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def render(self, **_: object) -> str:
+        """Return an empty text."""
+        return ""
+
+
+class Finder(MetaPathFinder, Loader):
+    """Imports FlashInfer's files from its root, and stand-ins for other packages.
+
+    A package's ``__init__`` is not run, since FlashInfer's imports everything: a name is imported from the file that
+    ``__init__`` imports it from, when it is used. The names of a file that a stand-in does not suffice for are unknown.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._codes: dict[str, CodeType] = {}
+        self._exported: dict[Path, Mapping[str, tuple[str, str]]] = {}
+        self.modules: Mapping[str, Mapping[str, object]] = {}
+        """Known values of stand-ins, by module."""
+        self.failed = ""
+        """The first import of one of FlashInfer's files that failed, with the place."""
+
+    def find_spec(self, name: str, _path: object = None, _target: object = None) -> ModuleSpec | None:
+        """Return the specification of FlashInfer's modules and of stand-ins."""
+        top, *below = name.split(".")
+        if top in sys.stdlib_module_names or top == "packaging" or top.startswith(f"{PACKAGE}_"):
+            return None  # flashinfer_cubin and flashinfer_jit_cache are optional, and not there
+        if top != PACKAGE:
+            return ModuleSpec(name, self, is_package=True)
+        place = self._root.joinpath(*below)
+        if place.is_dir():
+            return ModuleSpec(name, self, origin=str(place / "__init__.py"), is_package=True)
+        file = place.with_suffix(".py")
+        return spec_from_file_location(name, file, loader=self) if file.is_file() else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Return a stand-in for other packages."""
+        return None if spec.name.partition(".")[0] == PACKAGE else StandIn(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run a file of FlashInfer's."""
+        spec = module.__spec__
+        assert spec
+        if isinstance(module, StandIn):
+            vars(module).update(self.modules.get(spec.name, {}))
+            return
+        assert spec.origin
+        if spec.submodule_search_locations is not None:
+            vars(module)["__getattr__"] = self._exports(spec.name, Path(spec.origin))
+            return
+        try:
+            if spec.origin not in self._codes:
+                self._codes[spec.origin] = compile(Path(spec.origin).read_bytes(), spec.origin, "exec")
+            exec(self._codes[spec.origin], vars(module))  # noqa: S102 - that is what this process is for
+        except _OWN:
+            raise
+        except (Exception, NotKnown) as error:
+            self.failed = self.failed or self.place(error, spec.origin)
+            vars(module)["__getattr__"] = lambda _: Unknown()
+        if "gen_jit_spec" in vars(module):
+            vars(module)["gen_jit_spec"] = _gen_jit_spec
+
+    def _exports(self, package: str, init: Path) -> Callable[[str], object]:
+        if init not in self._exported:
+            text = init.read_bytes() if init.is_file() else b""
+            self._exported[init] = {
+                alias.asname or alias.name: ("." * node.level + (node.module or ""), alias.name)
+                for node in ast.parse(text).body
+                if isinstance(node, ast.ImportFrom) and node.level
+                for alias in node.names
+            }
+
+        def get(name: str) -> object:
+            if name not in self._exported[init]:
+                raise AttributeError(f"{package} exports no {name}")
+            source, original = self._exported[init][name]
+            if not source.strip("."):
+                return importlib.import_module(source + original, package)
+            return getattr(importlib.import_module(source, package), original)
+
+        return get
+
+    def place(self, error: BaseException, file: str = "") -> str:
+        """Return an error with the last line of FlashInfer's that it passed, or with the file that does not compile."""
+        own = f"{self._root}/"
+        lines = [line for line in traceback.extract_tb(error.__traceback__) if line.filename.startswith(own)]
+        where = f"{lines[-1].filename.removeprefix(own)}:{lines[-1].lineno}: " if lines else ""
+        where = where or (f"{file.removeprefix(own)}: " if file else "")
+        if isinstance(error, NotKnown):
+            return f"{where}`{lines[-1].line}`: {error}" if lines else str(error)
+        return f"{where}{type(error).__name__}: {error}"
+
+
+def _gen_jit_spec(*_: object, extra_cuda_cflags: object = None, **__: object) -> NoReturn:
+    raise Called(extra_cuda_cflags)
+
+
+def _machine(cuda: str, capability: Sequence[int]) -> Mapping[str, Mapping[str, object]]:
+    """Return what stand-ins know of a machine with one GPU, and a PyTorch for this CUDA release."""
+    devices, version = StandIn("torch.cuda"), StandIn("torch.version")
+    vars(devices).update(
+        device_count=lambda: 1, is_available=lambda: True, get_device_capability=lambda *_: tuple(capability)
+    )
+    vars(version).update(cuda=cuda)
+    return {
+        "torch": {"cuda": devices, "version": version, "__version__": TORCH},
+        "torch.cuda": vars(devices),
+        "torch.version": vars(version),
+        "torch.torch_version": {"TorchVersion": Version, "__version__": TORCH},
+        "jinja2": {"Template": Template},
+    }
+
+
+def _answer_for_nvcc(cuda: str, targets: Sequence[str]) -> None:
+    """Answer as the nvcc of this CUDA release does; no other program is there."""
+    said = {"--version": f"Cuda compilation tools, release {cuda}, V{cuda}.0", "--list-gpu-arch": "\n".join(targets)}
+
+    def check_output(command: Sequence[str], *_: object, text: bool = False, **__: object) -> str | bytes:
+        if Path(command[0]).name != "nvcc" or command[1] not in said:
+            raise FileNotFoundError(2, "there is no such program", str(command[0]))
+        return said[command[1]] if text else said[command[1]].encode()
+
+    def run(command: Sequence[str], *_: object, text: bool = False, **__: object) -> SimpleNamespace:
+        return SimpleNamespace(returncode=0, stdout=check_output(command, text=text), stderr="")
+
+    subprocess.check_output = check_output  # type: ignore[assignment]
+    subprocess.run = run  # type: ignore[assignment]
+
+
+def _flags(root: Path, module: Mapping[str, Any]) -> list[str]:
+    """Return the flags of one module. NotKnown is raised if the function does not determine them."""
+    file = next((path for path in module["search"] if (root / path).is_file()), module["search"][-1])
+    if not (root / file).is_file():
+        raise NotKnown(f"there is no {file}")
+    found = importlib.import_module(".".join((PACKAGE, *Path(file).with_suffix("").parts)))
+    function = getattr(found, module["function"], None)
+    if function is None:
+        raise NotKnown(f"{file} defines no function {module['function']}")
+    try:
+        function(*module["arguments"])
+    except Called as called:
+        if isinstance(called.flags, list) and all(isinstance(flag, str) for flag in called.flags):
+            return called.flags
+        raise NotKnown(f"{file}: the flags that {module['function']} gives are not known") from None
+    raise NotKnown(f"{file}: {module['function']} does not call gen_jit_spec")
+
+
+def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
+    """Return the flags of each module, the exception by which the build stops, or the reason why neither is known."""
+    flags = {}
+    finder.failed = ""
+    for module in modules:
+        try:
+            flags[module["name"]] = _flags(root, module)
+        except NotKnown as error:
+            return {"unknown": finder.failed or finder.place(error)}
+        except _OWN as error:
+            return {"stops": f"{type(error).__name__}: {error}"}
+        except Exception as error:  # this machine is a model, and may lack what FlashInfer needs
+            return {"unknown": finder.place(error)}
+    return {"flags": flags}
+
+
+def _restrict(scratch: Path) -> None:
+    """Keep the side effects of FlashInfer's functions away: sources that they generate outside of ``scratch`` are not
+    written, and what else would change something is refused."""
+    for limit, most in LIMITS.items():
+        with suppress(ValueError, OSError):  # a lower limit is in force, or the system has no such limit
+            resource.setrlimit(limit, (most, most))
+
+    def inside(path: object) -> bool:
+        return path == os.devnull or (isinstance(path, str | Path) and Path(path).absolute().is_relative_to(scratch))
+
+    opens, makes = io.open, os.mkdir
+
+    def open_(file: Any, mode: str = "r", *args: Any, **named: Any) -> Any:
+        if (set(mode) & set("wax+") and not inside(file)) or str(file).endswith(".jinja"):
+            return opens(os.devnull, mode.replace("x", "w"), *args, **named)
+        return opens(file, mode, *args, **named)
+
+    def mkdir(path: Any, *args: Any, **named: Any) -> None:
+        if inside(path):
+            makes(path, *args, **named)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+        if event in _REFUSED or ((writes or event in _CHANGES) and not inside(arguments[0])):
+            raise NotKnown(f"{event} is refused")
+
+    builtins.open = io.open = open_
+    os.mkdir = mkdir
+    sys.addaudithook(hook)
+
+
+def main(result: Path) -> None:
+    """Answer the question on standard input."""
+    question = json.load(sys.stdin)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    root = Path(question["root"])
+    finder = Finder(root)
+    sys.path[:] = [entry for entry in sys.path if not Path(entry, "packaging").is_dir()]  # no optional packages
+    sys.meta_path.insert(0, finder)
+    logging.disable()
+    _restrict(result.parent.absolute())
+    answers = []
+    for asked in question["machines"]:
+        for name, module in tuple(sys.modules.items()):
+            if name.startswith(PACKAGE) or type(module) is StandIn:
+                del sys.modules[name]
+        finder.modules = _machine(asked["cuda"], asked["capability"])
+        _answer_for_nvcc(asked["cuda"], asked["targets"])
+        os.environ.pop(question["setting"], None)
+        if asked["archs"]:
+            os.environ[question["setting"]] = asked["archs"]
+        answers.append(_answer(finder, root, asked["modules"]))
+    result.write_text(json.dumps(answers), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

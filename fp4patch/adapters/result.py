@@ -1,0 +1,67 @@
+"""Results of a tree's own build for an arch list, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from packaging.version import Version
+
+from fp4patch.core.arch import GPUS, Arch, Reach, reach
+from fp4patch.core.cuda import refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """Architectures for which a build at run time, on the GPU's own machine, compiles its FP4 modules."""
+
+    modules: dict[str, tuple[str, ...]]
+    """Architectures of each module, as in TORCH_CUDA_ARCH_LIST."""
+    stops: str = ""
+    """Message of the exception that the build raises instead of compiling."""
+
+    @property
+    def targets(self) -> str:
+        """Summary: the first module's architectures, then each module that differs: ``12.1a; quantization 12.0f``."""
+        usual = next(iter(self.modules.values()), ())
+        others = [f"{name} {', '.join(archs)}" for name, archs in self.modules.items() if archs != usual]
+        return "; ".join([", ".join(usual) or "nothing", *others])
+
+    def served(self, gpu: str) -> tuple[str, ...]:
+        """Return the modules of which the GPU loads a cubin with FP4 instructions."""
+        here = Arch.parse(gpu)
+        return tuple(n for n, made in self.modules.items() if reach(map(Arch.parse, made), here) is Reach.SUFFIXED)
+
+
+@dataclass(frozen=True)
+class BuildRow:
+    """Result of the tree's own build for one arch list and one CUDA release."""
+
+    cuda: str
+    asked: str
+    kernels: tuple[str, ...]
+    """Architectures that all FP4 kernels have, as in TORCH_CUDA_ARCH_LIST. For a build at run time: those that any of
+    the kernels has on any of the GPUs."""
+    on: dict[str, Compiled] = field(default_factory=dict)
+    """Result of a build at run time for each GPU (``sm_121``) on whose machine it happens. Empty for other builds."""
+    reaches: dict[str, Reach] = field(default_factory=dict)
+    """Support of each GPU (``sm_121``)."""
+    recorded: bool = False
+    """True if the row comes from the survey of this release's pristine tree, and was not evaluated in this run."""
+    error: str = ""
+    """Reason why the build could not be evaluated: the tree's own fatal error, or source text that is not
+    understood."""
+    stops: str = ""
+    """Reason why the build would stop: its compiler does not support a target. For a build at run time, ``on`` holds
+    the reason of each GPU."""
+
+    def reached(self, targets: Iterable[str], cuda: str = "") -> BuildRow:
+        """Return the row with the support of each GPU: none if the compiler of ``cuda`` (by default: the row's) does
+        not have one of the targets."""
+        if stops := refused(Version(cuda or self.cuda), map(Arch.parse, sorted(targets))):
+            return replace(self, stops=stops, error="", kernels=(), reaches=dict.fromkeys(GPUS, Reach.NOTHING))
+        archs = [Arch.parse(arch) for arch in self.kernels]
+        return replace(self, reaches={gpu: reach(archs, Arch.parse(gpu)) for gpu in GPUS})

@@ -1,0 +1,85 @@
+"""The schemas of the TOML files, and the tables of keys in docs/extending.md."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+
+from fp4patch.edits.kinds import Edit
+from tools.pages import manifests
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted(path for folder in ("patches", "variants") for path in (ROOT / folder).rglob("*.toml"))
+KIND = {"patch.toml": "patch", "target.toml": "target", "toolkits.toml": "toolkits"}
+OF_FOLDER = {"variants": "variant", "parts": "variant-part", "features": "features"}
+
+
+def errors(kind: str, text: str) -> list[str]:
+    schema = json.loads((manifests.FOLDER / f"{kind}.json").read_text())
+    found = jsonschema.Draft202012Validator(schema).iter_errors(tomllib.loads(text))
+    return [".".join(map(str, error.absolute_path)) for error in found]
+
+
+def test_the_schemas_are_those_of_the_dataclasses() -> None:
+    made = {name: manifests.text(schema) for name, schema in manifests.schemas().items()}
+    assert {path.stem: path.read_text() for path in manifests.FOLDER.iterdir()} == made
+    for schema in manifests.schemas().values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_the_page_has_the_keys_of_every_operation() -> None:
+    page = manifests.PAGE.read_text()
+    assert manifests.keys_of_edits() in page
+    for kind in get_args(Edit):
+        assert f"**`{kind.op}`.**" in page
+    assert re.search(r"\|\s*\|$", manifests.keys_of_edits(), re.MULTILINE) is None, "a key without a meaning"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_each_file_names_its_schema_and_is_valid_by_it(path: Path) -> None:
+    text = path.read_text()
+    first, _, _ = text.partition("\n")
+    named = (path.parent / first.removeprefix("#:schema ")).resolve()
+    kind = KIND.get(path.name) or OF_FOLDER[path.parent.name]
+    assert named == manifests.FOLDER / f"{kind}.json"
+    assert errors(kind, text) == []
+
+
+ENCODE, GUARD = (ROOT / "patches/cutlass" / name / "patch.toml" for name in ("e2m1-encode", "e2m1-guard"))
+TURBO2, NEXT3 = ROOT / "variants/turbo2.toml", ROOT / "variants/next3.toml"
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "at"),
+    [
+        (GUARD, "conditions = 2", 'conditions = "two"', "edits.0"),
+        (GUARD, "conditions = 2", "conditions = 2\nsurprise = 1", "edits.0"),
+        (GUARD, "conditions = 2", "", "edits.0"),
+        (GUARD, 'op = "drop-operand"', 'op = "sed"', "edits.0"),
+        (GUARD, 'op = "drop-operand"', "", "edits.0"),
+        (GUARD, "retire =", "retires =", ""),
+        (ENCODE, "\neach = { N = [2, 4, 8] }", "\neach = { N = 2 }", "edits.2"),
+        (ENCODE, 'text = "fp4patch_e2m1::{F}("', 'txt = "fp4patch_e2m1::{F}("', "touches.3"),
+        (ENCODE, '[[edits.edits]]\nfind = "defined', '[[edits.edits]]\nfinds = "defined', "edits.2"),
+        (TURBO2, "max = { branches = 0 }", "max = { branch = 0 }", ""),
+        (TURBO2, 'extends = ["turbo"]', "", ""),
+        (NEXT3, 'encoder = "half_pair"', "encoder = 1", ""),
+    ],
+)
+def test_a_slip_is_not_valid(path: Path, old: str, new: str, at: str) -> None:
+    text = path.read_text()
+    assert old in text
+    kind = KIND.get(path.name) or OF_FOLDER[path.parent.name]
+    assert at in errors(kind, text.replace(old, new, 1))
+
+
+def test_a_description_is_in_each_schema_where_the_class_has_one() -> None:
+    tables: dict[str, Any] = manifests.schemas()["patch"]["$defs"]
+    assert tables["Probe"]["properties"]["slow"]["description"].startswith("True if compilation takes minutes")
+    assert tables["ReplaceTokens"]["properties"]["find"]["description"] == "Code to replace."
