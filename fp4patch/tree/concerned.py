@@ -12,29 +12,20 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.patch import Absence, Patch
 from fp4patch.catalog.whole import Concerned, Whole, glob
 from fp4patch.core.kept import digest, keep, recall
-from fp4patch.edits.kinds import AddOperand, DropOperand, Insert, WrapAsm
+from fp4patch.edits.live import LANGUAGES, language
+from fp4patch.edits.operation import Look, within
 from fp4patch.tree.journal import sha256
-from fp4patch.tree.leftover import (
-    LANGUAGES,
-    concerns,
-    defines_the_format,
-    language,
-    may_be_about,
-    may_be_pasted,
-    mentioned,
-    within,
-)
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.stamp import may_be_stamped
 
-Look = tuple[Callable[[bytes], object], re.Pattern[str] | None]
+_Quick = tuple[Look, re.Pattern[str] | None]
 """A quick look at the bytes of a file, and the files that it is for; None: all."""
 
 _TREES = 16
@@ -104,7 +95,7 @@ def _is_settled(found: os.stat_result, now: int) -> bool:
     return found.st_ctime_ns < now - (_TICK if found.st_ctime_ns % 1_000_000_000 else _COARSE_TICK)
 
 
-def _passes(looks: Iterable[Look], file: str, content: bytes) -> bool:
+def _passes(looks: Iterable[_Quick], file: str, content: bytes) -> bool:
     return any(look(content) and (files is None or files.fullmatch(file)) for look, files in looks)
 
 
@@ -115,31 +106,33 @@ def _read(path: str, size: int) -> bytes:
 
 
 def _names(patches: Iterable[Patch]) -> Callable[[str], object]:
-    """Return what passes the files that an edit names, or searches whatever is in them."""
+    """Return what passes the files that an edit reads, whatever is in them."""
     globs: list[str] = []
     for patch in patches:
         globs += (promise.header for promise in patch.macros)
         for edit in patch.edits:
-            if isinstance(edit, AddOperand | DropOperand | Insert):
-                globs.append(edit.file)
-            elif not isinstance(edit, WrapAsm):
-                globs += edit.search
+            globs += edit.always
     return glob(tuple(dict.fromkeys(globs))).fullmatch
 
 
-def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Look, ...]:
+def _looks(patches: Iterable[Patch], spoken: str) -> tuple[_Quick, ...]:
     """Return the quick looks at files of a language; one of them passes each file that a patch may be about."""
     return tuple(dict.fromkeys(chain.from_iterable(_looks_of(patch, spoken) for patch in patches)))
 
 
-def _looks_of(patch: Patch, spoken: str) -> Iterable[Look]:
+def _looks_of(patch: Patch, spoken: str) -> Iterable[_Quick]:
     for edit in patch.edits:
-        if look := concerns(edit, spoken):
-            yield look, None
-        if isinstance(edit, WrapAsm) and spoken == "c++":
-            yield from ((look, None) for look in (may_be_pasted, defines_the_format, *map(within, edit.callers)))
-            if edit.retired:
-                yield partial(may_be_about, edit), None
+        yield from ((look, None) for look in edit.looks(spoken))
     yield from ((partial(mentioned, one), glob(one.files)) for one in patch.absent if one.code == spoken)
     if spoken == "c++":
         yield from ((within(promise.name), None) for promise in patch.macros)
+
+
+def mentioned(absence: Absence, content: bytes) -> bool:
+    """Pass each file with code that must be absent."""
+    return all(look(content) for look in _mentions(absence.mention))
+
+
+@lru_cache
+def _mentions(parts: tuple[str, ...]) -> tuple[Look, ...]:
+    return tuple(within(part) if part.isalnum() else re.compile(part.encode()).search for part in parts)

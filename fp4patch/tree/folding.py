@@ -19,16 +19,16 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, edits_of, patches_of
 from fp4patch.catalog.values import CLASSES
 from fp4patch.catalog.variant import Variant
-from fp4patch.core.errors import ManifestError, Refused
+from fp4patch.core.errors import Refused
 from fp4patch.core.kept import classes, digest, keep, recall
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.edits.kinds import Edit
+from fp4patch.edits.operation import MayBeAbsent
 from fp4patch.tree.concerned import concerned
 from fp4patch.tree.files import decode, encode
 from fp4patch.tree.journal import sha256
-from fp4patch.tree.leftover import may_be_about
 from fp4patch.tree.locked import Desired, DesiredFile, LockedTree
 from fp4patch.tree.lost import lost, lost_file
 from fp4patch.tree.postcondition import check
@@ -91,7 +91,7 @@ def plan_patches(
 ) -> Plan:
     """Return the edits of these patches, in this order. Refused: a directory to search may not be read."""
     whole = concerned(tree)
-    return Plan(tree.known, name, tuple(patches), edits_of(patches, options), whole, tree.read, may_be_about)
+    return Plan(tree.known, name, tuple(patches), edits_of(patches, options), whole, tree.read)
 
 
 def fold_tree(tree: LockedTree, wanted: Plan, *, outcomes_only: bool = False) -> FoldedTree:
@@ -110,7 +110,6 @@ def fold_tree(tree: LockedTree, wanted: Plan, *, outcomes_only: bool = False) ->
 
 
 def _fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
-    _check(wanted.patches)
     files, placed = {}, set()
     for path in dict.fromkeys([*wanted.files, *tree.on_record]):
         done, about = _fold_file(tree, wanted, path)
@@ -133,13 +132,13 @@ def _fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
 
 def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
     """Return the outcome; drift where an edit finds nothing in a release that is known to have what it is about."""
-    present, otherwise = getattr(edit, "present", ""), getattr(edit, "otherwise", "")
-    absent = isinstance(outcome, NothingToDo) and outcome.because == otherwise and not outcome.elsewhere
-    if not absent or not present or version is None or not SpecifierSet(present).contains(version, prereleases=True):
+    if not isinstance(edit, MayBeAbsent) or not edit.present or version is None:
         return outcome
-    about = getattr(edit, "about", "") or getattr(edit, "beside", "") or getattr(edit, "function", "")
+    absent = isinstance(outcome, NothingToDo) and outcome.because == edit.otherwise and not outcome.elsewhere
+    if not absent or not SpecifierSet(edit.present).contains(version, prereleases=True):
+        return outcome
     return Drift(
-        f"`{about}` for {edit.op}, which releases {present} have",
+        f"`{getattr(edit, edit.subject)}` for {edit.op}, which releases {edit.present} have",
         f"none in {version}",
         help="somebody renamed it, or upstream moved it: the patch does not know this shape of the source",
     )
@@ -225,28 +224,12 @@ def _name(wanted: Plan, on_record: Iterable[str]) -> str:
     )
 
 
-def _check(patches: Sequence[Patch]) -> None:
-    """The texts that edits hold, in their languages; its reader has checked the rest of a patch."""
-    from fp4patch.edits.patterns import mistakes  # noqa: PLC0415 - a fold that is remembered does without
-
-    problems = [
-        Problem(expected, found, file=f"patches/{patch.id}/patch.toml", nearest=f"edits[{number}].{key}")
-        for patch in patches
-        for number, edit in enumerate(patch.edits)
-        for key, expected, found in mistakes(edit)
-    ]
-    if problems:
-        raise ManifestError(
-            "the catalog is not valid", problems=problems, help="docs/extending.md says what goes there"
-        )
-
-
 def _unplaced(edit: Edit, version: Version | None) -> Outcome:
     """Return the outcome if no file of the tree has the text ``about`` of the edit."""
-    if otherwise := getattr(edit, "otherwise", ""):
-        return _believed(edit, NothingToDo(State.NOT_NEEDED, otherwise), version)
+    if isinstance(edit, MayBeAbsent) and edit.otherwise:
+        return _believed(edit, NothingToDo(State.NOT_NEEDED, edit.otherwise), version)
     return Drift(
-        f"a file that {edit.op} is about, below {', '.join(getattr(edit, 'search', ()))}",
+        f"a file that {edit.op} is about, below {', '.join(edit.places)}",
         "none",
         help="this is not the whole source tree, or a release that fp4patch does not know",
     )

@@ -19,24 +19,12 @@ from fp4patch.catalog.plan import Plan, Planned
 from fp4patch.catalog.whole import glob
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
-from fp4patch.edits.kinds import WrapAsm
+from fp4patch.edits import operation
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.live import LANGUAGES, Place, Text, language
+from fp4patch.edits.operation import BySearch, Look, Surroundings
 from fp4patch.edits.preprocess import Header, target_macros
-from fp4patch.edits.wrap_asm import needs_suffix
-from fp4patch.tree.leftover import (
-    LANGUAGES,
-    Place,
-    Text,
-    begins_the_format,
-    concerns,
-    defines_the_format,
-    language,
-    left,
-    may_be_pasted,
-    mentioned,
-    names_the_format,
-    pasted,
-)
+from fp4patch.tree.concerned import mentioned
 from fp4patch.tree.remainder import Remainder
 
 Read = Callable[[str], bytes | None]
@@ -78,7 +66,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
         for promise in patch.macros:
             problems += _macro(patch, promise, wanted, pristine, desired)
     for link in (
-        wanted.whole.outside if any(getattr(edit, "search", ()) for p in wanted.patches for edit in p.edits) else ()
+        wanted.whole.outside if any(isinstance(edit, BySearch) for p in wanted.patches for edit in p.edits) else ()
     ):
         because = "the link leads out of the tree, where nothing is searched"
         remainders[Remainder(wanted.patches[0].id, link, 1, link, because)] = None
@@ -103,15 +91,18 @@ def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Sea
     searches: dict[str, list[Search]] = {}
 
     @cache
-    def tree_names() -> bool:
+    def any_cxx(look: Look) -> bool:
         files = (file for file in wanted.whole.files if language(file) == "c++")
-        return any(defines_the_format(desired(file) or b"") for file in files)
+        return any(look(desired(file) or b"") for file in files)
+
+    def around(planned: Planned) -> Surroundings:
+        return Surroundings(planned.options, any_cxx, lambda file: planned in wanted.files.get(file, ()))
 
     for spoken in LANGUAGES:
         found = [
-            Search(planned.patch, partial(_passes, may_have), partial(_left, wanted, planned))
+            Search(planned.patch, partial(_passes, search.look), partial(_left, search, around(planned)))
             for planned in wanted.edits
-            if (may_have := concerns(planned.edit, spoken))
+            for search in planned.edit.searches(spoken)
         ]
         found += [
             Search(patch, partial(_mentions, absence), partial(_unexplained, absence, pristine))
@@ -119,23 +110,9 @@ def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Sea
             for absence in patch.absent
             if absence.code == spoken and concerns_version(absence.versions, wanted.tree.version)
         ]
-        found += [
-            Search(planned.patch, partial(_passes, may_be_pasted), partial(_pasted, planned.edit, tree_names))
-            for planned in wanted.edits
-            if isinstance(planned.edit, WrapAsm) and spoken == "c++"
-        ]
         if found:
             searches[spoken] = found
     return searches
-
-
-def _pasted(edit: WrapAsm, tree_names: Callable[[], bool], text: Text) -> Iterator[Place]:
-    """Opcodes that a macro completes: in this file by the format's name, or by a macro of another file that has it."""
-    named = bool(names_the_format(text.content)) or tree_names()
-    if named or begins_the_format(text.content):
-        suffix = needs_suffix(text.text, edit.unless)
-        reason = f"a file with `{suffix}` compiles for targets with a suffix alone" if suffix else ""
-        yield from (place._replace(because=reason) for place in pasted(text, names=named))
 
 
 def _passes(look: Callable[[bytes], object], text: Text) -> object:
@@ -146,12 +123,8 @@ def _mentions(absence: Absence, text: Text) -> bool:
     return mentioned(absence, text.content) and glob(absence.files).fullmatch(text.file) is not None
 
 
-def _left(wanted: Plan, planned: Planned, text: Text) -> Iterable[Place]:
-    """Return the code that an edit left in a file. If it wraps assembly, the fold has proven the files that it read."""
-    read = planned in wanted.files.get(text.file, ())
-    if isinstance(planned.edit, WrapAsm) and read and not any(s.encode() in text.content for s in planned.edit.unless):
-        return ()
-    return left(planned.edit, text, planned.options)
+def _left(search: operation.Search, around: Surroundings, text: Text) -> Iterable[Place]:
+    return search.places(text, around)
 
 
 def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place]:

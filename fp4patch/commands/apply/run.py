@@ -23,7 +23,7 @@ from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.core.state import State
 from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for
 from fp4patch.tree.installed import bypasses
-from fp4patch.tree.locked import Desired, Locked, LockedTree, Staged, changing, reading
+from fp4patch.tree.locked import Desired, Locked, LockedTree, Staged
 from fp4patch.tree.lost import lost, lost_file
 from fp4patch.tree.transaction import OnWait
 
@@ -39,8 +39,7 @@ def apply(
     catalog = load()
     chosen = catalog.variant(variant) if variant else None
     identified = identify_all(trees, catalog, said_version)
-    opened = changing if write else reading
-    with opened(identified, on_wait) as locked:
+    with Locked(identified, on_wait, writes=write) as locked:
         results = [
             _apply_tree(tree, plan_for(tree, chosen or _applied_variant(tree, locked, catalog), catalog))
             for tree in locked
@@ -56,7 +55,7 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
     catalog = load()
     named = (Path(os.path.realpath(path)) for path in trees)
-    with changing([root for path in named for root in _with_contained(path, catalog)], on_wait) as locked:
+    with Locked([root for path in named for root in _with_contained(path, catalog)], on_wait) as locked:
         reverted = Applied("revert", True, _all_or_nothing([_revert_tree(tree, catalog) for tree in locked]))
         if reverted.changed:
             locked.commit()
