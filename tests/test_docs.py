@@ -22,7 +22,7 @@ from fp4patch.edits.kinds import Retired
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
-PAGES = sorted([*TEXTS, *(ROOT / "docs").glob("*.md"), *(ROOT / "patches").rglob("*.md")])
+PAGES = sorted([*TEXTS, *(ROOT / "docs").glob("*.md"), *(ROOT / "encoders").glob("*.md")])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import click
 import pytest
+
+from fp4patch.commands.main import cli
 
 ROOT = Path(__file__).parents[1]
 OPENINGS = ("What", "Whether", "Where", "Of", "How", "Why", "When", "Which", "Whose")
@@ -19,19 +22,10 @@ PLACES = [*PARTS, ROOT / "tests", ROOT / "tools", ROOT / "docs"]
 TO_DO: dict[str, int] = {}
 """Parts whose docstrings are not rewritten yet, with the number of wrong openings. It may only become smaller."""
 
-PAGES_TO_DO = (
-    "CHANGELOG.md",
-    "doctor.md",
-    "wheels.md",
-    "extending.md",
-    "executed.md",
-    "variants.md",
-    "conversions.md",
-    "times.md",
-)
+PAGES_TO_DO = ("CHANGELOG.md", "doctor.md", "extending.md")
 PAGES = sorted(
     page
-    for pattern in ("*.md", "docs/*.md", "patches/**/*.md", "integrations/**/*.md")
+    for pattern in ("*.md", "docs/*.md", "encoders/*.md", "integrations/**/*.md")
     for page in ROOT.glob(pattern)
     if page.name not in PAGES_TO_DO
 )
@@ -48,7 +42,7 @@ BETTER = {
     r"asked for|served|seen|lacks?": "requested, supported, detected, unsupported",
     r"telling": "fingerprint",
 }
-RIGHT = r"translation units?|systemd units?|stands? (alone|for)|stand-ins?|that is to say"
+RIGHT = r"translation units?|systemd units?|units? in the last place|stands? (alone|for)|stand-ins?|that is to say"
 """Phrases in which such a word is the right one."""
 
 
@@ -98,6 +92,27 @@ def test_docstrings_have_the_words_of_the_field(place: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_pages_have_the_words_of_the_field(page: Path) -> None:
     assert wrong_words(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", ["", *cli.commands])
+def test_help_texts_have_the_words_of_the_field_and_fit_a_terminal(name: str) -> None:
+    command = cli.commands[name] if name else cli
+    context = click.Context(command, info_name=name, terminal_width=80)
+    options = [
+        (param.opts[0], param.help or "") for param in command.get_params(context) if isinstance(param, click.Option)
+    ]
+    assert all(text for _, text in options), "an option without a help text"
+    texts = [(name, inspect.cleandoc(command.help or "")), *options]
+    assert [(where, wrong) for where, text in texts if (wrong := wrong_words(text))] == []
+    assert [where for where, text in texts if text.split()[0] in OPENINGS] == []
+    assert [entry for entry in entries(command.get_help(context)) if len(entry) > 2] == []
+
+
+def entries(page: str) -> Iterator[list[str]]:
+    """Yield the lines of each option's help text on a help page; notes in brackets, which click adds, do not count."""
+    for entry in re.split(r"^  (?=-)", page.partition("\nOptions:\n")[2].partition("\n\n")[0], flags=re.MULTILINE)[1:]:
+        first, *rest = re.sub(r"\s+\[(required|[\dx<=]+)\]", "", entry.rstrip()).splitlines()
+        yield [*([first] if "  " in first else []), *rest]
 
 
 def test_code_and_right_phrases_do_not_count() -> None:

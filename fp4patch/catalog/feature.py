@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Feature(Manifest):
     """A PTX instruction to test, with operands that come from memory and results that are stored there.
 
-    The tables of ``patches/features/*.toml`` have this form.
+    The tables of ``records/features/*.toml`` have this form.
     """
 
     instruction: str
@@ -51,7 +51,7 @@ class FeatureGroup(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolkitWheel(Manifest):
-    """A pinned wheel of the package index that holds one toolkit's ptxas; ``patches/toolkits.toml``."""
+    """A pinned wheel of the package index that holds one toolkit's ptxas; ``records/toolkits.toml``."""
 
     release: str
     """Release of ptxas: ``13.0.88``."""
@@ -64,7 +64,7 @@ class ToolkitWheel(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class ToolkitWheels(Manifest):
-    """Pinned wheels of all toolkits: the table of ``patches/toolkits.toml``."""
+    """Pinned wheels of all toolkits: the table of ``records/toolkits.toml``."""
 
     wheels: tuple[ToolkitWheel, ...]
 

@@ -26,7 +26,7 @@ EXIT_REFUSED = 1
 TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
 CUDA_ROOT = click.option(
-    "--cuda-root", type=click.Path(path_type=Path, file_okay=False), help="The CUDA toolkit to compile with."
+    "--cuda-root", type=click.Path(path_type=Path, file_okay=False), help="CUDA toolkit to compile with."
 )
 
 
@@ -49,7 +49,7 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
         metavar="NAME",
         required=required,
         shell_complete=complete_names("variants", "*.toml"),
-        help="What to build: see `fp4patch list variants`.",
+        help="Name of the variant; see `fp4patch list variants`.",
     )
 
 

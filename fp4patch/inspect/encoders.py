@@ -1,7 +1,7 @@
 """Recognition of software encoders, float to E2M1, by the constants that they need.
 
 A compiler schedules, merges and renames, but a boundary that values are compared with stays an immediate of a
-comparison. The constants of each encoder are in its source: ``patches/encoders/`` for ours, CUTLASS's ``exmy_base.h``
+comparison. The constants of each encoder are in its source: ``encoders/`` for ours, CUTLASS's ``exmy_base.h``
 and ``numeric_conversion.h``, NVIDIA's ``cuda_fp4.hpp``. Each constant is searched with the opcode that must have it,
 and all of an encoder's must be in one function. ``tests/inspect/test_software_encoders.py`` compiles every one of them.
 """

@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fp4patch.core.arch import Arch
 
 
@@ -100,7 +102,7 @@ class DiffRow:
 class SassDiff:
     """Two aligned listings, and their difference by instruction class."""
 
-    rows: tuple[DiffRow, ...]
+    rows: Sequence[DiffRow]
     delta: dict[InstructionClass, int]
     """Instructions after minus instructions before, for each class that differs."""
     identical: bool

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.process import Runner
-from fp4patch.proof.cache import Cache, Dependency, Stored, key
+from fp4patch.core.store import key
+from fp4patch.proof.cache import Cache, Dependency, Stored
 from fp4patch.proof.sass import KERNEL, kernel_of
 from fp4patch.proof.view import Side, changed_since, file_digest
 

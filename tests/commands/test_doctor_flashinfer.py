@@ -52,7 +52,7 @@ def worth(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("version", ["0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2"])
 def test_the_verdict_is_the_record_of_the_release(installed: Install, doctor: Doctor, version: str) -> None:
-    """The tree is examined again and compared with the record of the release in patches/releases.json."""
+    """The tree is examined again and compared with the record of the release in records/releases.json."""
     status, tree = doctor(installed(version))
     assert version in tree["content"]["releases"]
     assert (status, tree["findings"]) == (0, [])

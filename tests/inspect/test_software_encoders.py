@@ -11,7 +11,7 @@ from fp4patch.inspect import elf, words
 from fp4patch.inspect.code import Fp4Code
 from fp4patch.proof.toolchain import Toolchain
 
-ENCODERS = Path(__file__).parents[2] / "patches/encoders"
+ENCODERS = Path(__file__).parents[2] / "encoders"
 
 EIGHT = """
 #include "{header}"

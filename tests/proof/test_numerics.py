@@ -26,7 +26,7 @@ from fp4patch.proof.numerics import (
 )
 from fp4patch.proof.toolchain import Toolchain
 
-ENCODERS = Path(__file__).parents[2] / "patches/encoders"
+ENCODERS = Path(__file__).parents[2] / "encoders"
 PROMISES = {
     "half_pair": Promise.EXACT,
     "predicate_sum": Promise.EXACT_BUT_NAN_SIGN,

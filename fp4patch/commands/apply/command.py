@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 @click.command()
 @TREES
 @variant_option(required=False)
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--check", is_flag=True, help="Like --dry-run; exit 1 if anything would change.")
-@click.option(
-    "--diff", is_flag=True, help="Also print the changes as a unified diff. Combine with --dry-run to only look."
-)
-@click.option("--why", is_flag=True, help="Also say why edits that have nothing to do have nothing to do.")
-@click.option("--target-version", metavar="V", help="The upstream version, where the tree says none or a wrong one.")
+@click.option("--dry-run", is_flag=True, help="Print the changes that apply would make, and make none.")
+@click.option("--check", is_flag=True, help="Like --dry-run, and exit 1 if anything would change.")
+@click.option("--diff", is_flag=True, help="Also print a unified diff. With --dry-run, nothing is changed.")
+@click.option("--why", is_flag=True, help="Also print the reason for each edit that has nothing to do.")
+@click.option("--target-version", metavar="V", help="Upstream version, if the tree states none or a wrong one.")
 @JSON
 def apply(
     trees: tuple[Path, ...],
@@ -36,7 +34,7 @@ def apply(
 ) -> None:
     """Apply a variant's patches to all TREEs, or to none.
 
-    Without --variant, the variant that is applied already is brought up to date.
+    Without --variant, apply updates the variant that the trees already have, and recommends one for pristine trees.
     """
     from fp4patch.commands.apply import run as verb
     from fp4patch.commands.apply import text as report
@@ -54,9 +52,9 @@ def apply(
 @TREES
 @JSON
 def revert(trees: tuple[Path, ...], as_json: bool) -> None:
-    """Give all TREEs their pristine bytes back, or none.
+    """Restore the pristine bytes of all TREEs, or of none.
 
-    No trace of fp4patch is left.
+    The receipts are removed too.
     """
     from fp4patch.commands.apply import run as verb
     from fp4patch.commands.apply import text as report

@@ -87,7 +87,7 @@ def _verdict(verdict: GpuVerdict) -> RenderableType:
 
 def _file(file: BinaryFile) -> RenderableType:
     parts: list[RenderableType] = [
-        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'unit')}")
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'fatbin')}")
     ]
     parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
     interesting = [group for group in file.images if _speaks(group.code)]
@@ -145,7 +145,7 @@ def _loading(file: BinaryFile, gpu: str) -> Text:
     text.append(", ".join(f"{name} ×{number}" for name, number in loads.most_common()))
     lost = sum(row.units for row in rows if row.outcome is Outcome.LOST)
     if lost:
-        text.append(f"; {_counted(lost, 'unit')} without their FP4 code", "bold red")
+        text.append(f"; {_counted(lost, 'fatbin')} without their FP4 code", "bold red")
     return text
 
 

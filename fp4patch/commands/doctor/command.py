@@ -18,37 +18,36 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("paths", metavar="[PATH...]", nargs=-1)
-@click.option("--for", "gpus", metavar="GPUS", help="Only these GPUs count, for example sm_121 or sm_120,sm_121.")
+@click.option("--for", "gpus", metavar="GPUS", help="Check for these GPUs only, for example sm_121 or sm_120,sm_121.")
 @click.option(
     "--arch-list",
     "--torch-cuda-arch-list",
     "arch_list",
     metavar="LIST",
-    help="Of a source tree: what its build would make of this list, as TORCH_CUDA_ARCH_LIST or"
-    " FLASHINFER_CUDA_ARCH_LIST. Default: those that people set.",
+    help="TORCH_ or FLASHINFER_CUDA_ARCH_LIST of the build. Default: the usual lists.",
 )
 @click.option(
     "--cuda",
     metavar="V",
-    help="The CUDA release that builds, for example 13.0. Default: that of the toolkit at hand.",
+    help="CUDA release of the build, for example 13.0. Default: the installed one.",
 )
 @click.option(
     "--python",
     metavar="PATH",
     default="",
-    help="Of this machine: the packages of this Python, a program or a virtual environment. Default: VIRTUAL_ENV's.",
+    help="Check the packages of this Python or virtual environment. Default: VIRTUAL_ENV.",
 )
 @click.option(
     "--require",
     metavar="GPU[:native]",
     multiple=True,
-    help="Of compiled files: fail unless every one has code for this GPU, or FP4 instructions (sm_121:native).",
+    help="Fail unless every compiled file has code, or FP4 instructions (:native), for this GPU.",
 )
 @click.option(
-    "--strict", is_flag=True, help="With --require: fail on code that no required GPU loads, or that is not compiled."
+    "--strict", is_flag=True, help="With --require: fail also on PTX, and on code that no required GPU loads."
 )
 @click.option(
-    "--time-jit", is_flag=True, help="Measure how long ptxas takes for code that the driver compiles when it loads."
+    "--time-jit", is_flag=True, help="Measure the time that ptxas takes for the PTX that the driver compiles."
 )
 @JSON
 def doctor(
@@ -65,11 +64,13 @@ def doctor(
     """Check this machine, or each PATH, for FP4 support.
 
     A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
-    installed package, or an image's name. Of a vLLM, the tree's CMakeLists.txt is run, and of a FlashInfer functions of
-    its own Python, as a build would; their usual ways to write are replaced, which is a convenience and not a
-    protection. Exit status: 1 if a
-    finding is red, 0 if none is, 2 if a PATH or a GPU does not exist. With --require: 1 if a requirement is not met or
-    something was not read, else 0.
+    installed package, or the name of an image.
+
+    Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would. Their
+    usual ways to write are replaced, which is a convenience and not a protection.
+
+    Exit status: 0 if no finding is red, 1 if one is, 2 if a PATH or a GPU does not exist. With --require: 0 if all
+    requirements are met and everything was read, else 1.
     """
     from fp4patch.commands.doctor import binaries_text as binary_report
     from fp4patch.commands.doctor import run as verb

@@ -21,6 +21,7 @@ from fp4patch.catalog.feature import Cell, Outcome, Refusal, ToolkitMatrix
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.store import key
 from fp4patch.proof import cache, sass
 from fp4patch.proof.instruction import InstructionClass
 from fp4patch.proof.ptxas import classify
@@ -141,8 +142,8 @@ def _of_target(
     """Return a target's cells, and whether they were remembered."""
     rules = json.dumps([(feature.instruction, feature.sass) for feature in features])
     text = module(features, target, isa)
-    key = cache.key(f"features {_JUDGEMENT}", assembler.sha256, assembler.nvdisasm_sha256, text, rules)
-    if (stored := remembered.find(key, lambda _file: None)) is not None:
+    name = key(f"features {_JUDGEMENT}", assembler.sha256, assembler.nvdisasm_sha256, text, rules)
+    if (stored := remembered.find(name, lambda _file: None)) is not None:
         return {cell.instruction: cell for cell in map(_from_json, json.loads(stored.content))}, True
     work = folder / str(target)
     taken, refused = sort_out(features, target, assembler, isa, work)
@@ -151,7 +152,7 @@ def _of_target(
         for feature, words in refused
     }
     cells |= {cell.instruction: cell for cell in _judge(taken, target, assembler, work)}
-    remembered.store(key, [], cache.Stored(json.dumps([_as_json(cell) for cell in cells.values()]).encode(), ""))
+    remembered.store(name, [], cache.Stored(json.dumps([_as_json(cell) for cell in cells.values()]).encode(), ""))
     return cells, False
 
 

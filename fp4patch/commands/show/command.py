@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command("list")
 @click.argument("what", type=click.Choice(["variants", "patches", "targets"]), required=False)
-@click.option("--matrix", is_flag=True, help="With patches: what each comes to on each upstream release, as recorded.")
+@click.option("--matrix", is_flag=True, help="With patches: print the recorded result on each upstream release.")
 @JSON
 def list_(what: str | None, matrix: bool, as_json: bool) -> None:
     """List variants, patches and targets."""
@@ -43,7 +43,7 @@ def list_(what: str | None, matrix: bool, as_json: bool) -> None:
 def show_name(name: str, as_json: bool) -> None:
     """Describe one variant, patch or target.
 
-    Prints why it exists, where that is written, and what it applies to.
+    The output has the reason for it, a link, and the releases and files that it applies to.
     """
     from fp4patch.catalog.manifest import load
     from fp4patch.commands.show import text as report

@@ -18,7 +18,7 @@ from fp4patch.core.schema import SCHEMA
 if TYPE_CHECKING:
     from fp4patch.catalog.manifest import Catalog
 
-MATRIX = "patches/matrix.json"
+MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""
 
 COLOUR = {"applied": "green", "upstreamed": "cyan", "not-needed": "dim", "drifted": "red"}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def status(trees: tuple[Path, ...], as_json: bool) -> None:
     """Report the state of each file and patch of a TREE.
 
-    States: pristine, applied, outdated, upstreamed, not-needed, drifted, foreign.
+    The states are pristine, applied, outdated, upstreamed, not-needed, reversed, drifted and foreign.
     """
     from fp4patch.commands.status import run as verb
     from fp4patch.commands.status import text as report

@@ -24,7 +24,7 @@ from fp4patch.proof.toolchain import Toolchain
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 EIGHT = Executes(input="bfloat16", lanes=8)
-ENCODERS = Path(__file__).parents[3] / "patches/encoders"
+ENCODERS = Path(__file__).parents[3] / "encoders"
 NANS = 8 * 127
 INSTRUCTION = """
 __device__ unsigned int instruction(float const (&v)[8]) {
