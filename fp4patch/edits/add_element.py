@@ -56,7 +56,7 @@ class AddElement(MayBeAbsent, BySearch):
         if language == self.language:
             yield Search(re.compile(re.escape(self.beside).encode()).search, self._left)
 
-    def _left(self, text: Text, _tree: Surroundings, /) -> Iterable[Place]:
+    def _left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
         try:
             return [Place(line, found) for line, found in _lacking(self, text.text)]
         except LexError as error:

@@ -60,7 +60,7 @@ class Search(NamedTuple):
 
     look: Look
     """Quick look that passes every file with such a place."""
-    places: Callable[[Text, Surroundings], Iterable[Place]]
+    places: Callable[[Surroundings, Text], Iterable[Place]]
     """Yields the places in a text to which all edits were applied."""
 
 

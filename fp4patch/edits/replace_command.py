@@ -34,7 +34,7 @@ class ReplaceCommand(Replacement):
         """Return the text with the command's arguments replaced where they differ; the rest of it keeps its layout."""
         return edit_cmake(text, self.otherwise, partial(_replace_command, self))
 
-    def left(self, text: Text, _tree: Surroundings, /) -> Iterable[Place]:
+    def left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
         """Yield the commands that are left in a text."""
         return text.matches(re.escape(f" {Text('', self.language, self.find.encode()).code} "))
 

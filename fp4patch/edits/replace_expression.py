@@ -54,7 +54,7 @@ class ReplaceExpression(Replacement):
                 return refusal.drift
         return NothingToDo(State.NOT_NEEDED, self.otherwise, elsewhere=True)
 
-    def left(self, text: Text, _tree: Surroundings, /) -> Iterable[Place]:
+    def left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
         """Yield the expressions that are left in a text."""
         return text.expressions(self.find)
 

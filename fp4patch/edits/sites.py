@@ -53,7 +53,7 @@ class Replacement(MayBeAbsent, BySearch):
             pattern = re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL)
             yield Search(pattern.search, self.left)
 
-    def left(self, text: Text, _tree: Surroundings, /) -> Iterable[Place]:
+    def left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
         """Yield the code to replace that is left in a text."""
         return text.matches(re.escape(Text("", self.language, self.find.encode()).code))
 

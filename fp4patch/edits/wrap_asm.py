@@ -143,7 +143,7 @@ class WrapAsm(BySearch):
         else:
             yield Search(in_strings, self._left)
 
-    def _left(self, text: Text, tree: Surroundings, /) -> Iterator[Place]:
+    def _left(self, tree: Surroundings, text: Text, /) -> Iterator[Place]:
         if tree.folded(text.file) and not any(sign.encode() in text.content for sign in self.unless):
             return  # the fold has proven the files that it read
         if sign := needs_suffix(text.text, self.unless):
@@ -155,7 +155,7 @@ class WrapAsm(BySearch):
         else:
             yield from (Place(line, found) for line, found in unguarded(text.text, tree.options))
 
-    def _pasted(self, text: Text, tree: Surroundings, /) -> Iterator[Place]:
+    def _pasted(self, tree: Surroundings, text: Text, /) -> Iterator[Place]:
         """Yield opcodes that a macro completes: by the format's name in this file, or by a macro of another file."""
         named = bool(names_the_format(text.content)) or tree.any_cxx(defines_the_format)
         if named or begins_the_format(text.content):

@@ -6,10 +6,9 @@ and only those with a hit are read as code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -19,12 +18,11 @@ from fp4patch.catalog.plan import Plan, Planned
 from fp4patch.catalog.whole import glob
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
-from fp4patch.edits import operation
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live import LANGUAGES, Place, Text, language
 from fp4patch.edits.operation import BySearch, Look, Surroundings
 from fp4patch.edits.preprocess import Header, target_macros
-from fp4patch.tree.concerned import mentioned
+from fp4patch.tree.concerned import Quick
 from fp4patch.tree.remainder import Remainder
 
 Read = Callable[[str], bytes | None]
@@ -56,8 +54,9 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
                 found_ = "one that may not be read"
                 problems.append(Problem("a file that can be searched", found_, file=file, state=State.DRIFTED))
             continue
-        for patch, found in _hits(searches[spoken], Text(file, spoken, content)):
-            for place in found:
+        text = Text(file, spoken, content)
+        for patch, quick, places in searches[spoken]:
+            for place in places(text) if quick.passes(file, content) else ():
                 if reason := _reason(patch, file, content) or place.because:
                     remainders[Remainder(patch.id, file, place.line, place.found, reason)] = None
                 else:
@@ -77,18 +76,13 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
     )
 
 
-class Search(NamedTuple):
-    """Code that one patch searches for in the files of a language."""
-
-    patch: Patch
-    may_have: Callable[[Text], object]
-    """Quick look that passes every file with such a place."""
-    places: Callable[[Text], Iterable[Place]]
+_Search = tuple[Patch, Quick, Callable[[Text], Iterable[Place]]]
+"""Search of a patch: the quick look that passes every file with such a place, and the places of a text."""
 
 
-def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Search]]:
+def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[_Search]]:
     """Return the searches in each language that has any."""
-    searches: dict[str, list[Search]] = {}
+    searches: dict[str, list[_Search]] = {}
 
     @cache
     def any_cxx(look: Look) -> bool:
@@ -99,13 +93,13 @@ def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Sea
         return Surroundings(planned.options, any_cxx, lambda file: planned in wanted.files.get(file, ()))
 
     for spoken in LANGUAGES:
-        found = [
-            Search(planned.patch, partial(_passes, search.look), partial(_left, search, around(planned)))
+        found: list[_Search] = [
+            (planned.patch, Quick(search.look), partial(search.places, around(planned)))
             for planned in wanted.edits
             for search in planned.edit.searches(spoken)
         ]
         found += [
-            Search(patch, partial(_mentions, absence), partial(_unexplained, absence, pristine))
+            (patch, Quick.of(absence), partial(_unexplained, absence, pristine))
             for patch in wanted.patches
             for absence in patch.absent
             if absence.code == spoken and concerns_version(absence.versions, wanted.tree.version)
@@ -113,18 +107,6 @@ def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Sea
         if found:
             searches[spoken] = found
     return searches
-
-
-def _passes(look: Callable[[bytes], object], text: Text) -> object:
-    return look(text.content)
-
-
-def _mentions(absence: Absence, text: Text) -> bool:
-    return mentioned(absence, text.content) and glob(absence.files).fullmatch(text.file) is not None
-
-
-def _left(search: operation.Search, around: Surroundings, text: Text) -> Iterable[Place]:
-    return search.places(text, around)
 
 
 def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place]:
@@ -139,11 +121,6 @@ def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place
 def concerns_version(specifier: str, version: Version | None) -> bool:
     """Tell whether a version specifier covers a release; an unknown release is covered by what covers all."""
     return not specifier or (version is not None and SpecifierSet(specifier).contains(version, prereleases=True))
-
-
-def _hits(searches: Sequence[Search], text: Text) -> Iterator[tuple[Patch, Iterable[Place]]]:
-    """Return the places in a file, by patch. Most files have none, and are not read as code."""
-    return ((search.patch, search.places(text)) for search in searches if search.may_have(text))
 
 
 def _reason(patch: Patch, file: str, content: bytes) -> str:

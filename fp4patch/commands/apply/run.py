@@ -149,7 +149,7 @@ def _state_after(done: FoldedFile) -> State:
 def _retired(folds: FoldedTree) -> Iterator[Retired]:
     for _, patch, outcome in folds.outcomes():
         if isinstance(outcome, NothingToDo):
-            yield Retired(patch.id, outcome.state, outcome.since, outcome.because)
+            yield Retired(patch, outcome.state, outcome.since, outcome.because)
 
 
 def _holds(outer: Identified, inner: Identified) -> bool:
@@ -162,7 +162,7 @@ def _notes(folds: FoldedTree) -> Iterator[str]:
     """Return the special cases that edits met."""
     for path, patch, outcome in folds.outcomes():
         if isinstance(outcome, Rewritten):
-            yield from (f"{patch.id}: {path}: {note}" for note in outcome.notes)
+            yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
 
 
 def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:

@@ -112,7 +112,7 @@ def _file_state(tree: LockedTree, path: str, done: FoldedFile | None) -> State:
 
 def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus]) -> PatchStatus:
     """From its edits and its post-conditions: refused, in the state of the files that it changes, or retired."""
-    outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by.id == patch.id]
+    outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by == patch.id]
     for path, outcome in outcomes:
         if isinstance(outcome, Drift):
             place = Problem(outcome.expected, outcome.found, file=path, line=outcome.line)
