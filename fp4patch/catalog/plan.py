@@ -66,7 +66,7 @@ class Plan:
             return
         for file in self.whole.matching(edit.search):
             content = self.read(file)
-            if content is None or self.may_be_about(edit, content):  # the fold says why it cannot be read
+            if content is None or self.may_be_about(edit, content):  # the fold reports why it cannot be read
                 yield file
 
 

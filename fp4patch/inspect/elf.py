@@ -87,7 +87,7 @@ def cubin_length(window: Window) -> int | None:
     phoff, shoff, phentsize, phnum, shentsize, shnum = fields[5], fields[6], *fields[9:13]
     length = max(phoff + phentsize * phnum, shoff + shentsize * shnum)
     if length <= min(LARGEST, window.size - window.position):
-        # ptxas puts the tables last. Other tools put them first, and then the sections say where the file ends.
+        # ptxas puts the tables last. Other tools put them first, and then the sections determine the end of the file.
         table = window.peek(length)[shoff : shoff + _SECTION.size * shnum]
         whole = table[: len(table) // _SECTION.size * _SECTION.size]
         stored = (section for section in _SECTION.iter_unpack(whole) if section[1] in _STORED)

@@ -76,7 +76,7 @@ class Listening:
         """Return what was found out, after all was read."""
         _, role, used_by = next(one for one in _ROLES if re.fullmatch(one[0], self.name))
         lacks = tuple(gpu for gpu in gpus if not self._knows(Arch.parse(gpu)))
-        # Triton compiles for the GPU's own target and no other; others may have been told to take an older one.
+        # Triton compiles for the GPU's own target and no other; others may be configured to use an older one.
         level = Level.GREEN if not lacks else Level.RED if role == _TRITON else Level.YELLOW
         remedy = _REMEDIES.get(role, _NEWER) if lacks else ""
         return RunTimeCompiler(self.name, role, used_by, self.release, lacks, level, remedy)

@@ -28,7 +28,7 @@ struct launch {
   uint32_t tid_y, tid_z, ctaid_y, ctaid_z, laneid; /* of grids alone */
 };
 
-/* Executed before every jump backwards: whoever limits how long code may run defines it. */
+/* Executed before every jump backwards: a limit of the run time defines it. */
 #ifndef LIFT_BACKWARD
 #define LIFT_BACKWARD
 #endif
