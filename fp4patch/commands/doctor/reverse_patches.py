@@ -28,7 +28,7 @@ _GROUP = re.compile(r"\\?\((.*?)\\?\)")
 
 _REMEDY = (
     "remove it: GB10 has the conversion to E2M1 in hardware. What fails is a build that loses the target's suffix:"
-    " compile for 12.1a, or for 12.0f, which serves both GPUs"
+    " compile for 12.1a, or for 12.0f, which runs on both GPUs"
 )
 _LINK = "https://github.com/vllm-project/vllm/issues/52708"
 

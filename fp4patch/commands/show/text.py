@@ -47,9 +47,9 @@ def list_document(catalog: Catalog, what: str | None) -> dict[str, Any]:
 def list_table(catalog: Catalog, what: str | None) -> RenderableType:
     """Return one small table per kind."""
     columns = {
-        "variants": ("variant", "what", "patches"),
-        "patches": ("patch", "what", "tried on"),
-        "targets": ("target", "what", "fetched from the package index"),
+        "variants": ("variant", "title", "patches"),
+        "patches": ("patch", "title", "tried on"),
+        "targets": ("target", "title", "fetched from the package index"),
     }
     cells = {
         "variants": [(v.name, v.title, " ".join(_patches(v))) for v in catalog.variants.values()],
@@ -115,17 +115,17 @@ def show_text(document: dict[str, Any]) -> RenderableType:
             lines.append(Text.assemble("  ", (f"{label}: ", "bold"), " ".join(value.split())))
 
     for key, label in (
-        ("summary", "what"),
-        ("reason", "why"),
-        ("link", "written at"),
+        ("summary", "summary"),
+        ("reason", "reason"),
+        ("link", "link"),
         ("applies", "tried on"),
-        ("retire", "may go"),
-        ("cost", "costs"),
-        ("promise", "promises"),
+        ("retire", "can be deleted"),
+        ("cost", "cost"),
+        ("promise", "promise"),
         ("git", "upstream"),
     ):
         add(label, document.get(key, ""))
-    for key, label in (("arch", "for"), ("variants", "in variants")):
+    for key, label in (("arch", "targets"), ("variants", "variants")):
         add(label, ", ".join(document.get(key, ())))
     for target, chosen in document.get("targets", {}).items():
         add(target, ", ".join(chosen["patches"]) or "nothing to patch")
