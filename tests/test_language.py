@@ -19,15 +19,8 @@ OPENINGS = ("What", "Whether", "Where", "Of", "How", "Why", "When", "Which", "Wh
 PARTS = sorted(path for path in (ROOT / "fp4patch").iterdir() if (path / "__init__.py").is_file())
 PLACES = [*PARTS, ROOT / "tests", ROOT / "tools", ROOT / "docs"]
 
-TO_DO: dict[str, int] = {}
-"""Parts whose docstrings are not rewritten yet, with the number of wrong openings. It may only become smaller."""
-
-PAGES_TO_DO = ("CHANGELOG.md", "doctor.md", "extending.md")
 PAGES = sorted(
-    page
-    for pattern in ("*.md", "docs/*.md", "encoders/*.md", "integrations/**/*.md")
-    for page in ROOT.glob(pattern)
-    if page.name not in PAGES_TO_DO
+    page for pattern in ("*.md", "docs/*.md", "encoders/*.md", "integrations/**/*.md") for page in ROOT.glob(pattern)
 )
 
 BETTER = {
@@ -79,12 +72,10 @@ def of_place(place: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda path: path.name)
 def test_the_first_sentence_of_a_docstring_stands_alone(place: Path) -> None:
-    wrong = [f"{where}: {text.split()[0]}" for where, text in of_place(place) if text.split()[0] in OPENINGS]
-    assert len(wrong) <= TO_DO.get(place.name, 0), wrong
-    assert wrong or place.name not in TO_DO, "this part is done: take it off the list"
+    assert [f"{where}: {text.split()[0]}" for where, text in of_place(place) if text.split()[0] in OPENINGS] == []
 
 
-@pytest.mark.parametrize("place", [p for p in PLACES if p.name not in TO_DO], ids=lambda path: path.name)
+@pytest.mark.parametrize("place", PLACES, ids=lambda path: path.name)
 def test_docstrings_have_the_words_of_the_field(place: Path) -> None:
     assert [(where, words) for where, text in of_place(place) if (words := wrong_words(text))] == []
 

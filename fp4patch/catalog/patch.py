@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fp4patch.catalog.probe import Numerics, Probe
+from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import Manifest
 from fp4patch.edits.kinds import Edit
 
@@ -103,7 +104,7 @@ class Patch(Manifest):
     probes: tuple[Probe, ...] = ()
     builds: tuple[BuildCheck, ...] = ()
     numerics: tuple[Numerics, ...] = ()
-    directory: str = ""
+    directory: str = field(default="", metadata=HIDDEN)
     """Directory of templates, probes and cases, set by the loader."""
 
     @property

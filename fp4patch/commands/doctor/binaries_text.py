@@ -1,10 +1,9 @@
-"""Findings of ``fp4patch doctor`` about compiled code: a JSON document, and text."""
+"""Findings of ``fp4patch doctor`` about compiled code, as text."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.padding import Padding
@@ -13,7 +12,6 @@ from rich.text import Text
 
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
 from fp4patch.commands.words import printable
-from fp4patch.core.schema import SCHEMA
 from fp4patch.inspect.code import Fp4State, Outcome, readable, total
 
 if TYPE_CHECKING:
@@ -34,11 +32,6 @@ COLOUR = {
 }
 SHOWN = 3
 """Number of kernel names in a line; the JSON document has all."""
-
-
-def document(report: BinaryReport) -> dict[str, Any]:
-    """Return the part of the JSON document about binaries, as docs/json.md describes it."""
-    return {"schema": SCHEMA, "red": report.red, **asdict(report)}
 
 
 def table(report: BinaryReport) -> RenderableType:

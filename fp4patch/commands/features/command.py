@@ -64,7 +64,7 @@ def features(
     with progress.probes(console) as tick:
         found = verb.probe(assemblers, targets=target, patterns=patterns, isa=ptx_version, jobs=jobs, on_progress=tick)
     if as_json:
-        emit(report.document(found))
+        emit(found)
     elif as_markdown:
         click.echo(report.markdown(found), nl=False)
     else:

@@ -132,7 +132,7 @@ def probe(
         nvdisasm=assembler.nvdisasm_release,
         targets=tuple(targets),
         cells=tuple(cells[feature.instruction] for feature in features for cells in found),
-        seconds=time.monotonic() - started,
+        seconds=round(time.monotonic() - started, 3),
     )
 
 

@@ -159,7 +159,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         toolchain=run.toolchain.info,
         results=results,
         problems=found.problems + _unexecuted(executed, run) + numbers.problems + _uncovered(covered, run),
-        seconds=time.monotonic() - began,
+        seconds=round(time.monotonic() - began, 3),
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         set_aside=(*aside.values(), *_unlinked(found, every), *evaluated.aside),
