@@ -16,6 +16,7 @@ from fp4patch.commands.doctor.surroundings import Surroundings, said
 from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
 from fp4patch.core.errors import BinaryError, ToolchainError
+from fp4patch.core.wording import counted
 from fp4patch.inspect import binaries, run_time
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import release, version_of
@@ -188,7 +189,7 @@ def examine_flashinfer(s: Surroundings) -> tuple[Finding, ...]:
             Finding(
                 Level.YELLOW,
                 "FlashInfer's JIT cache",
-                f"{len(modules)} compiled module{'s' * (len(modules) != 1)}; it compares dates of files, not contents",
+                f"{counted(len(modules), 'compiled module')}; it compares dates of files, not contents",
                 f"after a patch, if in doubt: rm -r {cache}",
             )
         )

@@ -22,6 +22,7 @@ from fp4patch.commands.status.run import each_patch
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
+from fp4patch.core.wording import listed
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.journal import sha256
@@ -161,7 +162,7 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
             Finding(
                 Level.YELLOW,
                 "version",
-                f"it says {claims}, but the files that tell releases apart are those of {_or(what.releases)}",
+                f"it says {claims}, but the files that tell releases apart are those of {listed(what.releases, 'or')}",
                 "trust the content: fp4patch does; its edits hold on to structure, not to versions",
             )
         ]
@@ -170,10 +171,6 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
 
 def _claimed(claims: str, releases: Iterable[str]) -> bool:
     return Version(claims).release in {Version(release).release for release in releases}
-
-
-def _or(names: Sequence[str]) -> str:
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:

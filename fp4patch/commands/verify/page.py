@@ -18,6 +18,7 @@ from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
+from fp4patch.core.wording import counted, listed
 from fp4patch.proof.instruction import DiffKind, InstructionClass, SassListing
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def page(reports: Sequence[VerifyReport]) -> str:
         "trees": trees,
         "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
         "words": words,
+        "counted": counted,
         "summary": summary,
         "numerics": numerics,
         "execution": execution,
@@ -136,13 +138,9 @@ def _comparison(result: ProbeResult) -> str:
         return "Device and host pass of a whole object file: it only has to compile, so there is no listing."
     if before is None or after is None or diff is None:
         sides = [side for side, listing in (("before", before), ("after", after)) if listing]
-        return (
-            f"Only machine code {words.listed(sides)} the patches, not compared."
-            if sides
-            else "There is no machine code."
-        )
+        return f"Only machine code {listed(sides)} the patches, not compared." if sides else "There is no machine code."
     if diff.identical:
-        return f"Identical: not one byte of the {words.counted(before.count(), 'instruction')} differs."
+        return f"Identical: not one byte of the {counted(before.count(), 'instruction')} differs."
     kinds = [row.kind for row in diff.rows]
     counts = [
         f"{kinds.count(kind):,} {word}"
@@ -151,5 +149,5 @@ def _comparison(result: ProbeResult) -> str:
     ]
     if not counts:
         return "The same instructions, up to the numbering of registers; the bytes differ."
-    of = f"Of {words.counted(before.count(), 'instruction')} before and {after.count():,} after"
-    return f"{of}: {words.listed(counts)}."
+    of = f"Of {counted(before.count(), 'instruction')} before and {after.count():,} after"
+    return f"{of}: {listed(counts)}."
