@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.edits.cxx import Cut, Source, lex, spliced, words
-from fp4patch.edits.kinds import Retired
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.operation import Retired
 from fp4patch.edits.refusal import Refusal
 
 

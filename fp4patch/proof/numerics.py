@@ -6,7 +6,6 @@ rounding.
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fp4patch.catalog.rule import Promise
+from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
@@ -252,10 +252,9 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 def _run(command: Sequence[str], folder: Path, failure: str, environ: Mapping[str, str] | None = None) -> str:
     """Return the output of the command; ProofError with its last error."""
     try:
-        done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+        done = process.run(command, limit=None, folder=folder, environ=environ)
     except FileNotFoundError as error:
         raise ProofError(f"{failure}: there is no {command[0]}", help="install g++, or name a compiler") from error
-    if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines()[-20:]
-        raise ProofError(failure, help="\n".join(lines) or f"it ended with status {done.returncode}")
-    return done.stdout
+    if done.status:
+        raise ProofError(failure, help=done.said or f"it ended with status {done.status}")
+    return done.out

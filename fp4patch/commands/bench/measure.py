@@ -7,7 +7,6 @@ after its patches, are in one program and are measured in turn.
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from fp4patch.commands.bench.result import BenchReport, BenchRow, Rate
+from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.proof import numerics
 
@@ -119,10 +119,10 @@ def _unit(folder: Path, index: int, group: Group, toolchain: Toolchain, arch: Ar
 
 def run(program: Path, gpu: Gpu) -> BenchReport:
     """Run the program on this machine's GPU; ProofError if it fails."""
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ProofError(f"the bench program did not run on {gpu.name}", help=done.stderr.strip())
-    return read(done.stdout)
+    done = process.run([program], limit=None)
+    if done.status:
+        raise ProofError(f"the bench program did not run on {gpu.name}", help=done.err.strip())
+    return read(done.out)
 
 
 def read(text: str) -> BenchReport:
@@ -179,5 +179,5 @@ def _literal(text: str) -> str:
 
 
 def _run(command: Sequence[str], folder: Path, toolchain: Toolchain) -> tuple[int, str]:
-    done = subprocess.run(command, cwd=folder, env=dict(toolchain.environ), capture_output=True, text=True, check=False)
-    return done.returncode, "\n".join((done.stderr or done.stdout).strip().splitlines()[-20:])
+    done = process.run(command, limit=None, folder=folder, environ=toolchain.environ)
+    return done.status, done.said

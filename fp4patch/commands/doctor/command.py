@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--torch-cuda-arch-list",
     "arch_list",
     metavar="LIST",
-    help="TORCH_ or FLASHINFER_CUDA_ARCH_LIST of the build. Default: the usual lists.",
+    help="TORCH_CUDA_ARCH_LIST, or the build's own. Default: the usual lists.",
 )
 @click.option(
     "--cuda",

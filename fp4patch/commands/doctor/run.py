@@ -17,7 +17,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands.doctor import gpus, machine, requirements, reverse_patches
 from fp4patch.commands.doctor import tree as doctor_tree
 from fp4patch.commands.doctor.lists import judge_list
-from fp4patch.commands.doctor.packages import LISTS
+from fp4patch.commands.doctor.packages import settings
 from fp4patch.commands.doctor.result import MachineReport, Question, RecipeReport, Requirement, Section, TreeReport
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.commands.recommend import toolkit
@@ -115,7 +115,7 @@ def examine_machine(question: Question, python: str = "") -> MachineReport:
 def _judged(section: Section, s: Surroundings, own: Sequence[str], cuda: Version | None) -> Section:
     """Return the section, its lists of architectures judged by what surveyed releases make of them."""
     findings = [
-        judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in LISTS else finding
+        judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in settings() else finding
         for finding in section.findings
     ]
     return replace(section, findings=tuple(findings))

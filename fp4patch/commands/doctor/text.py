@@ -13,6 +13,7 @@ from fp4patch.commands.words import printable
 from fp4patch.core.arch import GPUS, Reach
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level, worst
+from fp4patch.inspect.known import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +55,9 @@ def findings_text(findings: Iterable[Finding]) -> RenderableType:
 def recipe_text(recipe: RecipeReport) -> RenderableType:
     """Return the recipes' place, and a finding for each that takes SM121 out of CUTLASS's guard."""
     heading = Text.assemble(("build recipes", "bold"), f"  {printable(recipe.path)}, {recipe.read} read")
-    good = Finding(Level.GREEN, "CUTLASS's guard", "no command or patch takes SM121 out of it")
+    known_recipe = known().recipe
+    said = f"no command or patch takes {known_recipe.macro} out of it"
+    good = Finding(Level.GREEN, known_recipe.subject, said)
     return Group(heading, Text(), findings_text(recipe.findings or [good]), Text())
 
 

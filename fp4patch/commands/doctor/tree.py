@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Advice, Target
 from fp4patch.commands.doctor.builds import rows_of
 from fp4patch.commands.doctor.outlook import NEWER, instead, outlooks
+from fp4patch.commands.doctor.packages import bypass_findings
 from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
 from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
 from fp4patch.commands.recommend import recommend, toolkit
@@ -24,7 +26,6 @@ from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
 from fp4patch.core.wording import listed
 from fp4patch.inspect.findings import Finding, Level
-from fp4patch.tree.installed import bypasses
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
 from fp4patch.tree.transaction import OnWait
@@ -144,15 +145,7 @@ def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
 def _bypass_findings(tree: Identified) -> list[Finding]:
     """Compiled code in the place of the tree's sources, beside them or in them: the verdict is not about it."""
     here = replace(tree.target, bypasses=tuple(b for b in tree.target.bypasses if not b.instead))
-    return [
-        Finding(
-            Level.YELLOW,
-            "loaded instead",
-            note,
-            "the verdict is of what would be compiled; `fp4patch doctor` on that folder says what is in it",
-        )
-        for note in bypasses(tree.root, here, tree.version)
-    ]
+    return bypass_findings(tree.root, here, tree.version, os.environ)
 
 
 def _content_findings(tree: Identified, what: Content) -> list[Finding]:

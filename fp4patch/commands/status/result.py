@@ -60,9 +60,13 @@ class TreeStatus(Document):
     @property
     @shown()
     def state(self) -> State:
-        """The state of its files that needs attention most; without any it is pristine, or reversed."""
+        """The state of its files that needs attention most; without any it is pristine, or reversed.
+
+        A patch of the applied variant that drifted counts too: code that it should have changed is in another file.
+        """
         states = {file.state for file in self.files} or {State.PRISTINE}
-        states |= {State.REVERSED} & {patch.state for patch in self.patches}
+        counted = {State.REVERSED, State.DRIFTED} if self.variant else {State.REVERSED}
+        states |= counted & {patch.state for patch in self.patches}
         return next(state for state in WORST_FIRST if state in states)
 
 

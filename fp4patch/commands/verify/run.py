@@ -305,5 +305,5 @@ def _off(tree: LockedTree, path: str, done: FoldedFile) -> State | None:
 
 
 def _applied(patch: Patch, folds: FoldedTree) -> str:
-    changed = any(by.id == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
+    changed = any(by == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
     return f"{patch.id} {patch.version}" if changed else ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fp4patch.catalog.probe import BITS, stored_bits
 from fp4patch.catalog.rule import Promise
+from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.numerics import interval_lines, row_of
 
@@ -123,11 +124,11 @@ def compile_host(
     """Compile translated machine code in ``folder``; ProofError with the compiler's words where it does not."""
     command = [str(compiler), *_LANGUAGE, *arguments]
     try:
-        done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+        done = process.run(command, limit=None, folder=folder, environ=environ)
     except FileNotFoundError as error:
         raise ProofError(f"there is no {compiler} to compile the translation with", help="install g++") from error
-    if done.returncode != 0:
-        said = "\n".join(done.stderr.strip().splitlines()[:20])
+    if done.status:
+        said = "\n".join(done.err.strip().splitlines()[:20])
         raise ProofError("the translated machine code does not compile for the host", help=said)
 
 
@@ -150,24 +151,24 @@ def run(
     if seconds is not None:
         command = ["/bin/sh", "-c", f'ulimit -t {int(seconds) or 1}; exec "$0" "$@"', *command]
     lines: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=program.parent) as process:
-        assert process.stdout
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=program.parent) as running:
+        assert running.stdout
         try:
-            for line in process.stdout:
+            for line in running.stdout:
                 if line.startswith("progress "):
                     _, done, total = line.split()
                     progress(int(done) / int(total))
                 else:
                     lines.append(line.rstrip("\n"))
         except BaseException:
-            process.kill()
+            running.kill()
             raise
-    if process.returncode == STRAY:
+    if running.returncode == STRAY:
         return lines[-1]
-    if process.returncode != 0 or not lines or lines[-1] != "end":
-        ended = f"status {process.returncode}"
-        if process.returncode < 0:
-            ended = signal.Signals(-process.returncode).name
+    if running.returncode != 0 or not lines or lines[-1] != "end":
+        ended = f"status {running.returncode}"
+        if running.returncode < 0:
+            ended = signal.Signals(-running.returncode).name
         raise ProofError(f"the translated machine code did not run to its end: {ended}")
     return "\n".join(lines)
 
