@@ -11,6 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from fp4patch.commands import words
+from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
 
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow"}
+STATES = {
+    State.APPLIED: "green",
+    State.PRISTINE: "",
+    State.UPSTREAMED: "cyan",
+    State.NOT_NEEDED: "cyan",
+    State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
+    State.DRIFTED: "red",
+    State.FOREIGN: "red",
+}
+"""Style of each state of a file or a patch."""
 NONE = "\N{EN DASH}"
 """Cell of a table that has no value."""
 

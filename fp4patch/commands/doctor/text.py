@@ -8,7 +8,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from fp4patch.commands.terminal import NONE, folded, number, table, whole
+from fp4patch.commands.terminal import NONE, STATES, folded, number, table, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.arch import GPUS, Reach
 from fp4patch.core.state import State
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: NONE}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
-STATE_COLOUR = {
-    State.APPLIED: "green",
-    State.UPSTREAMED: "cyan",
-    State.NOT_NEEDED: "cyan",
-    State.OUTDATED: "yellow",
-    State.REVERSED: "yellow",
-    State.DRIFTED: "red",
-    State.FOREIGN: "red",
-}
 REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.PARTLY: "yellow", Reach.NOTHING: "red"}
 SUBJECT = 22
 """Width in columns of a finding's subject."""
@@ -100,7 +91,7 @@ def _patches(tree: TreeReport) -> Table:
         says = Text(row.because or f"for {', '.join(row.variants)}", style="" if row.because else "dim")
         if row.state is State.APPLIED and tree.variant:
             says = Text(f"by {tree.variant}", style="dim")
-        rows.append((f"  {row.patch}", Text(row.state.value, style=STATE_COLOUR.get(row.state, "")), says))
+        rows.append((f"  {row.patch}", Text(row.state.value, style=STATES[row.state]), says))
     return table([whole(), whole(), folded()], rows)
 
 
