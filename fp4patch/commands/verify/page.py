@@ -19,7 +19,7 @@ from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.instruction import DiffKind, InstructionClass, SassListing
+from fp4patch.proof.instruction import DiffKind, InstructionClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,8 +33,6 @@ class Section:
 
     anchor: str
     result: ProbeResult
-    before: SassListing | None
-    after: SassListing | None
     reason: str
     comparison: str
     stretches: tuple[Stretch, ...]
@@ -58,7 +56,7 @@ class Tree:
     @property
     def columns(self) -> dict[str, str]:
         """Numbers of the table beside the instructions, by their heading; local memory only where there is some."""
-        metrics = [side for section in self.sections for side in (section.before, section.after) if side]
+        metrics = [side for section in self.sections for side in (section.result.before, section.result.after) if side]
         local = {"Local memory": "local"} if any(side.local for side in metrics) else {}
         return {"Branches": "branches", "FP4 conversions": "fp4", **local, "Registers": "registers"}
 
@@ -116,8 +114,6 @@ def _section(result: ProbeResult, anchor: str, longest: int) -> Section:
     return Section(
         anchor=anchor,
         result=result,
-        before=before,
-        after=after,
         reason=summary.reason(result),
         comparison=_comparison(result),
         stretches=stretches_of(result, anchor),
