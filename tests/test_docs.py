@@ -22,7 +22,7 @@ from fp4patch.edits.kinds import Retired
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
-PAGES = sorted([*TEXTS, *(ROOT / "docs").glob("*.md"), *(ROOT / "patches").rglob("*.md")])
+PAGES = sorted([*TEXTS, *(ROOT / "docs").glob("*.md"), *(ROOT / "encoders").glob("*.md")])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -74,6 +74,11 @@ def test_commands_have_the_options_that_the_pages_give_them(page: Path) -> None:
         own = words[: words.index("--")] if "--" in words else words  # behind it are the options of docker buildx
         used = {word.partition("=")[0] for word in own if re.match(r"--?[a-z]", word)}
         assert used - {"--help"} <= known, f"fp4patch {name} {shlex.join(words)}"
+
+
+def test_the_readme_has_one_row_for_each_command() -> None:
+    rows = re.findall(r"^\| `fp4patch (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
+    assert sorted(rows) == sorted(cli.commands)
 
 
 def test_the_sign_that_extending_shows_is_one_that_a_patch_may_hold() -> None:

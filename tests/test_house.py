@@ -62,6 +62,51 @@ def test_the_picture_of_the_layout_is_of_these_imports() -> None:
     assert layout.PICTURE.read_text() == layout.picture(), "python -m tools.regenerate layout"
 
 
+TARGET_NAME = re.compile(r"cutlass|vllm|flashinfer|transformer_?engine", re.IGNORECASE)
+NAMES_A_TARGET = {
+    "adapters": "one file for each target whose build must be run",
+    "reference": "the published quantizers, by their projects' names",
+    "images": "an image is one of vLLM with CUTLASS",
+    "commands/build": "the same",
+    "commands/inspect/run.py": "the same",
+    "commands/doctor/room.py": "the same",
+    "catalog/checks.py": "the pins of such an image",
+    "catalog/variant.py": "the same",
+    "catalog/probe.py": "the names of published kernels' interfaces and arithmetic",
+    "proof/lift/batch.py": "the same",
+    "proof/lift/execute.py": "a file name of fp4patch.reference",
+    "inspect/encoders.py": "the names of upstream's encoders, as they are reported",
+    "commands/fetch/run.py": "an example in a message",
+    "commands/objects/run.py": "an example in a message",
+    "commands/verify/command.py": "an example in a help text",
+}
+"""Parts whose code names a target, with the reason. Every other part works on any target by its data."""
+
+
+_NAMES = ("id", "attr", "name", "arg", "asname")
+
+
+def names_in_code(path: Path) -> list[str]:
+    """Return identifiers and texts of a module's code that name a target; docstrings and comments do not count."""
+    tree = ast.parse(path.read_text())
+    texts = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | bytes) and id(node) not in texts:
+            found.append(str(node.value))
+        found += [
+            str(getattr(node, field)) for field in ("id", "attr", "name", "arg", "asname") if hasattr(node, field)
+        ]
+    return [name for name in found if TARGET_NAME.search(name)]
+
+
+def test_generic_parts_name_no_target() -> None:
+    named = {path.relative_to(PACKAGE).as_posix() for path in modules() if names_in_code(path)}
+    excepted = {name for name in named if any(f"{name}/".startswith(f"{part}/") for part in NAMES_A_TARGET)}
+    assert named - excepted == set()
+    assert [part for part in NAMES_A_TARGET if not any(f"{name}/".startswith(f"{part}/") for name in named)] == []
+
+
 @pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_every_module_says_its_one_reason(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))

@@ -5,35 +5,23 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import click
 import pytest
+
+from fp4patch.commands.main import cli
 
 ROOT = Path(__file__).parents[1]
 OPENINGS = ("What", "Whether", "Where", "Of", "How", "Why", "When", "Which", "Whose")
 PARTS = sorted(path for path in (ROOT / "fp4patch").iterdir() if (path / "__init__.py").is_file())
 PLACES = [*PARTS, ROOT / "tests", ROOT / "tools", ROOT / "docs"]
 
-TO_DO: dict[str, int] = {}
-"""Parts whose docstrings are not rewritten yet, with the number of wrong openings. It may only become smaller."""
-
-PAGES_TO_DO = (
-    "CHANGELOG.md",
-    "doctor.md",
-    "wheels.md",
-    "extending.md",
-    "executed.md",
-    "variants.md",
-    "conversions.md",
-    "times.md",
-)
 PAGES = sorted(
-    page
-    for pattern in ("*.md", "docs/*.md", "patches/**/*.md", "integrations/**/*.md")
-    for page in ROOT.glob(pattern)
-    if page.name not in PAGES_TO_DO
+    page for pattern in ("*.md", "docs/*.md", "encoders/*.md", "integrations/**/*.md") for page in ROOT.glob(pattern)
 )
 
 BETTER = {
@@ -48,7 +36,7 @@ BETTER = {
     r"asked for|served|seen|lacks?": "requested, supported, detected, unsupported",
     r"telling": "fingerprint",
 }
-RIGHT = r"translation units?|systemd units?|stands? (alone|for)|stand-ins?|that is to say"
+RIGHT = r"translation units?|systemd units?|units? in the last place|stands? (alone|for)|stand-ins?|that is to say"
 """Phrases in which such a word is the right one."""
 
 
@@ -65,6 +53,14 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
                     yield statement.lineno, inspect.cleandoc(text)
 
 
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each line of comment in a file."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+
+
 def wrong_words(text: str) -> list[str]:
     """Return the words of a text that have a better one; code in backticks and code blocks do not count."""
     text = re.sub(r"^```.*?^```$|``.*?``|`[^`]*`|^ {4}[^\n]*$", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -76,28 +72,48 @@ def wrong_words(text: str) -> list[str]:
     ]
 
 
-def of_place(place: Path) -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of each docstring below a directory."""
+def of_place(place: Path, read: Callable[[Path], Iterator[tuple[int, str]]] = docstrings) -> Iterator[tuple[str, str]]:
+    """Yield the place and the text of each docstring, or comment, below a directory."""
     for path in sorted(place.rglob("*.py")):
-        for line, text in docstrings(path):
+        for line, text in read(path):
             yield f"{path.relative_to(ROOT)}:{line}", text
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda path: path.name)
 def test_the_first_sentence_of_a_docstring_stands_alone(place: Path) -> None:
-    wrong = [f"{where}: {text.split()[0]}" for where, text in of_place(place) if text.split()[0] in OPENINGS]
-    assert len(wrong) <= TO_DO.get(place.name, 0), wrong
-    assert wrong or place.name not in TO_DO, "this part is done: take it off the list"
+    assert [f"{where}: {text.split()[0]}" for where, text in of_place(place) if text.split()[0] in OPENINGS] == []
 
 
-@pytest.mark.parametrize("place", [p for p in PLACES if p.name not in TO_DO], ids=lambda path: path.name)
-def test_docstrings_have_the_words_of_the_field(place: Path) -> None:
-    assert [(where, words) for where, text in of_place(place) if (words := wrong_words(text))] == []
+@pytest.mark.parametrize("place", PLACES, ids=lambda path: path.name)
+def test_docstrings_and_comments_have_the_words_of_the_field(place: Path) -> None:
+    texts = [*of_place(place), *of_place(place, comments)]
+    assert [(where, words) for where, text in texts if (words := wrong_words(text))] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_pages_have_the_words_of_the_field(page: Path) -> None:
     assert wrong_words(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("name", ["", *cli.commands])
+def test_help_texts_have_the_words_of_the_field_and_fit_a_terminal(name: str) -> None:
+    command = cli.commands[name] if name else cli
+    context = click.Context(command, info_name=name, terminal_width=80)
+    options = [
+        (param.opts[0], param.help or "") for param in command.get_params(context) if isinstance(param, click.Option)
+    ]
+    assert all(text for _, text in options), "an option without a help text"
+    texts = [(name, inspect.cleandoc(command.help or "")), *options]
+    assert [(where, wrong) for where, text in texts if (wrong := wrong_words(text))] == []
+    assert [where for where, text in texts if text.split()[0] in OPENINGS] == []
+    assert [entry for entry in entries(command.get_help(context)) if len(entry) > 2] == []
+
+
+def entries(page: str) -> Iterator[list[str]]:
+    """Yield the lines of each option's help text on a help page; notes in brackets, which click adds, do not count."""
+    for entry in re.split(r"^  (?=-)", page.partition("\nOptions:\n")[2].partition("\n\n")[0], flags=re.MULTILINE)[1:]:
+        first, *rest = re.sub(r"\s+\[(required|[\dx<=]+)\]", "", entry.rstrip()).splitlines()
+        yield [*([first] if "  " in first else []), *rest]
 
 
 def test_code_and_right_phrases_do_not_count() -> None:

@@ -19,7 +19,7 @@ LEGEND = (
 
 
 def picture(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the rows of ``patches/matrix.json`` as SVG."""
+    """Return the rows of ``records/matrix.json`` as SVG."""
     parts: list[dict[str, Any]] = []
     top = 20
     for target, patches, body in matrix_rows(rows):

@@ -8,7 +8,7 @@
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
 SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. The results go
-into patches/matrix.json, which `fp4patch list patches --matrix` shows, and docs/matrix.md with its picture; an archive
+into records/matrix.json, which `fp4patch list patches --matrix` shows, and docs/matrix.md with its picture; an archive
 that the catalog does not pin goes into patches/<target>/target.toml. So a pull request of it is a difference to review.
 
 Exit status 1 if a patch drifted, a verify failed, or a release was not available; each has its line, on stdout and,

@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 pristine=$1 patched=$2 arch=${3:-sm_90}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-nvcc -O3 -std=c++17 "-arch=$arch" "-I$here/../../patches/encoders" -o "$work/stochastic" "$here/stochastic.cu"
+nvcc -O3 -std=c++17 "-arch=$arch" "-I$here/../../encoders" -o "$work/stochastic" "$here/stochastic.cu"
 "$work/stochastic"
 convert() {
   nvcc -O3 -std=c++17 -w --expt-relaxed-constexpr "-arch=$arch" "${@:3}" "-I$2/include" -o "$work/conversions" "$here/conversions.cu"

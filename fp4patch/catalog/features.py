@@ -1,4 +1,4 @@
-"""Reads ``patches/features/*.toml`` and ``patches/toolkits.toml``: what ``fp4patch features`` tries, and with what.
+"""Reads ``records/features/*.toml`` and ``records/toolkits.toml``: what ``fp4patch features`` tries, and with what.
 
 Every mistake in them is reported at once, by file and key.
 """
@@ -17,7 +17,7 @@ from fp4patch.core.problem import Problem
 if TYPE_CHECKING:
     from pathlib import Path
 
-FOLDER, WHEELS = "patches/features", "patches/toolkits.toml"
+FOLDER, WHEELS = "records/features", "records/toolkits.toml"
 
 
 def load_features(root: Path) -> tuple[FeatureGroup, ...]:

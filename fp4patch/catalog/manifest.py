@@ -23,7 +23,7 @@ from fp4patch.core.problem import Problem
 
 T = TypeVar("T")
 
-DATA = ("patches", "variants")
+DATA = ("patches", "variants", "encoders", "records")
 """Directories of the data, below the root of a catalog."""
 
 
@@ -85,7 +85,7 @@ def _named(things: dict[str, T], name: str, what: str) -> T:
 
 
 def data_root() -> Path:
-    """Return the directory that holds ``patches/`` and ``variants/``: inside the wheel, or the checkout's top."""
+    """Return the directory that holds the directories ``DATA``: inside the wheel, or the checkout's top."""
     if chosen := os.environ.get("FP4PATCH_DATA"):
         return Path(chosen)
     package = Path(__file__).resolve().parent.parent
@@ -108,7 +108,7 @@ def _load(root: Path) -> Catalog:
     """Validate the files, unless the very same ones were found valid before."""
     try:
         name = f"{root} {digest(root)}"
-    except OSError:  # the validation says what cannot be read
+    except OSError:  # the validation reports what cannot be read
         return _validated(root)
     known = recall("catalogs", name, CLASSES)
     if isinstance(known, tuple) and len(known) == 3:
@@ -145,7 +145,7 @@ def _validated(root: Path) -> Catalog:
         reader.add(*(p for variant in variants.values() for p in check_variant(variant, targets, patches)))
         reader.add(*(p for target in targets.values() for p in check_target(target, targets, variants)))
     if not (targets and patches and variants):
-        help_ = "FP4PATCH_DATA names a folder with patches/ and variants/; unset, fp4patch takes its own"
+        help_ = "FP4PATCH_DATA names a directory with patches/, variants/ and encoders/; unset, fp4patch takes its own"
         reader.add(Problem("targets, patches and variants", f"not all of them below {root}", help_))
     if reader.problems:
         help_ = "docs/extending.md says what goes where, and has a table of all keys"

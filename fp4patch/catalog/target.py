@@ -101,6 +101,10 @@ class Build(Manifest):
     """Environment variable that names the architectures."""
     separator: str = ";"
     """Separator of the architectures in it."""
+    form: str = ""
+    """Regular expression that the whole value must match, where the build does not accept any list; empty for all."""
+    otherwise: str = ""
+    """Effect of another value."""
     lists: tuple[str, ...]
     """Usual values of it for SM120 and SM121, evaluated if the user gives no arch list. An empty value: it is not
     set."""

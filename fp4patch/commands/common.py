@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
+    from fp4patch.core.document import Report
+
 Command = TypeVar("Command", bound="Callable[..., object]")
 
 EXIT_REFUSED = 1
@@ -26,7 +28,7 @@ EXIT_REFUSED = 1
 TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
 CUDA_ROOT = click.option(
-    "--cuda-root", type=click.Path(path_type=Path, file_okay=False), help="The CUDA toolkit to compile with."
+    "--cuda-root", type=click.Path(path_type=Path, file_okay=False), help="CUDA toolkit to compile with."
 )
 
 
@@ -49,7 +51,7 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
         metavar="NAME",
         required=required,
         shell_complete=complete_names("variants", "*.toml"),
-        help="What to build: see `fp4patch list variants`.",
+        help="Name of the variant; see `fp4patch list variants`.",
     )
 
 
@@ -64,10 +66,17 @@ def swallow(output: Any) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
 
 
-def emit(document: dict[str, Any]) -> None:
-    """Print a JSON document on stdout."""
+def as_json(result: Report) -> str:
+    """Return the JSON document of a result as text."""
+    from fp4patch.commands.document import document
+
+    return json.dumps(document(result), indent=2)
+
+
+def emit(result: Report) -> None:
+    """Print the JSON document of a result on stdout."""
     try:
-        click.echo(json.dumps(document, indent=2))
+        click.echo(as_json(result))
     except BrokenPipeError:
         swallow(sys.stdout)
 

@@ -42,9 +42,9 @@ COMMANDS = (
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "--version", prog_name="fp4patch")
-@click.option("--debug", is_flag=True, help="Show a traceback where fp4patch itself fails.")
+@click.option("--debug", is_flag=True, help="Print a traceback if fp4patch itself fails.")
 def cli(debug: bool) -> None:
-    """Patch CUTLASS, vLLM and FlashInfer sources for NVFP4 on SM120 and SM121, and prove it in the machine code."""
+    """Patch CUTLASS, vLLM, FlashInfer and TransformerEngine for NVFP4 on SM120 and SM121, and verify the result."""
 
 
 for _command in COMMANDS:
@@ -141,7 +141,7 @@ def _emit_error(error: Fp4PatchError, arguments: list[str]) -> None:
     if "--json" in arguments and command != "verify":  # the --json of verify names a file
         from fp4patch.commands import document
 
-        emit(document.error_document(error))
+        emit(document.failure(error))
 
 
 def _was_interrupted(error: BaseException) -> bool:

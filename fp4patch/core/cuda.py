@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from packaging.version import Version
 
 from fp4patch.core.arch import Arch
 
+RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
+"""The statement of every program of the toolkit, and of what it writes; group 1 is its release: ``13.0.88``."""
 FAMILIES_SINCE = Version("12.9")
 """The first CUDA release whose nvcc and ptxas have sm_121, and the ``f`` targets."""
 FOR_GB10 = "13.0"

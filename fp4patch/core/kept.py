@@ -7,10 +7,8 @@ that cannot be read or written.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -22,6 +20,7 @@ from typing import Any
 
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import SourceError
+from fp4patch.core.store import Store
 
 _KEPT = 256
 """Entries of each kind; the oldest ones make way."""
@@ -29,9 +28,9 @@ _KEPT = 256
 
 @cache
 def digest(data: Path) -> str:
-    """Return one SHA-256 of all that a result depends on beside the tree: patches, variants, this package, Python."""
+    """Return one SHA-256 of all that a result depends on beside the tree: patches, variants, encoders, the package."""
     found = hashlib.sha256(sys.version.encode())
-    for root in (Path(__file__).parent.parent, data / "patches", data / "variants"):
+    for root in (Path(__file__).parent.parent, *(data / name for name in ("patches", "variants", "encoders"))):
         for directory, below, names in os.walk(root):
             below.sort()
             for name in sorted(names):
@@ -52,31 +51,23 @@ def classes(*modules: ModuleType) -> dict[str, type]:
 def recall(kind: str, name: str, classes: Mapping[str, type]) -> Any:
     """Return the cached value of this name; None if there is none, or none that can be read."""
     try:
-        return _decoded(json.loads(_place(kind, name).read_bytes()), classes)
-    except (OSError, SourceError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return _decoded(_store(kind).read(_entry(name)), classes)
+    except (SourceError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 
 
 def keep(kind: str, name: str, value: object, most: int | None = None) -> None:
     """Keep a value of the model under a name, in the place of what was there. ``most``: entries of that kind."""
-    with suppress(OSError, SourceError):
-        place = _place(kind, name)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=place.parent, prefix=".", delete=False) as file:
-            try:
-                json.dump(_encoded(value), file)
-                file.close()
-                Path(file.name).replace(place)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-        entries = sorted(place.parent.glob("*.json"), key=lambda entry: entry.stat().st_mtime)
-        for entry in entries[: -(most or _KEPT)]:
-            entry.unlink(missing_ok=True)
+    with suppress(SourceError):
+        _store(kind, most or _KEPT).write(_entry(name), _encoded(value))
 
 
-def _place(kind: str, name: str) -> Path:
-    return cache_dir() / kind / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.json"
+def _store(kind: str, most: int | None = None) -> Store:
+    return Store(cache_dir() / kind, most)
+
+
+def _entry(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def _encoded(value: Any) -> Any:

@@ -25,7 +25,7 @@ DEFAULT_LIMIT = 1800.0
 """Seconds. The longest known compilation, an NVFP4 GEMM, takes about two minutes on a quiet core."""
 
 
-class Cancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
+class Cancelled(Exception):  # noqa: N818 - not an error: the user requested it
     """The run was stopped; no result is to be expected."""
 
 
@@ -87,16 +87,21 @@ class Done:
     out: str
     err: str
 
+    @property
+    def said(self) -> str:
+        """Last 20 lines of its messages, or of its output if there are none."""
+        return "\n".join((self.err or self.out).strip().splitlines()[-20:])
+
 
 def run(
     command: Sequence[str | Path],
     *,
-    limit: float = 60,
+    limit: float | None = 60,
     folder: Path | None = None,
     environ: Mapping[str, str] | None = None,
     text: str = "",
 ) -> Done:
-    """Run a program with ``text`` as its input, and end it with its children after ``limit`` seconds.
+    """Run a program with ``text`` as its input, and end it with its children after ``limit`` seconds (None: never).
 
     OSError is raised if it does not start, and TimeoutError, which is one, if it does not finish. Both have a
     ``strerror`` that fits behind the program's name.
@@ -126,7 +131,7 @@ def _start(
         raise
 
 
-def _finish(process: subprocess.Popen[str], limit: float, text: str | None = None) -> tuple[str, str]:
+def _finish(process: subprocess.Popen[str], limit: float | None, text: str | None = None) -> tuple[str, str]:
     """Return the output of a program. It is ended with its children after the limit, or by an interrupt."""
     with process:
         try:

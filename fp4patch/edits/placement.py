@@ -5,10 +5,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from fp4patch.core.arch import Arch
 from fp4patch.edits.asm import Statement
 from fp4patch.edits.cxx import BOM, Conditional, Directive, Source, words
 from fp4patch.edits.refusal import Refusal
 
+_GB10 = Arch(12, 1)
 _BEFORE_STATEMENT = frozenset({"{", "}", ";", ")", ":", "else", "do"})
 
 THEIRS = "take the tree as upstream released it, or leave this patch out"
@@ -53,9 +55,11 @@ class Placement:
             opening = conditional.branches[0].opening
             said = [" ".join(t.text for t in b.condition) for b in conditional.branches]
             ours = (" ".join(words(guard)), " ".join(words(f"!({guard})")))
-            if any(condition in ours or "1210" in condition.split() for condition in said):
+            if any(condition in ours or _GB10.macros["__CUDA_ARCH__"] in condition.split() for condition in said):
                 found = f"one in the #{opening.name} of line {opening.line}"
-                raise Refusal("a conversion that nobody has guarded for SM121", found, statement.line, advice=THEIRS)
+                raise Refusal(
+                    f"a conversion that is not guarded for SM{_GB10.number} yet", found, statement.line, advice=THEIRS
+                )
             other = [b for n, b in enumerate(conditional.branches) if n != branch and b.opening.name == "else"]
             if other and not any(one is conditional for one in opened):
                 notes.append(

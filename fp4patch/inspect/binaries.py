@@ -168,7 +168,7 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
     found, size = search.inner(), 0
     try:
         size = path.stat().st_size
-        key = kept.key(sha256(path), (*search.gpus, run_time.role(path.as_posix()))) if cache else ""
+        key = kept.name_of(sha256(path), (*search.gpus, run_time.role(path.as_posix()))) if cache else ""
         known = kept.find(cache, key) if cache else None
         if known:
             found.searched, found.files, found.compilers = known.searched, list(known.files), list(known.compilers)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import cache
-from importlib import resources
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter
-
 from fp4patch.inspect.code import readable
+from fp4patch.inspect.known import read
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,11 +27,9 @@ class ByDesign:
     keeps: tuple[str, ...] = ()
 
 
-@cache
-def entries() -> tuple[ByDesign, ...]:
-    """Return the list."""
-    text = resources.files(__package__).joinpath("by_design.toml").read_text(encoding="utf-8")
-    return TypeAdapter(tuple[ByDesign, ...]).validate_python(tomllib.loads(text).get("kernel", ()))
+@dataclass(frozen=True)
+class _Table:
+    kernel: tuple[ByDesign, ...] = ()
 
 
 def reason(kernel: LostKernel, *, keeps: Collection[str], tensor_memory: bool) -> str:
@@ -44,7 +38,7 @@ def reason(kernel: LostKernel, *, keeps: Collection[str], tensor_memory: bool) -
     ``keeps`` are the classes of instructions that the copy for SM12x has; ``tensor_memory`` is of the other copy.
     """
     name = readable(kernel.name)
-    for entry in entries():
+    for entry in read("by_design.toml", _Table).kernel:
         fits = fnmatchcase(name, entry.name) and set(kernel.lost) <= set(entry.lost)
         if fits and set(entry.keeps) <= set(keeps) and (tensor_memory or not entry.tensor_memory):
             return entry.reason

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import RELEASE
+from fp4patch.core.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header, Section
 from fp4patch.core.errors import BinaryError
 
 if TYPE_CHECKING:
@@ -20,19 +22,14 @@ if TYPE_CHECKING:
 
     from fp4patch.inspect.window import Window
 
-_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL = struct.Struct("<IBBHQQ")
-
 _EM_CUDA = 190
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
-_PROGBITS, _SYMTAB, _NOTE, _CALLS, _COMPAT, _EXECUTABLE = 1, 2, 7, 0x70000001, 0x70000086, 0x4
-_READ = (_SYMTAB, _NOTE, _CALLS, _COMPAT)
+_CALLS, _COMPAT = 0x70000001, 0x70000086
+_READ = (SYMTAB, NOTE, _CALLS, _COMPAT)
 _STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
 _ENTRY = 0x10  # st_other of a kernel; device functions have it not
 
 # The note's texts: "Cuda compilation tools, release 13.0, V13.0.88" and "-arch sm_120f -m 64 ".
-_RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 _RELEASE_LENGTH = 64
 _ARCH = re.compile(rb"-arch sm_(\d+)([af]?)\b")
 
@@ -78,20 +75,18 @@ def cubin_length(window: Window) -> int | None:
 
     BinaryError is raised if the end of the input cuts it off.
     """
-    head = window.peek(_HEADER.size)
-    if len(head) < _HEADER.size:
+    head = window.peek(HEADER.size)
+    if len(head) < HEADER.size:
         return None
-    fields = _HEADER.unpack(head)
-    if fields[2] != _EM_CUDA or head[7] not in _OS_ABI:
+    fields = Header._make(HEADER.unpack(head))
+    if fields.machine != _EM_CUDA or fields.ident[7] not in _OS_ABI:
         return None
-    phoff, shoff, phentsize, phnum, shentsize, shnum = fields[5], fields[6], *fields[9:13]
-    length = max(phoff + phentsize * phnum, shoff + shentsize * shnum)
+    length = max(fields.phoff + fields.phentsize * fields.phnum, fields.shoff + fields.shentsize * fields.shnum)
     if length <= min(LARGEST, window.size - window.position):
-        # ptxas puts the tables last. Other tools put them first, and then the sections say where the file ends.
-        table = window.peek(length)[shoff : shoff + _SECTION.size * shnum]
-        whole = table[: len(table) // _SECTION.size * _SECTION.size]
-        stored = (section for section in _SECTION.iter_unpack(whole) if section[1] in _STORED)
-        length = max(length, *(section[4] + section[5] for section in stored), 0)
+        # ptxas puts the tables last. Other tools put them first, and then the sections determine the end of the file.
+        table = window.peek(length)[fields.shoff : fields.shoff + SECTION.size * fields.shnum]
+        sections = map(Section._make, SECTION.iter_unpack(table[: len(table) // SECTION.size * SECTION.size]))
+        length = max(length, *(section.end for section in sections if section.kind in _STORED), 0)
     room = window.size - window.position
     if length > room:
         raise BinaryError(
@@ -103,10 +98,10 @@ def cubin_length(window: Window) -> int | None:
 
 def check_whole(head: bytes, size: int, name: str) -> None:
     """Raise BinaryError if an ELF file is shorter than its header states."""
-    if len(head) < _HEADER.size or head[4] != 2:  # 2: 64 bits
+    if len(head) < HEADER.size or head[4] != 2:  # 2: 64 bits
         return
-    fields = _HEADER.unpack_from(head)
-    needed = fields[6] + fields[11] * fields[12]
+    fields = Header._make(HEADER.unpack_from(head))
+    needed = fields.shoff + fields.shentsize * fields.shnum
     if needed > size:
         raise BinaryError(
             f"{name} is damaged: its section table ends at byte {needed}, and the file has {size}",
@@ -117,8 +112,8 @@ def check_whole(head: bytes, size: int, name: str) -> None:
 def parse(data: bytes, name: str) -> Cubin:
     """Read a cubin; BinaryError where its tables lead outside of it."""
     try:
-        return _parse(data)
-    except (struct.error, IndexError, ValueError) as error:
+        return _parse(Elf(data))
+    except DAMAGES as error:
         raise BinaryError(
             f"{name} is damaged: a cubin's tables do not fit it ({error})", help="get it again"
         ) from error
@@ -128,88 +123,74 @@ def compiler(pieces: Iterable[bytes]) -> str:
     """Return the release that a cubin names, given its bytes from the beginning; empty if it names none."""
     tail = b""
     for piece in pieces:
-        if found := _RELEASE.search(tail + piece):
+        if found := RELEASE.search(tail + piece):
             return found[1].decode()
         tail = piece[-_RELEASE_LENGTH:]
     return ""
 
 
-def _parse(data: bytes) -> Cubin:
-    head = _HEADER.unpack_from(data)
-    shoff, shnum, shstrndx = head[6], head[12], head[13]
-    if head[2] != _EM_CUDA:
+def _parse(elf: Elf) -> Cubin:
+    if elf.header.machine != _EM_CUDA:
         raise ValueError("not for CUDA")
-    if not 0 < shoff + shnum * _SECTION.size <= len(data) or shstrndx >= shnum:
-        raise ValueError("section table")
-    sections = [_SECTION.unpack_from(data, shoff + _SECTION.size * i) for i in range(shnum)]
+    data = elf.data
     # Others may have no bytes in the file, whatever their type: what is reserved in shared memory, for one.
-    read = [section for section in sections if section[2] & _EXECUTABLE or section[1] in _READ]
+    read = [section for section in elf.sections if section.flags & EXECUTABLE or section.kind in _READ]
     # Together no more than the file: one place read as thousands of sections would take hours.
-    if any(section[4] + section[5] > len(data) for section in read) or sum(section[5] for section in read) > len(data):
+    if any(section.end > len(data) for section in read) or sum(section.size for section in read) > len(data):
         raise ValueError("section")
-    names = sections[shstrndx][4]
-    kernels, calls = _kernels(data, sections), _calls(data, sections)
+    kernels, calls = _kernels(elf), _calls(elf)
     unsearched = len(data)  # bytes that are searched for messages, together: sections of data may overlap
     functions, note, compat, says = [], b"", b"", dict[str, None]()
-    for index, section in enumerate(sections):
-        kind, flags, begin, size = section[1], section[2], section[4], section[5]
-        if kind == _COMPAT:
-            compat = data[begin : begin + size]
-        elif flags & _EXECUTABLE and size:
-            name = _text(data, names + section[0]).removeprefix(".text.")
-            functions.append(Function(name, begin, begin + size, index in kernels, frozenset(calls.get(index, ()))))
-        elif kind == _NOTE and _text(data, names + section[0]) == ".note.nv.tkinfo":
-            note += data[begin : begin + size]
+    for index, section in enumerate(elf.sections):
+        if section.kind == _COMPAT:
+            compat = elf.content(section)
+        elif section.flags & EXECUTABLE and section.size:
+            name = elf.name(section).removeprefix(".text.")
+            called = frozenset(calls.get(index, ()))
+            functions.append(Function(name, section.begin, section.end, index in kernels, called))
+        elif section.kind == NOTE and elf.name(section) == ".note.nv.tkinfo":
+            note += elf.content(section)
         elif (
-            kind == _PROGBITS
-            and size <= unsearched
-            and _text(data, names + section[0]).startswith((".nv.global", ".nv.constant"))
+            section.kind == PROGBITS
+            and section.size <= unsearched
+            and elf.name(section).startswith((".nv.global", ".nv.constant"))
         ):
-            unsearched -= size
-            texts = (found[0] for found in _TEXT.finditer(data, begin, begin + size))
+            unsearched -= section.size
+            texts = (found[0] for found in _TEXT.finditer(data, section.begin, section.end))
             says.update((text.decode().strip(), None) for text in texts if _MESSAGE.search(text))
     functions.sort(key=lambda function: function.begin)
-    return Cubin(_arch(head, note, compat), compiler([note]), tuple(functions), tuple(says))
+    return Cubin(_arch(elf.header, note, compat), compiler([note]), tuple(functions), tuple(says))
 
 
-def _kernels(data: bytes, sections: list[tuple[int, ...]]) -> set[int]:
+def _kernels(elf: Elf) -> set[int]:
     """Return the sections that hold a kernel."""
-    found = set()
-    for section in sections:
-        if section[1] == _SYMTAB:
-            begin, size = section[4], section[5]
-            for _, _, other, where, _, _ in _SYMBOL.iter_unpack(data[begin : begin + size - size % _SYMBOL.size]):
-                if other & _ENTRY:
-                    found.add(where)
-    return found
+    tables = (section for section in elf.sections if section.kind == SYMTAB)
+    return {symbol.section for table in tables for symbol in elf.symbols(table) if symbol.other & _ENTRY}
 
 
-def _calls(data: bytes, sections: list[tuple[int, ...]]) -> dict[int, set[str]]:
+def _calls(elf: Elf) -> dict[int, set[str]]:
     """Return for each section of code the names of the functions that it calls, by the compiler's call graph."""
     found: dict[int, set[str]] = {}
-    for section in sections:
-        if section[1] != _CALLS:
+    for section in elf.sections:
+        if section.kind != _CALLS:
             continue
-        symbols, begin, size = sections[section[6]], section[4], section[5]
-        for caller, callee in struct.iter_unpack("<II", data[begin : begin + size - size % 8]):
-            if caller and max(caller, callee) < symbols[5] // _SYMBOL.size:
-                where = _SYMBOL.unpack_from(data, symbols[4] + caller * _SYMBOL.size)[3]
-                name = _SYMBOL.unpack_from(data, symbols[4] + callee * _SYMBOL.size)[0]
-                at = sections[symbols[6]][4] + name
-                found.setdefault(where, set()).add(data[at : at + 64].partition(b"\0")[0].decode(errors="replace"))
+        symbols, pairs = elf.sections[section.link], elf.content(section)
+        names = elf.sections[symbols.link].begin
+        for caller, callee in struct.iter_unpack("<II", pairs[: len(pairs) // 8 * 8]):
+            if caller and max(caller, callee) < symbols.size // SYMBOL.size:
+                at = names + elf.symbol(symbols, callee).name_at
+                name = elf.data[at : at + 64].partition(b"\0")[0].decode(errors="replace")
+                found.setdefault(elf.symbol(symbols, caller).section, set()).add(name)
     return found
 
 
-def _arch(head: tuple[bytes | int, ...], note: bytes, compat: bytes) -> Arch:
-    ident, flags = head[0], head[7]
-    assert isinstance(ident, bytes)
-    assert isinstance(flags, int)
-    new = ident[8] >= 8  # the version of the ABI, with SM100
-    number = flags >> 8 & 0xFF if new else flags & 0xFF
+def _arch(head: Header, note: bytes, compat: bytes) -> Arch:
+    new = head.ident[8] >= 8  # the version of the ABI, with SM100
+    number = head.flags >> 8 & 0xFF if new else head.flags & 0xFF
     said = _ARCH.search(note)
     if said and int(said[1]) == number:
         return _make(number, said[2].decode())
-    if flags & (0x8 if new else 0x800):
+    if head.flags & (0x8 if new else 0x800):
         return _make(number, "a")
     tags = _tags(compat)
     return _make(number, "a" if tags.get(9) else "f" if tags.get(2) == 2 else "")
@@ -229,8 +210,3 @@ def _tags(compat: bytes) -> dict[int, int]:
 def _make(number: int, suffix: str) -> Arch:
     checked: Literal["", "a", "f"] = "a" if suffix == "a" else "f" if suffix == "f" else ""
     return Arch(number // 10, number % 10, checked)
-
-
-def _text(data: bytes, begin: int) -> str:
-    end = data.index(b"\0", begin)
-    return data[begin:end].decode(errors="replace")

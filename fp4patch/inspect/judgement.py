@@ -52,14 +52,15 @@ def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str)
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     took = [row.seconds for row in rows if row.seconds is not None]
     measured = f", ptxas takes {sum(took):.1f} s for it here" if took else ""
-    units = _counted(sum(row.units for row in rows), "unit")
+    fatbins = _counted(sum(row.units for row in rows), "fatbin")
+    archs = _list(sorted({row.arch for row in rows}))
     why = (
-        f"the driver compiles {units} when first used ({shown}): {_list(sorted({row.arch for row in rows}))},"
-        f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which takes {needs}{measured}"
+        f"the driver compiles the PTX of {fatbins} when first used ({shown}): {archs},"
+        f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which requires {needs}{measured}"
     )
     verdict = replace(verdict, because=f"{verdict.because}; {why}")
     if driver_cuda and Version(driver_cuda) < Version(cuda):
-        why = f"{verdict.because}, and the installed one serves CUDA {driver_cuda}"
+        why = f"{verdict.because}, and the installed one supports CUDA {driver_cuda}"
         return replace(verdict, because=why, todo=f"install {needs}", level=Level.RED)
     return verdict
 
@@ -76,7 +77,7 @@ def _of_units(
         why = "no device code was read" if unread else "there is no device code"
         return GpuVerdict(gpu, state, why, "", Level.RED if unread else Level.YELLOW)
     if all(row.loads == "nothing" for row in loading):
-        why = f"none of {_counted(sum(row.units for row in loading), 'unit')} has code for it"
+        why = f"none of {_counted(sum(row.units for row in loading), 'fatbin')} has code for it"
         return GpuVerdict(gpu, Fp4State.NOTHING, why, _remedy(gpu, files, []), Level.RED)
     why = "no FP4 instruction, encoder or kernel for any target"
     return GpuVerdict(gpu, Fp4State.NONE, why, "", _LEVELS[Fp4State.NONE])
@@ -157,7 +158,7 @@ def _lost(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
     reached = sum(row.units for row in loading if row.outcome in (Outcome.NATIVE, Outcome.SOFTWARE))
     holders = _list(sorted({holder for row in rows for holder in row.held_by}))
     got = _list(sorted({_says(row.loads) for row in rows}))
-    return f"{lost} of {lost + reached} units with FP4 code have it for {holders}; of them this GPU loads {got}"
+    return f"{lost} of {lost + reached} fatbins with FP4 code have it for {holders}; of them this GPU loads {got}"
 
 
 def _says(loads: str) -> str:

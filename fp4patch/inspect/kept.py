@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
+from fp4patch.core.store import Store, key
 from fp4patch.inspect.code import BinaryFile, RunTimeCompiler
 
 if TYPE_CHECKING:
@@ -30,35 +27,25 @@ class Known:
     compilers: tuple[RunTimeCompiler, ...] = ()
 
 
-_STORED = TypeAdapter(Known)
-
-
-def key(sha256: str, gpus: Sequence[str]) -> str:
-    """Return one name for a file's content and the question."""
-    return hashlib.sha256(f"{SCAN} {sha256} {' '.join(gpus)}".encode()).hexdigest()
+_KNOWN = TypeAdapter(Known)
 
 
 def find(folder: Path, name: str) -> Known | None:
     """Return the stored result; None if there is none, or it is damaged."""
     try:
-        return _STORED.validate_json((folder / f"{name}.json").read_bytes())
-    except (OSError, ValidationError):
+        return _KNOWN.validate_python(Store(folder).read(name))
+    except ValidationError:
         return None
 
 
 def store(folder: Path, name: str, known: Known) -> None:
-    """Keep it, atomically; a directory that cannot be written only costs time."""
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_STORED.dump_json(known))
-            Path(temporary).replace(folder / f"{name}.json")
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-            raise
+    """Keep a result."""
+    Store(folder).write(name, _KNOWN.dump_python(known, mode="json"))
+
+
+def name_of(sha256: str, gpus: Sequence[str]) -> str:
+    """Return one name for a file's content and the question."""
+    return key(str(SCAN), sha256, *gpus)
 
 
 def placed(name: str, place: str) -> str:

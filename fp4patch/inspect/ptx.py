@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from fp4patch.core.cuda import RELEASE
 from fp4patch.inspect.code import Fp4Code
 
 _ENCODE = re.compile(rb"\bcvt\.(?:rn|rs)(?:\.relu)?\.satfinite(?:\.relu)?\.e2m1x[24]\.(f32|f16x2|bf16x2)")
@@ -15,7 +16,6 @@ _TCGEN05 = re.compile(rb"\btcgen05\.mma\.[\w.:]{0,120}kind::(mxf4nvf4|mxf4)\b")
 _ENTRY = re.compile(rb"\.entry\s+([\w$]*(?:fp4|FP4|e2m1)[\w$]*)")
 _KERNEL = re.compile(rb"\.entry\s+([\w$]+)")
 _BORDERS = (b"0f3E800000", b"0f3F400000", b"0f3FA00000", b"0f3FE00000", b"0f40200000", b"0f40600000", b"0f40A00000")
-_TOOL = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 
 _SOURCES = {b"f32": "F32", b"f16x2": "F16", b"bf16x2": "BF16"}
 
@@ -45,5 +45,5 @@ def kernels(text: bytes) -> tuple[str, ...]:
 
 def compiler(text: bytes) -> str:
     """Return the release that wrote the PTX, from the comment at its head; empty if it does not state it."""
-    found = _TOOL.search(text, 0, 4096)
+    found = RELEASE.search(text, 0, 4096)
     return found[1].decode() if found else ""

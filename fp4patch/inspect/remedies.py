@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib import resources
 from pathlib import PurePath
 
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
-from pydantic import TypeAdapter
+
+from fp4patch.inspect.known import read
 
 
 @dataclass(frozen=True)
@@ -25,17 +23,15 @@ class Release:
 
 @dataclass(frozen=True)
 class Remedies:
-    """The file."""
+    """The contents of remedies.toml."""
 
     cause: Mapping[str, str]
     release: tuple[Release, ...]
 
 
-@cache
 def load() -> Remedies:
-    """Return what the file holds."""
-    text = resources.files(__package__).joinpath("remedies.toml").read_text(encoding="utf-8")
-    return TypeAdapter(Remedies).validate_python(tomllib.loads(text))
+    """Return remedies.toml."""
+    return read("remedies.toml", Remedies)
 
 
 def of(cause: str, gpu: str) -> str:

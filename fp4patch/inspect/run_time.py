@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from fp4patch.core.arch import Arch
-from fp4patch.core.cuda import FOR_GB10, has
+from fp4patch.core.cuda import FOR_GB10, RELEASE, has
 from fp4patch.inspect.code import RunTimeCompiler
 from fp4patch.inspect.findings import Level
+from fp4patch.inspect.known import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,26 +25,6 @@ if TYPE_CHECKING:
 
     from fp4patch.inspect.window import Readable
 
-_TRITON = "Triton's assembler"
-_ROLES = (
-    (
-        r"(.*/)?triton/(.*/)?ptxas(-blackwell)?",
-        _TRITON,
-        "torch.compile, and what vLLM compiles by default, go through it",
-    ),
-    (r"(.*/)?ptxas", "assembler", "nvcc and whatever writes PTX call it"),
-    (r"(.*/)?libnvrtc\.so[\d.]*", "NVRTC", "PyTorch, DeepGEMM and CuPy compile kernels with it"),
-    (
-        r"(.*/)?_cutlass_ir[\w.-]*\.so",
-        "CuTe DSL",
-        "kernels in CuTe DSL (FlashInfer, CUTLASS, TransformerEngine) are compiled by it",
-    ),
-    (r"(.*/)?tileiras", "tileiras", "kernels in cuTile are compiled by it"),
-    (r"(.*/)?nvcc", "nvcc", "FlashInfer, DeepGEMM and other builds at run time call it"),
-)
-_NEWER = f"take one of CUDA {FOR_GB10} or later"
-_REMEDIES = {_TRITON: f"set TRITON_PTXAS_PATH to a ptxas of CUDA {FOR_GB10} or later, `fp4patch doctor` prints one"}
-_RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 _TARGET = re.compile(rb"sm_\d{2,3}[af]?(?![\daf])")
 _OVERLAP = 80
 """Bytes of one part that are searched with the next: no text that is sought is longer."""
@@ -67,19 +48,19 @@ class Listening:
         piece = self.stream.read(size)
         searched = self._tail + piece
         self.targets.update(_TARGET.findall(searched))
-        if not self.release and (found := _RELEASE.search(searched)):
+        if not self.release and (found := RELEASE.search(searched)):
             self.release = found[1].decode()
         self._tail = searched[-_OVERLAP:]
         return piece
 
     def compiler(self, gpus: Iterable[str]) -> RunTimeCompiler:
         """Return what was found out, after all was read."""
-        _, role, used_by = next(one for one in _ROLES if re.fullmatch(one[0], self.name))
+        one = next(one for one in known().compiler if re.fullmatch(one.file, self.name))
         lacks = tuple(gpu for gpu in gpus if not self._knows(Arch.parse(gpu)))
-        # Triton compiles for the GPU's own target and no other; others may have been told to take an older one.
-        level = Level.GREEN if not lacks else Level.RED if role == _TRITON else Level.YELLOW
-        remedy = _REMEDIES.get(role, _NEWER) if lacks else ""
-        return RunTimeCompiler(self.name, role, used_by, self.release, lacks, level, remedy)
+        # One that compiles for the GPU's own target alone fails; others may be configured for an older target.
+        level = Level.GREEN if not lacks else Level.RED if one.alone else Level.YELLOW
+        remedy = one.remedy.format(cuda=FOR_GB10) if lacks else ""
+        return RunTimeCompiler(self.name, one.role, one.used_by, self.release, lacks, level, remedy)
 
     def _knows(self, gpu: Arch) -> bool:
         if self.targets:
@@ -89,7 +70,7 @@ class Listening:
 
 def role(name: str) -> str:
     """Return which compiler a file is by its name, with its directories; empty if it is none."""
-    return next((role for pattern, role, _ in _ROLES if re.fullmatch(pattern, name)), "")
+    return next((one.role for one in known().compiler if re.fullmatch(one.file, name)), "")
 
 
 def read(path: Path, name: str, gpus: Iterable[str]) -> RunTimeCompiler:

@@ -9,21 +9,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-import contextlib
-import hashlib
 import json
-import os
-import tempfile
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fp4patch.core.store import Store, key
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-
-FORMAT = 1
-"""Part of every key: a change of what is stored makes all older entries misses."""
 
 _KEPT = 32  # source states kept for each command: two sides, for several releases and variants
 
@@ -44,20 +39,11 @@ class Stored:
     log: str
 
 
-def key(*parts: str | bytes) -> str:
-    """Return one name for a sequence of texts; no two sequences share it."""
-    digest = hashlib.sha256(b"fp4patch %d" % FORMAT)
-    for part in parts:
-        data = part.encode() if isinstance(part, str) else part
-        digest.update(b"%d:" % len(data) + data)
-    return digest.hexdigest()
-
-
 class Cache:
-    """A directory of entries. Reading never fails, only misses; writing is atomic, and gives way to a full disk."""
+    """Entries in a directory."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._store = Store(folder)
         self._storing = Lock()  # the two sides of a probe have one list of states, and often end at the same time
 
     def find(self, name: str, digest: Callable[[Dependency], str | None]) -> Stored | None:
@@ -85,47 +71,28 @@ class Cache:
             "log": stored.log,
             "sha256": _sum(stored),
         }
-        self._write(self._path(result, "result"), entry)
+        self._store.write(_path(result, "result"), entry)
         with self._storing:
             others = [state for state in self._states(name) if state["result"] != result]
-            self._write(self._path(name, "states"), {"states": [{"files": read, "result": result}, *others][:_KEPT]})
+            states = [{"files": read, "result": result}, *others][:_KEPT]
+            self._store.write(_path(name, "states"), {"states": states})
 
     def _states(self, name: str) -> list[dict[str, Any]]:
-        states = self._read(self._path(name, "states")).get("states")
+        entry = self._store.read(_path(name, "states"))
+        states = entry.get("states") if isinstance(entry, dict) else None
         return [state for state in states if _is_state(state)] if isinstance(states, list) else []
 
     def _stored(self, name: str) -> Stored | None:
-        entry = self._read(self._path(name, "result"))
+        entry = self._store.read(_path(name, "result"))
         try:
             stored = Stored(base64.b64decode(entry["content"], validate=True), str(entry["log"]))
         except (KeyError, TypeError, binascii.Error, ValueError):
             return None
         return stored if entry.get("sha256") == _sum(stored) else None
 
-    def _path(self, name: str, kind: str) -> Path:
-        return self._folder / name[:2] / f"{name[2:]}.{kind}.json"
 
-    @staticmethod
-    def _read(path: Path) -> dict[str, Any]:
-        try:
-            entry = json.loads(path.read_bytes())
-        except (OSError, ValueError):
-            return {}
-        return entry if isinstance(entry, dict) else {}
-
-    @staticmethod
-    def _write(path: Path, entry: dict[str, Any]) -> None:
-        with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(entry, file)
-                os.replace(temporary, path)  # noqa: PTH105 - a plain name, not a Path
-            except BaseException:
-                with contextlib.suppress(OSError):
-                    os.unlink(temporary)  # noqa: PTH108 - the same
-                raise
+def _path(name: str, kind: str) -> str:
+    return f"{name[:2]}/{name[2:]}.{kind}"
 
 
 def _sum(stored: Stored) -> str:

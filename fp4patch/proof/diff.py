@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, overload
 
 from fp4patch.proof.instruction import DiffKind, DiffRow, SassDiff
 
@@ -28,10 +30,31 @@ def compare(before: SassListing, after: SassListing) -> SassDiff:
     counts = Counter(instruction.cls for instruction in after.instructions)
     counts.subtract(instruction.cls for instruction in before.instructions)
     return SassDiff(
-        rows=tuple(_rows(before.instructions, after.instructions)),
+        rows=_Rows(before.instructions, after.instructions),
         delta={cls: difference for cls, difference in sorted(counts.items()) if difference},
         identical=before.code_sha256 == after.code_sha256,
     )
+
+
+class _Rows(Sequence[DiffRow]):
+    """Rows of a comparison, aligned when the first of them is read: the alignment of long listings takes seconds."""
+
+    def __init__(self, before: tuple[Instruction, ...], after: tuple[Instruction, ...]) -> None:
+        self._sides = before, after
+
+    @cached_property
+    def _aligned(self) -> tuple[DiffRow, ...]:
+        return tuple(_rows(*self._sides))
+
+    def __len__(self) -> int:
+        return len(self._aligned)
+
+    @overload
+    def __getitem__(self, index: int) -> DiffRow: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[DiffRow, ...]: ...
+    def __getitem__(self, index: int | slice) -> DiffRow | tuple[DiffRow, ...]:
+        return self._aligned[index]
 
 
 def _rows(before: tuple[Instruction, ...], after: tuple[Instruction, ...]) -> Iterator[DiffRow]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fp4patch.core.errors import ProofError
-from fp4patch.proof.cache import Cache, Stored, key
+from fp4patch.core.store import key
+from fp4patch.proof.cache import Cache, Stored
 
 if TYPE_CHECKING:
     from fp4patch.core.process import Runner

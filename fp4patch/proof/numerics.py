@@ -6,7 +6,6 @@ rounding.
 
 from __future__ import annotations
 
-import subprocess
 import tempfile
 import time
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fp4patch.catalog.rule import Promise
+from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
@@ -105,7 +105,7 @@ def host_sweeps(
         _run([*command, "host.cpp", "-o", "sweep"], work, f"{what} does not compile for the host", environ)
         program = [str(work / "sweep"), *([str(threads)] if threads else [])]
         output = _run(program, work, f"{what} did not run on the host")
-    seconds = time.monotonic() - started
+    seconds = round(time.monotonic() - started, 3)
     return _read(output, subjects, where=where, promise=promise, seconds=seconds, every_lane=False)
 
 
@@ -167,7 +167,7 @@ def device_sweep(
         command += [*flags, *DEFINES, "device.cu", "-o", "sweep"]
         _run(command, work, "the sweep does not compile for the GPU", toolchain.environ)
         output = _run([str(work / "sweep")], work, f"the sweep did not run on {gpu.name}")
-    return read_device(output, subjects, promise=promise, seconds=time.monotonic() - started)
+    return read_device(output, subjects, promise=promise, seconds=round(time.monotonic() - started, 3))
 
 
 def read_device(
@@ -252,10 +252,9 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
 def _run(command: Sequence[str], folder: Path, failure: str, environ: Mapping[str, str] | None = None) -> str:
     """Return the output of the command; ProofError with its last error."""
     try:
-        done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+        done = process.run(command, limit=None, folder=folder, environ=environ)
     except FileNotFoundError as error:
         raise ProofError(f"{failure}: there is no {command[0]}", help="install g++, or name a compiler") from error
-    if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines()[-20:]
-        raise ProofError(failure, help="\n".join(lines) or f"it ended with status {done.returncode}")
-    return done.stdout
+    if done.status:
+        raise ProofError(failure, help=done.said or f"it ended with status {done.status}")
+    return done.out

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.process import Runner
-from fp4patch.proof.cache import Cache, Dependency, Stored, key
+from fp4patch.core.store import key
+from fp4patch.proof.cache import Cache, Dependency, Stored
 from fp4patch.proof.sass import KERNEL, kernel_of
 from fp4patch.proof.view import Side, changed_since, file_digest
 
@@ -109,7 +110,7 @@ class Compiler:
             if refused:
                 said = said or f"nvcc ended with status {status} and said nothing"
                 if first := _ERROR.search(said):
-                    said = said[first.start() :]  # warnings stand before it, and can be megabytes too
+                    said = said[first.start() :]  # warnings precede it, and can be megabytes too
                 if len(said) > _LONGEST_ERROR:
                     said = said[:_LONGEST_ERROR] + "\n…"
                 if not (_NOT_ON_TARGET.search(said) and listing.is_file()):  # it may be another time
@@ -119,8 +120,7 @@ class Compiler:
                 files = [
                     self._dependency(path, folder, source) for path in _listed(listing, scratch) if path != written
                 ]
-                # A file that changed since we began, and copied and hashed files: nobody knows which of its states was
-                # compiled, and which hashed.
+                # If a file changed since we began, the compiled and the hashed contents may differ.
                 if not any(self._changed_since(file, side, source) for file in files):
                     hashes = [(file, sha256) for file in files if (sha256 := digest(file)) is not None]
                     if len(hashes) == len(files):

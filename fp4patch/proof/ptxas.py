@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from fp4patch.catalog.feature import Refusal
+from fp4patch.core import process
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import ToolchainError
+from fp4patch.proof.toolchain import version_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 OLDEST = Arch(9, 0)
 """The first architecture that is worth a column: sm_90 has FP8 in its tensor cores, and nothing smaller."""
 
-_RELEASE = re.compile(r"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
 _NEWEST_ISA = re.compile(r"Unsupported \.version .*; current version is '(\d+\.\d+)'")
 _TARGET = re.compile(r"'sm_(\d{2,3}[af]?)'")
 # ptxas x.ptx, line 14; error   : Feature 'cvt.e2m1x2.f32' not supported on .target 'sm_120'
@@ -65,7 +65,7 @@ class Assembler:
     @cached_property
     def release(self) -> str:
         """``13.0.88``."""
-        return _release(self.path)
+        return version_of(self.path)
 
     @cached_property
     def sha256(self) -> str:
@@ -75,7 +75,7 @@ class Assembler:
     @cached_property
     def nvdisasm_release(self) -> str:
         """``13.5.37``, or nothing."""
-        return _release(self.nvdisasm) if self.nvdisasm else ""
+        return version_of(self.nvdisasm) if self.nvdisasm else ""
 
     @cached_property
     def nvdisasm_sha256(self) -> str:
@@ -86,7 +86,7 @@ class Assembler:
     def newest_isa(self) -> str:
         """The newest PTX version that it accepts: its error for a future version names it."""
         done = _run([str(self.path), "-arch", str(OLDEST), "-o", os.devnull, "-ias", ".version 99.9"])
-        found = _NEWEST_ISA.search(done.stderr + done.stdout)
+        found = _NEWEST_ISA.search(done.err + done.out)
         if found is None:
             raise ToolchainError(f"{self.path} does not say which PTX it takes", help="is it a ptxas of CUDA 12 or 13?")
         return found[1]
@@ -94,7 +94,7 @@ class Assembler:
     @cached_property
     def targets(self) -> tuple[Arch, ...]:
         """The architectures that it knows, from sm_90 on, as its own help lists them."""
-        known = {Arch.parse(number) for number in _TARGET.findall(_run([str(self.path), "--help"]).stdout)}
+        known = {Arch.parse(number) for number in _TARGET.findall(_run([str(self.path), "--help"]).out)}
         return tuple(sorted(arch for arch in known if arch >= OLDEST))
 
     def assemble(self, text: str, target: Arch, work: Path) -> tuple[Error, ...]:
@@ -102,32 +102,25 @@ class Assembler:
         source, cubin = work.with_suffix(".ptx"), work.with_suffix(".cubin")
         source.write_text(text, encoding="utf-8")
         done = _run([str(self.path), "-arch", str(target), "-o", str(cubin), str(source)])
-        if not done.returncode:
+        if not done.status:
             return ()
-        found = _ERROR.finditer(done.stderr + done.stdout)
+        found = _ERROR.finditer(done.err + done.out)
         errors = tuple(Error(int(error["line"] or 0), error["words"].strip()) for error in found)
-        return errors or (Error(0, f"exit status {done.returncode} without an error"),)
+        return errors or (Error(0, f"exit status {done.status} without an error"),)
 
     def disassemble(self, work: Path) -> str:
         """Return the listing of ``work``.cubin; ToolchainError where the disassembler is too old for it."""
         done = _run([str(self.nvdisasm), "-c", str(work.with_suffix(".cubin"))])
-        if done.returncode:
+        if done.status:
             raise ToolchainError(
-                f"nvdisasm {self.nvdisasm_release} cannot read what ptxas {self.release} wrote: {done.stderr.strip()}",
+                f"nvdisasm {self.nvdisasm_release} cannot read what ptxas {self.release} wrote: {done.err.strip()}",
                 help="take a disassembler as new as the assembler: pip install 'fp4patch[cuda]'",
             )
-        return done.stdout
+        return done.out
 
 
-def _release(tool: Path) -> str:
-    found = _RELEASE.search(_run([str(tool), "--version"]).stdout)
-    if found is None:
-        raise ToolchainError(f"{tool} does not say which version it is", help="is it a program of the CUDA toolkit?")
-    return found[1]
-
-
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+def _run(command: list[str]) -> process.Done:
     try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=600)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolchainError(f"{command[0]} does not run: {error}", help="is it made for this machine?") from error
+        return process.run(command, limit=600)
+    except OSError as error:
+        raise ToolchainError(f"{command[0]} {error.strerror}", help="is it made for this machine?") from error

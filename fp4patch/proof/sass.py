@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-import struct
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fp4patch.core import elf
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.instruction import Instruction, InstructionClass, SassListing
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from fp4patch.core.arch import Arch
 
@@ -31,10 +32,10 @@ def kernel_of(probe: str, there: Collection[str]) -> str:
 
 _REPORT = "report the line, and which release of nvdisasm wrote it"
 
-# --- what instructions are for ---------------------------------------------------------------------------------------
+# --- classes of instructions -----------------------------------------------------------------------------------------
 # The opcodes of sm_90 to sm_12x: the Hopper and Blackwell tables of the instruction set reference in NVIDIA's "CUDA
-# Binary Utilities", and four that the tables lack and compilers emit (F2FP, RED, ARRIVES, R2B). A U in front is the
-# same operation on uniform registers. Modifiers follow after a dot; where they decide the class, see classify.
+# Binary Utilities", and four that compilers emit and the tables do not have (F2FP, RED, ARRIVES, R2B). A U in front is
+# the same operation on uniform registers. Modifiers follow after a dot; where they decide the class, see classify.
 
 _OPCODES: Mapping[InstructionClass, str] = {
     InstructionClass.CONVERT: """
@@ -272,7 +273,6 @@ def _not_understood(number: int, line: str, why: str) -> ProofError:
 
 # --- the object file -------------------------------------------------------------------------------------------------
 
-_PROGBITS = 1  # sh_type of bytes that are loaded
 _ALLOC = 2  # sh_flags of a section that the device holds
 
 
@@ -334,44 +334,30 @@ def check_whole(text: str, cubin: bytes) -> None:
         )
 
 
-def _sections(elf: bytes) -> list[tuple[str, bytes]]:
-    """Name and bytes of each section that is loaded with content (ELF, 64 bits, little-endian)."""
-    broken = ProofError("the probe's object file is not a cubin", help="compile again with an empty cache")
-    if elf[:6] != b"\x7fELF\x02\x01":
-        raise broken
+@contextmanager
+def _opened(cubin: bytes) -> Iterator[elf.Elf]:
     try:
-        (offset,) = struct.unpack_from("<Q", elf, 0x28)  # e_shoff
-        size, count, names = struct.unpack_from("<HHH", elf, 0x3A)  # e_shentsize, e_shnum, e_shstrndx
-        # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size
-        headers = [struct.unpack_from("<IIQQQQ", elf, offset + i * size) for i in range(count)]
-        strings = headers[names][4]
-        return [
-            (elf[strings + name : elf.index(b"\0", strings + name)].decode(), elf[start : start + length])
-            for name, kind, flags, _, start, length in headers
-            if kind == _PROGBITS and flags & _ALLOC
-        ]
-    except (struct.error, IndexError, ValueError) as error:
-        raise broken from error
+        yield elf.Elf(cubin)
+    except elf.DAMAGES as error:
+        raise ProofError("the probe's object file is not a cubin", help="compile again with an empty cache") from error
 
 
-_SYMTAB, _FUNCTION = 2, 2  # sh_type of a symbol table, and the type in st_info
+def _sections(cubin: bytes) -> list[tuple[str, bytes]]:
+    """Name and bytes of each section that is loaded with content."""
+    with _opened(cubin) as file:
+        loaded = (section for section in file.sections if section.kind == elf.PROGBITS and section.flags & elf.ALLOC)
+        return [(file.name(section), file.content(section)) for section in loaded]
+
+
+_FUNCTION = 2  # the type in st_info
 
 
 def functions(cubin: bytes) -> dict[str, int]:
     """Return the functions of a cubin: by name, the address in its section. A kernel's subroutines are among them."""
-    _sections(cubin)  # it is a cubin
-    (offset,) = struct.unpack_from("<Q", cubin, 0x28)  # e_shoff
-    size, count = struct.unpack_from("<HH", cubin, 0x3A)
-    # sh_name, sh_type, sh_flags, sh_addr, sh_offset, sh_size, sh_link
-    headers = [struct.unpack_from("<IIQQQQI", cubin, offset + i * size) for i in range(count)]
-    found = {}
-    for _, kind, _, _, start, length, link in headers:
-        for at in range(start, start + length if kind == _SYMTAB else start, 24):
-            name, info, _, _, value = struct.unpack_from("<IBBHQ", cubin, at)
-            if info & 15 == _FUNCTION:
-                text = headers[link][4] + name
-                found[cubin[text : cubin.index(b"\0", text)].decode()] = value
-    return found
+    with _opened(cubin) as file:
+        tables = [section for section in file.sections if section.kind == elf.SYMTAB]
+        symbols = ((table, symbol) for table in tables for symbol in file.symbols(table))
+        return {file.name_of(table, one): one.value for table, one in symbols if one.info & 15 == _FUNCTION}
 
 
 _REGISTERS = re.compile(r"Used (\d+) registers")

@@ -13,33 +13,33 @@ import mmap
 import os
 import re
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fp4patch.core import process
+from fp4patch.core.cuda import RELEASE
 from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.result import ToolchainInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 INSTALL = "pip install 'fp4patch[cuda]'"
 _WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"
 
-# Every program of the toolkit states itself as "Cuda compilation tools, release 13.0, V13.0.88".
-_RELEASE = re.compile(rb"Cuda compilation tools, release \d+\.\d+, V(\d+(?:\.\d+)+)")
-# host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read where it stands.
+# host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read from that file.
 _NEWEST_GCC = re.compile(r"^\s*#\s*if\s+__GNUC__\s*>\s*(\d+)", re.MULTILINE)
 
-# All that a compiler gets of the environment. What else stands there may change what is compiled behind our back:
+# The only environment variables that a compiler gets. Others can change the result unnoticed:
 # NVCC_APPEND_FLAGS, CPATH, and every variable of nvcc.profile, which nvcc takes from the environment: INCLUDES,
 # PTXAS_FLAGS and others.
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 
 _WHAT_COMPILES = ("bin/nvcc", "bin/nvcc.profile", "bin/cudafe++", "bin/ptxas", "nvvm/bin/cicc")
-_BEGINNING = 1 << 16  # bytes: all of a script, and of a program enough to be told by, with its size
+_BEGINNING = 1 << 16  # bytes: a whole script, and enough of a program to identify it together with its size
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,10 @@ def find_toolchain(
     path = environ.get("PATH", os.defpath)
     wheels = wheel_roots(folders)
 
-    root = _root(cuda_root, environ, wheels, path)
+    program = find_program("nvcc", environ, folders, cuda_root)
+    if program is None:
+        raise ToolchainError("there is no CUDA compiler: no nvcc in this Python's packages or on PATH", help=_WHEELS)
+    root = program.parent.parent
     nvcc, ptxas, cicc = root / "bin/nvcc", root / "bin/ptxas", root / "nvvm/bin/cicc"
     for tool, package in ((nvcc, "nvidia-cuda-nvcc"), (ptxas, "nvidia-cuda-nvcc"), (cicc, "nvidia-nvvm")):
         if not os.access(tool, os.X_OK):
@@ -137,38 +140,56 @@ def find_toolchain(
 
 def wheel_roots(folders: Sequence[Path]) -> list[Path]:
     """Return the toolkits that wheels unpacked below these directories, the newest first: ``nvidia/cu13``."""
-    found = {root.resolve() for folder in folders for root in folder.glob("nvidia/cu[0-9]*") if (root / "bin").is_dir()}
+    patterns = ("nvidia/cu[0-9]*", "nvidia/cuda_nvcc")
+    roots = (root.resolve() for folder in folders for pattern in patterns for root in folder.glob(pattern))
+    found = {root for root in roots if (root / "bin").is_dir()}
     return sorted(found, key=lambda root: int(re.sub(r"\D", "", root.name) or 0), reverse=True)
 
 
-def _root(explicit: Path | None, environ: Mapping[str, str], wheels: Sequence[Path], path: str) -> Path:
+def named_roots(environ: Mapping[str, str], explicit: Path | None = None) -> list[tuple[str, Path]]:
+    """Return the toolkits that the user names, each with the option or the variable."""
     named = [("--cuda-root", str(explicit))] if explicit is not None else []
     named += [(name, environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
-    for source, value in named:
-        root = Path(value).expanduser().resolve()
-        if not (root / "bin/nvcc").is_file():
-            remedy = "name the folder that holds bin/nvcc" if source == "--cuda-root" else f"correct or unset {source}"
-            raise ToolchainError(f"{source} is {value}, where there is no bin/nvcc", help=f"{remedy}, or {INSTALL}")
-        return root
-    for root in wheels:
-        if (root / "bin/nvcc").is_file():
-            return root
-    on_path = shutil.which("nvcc", path=path)
-    if on_path is None:
-        raise ToolchainError("there is no CUDA compiler: no nvcc in this Python's packages or on PATH", help=_WHEELS)
-    return root_of(Path(on_path))
+    return [(source, Path(value).expanduser().resolve()) for source, value in named]
 
 
-def root_of(nvcc: Path) -> Path:
-    """Return the toolkit that an ``nvcc`` on PATH belongs to; it may be a symlink, or a script that calls another."""
-    real = nvcc.resolve()
-    if (real.parent.parent / "nvvm").is_dir():
+def roots_on_path(path: str) -> Iterator[Path]:
+    """Yield the toolkit of each nvcc and ptxas in the directories of PATH."""
+    for folder in filter(None, path.split(os.pathsep)):
+        for tool in ("nvcc", "ptxas"):
+            if os.access(program := Path(folder) / tool, os.X_OK):
+                yield _root_of(program)
+
+
+def find_program(
+    tool: str, environ: Mapping[str, str], folders: Sequence[Path], explicit: Path | None = None
+) -> Path | None:
+    """Return nvcc or ptxas of the toolkit that is to be used: one that is named, of a wheel, or on PATH.
+
+    ToolchainError is raised if one that is named has no such program.
+    """
+    for source, root in named_roots(environ, explicit):
+        if not os.access(program := root / "bin" / tool, os.X_OK):
+            remedy = f"name the folder that holds bin/{tool}" if explicit else f"correct or unset {source}"
+            raise ToolchainError(f"{source} is {root}, where there is no bin/{tool}", help=f"{remedy}, or {INSTALL}")
+        return program
+    path = environ.get("PATH", os.defpath)
+    roots = chain(wheel_roots(folders), roots_on_path(path))
+    found = next((program for root in roots if os.access(program := root / "bin" / tool, os.X_OK)), None)
+    alone = shutil.which(tool, path=path)
+    return found or (Path(alone).resolve() if alone else None)
+
+
+def _root_of(program: Path) -> Path:
+    """Return the toolkit of an nvcc or ptxas; it may be a symlink, and nvcc a script that calls another."""
+    real = program.resolve()
+    if program.name != "nvcc" or (real.parent.parent / "nvvm").is_dir():
         return real.parent.parent
     # A dry run prints the variables of nvcc.profile, of which TOP is the root.
-    told = _output([str(nvcc), "--dryrun", "-cubin", "-x", "cu", os.devnull])
+    told = _output([str(program), "--dryrun", "-cubin", "-x", "cu", os.devnull])
     top = re.search(r"^#\$ TOP=(.+)$", told, re.MULTILINE)
     if top is None or not (root := Path(top[1].strip()).resolve()).joinpath("bin/nvcc").is_file():
-        raise ToolchainError(f"{nvcc} does not say where its toolkit is", help=_WHEELS)
+        raise ToolchainError(f"{program} does not say where its toolkit is", help=_WHEELS)
     return root
 
 
@@ -194,7 +215,7 @@ def _host_compiler(environ: Mapping[str, str], path: str) -> Path:
     asked = environ.get("NVCC_CCBIN", "")
     found = shutil.which(asked or "g++", path=path)
     if found is None and asked and (inside := Path(asked) / "g++").is_file():
-        found = str(inside)  # nvcc takes a folder as well
+        found = str(inside)  # nvcc accepts a directory as well
     if found is None:
         raise ToolchainError(
             f"NVCC_CCBIN is {asked}, which is not a program" if asked else "there is no g++ on PATH",
@@ -224,7 +245,7 @@ def newest_gcc(root: Path) -> int | None:
 
 def version_of(tool: Path) -> str:
     """Return the release that nvcc, ptxas or a disassembler prints: ``13.0.88``. ToolchainError if it prints none."""
-    said = _RELEASE.search(_output([str(tool), "--version"]).encode())
+    said = RELEASE.search(_output([str(tool), "--version"]).encode())
     if said is None:
         raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
     return said[1].decode()
@@ -236,7 +257,7 @@ def stated_version(tool: Path) -> str:
         if not os.fstat(file.fileno()).st_size:
             raise ToolchainError(f"{tool} is empty", help=_WHEELS)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            said = _RELEASE.search(content)
+            said = RELEASE.search(content)
             if said is None:
                 raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
             return said[1].decode()
@@ -244,10 +265,10 @@ def stated_version(tool: Path) -> str:
 
 def _output(command: list[str]) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolchainError(f"{command[0]} does not run: {error}", help=_WHEELS) from error
-    return done.stdout + done.stderr
+        done = process.run(command)
+    except OSError as error:
+        raise ToolchainError(f"{command[0]} {error.strerror}", help=_WHEELS) from error
+    return done.out + done.err
 
 
 def release(version: str) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from fp4patch.catalog.target import Archive
 from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.errors import SourceError, ToolchainError, UsageError
 from fp4patch.proof.ptxas import Assembler
-from fp4patch.proof.toolchain import INSTALL, root_of, version_of, wheel_roots
+from fp4patch.proof.toolchain import INSTALL, find_program, version_of, wheel_roots
 from fp4patch.sources.archive import extract_program
 
 if TYPE_CHECKING:
@@ -45,24 +45,9 @@ def installed(
     ToolchainError where there is none, or where the one that was named has none.
     """
     environ = os.environ if environ is None else environ
-    path = environ.get("PATH", os.defpath)
     folders = _site_packages() if site_packages is None else list(site_packages)
-    named = [("--cuda-root", str(cuda_root))] if cuda_root else []
-    named += [(name, environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
-    for source, value in named:
-        ptxas = Path(value).expanduser().resolve() / "bin/ptxas"
-        if not os.access(ptxas, os.X_OK):
-            raise ToolchainError(
-                f"{source} is {value}, where there is no bin/ptxas", help=f"name the folder that holds it, or {INSTALL}"
-            )
-        return _with_disassembler(ptxas, folders, path)
-    for root in wheel_roots(folders):
-        if os.access(root / "bin/ptxas", os.X_OK):
-            return _with_disassembler(root / "bin/ptxas", folders, path)
-    if nvcc := shutil.which("nvcc", path=path):
-        return _with_disassembler(root_of(Path(nvcc)) / "bin/ptxas", folders, path)
-    if ptxas_on_path := shutil.which("ptxas", path=path):
-        return _with_disassembler(Path(ptxas_on_path).resolve(), folders, path)
+    if ptxas := find_program("ptxas", environ, folders, cuda_root):
+        return _with_disassembler(ptxas, folders, environ.get("PATH", os.defpath))
     raise ToolchainError(
         "there is no ptxas: none in this Python's packages or on PATH",
         help=f"{INSTALL}, name a toolkit with --cuda-root, or fetch one with --toolkit 13.0",

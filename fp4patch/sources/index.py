@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from pypi_simple import (
 )
 
 from fp4patch.catalog.target import Archive
+from fp4patch.core import process
 from fp4patch.core.cache import cache_dir, scratch, sha256
 from fp4patch.core.errors import SourceError
 
@@ -65,9 +65,9 @@ class IndexFile:
 
 def index_config() -> IndexConfig:
     """Read pip's configuration from pip itself (files and environment); without pip, read the environment."""
-    run = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False)
+    pip = process.run([sys.executable, "-m", "pip", "config", "list"], limit=None)
     values: dict[str, str] = {}
-    for line in run.stdout.splitlines() if run.returncode == 0 else ():
+    for line in () if pip.status else pip.out.splitlines():
         # Lines are `section.key='value'`; pip lists files first and the environment last, which is its precedence.
         key, _, value = line.partition("=")
         if key.startswith(("global.", "install.", "download.", ":env:.")):

@@ -13,6 +13,7 @@ from flashinfer_wheel import is_python, unpack
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.doctor.surveyed import content, surveyed
 from fp4patch.core.arch import GPUS
+from variants import GUARDED, VARIANTS
 
 KERNELS = "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization"
 OTHERS = ("flashinfer/data/include/flashinfer/utils.cuh", "flashinfer/data/include/flashinfer/comm/", KERNELS)
@@ -52,7 +53,7 @@ def worth(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("version", ["0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2"])
 def test_the_verdict_is_the_record_of_the_release(installed: Install, doctor: Doctor, version: str) -> None:
-    """The tree is examined again and compared with the record of the release in patches/releases.json."""
+    """The tree is examined again and compared with the record of the release in records/releases.json."""
     status, tree = doctor(installed(version))
     assert version in tree["content"]["releases"]
     assert (status, tree["findings"]) == (0, [])
@@ -77,7 +78,7 @@ def test_a_list_that_loses_the_suffix_is_red_until_a_patch_keeps_it(
     (line,) = tree["gpus"]
     assert line["todo"].startswith("unset FLASHINFER_CUDA_ARCH_LIST, which makes 12.1a")
     assert tree["recommended"]["next"] == f"fp4patch apply --variant native {package}"
-    for variant in ("native", "next3"):
+    for variant in sorted({*VARIANTS} - {*GUARDED}):
         assert fp4patch("apply", "--variant", variant, package).status == 0
         status, tree = doctor(package, "--arch-list", "12.1")
         assert (status, verdicts(tree)) == (0, {"sm_121": ("green", "NVFP4 native")})

@@ -154,7 +154,7 @@ sass = 'FADD.*'
     ],
 )
 def test_mistakes_in_the_features_are_reported_with_file_and_key(tmp_path: Path, text: str, expected: str) -> None:
-    folder = tmp_path / "patches/features"
+    folder = tmp_path / "records/features"
     folder.mkdir(parents=True)
     (folder / "one.toml").write_text(text)
     with pytest.raises(ManifestError) as refused:
@@ -164,11 +164,11 @@ def test_mistakes_in_the_features_are_reported_with_file_and_key(tmp_path: Path,
 
 
 def test_one_release_pinned_twice_is_a_mistake(tmp_path: Path) -> None:
-    (tmp_path / "patches").mkdir()
+    (tmp_path / "records").mkdir()
     entry = '[[wheels]]\nrelease = "13.0.88"\nmachine = "x86_64"\nproject = "p"\nfilename = "f"\nsha256 = "0"\n'
-    (tmp_path / "patches/toolkits.toml").write_text(entry)
+    (tmp_path / "records/toolkits.toml").write_text(entry)
     assert isinstance(load_toolkits(tmp_path), ToolkitWheels)
-    (tmp_path / "patches/toolkits.toml").write_text(entry * 2)
+    (tmp_path / "records/toolkits.toml").write_text(entry * 2)
     with pytest.raises(ManifestError):
         load_toolkits(tmp_path)
 

@@ -91,26 +91,26 @@ def test_what_bypasses_a_patched_flashinfer_is_named(tmp_path: Path) -> None:
     site = tmp_path / "site"
     distribution(site, "flashinfer-python", "0.6.12")
     distribution(site, "flashinfer-jit-cache", "0.6.12+cu130")
-    (site / "flashinfer/data/aot/norm").mkdir(parents=True)
+    ahead = site / "flashinfer/data/aot/norm/norm.so"
+    cached = site / "flashinfer_jit_cache/jit_cache/norm/norm.so"
     module = tmp_path / "work/.cache/flashinfer/0.6.12/121a/cached_ops/fp4_quantization/fp4_quantization.so"
-    module.parent.mkdir(parents=True)
-    module.touch()
+    for file in (ahead, cached, module):
+        file.parent.mkdir(parents=True)
+        file.touch()
     here = machine(tmp_path, FLASHINFER_WORKSPACE_BASE=str(tmp_path / "work"))
-    first, *others = packages.examine_flashinfer(here)
-    assert (first.level, first.found) == (Level.GREEN, "0.6.12")
-    assert [finding.subject for finding in others] == [
-        "flashinfer-jit-cache",
-        "flashinfer/data/aot",
-        "FlashInfer's JIT cache",
-    ]
+    first, *others = packages.examine_targets(here)
+    assert (first.level, first.subject, first.found) == (Level.GREEN, "FlashInfer", "0.6.12")
+    assert [finding.found.partition(": ")[0] for finding in others] == [str(site), str(module.parent)]
     assert all(finding.level is Level.YELLOW and finding.remedy for finding in others)
-    assert others[-1].found.startswith("1 compiled module;")
+    assert "2 compiled modules: " in others[0].found
+    assert "uninstall flashinfer-jit-cache, or take the folder away" in others[0].found
+    assert ": 1 compiled module: " in others[-1].found
 
 
 def test_a_flashinfer_that_compiles_everything_itself_is_green(tmp_path: Path) -> None:
     distribution(tmp_path / "site", "flashinfer-python", "0.6.12")
     (tmp_path / "site/flashinfer/data/aot").mkdir(parents=True)
-    assert [f.level for f in packages.examine_flashinfer(machine(tmp_path))] == [Level.GREEN]
+    assert [f.level for f in packages.examine_targets(machine(tmp_path))] == [Level.GREEN]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ def toolkit(root: Path, version: str, *, cicc: str = "", newest_gcc: int = 99) -
     """Write a toolkit's directory; ``cicc`` of another version makes a mixed one."""
     for name in ("bin/nvcc", "bin/ptxas", "bin/nvdisasm"):
         tool(root / name, version)
+    with (root / "bin/nvcc").open("a") as nvcc:
+        nvcc.write(f"echo '#$ TOP={root}/bin/..'\n")
     tool(root / "nvvm/bin/cicc", cicc or version)
     header = root / "include/crt/host_config.h"
     header.parent.mkdir(parents=True)

@@ -16,6 +16,7 @@ from fp4patch.core.errors import Refused, UsageError
 from fp4patch.images.architectures import check
 from fp4patch.images.image import Architectures
 from fp4patch.proof.toolchain import Toolchain
+from variants import GUARDED, VARIANTS
 
 
 def checked(variant: str, *archs: str, allow_bare: bool = False) -> Architectures:
@@ -60,7 +61,7 @@ def test_sm_90_is_complete_without_a_suffix() -> None:
     assert checked("next3", "9.0", "12.1a").asked == (Arch(9, 0), Arch(12, 1, "a"))
 
 
-@pytest.mark.parametrize("variant", ["turbo", "turbo2", "next2"])
+@pytest.mark.parametrize("variant", GUARDED)
 def test_a_family_target_beside_a_121_guard_says_that_the_guard_cannot_fire(variant: str) -> None:
     assert "cannot fire" in refusal(variant, "12.0f")
     assert "--arch 12.1a, where the guard fires" in refusal(variant, "12.0f")
@@ -69,7 +70,7 @@ def test_a_family_target_beside_a_121_guard_says_that_the_guard_cannot_fire(vari
     assert [str(arch) for arch in found.judged] == ["sm_121a"]
 
 
-@pytest.mark.parametrize("variant", ["native", "next3"])
+@pytest.mark.parametrize("variant", sorted({*VARIANTS} - {*GUARDED}))
 def test_a_variant_without_such_a_guard_has_nothing_to_say_of_it(variant: str) -> None:
     assert not any("cannot fire" in note for note in checked(variant, "12.0f", "12.1a").notes)
 

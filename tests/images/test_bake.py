@@ -10,6 +10,7 @@ import fp4patch
 from fp4patch.commands.build.run import Options, plan, print_bake
 from fp4patch.images import command
 from fp4patch.images.bake import SETS
+from variants import VARIANTS
 
 ROOT = Path(fp4patch.__file__).parents[1]
 
@@ -25,8 +26,8 @@ def test_buildx_reads_in_it_what_our_own_command_says(engine: dict[str, str]) ->
     )
     assert run.returncode == 0, run.stderr
     targets = json.loads(run.stdout)["target"]
-    assert len(targets) == 5 * len(SETS)
-    for variant in ("native", "next2", "next3", "turbo", "turbo2"):
+    assert len(targets) == len(VARIANTS) * len(SETS)
+    for variant in VARIANTS:
         for gpus, (archs, platforms) in SETS.items():
             target = targets[f"{variant}-{gpus}"]
             request = plan(Options(variant=variant, archs=archs)).request

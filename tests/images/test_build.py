@@ -22,6 +22,7 @@ from command import Said
 from engine_fixtures import Node
 
 from fp4patch.catalog.manifest import DATA, data_root, load
+from variants import VARIANTS
 
 HERE = Path(__file__).parent
 
@@ -296,7 +297,7 @@ def test_a_dry_run_asks_no_engine_and_writes_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("variant", ["native", "next2", "next3", "turbo", "turbo2"])
+@pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("archs", [("12.1a",), ("12.0a", "12.1a")], ids="+".join)
 def test_every_variant_has_a_build_for_one_gpu_and_for_both(
     capfd: pytest.CaptureFixture[str], variant: str, archs: tuple[str, ...]
@@ -339,7 +340,7 @@ def test_inspect_says_the_same_of_no_engine(capfd: pytest.CaptureFixture[str], m
         (["--variant", "nope", "--arch", "12.1a"], "there is no variant 'nope'"),
         (["--variant", "next3", "--arch", "12.1a", "--", "--push"], "--push needs a name"),
         (["--arch", "12.1a", "--output", "x", "--", "--push"], "--output writes files"),
-        (["--arch", "12.1a", "--push"], "Options of `docker buildx build` go behind `--`"),
+        (["--arch", "12.1a", "--push"], "Options of `docker buildx build` follow after `--`"),
         (["--arch", "12.1a", "--", "--target", "x"], "fp4patch sets --target of docker buildx itself"),
         (["--arch", "12.1a", "--", "--output=x"], "fp4patch sets --output of docker buildx itself"),
         (["--arch", "12.1a", "--", "."], "'.' is no option of docker buildx"),
@@ -388,7 +389,7 @@ def test_a_build_without_a_variant_takes_the_recommended_one_and_says_why(capfd:
     assert json.loads(named.out)["notes"] == []
 
 
-@pytest.mark.parametrize("variant", ["turbo", "turbo2", "next2", "next3", "native"])
+@pytest.mark.parametrize("variant", VARIANTS)
 def test_vllm_is_compiled_with_a_cutlass_that_is_whole(capfd: pytest.CaptureFixture[str], variant: str) -> None:
     """Archives of the package index hold headers; for those the pinned commit comes from git."""
     target, pins = load().target("cutlass"), load().variant(variant).image

@@ -23,6 +23,7 @@ from rich.console import Console
 from fp4patch.commands import main
 from fp4patch.commands.doctor import binaries_text as report
 from fp4patch.commands.doctor import run as verb
+from fp4patch.commands.document import document
 from fp4patch.core.arch import GPUS
 from fp4patch.core.cuda import ptx_needs
 from fp4patch.core.errors import BinaryError
@@ -31,7 +32,7 @@ from fp4patch.inspect.code import BinaryReport, Fp4State, Idle, LostKernel
 from fp4patch.inspect.findings import Level
 from fp4patch.proof.toolchain import Toolchain
 
-ENCODER = Path(__file__).parents[2] / "patches/encoders/half_pair.cuh"
+ENCODER = Path(__file__).parents[2] / "encoders/half_pair.cuh"
 SOFTWARE = f"""
 #include "{ENCODER}"
 extern "C" __global__ void encode(const float* in, unsigned char* out) {{
@@ -176,7 +177,7 @@ def test_sees_of_an_image_what_a_container_sees(compiled: Compiled, tmp_path: Pa
 
 
 def test_the_json_document_has_everything(compiled: Compiled) -> None:
-    found = json.loads(json.dumps(report.document(binaries.examine(compiled(CONVERTS, "120f", "121a")))))
+    found = document(binaries.examine(compiled(CONVERTS, "120f", "121a")))
     assert found["schema"] == 1
     assert found["verdicts"][1]["state"] == "NVFP4 native"
     (file,) = found["files"]
@@ -560,12 +561,12 @@ def test_a_kernel_in_the_list_of_reasons_is_as_it_should_be_and_named(compiled: 
     [
         (["120f"], ["sm_120", "sm_121:native"], True, [[], []]),
         (["120"], ["sm_121"], False, [[]]),
-        (["120"], ["sm_121:native"], False, [["units with kernels named for FP4", "no file has FP4"]]),
+        (["120"], ["sm_121:native"], False, [["fatbins with kernels named for FP4", "no file has FP4"]]),
         (["120a"], ["sm_120:native", "sm_121"], False, [[], ["nothing loads"]]),
         (["90", "120f"], ["sm_121:native"], False, [[]]),
         (["90", "120f"], ["sm_121:native"], True, [["no required GPU loads: sm_90"]]),
         (["compute_121a"], ["sm_121:native"], False, [[]]),
-        (["compute_121a"], ["sm_121:native"], True, [["1 of 1 units have no machine code"]]),
+        (["compute_121a"], ["sm_121:native"], True, [["1 of 1 fatbins have no machine code"]]),
     ],
 )
 def test_a_requirement_is_met_by_every_file_or_says_why_not(
@@ -613,7 +614,7 @@ def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compil
     cuda = f"1{int(isa[0]) - 6}.{isa[2:]}"
     said = found.verdicts[1].because
     assert f"compute_90, PTX {isa}" in said
-    assert f"takes a driver for CUDA {cuda}" in said
+    assert f"requires a driver for CUDA {cuda}" in said
     assert "(add)" in said
     assert "PTX" not in found.verdicts[0].because
 
@@ -622,7 +623,7 @@ def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compil
 def test_ptx_that_is_newer_than_the_driver_is_red(compiled: Compiled, driver: str, level: Level) -> None:
     (verdict,) = binaries.examine(compiled(PLAIN, "90", "compute_90"), gpus=("sm_121",), driver_cuda=driver).verdicts
     assert verdict.level is level
-    assert ("installed one serves CUDA 12.8" in verdict.because) == (level is Level.RED)
+    assert ("installed one supports CUDA 12.8" in verdict.because) == (level is Level.RED)
 
 
 def test_the_time_that_ptxas_takes_is_measured_on_demand(

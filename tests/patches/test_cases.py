@@ -40,7 +40,7 @@ class Beside:
         return OPTIONS | {"stochastic_encoder": "stochastic", "stochastic_guard": "!RS"} if gates else OPTIONS
 
     def template(self, name: str) -> str:
-        if name.startswith("../../encoders/"):  # a placeholder: the encoders have tests of their own
+        if name.startswith("../../../encoders/"):  # a placeholder: the encoders have tests of their own
             encoder = Path(name).stem
             return ENCODER.replace("threshold", encoder).replace("THRESHOLD", encoder.upper())
         return Path(self.patch.directory, name).read_text(encoding="utf-8")

@@ -33,6 +33,7 @@ from fp4patch.proof.gpu import Gpu, find_gpu
 from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.numerics import device_sweep
 from fp4patch.proof.toolchain import Toolchain
+from variants import VARIANTS, encoder
 
 OLDEST, NEWEST = "0.5.0", "0.7.2"
 
@@ -63,7 +64,7 @@ KEPT = (
 )
 """Files that the patches edit or must leave; all of the newest release is a third of a gigabyte."""
 
-ENCODERS = {"turbo": "threshold", "turbo2": "predicate_sum", "next3": "half_pair", "next2": "", "native": ""}
+ENCODERS = {variant: encoder(variant, "flashinfer") for variant in VARIANTS}
 """Encoder that each variant adds beside FlashInfer's own conversions, if any."""
 
 STATEMENTS = {OLDEST: 7, NEWEST: 16}
@@ -133,13 +134,13 @@ def test_variants_apply_and_revert(
     package = installed(version)
     before = snapshot(package.parent)
     assert len(unreached(package)) == STATEMENTS[version]
-    for variant, encoder in ENCODERS.items():
+    for variant, added in ENCODERS.items():
         done = run("apply", "--variant", variant, "--json", package, capsys=capsys)
         assert (done["exit"], [tree["target"] for tree in done["trees"]]) == (0, ["flashinfer", "cutlass"])  # type: ignore[attr-defined]
         assert done["trees"][0]["version"] == version  # type: ignore[index]
-        patched = [path for path in sources(package) if f"namespace fp4patch_{encoder} {{" in path.read_text()]
-        assert bool(patched) == bool(encoder)
-        assert len(unreached(package)) == (0 if encoder else STATEMENTS[version])
+        patched = [path for path in sources(package) if f"namespace fp4patch_{added} {{" in path.read_text()]
+        assert bool(patched) == bool(added)
+        assert len(unreached(package)) == (0 if added else STATEMENTS[version])
     assert main.run(["revert", str(package)]) == 0
     assert snapshot(package.parent) == before
 

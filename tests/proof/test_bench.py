@@ -102,7 +102,7 @@ def test_the_chart_is_a_complete_picture() -> None:
 def test_the_program_builds_for_a_gpu_that_is_not_here_and_says_what_it_leaves_out(
     tmp_path: Path, toolchain: Toolchain
 ) -> None:
-    encoder = data_root() / "patches/encoders/half_pair.cuh"
+    encoder = data_root() / "encoders/half_pair.cuh"
     ours = tuple(s for s in numerics.encoder_subjects(encoder) if s.lanes == 8)
     instruction = """__device__ unsigned int hardware(const float (&v)[8]) {
       unsigned int r;

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.proof.cache import Cache, Dependency, Stored, key
+from fp4patch.core.store import key
+from fp4patch.proof.cache import Cache, Dependency, Stored
 
 HEADER, SYSTEM = Dependency("tree", "include/lib.h"), Dependency("file", "/usr/include/stdint.h")
 OLD, NEW = Stored(b"\0old", "log of old"), Stored(b"\xffnew", "log of new")

@@ -27,7 +27,7 @@ from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
 
 ARCH = Arch(12, 1, "a")
-ENCODERS = Path(__file__).parents[2] / "patches/encoders"
+ENCODERS = Path(__file__).parents[2] / "encoders"
 
 
 def run(toolchain: Toolchain, does: Executes | Quantizes, cubin: bytes) -> Execution:

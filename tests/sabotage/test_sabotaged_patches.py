@@ -24,8 +24,8 @@ from few_probes import few_probes
 from fp4patch.catalog.manifest import forget, load
 from fp4patch.commands import main
 
-HALF_PAIR = "patches/encoders/half_pair.cuh"
-THRESHOLD, PREDICATES = "patches/encoders/threshold.cuh", "patches/encoders/predicate_sum.cuh"
+HALF_PAIR = "encoders/half_pair.cuh"
+THRESHOLD, PREDICATES = "encoders/threshold.cuh", "encoders/predicate_sum.cuh"
 CHOICE = "patches/cutlass/e2m1-encode/instruction_or_half_pair.cuh"
 SCALAR, ARRAYS = "patches/cutlass/e2m1-encode/scalar.cuh", "patches/cutlass/e2m1-encode/half_arrays.cuh"
 ENCODE, GUARD = "patches/cutlass/e2m1-encode/patch.toml", "patches/cutlass/e2m1-guard/patch.toml"

@@ -76,7 +76,7 @@ class World:
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
     def row(self, target: str, version: str) -> dict[str, Any] | None:
-        rows = json.loads((self.data / "patches" / "matrix.json").read_text())["rows"]
+        rows = json.loads((self.data / "records" / "matrix.json").read_text())["rows"]
         return next((row for row in rows if (row["target"], row["version"]) == (target, version)), None)
 
     def pin(self, target: str, version: str) -> Archive | None:
@@ -97,7 +97,7 @@ def world(tmp_path: Path) -> Iterator[World]:
     with served(tmp_path / "index") as url:
         made = World(tmp_path, url)
         # Every release that is pinned has a row, so that nothing but what a test adds is new.
-        file = made.data / "patches" / "matrix.json"
+        file = made.data / "records" / "matrix.json"
         document = json.loads(file.read_text())
         held = {(row["target"], row["version"]) for row in document["rows"]}
         document["rows"] += [
@@ -151,7 +151,7 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     assert {name for name in after if before.get(name) != after[name]} == {
         "docs/images/matrix.svg",
         "docs/matrix.md",
-        "patches/matrix.json",
+        "records/matrix.json",
         "patches/vllm/target.toml",
     }
     # A diff to review: one entry more, behind 0.33.0, and not a byte changed beside it.
@@ -161,7 +161,7 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     assert "| vllm 0.34.0 |" in world.summary
     assert world.watch().returncode == 0
     assert world.files == after, "the second look finds nothing new"
-    matrix = world.data / "patches" / "matrix.json"
+    matrix = world.data / "records" / "matrix.json"
     matrix.write_text(matrix.read_text().replace('"native": "pass"', '"native": "fail"'))
     assert "vllm 0.34.0: fits" in world.watch("--verify", "none").stdout, "what failed is looked at again"
     document = json.loads(matrix.read_text())

@@ -21,10 +21,10 @@ from small_cutlass import CONVERTER, GUARD, checkout, git, small_cutlass
 
 from fp4patch.catalog.manifest import load
 from fp4patch.tree.stamp import find_stamp, stamped
+from variants import VARIANTS
 
 GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]
-VARIANTS = ("turbo", "turbo2", "next2", "next3", "native")
 
 
 @pytest.fixture

@@ -133,7 +133,7 @@ def test_another_pristine_file_is_folded_again(tree: Path, folds: list[int]) -> 
     [
         ("variants/next3.toml", "# edited"),
         ("patches/cutlass/e2m1-encode/patch.toml", "# edited"),
-        ("patches/encoders/half_pair.cuh", "// edited"),
+        ("encoders/half_pair.cuh", "// edited"),
     ],
 )
 def test_changed_patches_fold_again(

@@ -2,7 +2,7 @@
 
     python -m tools.regenerate doctor-trees [--missing] [--target NAME] [TREE...]
 
-It writes patches/releases.json and docs/doctor-trees.md. From the former, `fp4patch doctor` recognises a tree's release
+It writes records/releases.json and docs/doctor-trees.md. From the former, `fp4patch doctor` recognises a tree's release
 by its content, and reports the build's result for an arch list where there is no cmake. Needs cmake. Releases that no
 archive of the package index holds are examined if a tree of them is named, and keep their row if none is.
 """

@@ -3,10 +3,10 @@
     python -m tools.regenerate times [--repeats 5] [--cold 2]
     python -m tools.regenerate times --trees-only [--repeats 5]
 
-``--trees-only``: apply, status and revert of whole source trees, in processor time (user and system) of one process,
-the least of so many runs; other work on the machine hardly changes it. Without it: verify, in wall time of whole
-processes, the best of so many runs. ``--cold`` is how often a verify with nothing compiled yet is measured. The trees
-come from the package index and are copied first.
+``--trees-only`` measures apply, status and revert of whole source trees, in processor time (user and system) of one
+process, and writes the minimum of the runs; other work on the machine hardly changes it. Without the option, the tool
+measures verify, in elapsed time of whole processes, and writes the minimum of the runs. ``--cold`` is the number of
+runs with nothing cached. The trees come from the package index and are copied first.
 """
 
 from __future__ import annotations
@@ -124,16 +124,16 @@ def of_verify(target: str, version: str, scratch: Path, repeats: int, cold: int)
 def table(trees: Sequence[tuple[str, str]], found: Iterable[list[tuple[str, str]]]) -> list[str]:
     """The lines of a table with a column for each tree."""
     lines = ["", f"| | {' | '.join(' '.join(names) for names in trees)} |", "|---" * (1 + len(trees)) + "|"]
-    return lines + [f"| {rows[0][0]} | {' | '.join(said for _, said in rows)} |" for rows in zip(*found, strict=True)]
+    return lines + [f"| {rows[0][0]} | {' | '.join(shown for _, shown in rows)} |" for rows in zip(*found, strict=True)]
 
 
 def main(arguments: list[str]) -> None:
     """Measure, and write between the page's marks."""
-    parser = argparse.ArgumentParser(description="How long commands take.")
+    parser = argparse.ArgumentParser(description="Measure the run times of commands.")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--cold", type=int, default=2)
     parser.add_argument("--trees-only", action="store_true")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     where = f"{os.cpu_count()} cores of {platform.machine()}, Python {platform.python_version()}, {VARIANT}."
     with tempfile.TemporaryDirectory() as scratch:
         if not os.environ.get("FP4PATCH_CACHE"):  # downloads stay where they are; what is measured starts from nothing
@@ -142,13 +142,13 @@ def main(arguments: list[str]) -> None:
             (Path(scratch) / "cache").mkdir()
             if archives.is_dir():
                 (Path(scratch) / "cache/archives").symlink_to(archives)
-        if asked.trees_only:
-            found = [of_tree(*names, Path(scratch), asked.repeats) for names in TREES]
+        if options.trees_only:
+            found = [of_tree(*names, Path(scratch), options.repeats) for names in TREES]
             lines = [f"Seconds of processor time, on {where}", *table(TREES, found)]
             made_part.write(PAGE, "times --trees-only", "\n".join(lines) + "\n")
             return
         lines = [f"Seconds, on {where}", "", "| command | seconds |", "|---|---|"]
         for word in ("--version", "list"):
-            lines.append(f"| `fp4patch {word}` | {shortest(timed(word) for _ in range(asked.repeats))} |")
-        found = [of_verify(*names, Path(scratch), asked.repeats, asked.cold) for names in VERIFIED]
+            lines.append(f"| `fp4patch {word}` | {shortest(timed(word) for _ in range(options.repeats))} |")
+        found = [of_verify(*names, Path(scratch), options.repeats, options.cold) for names in VERIFIED]
     made_part.write(PAGE, "times", "\n".join([*lines, *table(VERIFIED, found)]) + "\n")

@@ -39,48 +39,55 @@ def fp4patch(*words: str | Path) -> str:
     return subprocess.run(command, check=False, capture_output=True, text=True).stdout
 
 
-def verified(tree: Path, variant: str) -> tuple[str, dict[tuple[str, str], str]]:
-    """Return the CUTLASS release, and the instructions and branches of each probe and architecture."""
+Cells = dict[tuple[str, str], str]
+
+
+def verified(tree: Path, variant: str) -> tuple[str, Cells, Cells]:
+    """Return the CUTLASS release, and the instructions and branches of each probe and architecture, of the pristine
+    tree and of the patched one."""
     report: dict[str, Any] = json.loads(
         fp4patch("verify", "--variant", variant, "--arch", ",".join(ARCHS), "--no-execute", "--json", "-", tree)
     )
-    cells = {}
+    cells: dict[str, Cells] = {"before": {}, "after": {}}
     for result in report["results"]:
-        if listing := result["after"]:
-            branches = f" ({listing['branches']} branches)" if listing["branches"] else ""
-            cells[result["probe"].partition("/")[2], result["arch"]] = f"{listing['instructions']}{branches}"
-    return report["version"], cells
+        for side, found in cells.items():
+            if listing := result[side]:
+                branches = f" ({listing['branches']} branches)" if listing["branches"] else ""
+                found[result["probe"].partition("/")[2], result["arch"]] = f"{listing['instructions']}{branches}"
+    return report["version"], cells["before"], cells["after"]
 
 
-def rows(tree: Path) -> tuple[str, dict[str, dict[tuple[str, str], str]]]:
+def rows(tree: Path) -> tuple[str, dict[str, Cells]]:
     """Return the release, and each variant's cells; pristine first."""
-    found, version = {}, ""
-    for variant in ("native", "turbo", "turbo2", "next2", "next3"):
+    found: dict[str, Cells] = {"pristine": {}}
+    version = ""
+    for variant in load().variants:
         with tempfile.TemporaryDirectory() as folder:
             copy = Path(folder) / "cutlass"
             shutil.copytree(tree, copy)
             fp4patch("apply", "--variant", variant, copy)
-            version, found[variant] = verified(copy, variant)
+            version, pristine, found[variant] = verified(copy, variant)
+            found["pristine"] |= pristine
     return version, found
 
 
-def table(version: str, found: dict[str, dict[tuple[str, str], str]]) -> str:
+def table(version: str, found: dict[str, Cells]) -> str:
     """Return one release as Markdown: a block of rows for each conversion."""
     lines = [f"### CUTLASS {version}", "", f"| conversion | variant | {' | '.join(ARCHS)} |", "|---|---|---|---|---|"]
     for probe, title in PROBES.items():
         previous: dict[str, str] = {}
         for variant, cells in found.items():
-            name = ENCODE.get(probe, probe) if variant == "next3" else probe
             # Where none of its patches is about this conversion it is upstream's.
-            row = " | ".join(cells.get((name, arch)) or found["native"][probe, arch] for arch in ARCHS)
+            ways = [cells, found["pristine"]]
+            names = (probe, ENCODE.get(probe, probe))
+            row = " | ".join(next(w[n, arch] for w in ways for n in names if (n, arch) in w) for arch in ARCHS)
             previous[row] = f"{previous[row]}, {variant}" if row in previous else variant
         for number, (row, variants) in enumerate(previous.items()):
             first = "" if number else title
-            lines.append(f"| {first} | {variants.replace('native', 'pristine, native')} | {row} |")
+            lines.append(f"| {first} | {variants} | {row} |")
     return "\n".join(lines) + "\n"
 
 
 def main(trees: list[str]) -> None:
     """Measure, and write between the page's marks."""
-    assert set(load().variants) == {"native", "turbo", "turbo2", "next2", "next3"}
     made_part.write(PAGE, "variants", "\n".join(table(*rows(Path(tree))) for tree in trees))

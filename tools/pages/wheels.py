@@ -49,10 +49,16 @@ def targets(report: BinaryReport) -> str:
 def counts(report: BinaryReport) -> str:
     """Return the counts of other instructions that a GPU of the family loads, and the compilers that run later."""
     code = total(loading.code for file in report.files for loading in file.loading if loading.gpu == "sm_121")
-    parts = [(code.f64, "F64 among them"), (code.roundings, "rounded, not encoded"), (len(code.traps), "only trap")]
-    said = [f"{number} {what}" for number, what in parts if number]
-    said += [f"{one.role} {one.release} lacks {', '.join(one.lacks) or 'none'}" for one in report.compilers]
-    return ", ".join(said) or "none"
+    parts = [
+        (code.f64, "F64 instructions among the conversions"),
+        (code.roundings, "values rounded, not encoded"),
+        (len(code.traps), "kernels that only trap"),
+    ]
+    found = [f"{number} {what}" for number, what in parts if number]
+    for one in report.compilers:
+        support = f"does not support {', '.join(one.lacks)}" if one.lacks else "supports both GPUs"
+        found.append(f"{one.role} {one.release} {support}")
+    return ", ".join(found) or "none"
 
 
 def main(requirements: list[str]) -> None:
@@ -62,13 +68,13 @@ def main(requirements: list[str]) -> None:
     rows = {line.split(" | ")[0].strip("| "): line for line in lines[2:] if line.startswith("| ")}
     tail = [line for line in lines[2:] if not line.startswith("| ")]
     for requirement in requirements:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as directory:
             command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-            command += ["--python-version", "3.12", "--dest", folder, requirement]
+            command += ["--python-version", "3.12", "--dest", directory, requirement]
             for platform in (*PLATFORMS, *OLDER):
                 command += ["--platform", platform]
             subprocess.run(command, check=True)
-            for wheel in Path(folder).iterdir():
+            for wheel in Path(directory).iterdir():
                 with ProcessPoolExecutor(1) as fresh:
                     rows[wheel.name] = fresh.submit(row, wheel).result()
                 print(rows[wheel.name], flush=True)  # noqa: T201 - a script

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 @click.command()
 @TREES
 @variant_option(required=False)
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@click.option("--check", is_flag=True, help="Like --dry-run; exit 1 if anything would change.")
-@click.option(
-    "--diff", is_flag=True, help="Also print the changes as a unified diff. Combine with --dry-run to only look."
-)
-@click.option("--why", is_flag=True, help="Also say why edits that have nothing to do have nothing to do.")
-@click.option("--target-version", metavar="V", help="The upstream version, where the tree says none or a wrong one.")
+@click.option("--dry-run", is_flag=True, help="Print the changes that apply would make, and make none.")
+@click.option("--check", is_flag=True, help="Like --dry-run, and exit 1 if anything would change.")
+@click.option("--diff", is_flag=True, help="Also print a unified diff. With --dry-run, nothing is changed.")
+@click.option("--why", is_flag=True, help="Also print the reason for each edit that has nothing to do.")
+@click.option("--target-version", metavar="V", help="Upstream version, if the tree states none or a wrong one.")
 @JSON
 def apply(
     trees: tuple[Path, ...],
@@ -36,14 +34,14 @@ def apply(
 ) -> None:
     """Apply a variant's patches to all TREEs, or to none.
 
-    Without --variant, the variant that is applied already is brought up to date.
+    Without --variant, apply updates the variant that the trees already have, and recommends one for pristine trees.
     """
     from fp4patch.commands.apply import run as verb
     from fp4patch.commands.apply import text as report
 
     applied = verb.apply(trees, variant, write=not (dry_run or check), said_version=target_version, on_wait=waiting)
     with telling(_what_became(applied)):
-        emit(report.document(applied, diff=diff)) if as_json else show(report.text(applied, diff=diff, why=why))
+        emit(applied.with_diffs() if diff else applied) if as_json else show(report.text(applied, diff=diff, why=why))
     if applied.problems and not as_json:
         show(report.refusal(applied), err=True)
     if applied.refused or (check and applied.changed):
@@ -54,16 +52,16 @@ def apply(
 @TREES
 @JSON
 def revert(trees: tuple[Path, ...], as_json: bool) -> None:
-    """Give all TREEs their pristine bytes back, or none.
+    """Restore the pristine bytes of all TREEs, or of none.
 
-    No trace of fp4patch is left.
+    The receipts are removed too.
     """
     from fp4patch.commands.apply import run as verb
     from fp4patch.commands.apply import text as report
 
     reverted = verb.revert(trees, on_wait=waiting)
     with telling(_what_became(reverted)):
-        emit(report.document(reverted, diff=False)) if as_json else show(report.text(reverted, diff=False))
+        emit(reverted) if as_json else show(report.text(reverted, diff=False))
     if reverted.problems and not as_json:
         show(report.refusal(reverted), err=True)
     if reverted.refused:
@@ -71,6 +69,6 @@ def revert(trees: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _what_became(applied: Applied) -> str:
-    if applied.written and applied.changed:
+    if applied.written:
         return f"the {applied.verb} itself was done, and `fp4patch status` says what the trees are"
     return "no tree was changed"

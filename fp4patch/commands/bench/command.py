@@ -19,16 +19,21 @@ from fp4patch.commands.common import (
 
 @click.command()
 @click.argument("trees", metavar="[TREE...]", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--from", "measured", type=click.Path(path_type=Path, dir_okay=False), help="Show what a program wrote.")
+@click.option(
+    "--from", "measured", type=click.Path(path_type=Path, dir_okay=False), help="Show the results in this file."
+)
 @click.option(
     "--build-only",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write the program and a script that runs it there, for another machine.",
+    help="Write the program and a script that runs it, for another machine.",
 )
-@click.option("--gpu-arch", metavar="ARCH", help="With --build-only: the GPU's own architecture, for example sm_121.")
+@click.option("--gpu-arch", metavar="ARCH", help="With --build-only: architecture of the GPU, such as sm_121.")
 @click.option(
-    "--chart", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.svg", help="Write a bar chart there."
+    "--chart",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.svg",
+    help="Write a bar chart to this file.",
 )
 @CUDA_ROOT
 @JSON
@@ -43,8 +48,8 @@ def bench(
 ) -> None:
     """Measure the conversion to E2M1 in software on a GPU.
 
-    Measures the encoders, and each TREE before and after its patches.
-    Every encoder is checked with all 2^32 inputs first. For a GPU elsewhere: --build-only there, --from here.
+    Bench checks the output of every encoder for all 2^32 inputs. Then it measures the encoders, and each TREE before
+    and after its patches. For a GPU in another machine, use --build-only, run the script there, and use --from here.
     """
     from fp4patch.commands.bench import run as verb
     from fp4patch.commands.bench import text as report
@@ -62,7 +67,7 @@ def bench(
         click.echo(f"run {built.folder / verb.RUNNER} on a machine with a GPU of {built.arch}")
         return
     found = verb.read(measured) if measured else verb.bench(trees, cuda_root=cuda_root, on_wait=waiting)
-    emit(report.document(found)) if as_json else show(report.table(found))
+    emit(found) if as_json else show(report.table(found))
     if chart:
         write(chart, report.chart(found))
         click.echo(f"chart: {chart}", err=True)

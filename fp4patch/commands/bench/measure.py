@@ -7,7 +7,6 @@ after its patches, are in one program and are measured in turn.
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from fp4patch.commands.bench.result import BenchReport, BenchRow, Rate
+from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.proof import numerics
 
@@ -119,10 +119,10 @@ def _unit(folder: Path, index: int, group: Group, toolchain: Toolchain, arch: Ar
 
 def run(program: Path, gpu: Gpu) -> BenchReport:
     """Run the program on this machine's GPU; ProofError if it fails."""
-    done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ProofError(f"the bench program did not run on {gpu.name}", help=done.stderr.strip())
-    return read(done.stdout)
+    done = process.run([program], limit=None)
+    if done.status:
+        raise ProofError(f"the bench program did not run on {gpu.name}", help=done.err.strip())
+    return read(done.out)
 
 
 def read(text: str) -> BenchReport:
@@ -142,10 +142,11 @@ def read(text: str) -> BenchReport:
         right = {name for name, (wrong, *_) in checks.items() if not wrong}
         if any(set(by_name) != right for by_name in rates.values()):
             raise ValueError("not every encoder that is right has its rates, or others have")
-        rows = tuple(
+        rows = [
             BenchRow(name, wrong, nans, signs, *(_rate(rates[how], name) for how in ("registers", "memory")))
             for name, (wrong, nans, signs) in checks.items()
-        )
+        ]
+        rows.sort(key=lambda row: -(row.registers.median if row.registers else 0))
         return BenchReport(
             device=device[1],
             arch=device[2],
@@ -153,7 +154,7 @@ def read(text: str) -> BenchReport:
             fp4patch=lines[0][2],
             nvcc=lines[0][3],
             repeats=min((len(values) for by_name in rates.values() for values in by_name.values()), default=0),
-            rows=rows,
+            rows=tuple(rows),
             notes=tuple(line[1] for line in lines if line[0] == "note"),
         )
     except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:
@@ -178,5 +179,5 @@ def _literal(text: str) -> str:
 
 
 def _run(command: Sequence[str], folder: Path, toolchain: Toolchain) -> tuple[int, str]:
-    done = subprocess.run(command, cwd=folder, env=dict(toolchain.environ), capture_output=True, text=True, check=False)
-    return done.returncode, "\n".join((done.stderr or done.stdout).strip().splitlines()[-20:])
+    done = process.run(command, limit=None, folder=folder, environ=toolchain.environ)
+    return done.status, done.said

@@ -84,7 +84,7 @@ def build(trees: Sequence[Path], folder: Path, arch: Arch | str, *, cuda_root: P
 
 def _encoders(catalog: Catalog) -> proof.Group:
     """All of ours, and NVIDIA's."""
-    headers = catalog.root.glob("patches/encoders/*.cuh")
+    headers = catalog.root.glob("encoders/*.cuh")
     nearest = [path for path in headers if "e2m1_x16(" in path.read_text(encoding="utf-8")]  # those of floats alone
     paths = sorted(nearest, key=lambda path: path.stem != proof.REFERENCE)
     ours = [

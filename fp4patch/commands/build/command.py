@@ -20,43 +20,50 @@ class _Build(click.Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            message = f"{error.format_message()} Options of `docker buildx build` go behind `--`."
+            message = f"{error.format_message()} Options of `docker buildx build` follow after `--`."
             raise click.UsageError(message, ctx) from None
 
 
 @click.command(cls=_Build)
 @variant_option(required=False)
-@click.option("--arch", "archs", metavar="ARCH", multiple=True, help="12.1a (GB10), 12.0a (RTX PRO); may be repeated.")
+@click.option("--arch", "archs", metavar="ARCH", multiple=True, help="12.1a (GB10) or 12.0a (RTX PRO). Repeatable.")
 @click.option("--allow-bare", is_flag=True, help="Build for a target without a suffix, which has no FP4 instructions.")
 @click.option(
     "--target", type=click.Choice(STAGES), help="Stop at this stage. Default: runtime, or wheel with --output."
 )
-@click.option("--part", metavar="K/N", default="", help="With --target part: this part of vLLM's object files.")
-@click.option("--vllm", metavar="SOURCE", help="Instead of the pin: a release, a folder, URL#REF, or a git reference.")
-@click.option("--cutlass", metavar="SOURCE", help="The same for CUTLASS.")
-@click.option("--torch", metavar="VERSION", help="PyTorch, where another vLLM than the pinned one needs another.")
-@click.option("--base-image", metavar="IMAGE", help="What compiles. With nvcc in it, or g++ and Python alone.")
-@click.option("--runtime-image", metavar="IMAGE", help="What the built vLLM runs in.")
+@click.option("--part", metavar="K/N", default="", help="With --target part: part K of N of the object files.")
+@click.option(
+    "--vllm", metavar="SOURCE", help="Use this release, directory, URL#REF or git reference instead of the pin."
+)
+@click.option("--cutlass", metavar="SOURCE", help="Use this CUTLASS instead of the pin.")
+@click.option("--torch", metavar="VERSION", help="PyTorch release for a vLLM other than the pinned one.")
+@click.option("--base-image", metavar="IMAGE", help="Image that compiles; it has nvcc, or g++ and Python.")
+@click.option("--runtime-image", metavar="IMAGE", help="Image that the built vLLM runs in.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write files, no image: the wheel with its proof, or with --target proof the proof.",
+    help="Write the wheel with its proof there, and no image. With --target proof, only the proof.",
 )
+@click.option("--sccache", is_flag=True, help="Cache compilations by sccache, with the SCCACHE_* variables.")
 @click.option(
-    "--sccache", is_flag=True, help="Share compilations by sccache, with the SCCACHE_... of this environment."
+    "--jobs", "-j", metavar="N", type=click.IntRange(1, 512), help="Compilations at a time. Default: by the memory."
 )
-@click.option("--jobs", "-j", type=click.IntRange(1, 512), help="Compilations at a time. Default: by the memory there.")
 @click.option(
     "--context",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write the build context there and keep it. Default: a temporary folder.",
+    help="Write the build context there and keep it. Default: a temporary directory.",
 )
 @click.option(
-    "--no-preflight", "preflight", is_flag=True, flag_value=False, default=True, help="Skip the checks of room."
+    "--no-preflight",
+    "preflight",
+    is_flag=True,
+    flag_value=False,
+    default=True,
+    help="Skip the checks of disk space and memory.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the commands and what they would send, and build nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the commands and the build context, and build nothing.")
 @click.option("--print-bake", is_flag=True, help="Print docker-bake.hcl for all variants, and build nothing.")
 @click.argument("buildx", nargs=-1, type=click.UNPROCESSED, metavar="[-- BUILDX_OPTIONS]")
 @JSON
@@ -71,9 +78,9 @@ def build(
 ) -> None:
     """Build a patched vLLM as an image that carries its proof.
 
-    The engine is checked first; then `docker buildx build` runs, and its exit status is returned. Options of buildx
-    go behind `--`: `fp4patch build --arch 12.1a -- --push --tag NAME --builder farm`. Without `--push` the image goes
-    into the engine's store.
+    Build checks the engine, and then runs `docker buildx build` and returns its exit status. Options of buildx follow
+    after `--`: `fp4patch build --arch 12.1a -- --push --tag NAME --builder farm`. Without `--push`, the image is
+    written to the engine's store.
     """
     from fp4patch.commands.build import run as verb
     from fp4patch.commands.build import text as report
@@ -84,7 +91,7 @@ def build(
     asked = verb.Options(variant=variant, **verb.handed_on(buildx, output), **options)
     if dry_run:
         planned = verb.dry_run(asked)
-        emit(report.dry_run_document(planned)) if as_json else click.echo(report.dry_run_script(planned), nl=False)
+        emit(planned) if as_json else click.echo(report.dry_run_script(planned), nl=False)
         return
     try:
         built = verb.build(
@@ -96,7 +103,7 @@ def build(
         from fp4patch.commands import document, terminal
 
         if as_json:
-            emit(document.error_document(failed))
+            emit(document.failure(failed))
         show(terminal.error(failed), err=True)
         raise click.exceptions.Exit(failed.status) from None
-    emit(report.built_document(built)) if as_json else show(report.built_text(built))
+    emit(built) if as_json else show(report.built_text(built))

@@ -1,10 +1,9 @@
-"""Findings of ``fp4patch doctor`` about compiled code: a JSON document, and text."""
+"""Findings of ``fp4patch doctor`` about compiled code, as text."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.padding import Padding
@@ -13,7 +12,6 @@ from rich.text import Text
 
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
 from fp4patch.commands.words import printable
-from fp4patch.core.schema import SCHEMA
 from fp4patch.inspect.code import Fp4State, Outcome, readable, total
 
 if TYPE_CHECKING:
@@ -34,11 +32,6 @@ COLOUR = {
 }
 SHOWN = 3
 """Number of kernel names in a line; the JSON document has all."""
-
-
-def document(report: BinaryReport) -> dict[str, Any]:
-    """Return the part of the JSON document about binaries, as docs/json.md describes it."""
-    return {"schema": SCHEMA, "red": report.red, **asdict(report)}
 
 
 def table(report: BinaryReport) -> RenderableType:
@@ -87,7 +80,7 @@ def _verdict(verdict: GpuVerdict) -> RenderableType:
 
 def _file(file: BinaryFile) -> RenderableType:
     parts: list[RenderableType] = [
-        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'unit')}")
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'fatbin')}")
     ]
     parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
     interesting = [group for group in file.images if _speaks(group.code)]
@@ -145,7 +138,7 @@ def _loading(file: BinaryFile, gpu: str) -> Text:
     text.append(", ".join(f"{name} ×{number}" for name, number in loads.most_common()))
     lost = sum(row.units for row in rows if row.outcome is Outcome.LOST)
     if lost:
-        text.append(f"; {_counted(lost, 'unit')} without their FP4 code", "bold red")
+        text.append(f"; {_counted(lost, 'fatbin')} without their FP4 code", "bold red")
     return text
 
 

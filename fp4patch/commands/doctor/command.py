@@ -12,43 +12,42 @@ from fp4patch.core.errors import NothingCompiledError, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fp4patch.commands.doctor.result import Question
+    from fp4patch.commands.doctor.result import Question, RecipeReport, TreeReport
     from fp4patch.inspect.code import BinaryReport
 
 
 @click.command()
 @click.argument("paths", metavar="[PATH...]", nargs=-1)
-@click.option("--for", "gpus", metavar="GPUS", help="Only these GPUs count, for example sm_121 or sm_120,sm_121.")
+@click.option("--for", "gpus", metavar="GPUS", help="Check for these GPUs only, for example sm_121 or sm_120,sm_121.")
 @click.option(
     "--arch-list",
     "--torch-cuda-arch-list",
     "arch_list",
     metavar="LIST",
-    help="Of a source tree: what its build would make of this list, as TORCH_CUDA_ARCH_LIST or"
-    " FLASHINFER_CUDA_ARCH_LIST. Default: those that people set.",
+    help="TORCH_CUDA_ARCH_LIST, or the build's own. Default: the usual lists.",
 )
 @click.option(
     "--cuda",
     metavar="V",
-    help="The CUDA release that builds, for example 13.0. Default: that of the toolkit at hand.",
+    help="CUDA release of the build, for example 13.0. Default: the installed one.",
 )
 @click.option(
     "--python",
     metavar="PATH",
     default="",
-    help="Of this machine: the packages of this Python, a program or a virtual environment. Default: VIRTUAL_ENV's.",
+    help="Check the packages of this Python or virtual environment. Default: VIRTUAL_ENV.",
 )
 @click.option(
     "--require",
     metavar="GPU[:native]",
     multiple=True,
-    help="Of compiled files: fail unless every one has code for this GPU, or FP4 instructions (sm_121:native).",
+    help="Fail unless every compiled file has code, or FP4 instructions (:native), for this GPU.",
 )
 @click.option(
-    "--strict", is_flag=True, help="With --require: fail on code that no required GPU loads, or that is not compiled."
+    "--strict", is_flag=True, help="With --require: fail also on PTX, and on code that no required GPU loads."
 )
 @click.option(
-    "--time-jit", is_flag=True, help="Measure how long ptxas takes for code that the driver compiles when it loads."
+    "--time-jit", is_flag=True, help="Measure the time that ptxas takes for the PTX that the driver compiles."
 )
 @JSON
 def doctor(
@@ -65,15 +64,19 @@ def doctor(
     """Check this machine, or each PATH, for FP4 support.
 
     A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
-    installed package, or an image's name. Of a vLLM, the tree's CMakeLists.txt is run, and of a FlashInfer functions of
-    its own Python, as a build would; their usual ways to write are replaced, which is a convenience and not a
-    protection. Exit status: 1 if a
-    finding is red, 0 if none is, 2 if a PATH or a GPU does not exist. With --require: 1 if a requirement is not met or
-    something was not read, else 0.
+    installed package, or the name of an image.
+
+    Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would. Their
+    usual ways to write are replaced, which is a convenience and not a protection.
+
+    Exit status: 0 if no finding is red, 1 if one is, 2 if a PATH or a GPU does not exist. With --require: 0 if all
+    requirements are met and everything was read, else 1.
     """
     from fp4patch.commands.doctor import binaries_text as binary_report
     from fp4patch.commands.doctor import run as verb
     from fp4patch.commands.doctor import text as report
+    from fp4patch.commands.doctor.result import DoctorReport
+    from fp4patch.inspect.findings import Level
 
     question = verb.question(gpus, arch_list, cuda, require, strict=strict, time_jit=time_jit)
     if require and not paths:
@@ -81,10 +84,11 @@ def doctor(
     if python and paths:
         raise UsageError("--python is about this machine", help="name no PATH with it")
     machine = None if paths else verb.examine_machine(question, python)
-    levels = list(machine.levels) if machine else []
     if machine and not as_json:
         show(report.machine_text(machine))
-    trees, recipes, binaries = [], [], []
+    trees: list[TreeReport] = []
+    recipes: list[RecipeReport] = []
+    binaries: list[BinaryReport] = []
     for path in paths:
         where = verb.find(path)
         known = () if require else verb.as_trees(where)
@@ -93,18 +97,15 @@ def doctor(
         compiled = None if known else _compiled(where, path, question, optional=recipe is not None)
         trees += found
         recipes += [recipe] if recipe else []
-        binaries += [binary_report.document(compiled)] if compiled else []
-        levels += [level for one in (recipe, *found, compiled) if one for level in one.levels]
+        binaries += [compiled] if compiled else []
         if not as_json:
             shown = [report.recipe_text(recipe)] if recipe else []
             shown += [*map(report.tree_text, found), *([binary_report.table(compiled)] if compiled else [])]
             for part in shown:
                 show(part)
-    if as_json:
-        emit(report.document(machine, trees, recipes, binaries, levels))
-    else:
-        show(report.summary(levels))
-    if verb.red(levels):
+    whole = DoctorReport(machine, tuple(trees), tuple(recipes), tuple(binaries))
+    emit(whole) if as_json else show(report.summary(whole.levels))
+    if whole.verdict is Level.RED:
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 

@@ -6,8 +6,8 @@ is in :mod:`fp4patch.commands.doctor.packages`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,16 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10, has
 from fp4patch.core.errors import ToolchainError
 from fp4patch.inspect.findings import Finding, Level
-from fp4patch.proof.toolchain import find_toolchain, newest_gcc, release, stated_version, version_of
+from fp4patch.proof.toolchain import (
+    find_toolchain,
+    named_roots,
+    newest_gcc,
+    release,
+    roots_on_path,
+    stated_version,
+    version_of,
+    wheel_roots,
+)
 
 
 @dataclass(frozen=True)
@@ -49,33 +58,12 @@ def toolkits(s: Surroundings) -> tuple[Toolkit, ...]:
 
 
 def _roots(s: Surroundings) -> Iterator[tuple[str, Path]]:
-    for name in ("CUDA_HOME", "CUDA_PATH"):
-        if value := s.environ.get(name):
-            yield name, Path(value)
-    for place in s.path.split(os.pathsep):
-        for tool in ("nvcc", "ptxas"):
-            if place and (program := Path(place) / tool).is_file() and (root := _root_of(program)):
-                yield "PATH", root
+    yield from named_roots(s.environ)
+    with suppress(ToolchainError):  # a script in the place of nvcc; the search for the one to use reports it
+        yield from (("PATH", root) for root in roots_on_path(s.path))
     for usual in sorted((s.root / "usr/local").glob("cuda*")):
         yield f"/{usual.relative_to(s.root)}", usual
-    for folder in (*s.site_packages, *s.own):
-        for pattern in ("nvidia/cu[0-9]*", "nvidia/cuda_nvcc"):
-            yield from (("wheels of this Python", wheel) for wheel in sorted(folder.glob(pattern)))
-
-
-def _root_of(program: Path) -> Path | None:
-    """Return the toolkit of a program on PATH: beside it, or where a script of one line calls another."""
-    real = program.resolve()
-    if (real.parent.parent / "nvvm").is_dir():
-        return real.parent.parent
-    with real.open("rb") as file:
-        script = file.read(4096)
-    if script.startswith(b"#!"):
-        for word in script.decode(errors="replace").replace('"', " ").split():
-            if word.endswith(f"/bin/{program.name}") and Path(word).is_file():
-                return Path(word).resolve().parent.parent
-        return None
-    return real.parent.parent
+    yield from (("wheels of this Python", root) for root in wheel_roots((*s.site_packages, *s.own)))
 
 
 def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:

@@ -1,6 +1,6 @@
 """Caches of kernels that were compiled at run time: for which architectures, and by which release.
 
-Looked at: FlashInfer, Triton, Inductor, vLLM's copy of Inductor's, DeepGEMM, CuTe DSL. An entry for another
+known.toml lists them. An entry for another
 architecture, or of another release than the one that is installed, is stale: at best it only takes room.
 """
 
@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
@@ -18,12 +19,13 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect import elf
 from fp4patch.inspect.findings import Finding, Level
+from fp4patch.inspect.known import known
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from fp4patch.commands.doctor.surroundings import Surroundings
+    from fp4patch.inspect.known import KernelCache
 
 _MOST = 20_000
 """Entries of one cache that are read."""
@@ -36,27 +38,18 @@ def examine(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
     """Return a finding for each cache that has entries. ``gpus``: those that matter; empty where that is not known."""
     return tuple(
         finding
-        for name, folder, distribution in _places(s)
-        if folder.is_dir() and (finding := _examine(s, name, folder, distribution, gpus))
+        for one in known().cache
+        if (folder := _directory(s, one)).is_dir() and (finding := _examine(s, one, folder, gpus))
     )
 
 
-def _places(s: Surroundings) -> Iterator[tuple[str, Path, str]]:
-    """Yield each cache: its program, its directory, and the distribution whose release writes it."""
-
-    def place(variable: str, usual: Path, below: str = "") -> Path:
-        return (usual.__class__(s.environ[variable]) if s.environ.get(variable) else usual) / below
-
-    user, temporary = s.home.name, s.root / "tmp"
-    yield "FlashInfer", place("FLASHINFER_WORKSPACE_BASE", s.home, ".cache/flashinfer"), "flashinfer-python"
-    yield "Triton", place("TRITON_CACHE_DIR", s.home / ".triton/cache"), "triton"
-    yield "Inductor", place("TORCHINDUCTOR_CACHE_DIR", temporary / f"torchinductor_{user}"), "triton"
-    yield "vLLM's torch.compile", place("VLLM_CACHE_ROOT", s.home / ".cache/vllm", "torch_compile_cache"), "triton"
-    yield "DeepGEMM", place("DG_JIT_CACHE_DIR", s.home / ".deep_gemm"), ""
-    yield "CuTe DSL", place("CUTE_DSL_CACHE_DIR", temporary / user / "cutlass_python_cache"), ""
+def _directory(s: Surroundings, one: KernelCache) -> Path:
+    usual = one.directory.format(user=s.home.name)
+    place = s.home / usual[2:] if usual.startswith("~/") else s.root / usual[1:]
+    return Path(s.environ.get(one.variable) or place) / one.below
 
 
-def _examine(s: Surroundings, name: str, folder: Path, distribution: str, gpus: Sequence[str]) -> Finding | None:
+def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[str]) -> Finding | None:
     archs, releases, number = Counter[Arch](), Counter[str](), 0
     for file in islice((path for path in sorted(folder.rglob("*")) if path.is_file()), _MOST):
         found = _entry(file, folder)
@@ -66,16 +59,16 @@ def _examine(s: Surroundings, name: str, folder: Path, distribution: str, gpus: 
             releases.update([found[1]] if found[1] else [])
     if not number:
         return None
-    installed = s.distribution(distribution) if distribution else None
+    installed = s.distribution(one.distribution) if one.distribution else None
     here = [Arch.parse(gpu) for gpu in gpus]
     foreign = [str(arch) for arch in sorted(archs) if here and not any(arch.runs_on(gpu) for gpu in here)]
     older = sorted(release for release in releases if installed and release != installed.version)
     stale = [f"{sum(archs[Arch.parse(arch)] for arch in foreign)} for {', '.join(foreign)}"] if foreign else []
-    stale += [f"{sum(releases[one] for one in older)} by release {', '.join(older)}"] if older else []
+    stale += [f"{sum(releases[release] for release in older)} by release {', '.join(older)}"] if older else []
     what = f"{number} compiled kernels in {folder}"
     if not stale:
-        return Finding(Level.GREEN, f"cache of {name}", what)
-    return Finding(Level.YELLOW, f"cache of {name}", f"{what}; stale: {'; '.join(stale)}", f"rm -r {folder}")
+        return Finding(Level.GREEN, f"cache of {one.program}", what)
+    return Finding(Level.YELLOW, f"cache of {one.program}", f"{what}; stale: {'; '.join(stale)}", f"rm -r {folder}")
 
 
 def _entry(file: Path, folder: Path) -> tuple[list[Arch], str] | None:

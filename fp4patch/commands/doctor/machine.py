@@ -31,7 +31,7 @@ def examine(s: Surroundings, asked: Sequence[str] = (), *, cache: Path | None = 
             (
                 *packages.examine_torch(torch, matter, _nvcc_of_builds(s)),
                 *packages.examine_triton(s, matter),
-                *packages.examine_flashinfer(s),
+                *packages.examine_targets(s),
                 *packages.examine_others(s, matter, cache),
             )
             or _no_packages(s),
@@ -46,7 +46,7 @@ def examine(s: Surroundings, asked: Sequence[str] = (), *, cache: Path | None = 
 
 
 def _no_packages(s: Surroundings) -> tuple[Finding, ...]:
-    missing = f"none of {', '.join(packages.LOOKED_FOR)} is in {s.python}"
+    missing = f"none of {', '.join(packages.looked_for())} is in {s.python}"
     return (Finding(Level.NONE, "packages", missing, "name the Python that has them: fp4patch doctor --python PATH"),)
 
 

@@ -1,16 +1,18 @@
-"""PyTorch, Triton and FlashInfer in this Python, by their files; PyTorch's arch list by an import elsewhere."""
+"""Python packages with kernels, by their files; PyTorch's arch list by an import in another process."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.version import Version
 
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.target import Build, Target
 from fp4patch.commands.doctor.compilers import toolkits
 from fp4patch.commands.doctor.surroundings import Surroundings, said
 from fp4patch.core.arch import Arch, Reach, reach
@@ -18,7 +20,9 @@ from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
 from fp4patch.core.errors import BinaryError, ToolchainError
 from fp4patch.inspect import binaries, run_time
 from fp4patch.inspect.findings import Finding, Level
+from fp4patch.inspect.known import known
 from fp4patch.proof.toolchain import release, version_of
+from fp4patch.tree.installed import bypasses
 
 FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
 """PyTorch on GB10: "Minimum and Maximum cuda capability supported by this version of PyTorch is (8.0) - (12.0)"."""
@@ -28,6 +32,7 @@ TORCH_FOR_GB10 = (
 )
 TRITON_PTXAS = "https://github.com/triton-lang/triton/issues/8539"
 
+TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
 IMPORT = "import json, torch; print(json.dumps((torch._C._cuda_getArchFlags() or '').split()))"
 IMPORT_SECONDS = 90
 
@@ -135,7 +140,7 @@ def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
     except ToolchainError as error:
         return (Finding(Level.RED, what, error.message, f"set {variable} to the ptxas of your CUDA toolkit"),)
     said_so = f"{variable}" if named else f"its own {name}"
-    users = "torch.compile, and what vLLM compiles by default, go through it"
+    users = next(one.used_by for one in known().compiler if one.alone)
     if Version(version) < FAMILIES_SINCE:
         return (
             Finding(
@@ -157,62 +162,31 @@ def _newer_ptxas(s: Surroundings, variable: str) -> str:
     return f"install the toolkit of CUDA {FOR_GB10}, then export {variable}=/usr/local/cuda/bin/ptxas"
 
 
-def examine_flashinfer(s: Surroundings) -> tuple[Finding, ...]:
-    """FlashInfer, and what it would run instead of compiling a patched source."""
-    installed, folder = s.distribution("flashinfer-python"), s.package("flashinfer")
-    if installed is None and folder is None:
-        return ()
-    findings = [Finding(Level.GREEN, "FlashInfer", installed.version if installed else str(folder))]
-    if cached := s.distribution("flashinfer-jit-cache"):
-        findings.append(
-            Finding(
-                Level.YELLOW,
-                "flashinfer-jit-cache",
-                f"{cached.version}: its compiled modules are taken before any source, patched or not",
-                "to use a patched FlashInfer: pip uninstall flashinfer-jit-cache",
-            )
-        )
-    if folder and (ahead := folder / "data/aot").is_dir() and any(ahead.iterdir()):
-        findings.append(
-            Finding(
-                Level.YELLOW,
-                "flashinfer/data/aot",
-                "compiled ahead of time: these modules are taken before any source, patched or not",
-                f"to use a patched FlashInfer: remove {ahead}",
-            )
-        )
-    cache = Path(s.environ.get("FLASHINFER_WORKSPACE_BASE") or s.home) / ".cache/flashinfer"
-    modules = {path.parent.name for path in cache.glob("**/*.so")} if cache.is_dir() else set()
-    if modules:
-        findings.append(
-            Finding(
-                Level.YELLOW,
-                "FlashInfer's JIT cache",
-                f"{len(modules)} compiled module{'s' * (len(modules) != 1)}; it compares dates of files, not contents",
-                f"after a patch, if in doubt: rm -r {cache}",
-            )
-        )
+def examine_targets(s: Surroundings) -> tuple[Finding, ...]:
+    """Return each target that is an installed package, and compiled code that it would run instead of its sources."""
+    findings = []
+    for target in load().targets.values():
+        installed = s.distribution(target.distribution) if target.distribution else None
+        if installed:
+            root = Path(str(installed.locate_file(""))) / target.name
+            findings.append(Finding(Level.GREEN, target.title, installed.version))
+            findings += bypass_findings(root, target, Version(installed.version), s.environ, s.home)
     return tuple(findings)
 
 
-_OTHERS = (
-    ("vLLM", ("vllm",), "vllm"),
-    ("SGLang", ("sglang",), ""),
-    ("SGLang's kernels", ("sglang-kernel", "sgl-kernel"), "sgl_kernel"),
-    (
-        "TransformerEngine",
-        ("transformer-engine-cu13", "transformer-engine-cu12", "transformer-engine"),
-        "transformer_engine",
-    ),
-    ("CuTe DSL", ("nvidia-cutlass-dsl",), ""),
-    ("tilelang", ("tilelang",), "tilelang"),
-)
-"""Other packages with kernels: their distributions, and the package with compiled code."""
-_COMPILERS = (
-    *("nvidia/*/lib/libnvrtc.so*", "torch/lib/libnvrtc*.so*"),
-    *("nvidia/*/bin/tileiras", "nvidia_cutlass_dsl/**/_cutlass_ir*.so"),
-)
-LOOKED_FOR = ("PyTorch", "Triton", "FlashInfer", *(subject for subject, *_ in _OTHERS))
+def bypass_findings(
+    root: Path, target: Target, version: Version | None, environ: Mapping[str, str], home: Path | None = None
+) -> list[Finding]:
+    """Return a finding for each kind of compiled code that is used in the place of a tree's sources."""
+    todo = "the verdict is of what would be compiled; `fp4patch doctor` on that folder says what is in it"
+    notes = bypasses(root, target, version, environ, home)
+    return [Finding(Level.YELLOW, "loaded instead", note, todo) for note in notes]
+
+
+def looked_for() -> list[str]:
+    """Return the names of all packages that doctor looks for."""
+    targets = [target.title for target in load().targets.values() if target.distribution]
+    return ["PyTorch", "Triton", *targets, *(package.name for package in known().package)]
 
 
 def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> tuple[Finding, ...]:
@@ -221,9 +195,10 @@ def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> 
     ``cache`` is a directory for what is found in compiled code.
     """
     findings = []
-    for subject, names, package in _OTHERS:
-        installed = next(filter(None, map(s.distribution, names)), None)
-        folder = s.package(package) if package else None
+    for package in known().package:
+        subject = package.name
+        installed = next(filter(None, map(s.distribution, package.distributions)), None)
+        folder = s.package(package.code) if package.code else None
         if installed is None:
             continue
         if folder is None or not gpus:
@@ -233,7 +208,8 @@ def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> 
         elif folder:
             why = "no GPU of SM12x is here, and none was named"
             findings.append(Finding(Level.NONE, f"{subject}'s code", why, "fp4patch doctor --for sm_121"))
-    files = {file for folder in s.site_packages for pattern in _COMPILERS for file in folder.glob(pattern)}
+    patterns = [pattern for compiler in known().compiler for pattern in compiler.installed]
+    files = {file for folder in s.site_packages for pattern in patterns for file in folder.glob(pattern)}
     for file in sorted(file for file in files if run_time.role(file.as_posix())):
         one = run_time.read(file, file.as_posix(), gpus)
         lacks = f", which does not know {' and '.join(one.lacks)}" if one.lacks else ""
@@ -254,26 +230,21 @@ def _code(subject: str, folder: Path, gpus: Sequence[str], cache: Path | None) -
     return found + [Finding(Level.RED, subject, f"{one.name}: {one.because}", one.help) for one in report.unread]
 
 
-_FOR_FLASHINFER = re.compile(r"\d+\.\d[a-z]?( \d+\.\d[a-z]?)*")
-"""Arch lists that its CompilationContext, made at import, parses without an exception, and that nvcc accepts."""
-
-
-LISTS = ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST")
+def settings() -> dict[str, Build | None]:
+    """Return the environment variables that name architectures, with the build of the target that reads each."""
+    builds = [target.build for target in load().targets.values() if target.build]
+    return {TORCH_LIST: None} | {build.setting: build for build in builds}
 
 
 def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
     """Architecture lists in the environment: one for SM12x without a suffix compiles no FP4 instruction."""
     findings = []
-    for name in LISTS:
+    for name, build in settings().items():
         given = s.environ.get(name)
         value = (given or "").strip()
-        if name.startswith("FLASHINFER") and given is not None and not _FOR_FLASHINFER.fullmatch(given):
-            why = (
-                f"{given!r}: FlashInfer takes nothing but architectures with one space between them; with this it does"
-                " not import, or compiles nothing"
-            )
-            remedy = f"for example export {name}='12.0f 12.1a', or unset {name}"
-            findings.append(Finding(Level.RED, name, why, remedy))
+        if build and build.form and given is not None and not re.fullmatch(build.form, given):
+            remedy = f"for example export {name}='12.0f{build.separator}12.1a', or unset {name}"
+            findings.append(Finding(Level.RED, name, f"{given!r}: {build.otherwise}", remedy))
             continue
         if not value:
             continue

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _JIT = " (JIT)"
 _NOT_NATIVE = {
-    Outcome.LOST: "units without the FP4 code that another target has",
-    Outcome.SOFTWARE: "units that convert in software",
-    Outcome.UNWRITTEN: "units with kernels named for FP4 and no FP4 instruction",
+    Outcome.LOST: "fatbins without the FP4 code that another target has",
+    Outcome.SOFTWARE: "fatbins that convert in software",
+    Outcome.UNWRITTEN: "fatbins with kernels named for FP4 and no FP4 instruction",
 }
 
 
@@ -43,7 +43,7 @@ def _missing(file: BinaryFile, required: Requirement, strict: bool) -> Iterator[
     if rows and all(row.loads == "nothing" for row in rows):
         yield "nothing loads"
     elif strict and (missing := sum(row.units for row in rows if row.loads == "nothing" or row.loads.endswith(_JIT))):
-        yield f"{missing} of {file.units} units have no machine code for it"
+        yield f"{missing} of {file.units} fatbins have no machine code for it"
     for outcome, what in _NOT_NATIVE.items() if required.native else ():
         if number := sum(row.units for row in rows if row.outcome is outcome):
             yield f"{number} {what}"

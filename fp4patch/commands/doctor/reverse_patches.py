@@ -11,26 +11,21 @@ from typing import TYPE_CHECKING
 
 from fp4patch.inspect.containers import folder
 from fp4patch.inspect.findings import Finding, Level
+from fp4patch.inspect.known import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from fp4patch.inspect.known import Recipe
+
 _RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
 _LARGEST = 1 << 20
-_NAME = b"SM121"
-_ABOUT = re.compile(r"float_subbyte|CUTLASS_ARCH_MMA_SM12|cutlass", re.IGNORECASE)
 _SUBSTITUTES = re.compile(
     r"\bs(?P<sign>[^\w\s\\])(?P<old>(?:\\.|(?!(?P=sign)).)*)(?P=sign)(?P<new>(?:\\.|(?!(?P=sign)).)*)(?P=sign)"
 )
-_DELETES = re.compile(r"/[^/]*SM121[^/]*/\s*d\b")
-_REPLACES = re.compile(r"(?:replace|sub)\(\s*[rf]?(['\"])(?P<old>.*?SM121.*?)\1\s*,\s*[rf]?(['\"])(?P<new>.*?)\3")
+_DELETES = re.compile(r"/([^/]*)/\s*d\b")
+_REPLACES = re.compile(r"(?:replace|sub)\(\s*[rf]?(['\"])(?P<old>.*?)\1\s*,\s*[rf]?(['\"])(?P<new>.*?)\3")
 _GROUP = re.compile(r"\\?\((.*?)\\?\)")
-
-_REMEDY = (
-    "remove it: GB10 has the conversion to E2M1 in hardware. What fails is a build that loses the target's suffix:"
-    " compile for 12.1a, or for 12.0f, which serves both GPUs"
-)
-_LINK = "https://github.com/vllm-project/vllm/issues/52708"
 
 
 def examine(path: Path) -> tuple[int, tuple[Finding, ...]]:
@@ -41,6 +36,7 @@ def examine(path: Path) -> tuple[int, tuple[Finding, ...]]:
     beside = {file.parent for file in recipes}
     recipes += [file for file in files if file.suffix == ".py" and file.parent in beside]
     root = path.parent if path.is_file() else path.resolve()
+    recipe = known().recipe
     findings = []
     for file in recipes:
         try:
@@ -48,13 +44,12 @@ def examine(path: Path) -> tuple[int, tuple[Finding, ...]]:
         except OSError as error:
             findings.append(Finding(Level.RED, file.name, f"cannot be read: {error.strerror}", "check its permissions"))
             continue
-        if _NAME not in content:
+        if recipe.macro.encode() not in content:
             continue
         place = file.relative_to(root).as_posix()
-        findings += [
-            Finding(Level.YELLOW, f"{place}:{line}", f"takes SM121 out of CUTLASS's guard: {words}", _REMEDY, _LINK)
-            for line, words in _removals(content.decode(errors="replace"))
-        ]
+        for line, words in _removals(content.decode(errors="replace"), recipe):
+            found = f"takes {recipe.macro} out of {recipe.subject}: {words}"
+            findings.append(Finding(Level.YELLOW, f"{place}:{line}", found, recipe.remedy, recipe.link))
     return len(recipes), tuple(findings)
 
 
@@ -63,8 +58,9 @@ def is_recipe(path: Path) -> bool:
     return bool(_RECIPE.fullmatch(path.name))
 
 
-def _removals(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the line and the words of each command or hunk that leaves fewer SM121 than there were."""
+def _removals(text: str, recipe: Recipe) -> Iterator[tuple[int, str]]:
+    """Yield the line and the words of each command or hunk that leaves fewer of the macro than there were."""
+    macro, concerns = recipe.macro, re.compile(recipe.about, re.IGNORECASE)
     lines = text.splitlines()
     about = ""
     number = 0
@@ -83,23 +79,23 @@ def _removals(text: str) -> Iterator[tuple[int, str]]:
                     break
                 hunk.append(lines[number])
                 number += 1
-            taken = [line for line in hunk if line.startswith("-") and "SM121" in line]
-            left = sum(line.count("SM121") for line in hunk if line.startswith("+"))
-            if _ABOUT.search(about + "".join(taken)) and sum(line.count("SM121") for line in taken) > left:
+            taken = [line for line in hunk if line.startswith("-") and macro in line]
+            left = sum(line.count(macro) for line in hunk if line.startswith("+"))
+            if concerns.search(about + "".join(taken)) and sum(line.count(macro) for line in taken) > left:
                 yield begin + 1, taken[0].strip()
-        elif "SM121" in command and _ABOUT.search(command) and _removes(command):
+        elif macro in command and concerns.search(command) and _removes(command, macro):
             yield begin + 1, " ".join(command.split())[:160]
 
 
-def _removes(command: str) -> bool:
+def _removes(command: str, macro: str) -> bool:
     if not re.search(r"\b(sed|perl)\b", command):
-        return any(one["old"].count("SM121") > one["new"].count("SM121") for one in _REPLACES.finditer(command))
-    if _DELETES.search(command):
+        return any(one["old"].count(macro) > one["new"].count(macro) for one in _REPLACES.finditer(command))
+    if any(macro in one[1] for one in _DELETES.finditer(command)):
         return True
     for one in _SUBSTITUTES.finditer(command):
         groups = _GROUP.findall(one["old"])
         new = re.sub(r"(?<!\\)&", one["old"].replace("\\", r"\\\\"), one["new"])
         kept = [groups[int(n) - 1] for n in re.findall(r"\\([1-9])", new) if int(n) <= len(groups)]
-        if one["old"].count("SM121") > "".join([new, *kept]).count("SM121"):
+        if one["old"].count(macro) > "".join([new, *kept]).count(macro):
             return True
     return False

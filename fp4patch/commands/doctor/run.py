@@ -6,7 +6,7 @@ import importlib.util
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands.doctor import gpus, machine, requirements, reverse_patches
 from fp4patch.commands.doctor import tree as doctor_tree
 from fp4patch.commands.doctor.lists import judge_list
-from fp4patch.commands.doctor.packages import LISTS
+from fp4patch.commands.doctor.packages import settings
 from fp4patch.commands.doctor.result import MachineReport, Question, RecipeReport, Requirement, Section, TreeReport
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.commands.recommend import toolkit
@@ -28,7 +28,6 @@ from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.inspect import binaries, registry
 from fp4patch.inspect.code import BinaryReport
-from fp4patch.inspect.findings import Level, worst
 from fp4patch.proof import toolkits
 from fp4patch.tree.transaction import OnWait
 
@@ -115,7 +114,7 @@ def examine_machine(question: Question, python: str = "") -> MachineReport:
 def _judged(section: Section, s: Surroundings, own: Sequence[str], cuda: Version | None) -> Section:
     """Return the section, its lists of architectures judged by what surveyed releases make of them."""
     findings = [
-        judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in LISTS else finding
+        judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in settings() else finding
         for finding in section.findings
     ]
     return replace(section, findings=tuple(findings))
@@ -210,8 +209,3 @@ def _installed(name: str) -> Path | None:
         return None
     spec = importlib.util.find_spec(name)
     return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
-
-
-def red(levels: Iterable[Level]) -> bool:
-    """True if any finding is red, which decides the command's exit status."""
-    return worst(levels) is Level.RED

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
+from fp4patch.core import process
 from fp4patch.core.errors import UsageError
 
 _ASK = (
@@ -86,19 +86,7 @@ def said(
 ) -> tuple[int, str]:
     """Exit status and output of a program; 127 where it does not run, 124 where it does not end in time."""
     try:
-        run = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=seconds,
-            env=dict(environ),
-            stdin=subprocess.DEVNULL,
-            cwd=cwd,
-        )
-    except subprocess.TimeoutExpired:
-        return 124, f"{command[0]} did not answer in {seconds:g} s"
+        done = process.run(command, limit=seconds, environ=environ, folder=cwd)
     except OSError as error:
-        return 127, str(error)
-    return run.returncode, run.stdout.strip() or run.stderr.strip()
+        return 124 if isinstance(error, TimeoutError) else 127, f"{command[0]} {error.strerror}"
+    return done.status, done.out.strip() or done.err.strip()

@@ -1,6 +1,6 @@
 """The record of every surveyed release: its files' hashes, and its build's result for each arch list.
 
-``python -m tools.regenerate doctor-trees`` writes ``patches/releases.json``. The hashes identify the release of a tree,
+``python -m tools.regenerate doctor-trees`` writes ``records/releases.json``. The hashes identify the release of a tree,
 independent of the version that it states; the recorded builds are used if there is no cmake.
 """
 
@@ -17,7 +17,7 @@ from packaging.version import Version
 from fp4patch.adapters.result import BuildRow
 from fp4patch.commands.doctor.result import Content
 
-RECORD = "patches/releases.json"
+RECORD = "records/releases.json"
 HASH = 16
 """Hexadecimal digits that are kept of a file's SHA-256."""
 

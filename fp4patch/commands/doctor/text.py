@@ -1,8 +1,8 @@
-"""Reports of ``doctor``, as text and as a JSON document."""
+"""Reports of ``doctor``, as text."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table
@@ -10,9 +10,9 @@ from rich.text import Text
 
 from fp4patch.commands.words import printable
 from fp4patch.core.arch import GPUS, Reach
-from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level, worst
+from fp4patch.inspect.known import known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,102 +37,6 @@ REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.PARTLY: "ye
 NONE = "\N{EN DASH}"
 SUBJECT = 22
 """Width in columns of a finding's subject."""
-
-
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
-def document(
-    machine: MachineReport | None,
-    trees: Sequence[TreeReport],
-    recipes: Sequence[RecipeReport],
-    binaries: Sequence[dict[str, Any]],
-    levels: Sequence[Level],
-) -> dict[str, Any]:
-    """Return the JSON document that docs/json.md describes."""
-    return {
-        "schema": SCHEMA,
-        "verdict": worst(levels).value,
-        "machine": _machine_document(machine) if machine else None,
-        "trees": [_tree_document(tree) for tree in trees],
-        "recipes": [
-            {"path": one.path, "read": one.read, "findings": [_finding_document(finding) for finding in one.findings]}
-            for one in recipes
-        ],
-        "binaries": list(binaries),
-    }
-
-
-def _machine_document(machine: MachineReport) -> dict[str, Any]:
-    return {
-        "name": machine.name,
-        "level": machine.level.value,
-        "sections": [
-            {"title": section.title, "findings": [_finding_document(finding) for finding in section.findings]}
-            for section in machine.sections
-        ],
-    }
-
-
-def _tree_document(tree: TreeReport) -> dict[str, Any]:
-    return {
-        "tree": tree.root,
-        "target": tree.target,
-        "version": tree.claims,
-        "content": {
-            "releases": list(tree.content.releases),
-            "nearest": tree.content.nearest,
-            "differs": tree.content.differs,
-            "of": tree.content.of,
-        },
-        "level": tree.level.value,
-        "variant": tree.variant,
-        "state": tree.state.value,
-        "patches": [
-            {"patch": p.patch, "state": p.state.value, "because": p.because, "variants": list(p.variants)}
-            for p in tree.patches
-        ],
-        "builds": [
-            {
-                "cuda": row.cuda,
-                "setting": tree.setting,
-                "asked": row.asked,
-                "kernels": list(row.kernels),
-                "on": {
-                    gpu: {"modules": {name: list(archs) for name, archs in made.modules.items()}, "stops": made.stops}
-                    for gpu, made in row.on.items()
-                },
-                "reaches": {gpu: reach.value for gpu, reach in row.reaches.items()},
-                "recorded": row.recorded,
-                "error": row.error,
-                "stops": row.stops,
-            }
-            for row in tree.builds
-        ],
-        "recommended": {
-            "variant": tree.advice.variant if tree.advice else None,
-            "because": tree.advice.because if tree.advice else "",
-            "next": tree.next_command,
-        },
-        "findings": [_finding_document(finding) for finding in tree.findings],
-        "gpus": [
-            {"gpu": o.gpu, "level": o.level.value, "verdict": o.verdict, "because": o.because, "todo": o.todo}
-            for o in tree.outlooks
-        ],
-    }
-
-
-def _finding_document(finding: Finding) -> dict[str, str]:
-    return {
-        "level": finding.level.value,
-        "subject": finding.subject,
-        "found": finding.found,
-        "remedy": finding.remedy,
-        "link": finding.link,
-    }
-
-
-# --- text ------------------------------------------------------------------------------------------------------------
 
 
 def machine_text(machine: MachineReport) -> RenderableType:
@@ -160,7 +64,9 @@ def findings_text(findings: Iterable[Finding]) -> RenderableType:
 def recipe_text(recipe: RecipeReport) -> RenderableType:
     """Return the recipes' place, and a finding for each that takes SM121 out of CUTLASS's guard."""
     heading = Text.assemble(("build recipes", "bold"), f"  {printable(recipe.path)}, {recipe.read} read")
-    good = Finding(Level.GREEN, "CUTLASS's guard", "no command or patch takes SM121 out of it")
+    known_recipe = known().recipe
+    said = f"no command or patch takes {known_recipe.macro} out of it"
+    good = Finding(Level.GREEN, known_recipe.subject, said)
     return Group(heading, Text(), findings_text(recipe.findings or [good]), Text())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Advice, Target
 from fp4patch.commands.doctor.builds import rows_of
 from fp4patch.commands.doctor.outlook import NEWER, instead, outlooks
+from fp4patch.commands.doctor.packages import bypass_findings
 from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
 from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
 from fp4patch.commands.recommend import recommend, toolkit
@@ -23,7 +25,6 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level
-from fp4patch.tree.installed import bypasses
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
 from fp4patch.tree.transaction import OnWait
@@ -47,6 +48,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     if question.asked and any(line.level is Level.RED for line in lines):
         usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
         lines = tuple(instead(tree, line, question, usual) for line in lines)
+    setting = tree.target.build.setting if tree.target.build else ""
     return TreeReport(
         root=str(tree.root),
         target=tree.target.name,
@@ -56,14 +58,14 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         variant=found.variant,
         state=found.state,
         patches=_patches(catalog, tree, tried, found),
-        setting=tree.target.build.setting if tree.target.build else "",
-        builds=builds,
+        setting=setting,
+        builds=tuple(replace(row, setting=setting) for row in builds),
         advice=advice,
         next_command=command,
         findings=(
             *_content_findings(tree, what),
             *_state_findings(tree, found),
-            *(() if found.variant else _bypass_findings(tree)),  # of a patched tree, the status speaks of them
+            *(() if found.variant else _bypass_findings(tree)),  # in a patched tree, the status reports them
             *findings,
         ),
         outlooks=lines,
@@ -142,15 +144,7 @@ def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
 def _bypass_findings(tree: Identified) -> list[Finding]:
     """Compiled code in the place of the tree's sources, beside them or in them: the verdict is not about it."""
     here = replace(tree.target, bypasses=tuple(b for b in tree.target.bypasses if not b.instead))
-    return [
-        Finding(
-            Level.YELLOW,
-            "loaded instead",
-            note,
-            "the verdict is of what would be compiled; `fp4patch doctor` on that folder says what is in it",
-        )
-        for note in bypasses(tree.root, here, tree.version)
-    ]
+    return bypass_findings(tree.root, here, tree.version, os.environ)
 
 
 def _content_findings(tree: Identified, what: Content) -> list[Finding]:

@@ -16,25 +16,29 @@ AUTHOR = "fp4patch <fp4patch@localhost>"
 @click.command()
 @click.argument("tree", metavar="TREE", type=click.Path(path_type=Path))
 @variant_option(required=True)
-@click.option("--patch", "names", multiple=True, metavar="NAME", help="Only this patch; may be repeated.")
+@click.option("--patch", "names", multiple=True, metavar="NAME", help="Export only this patch. Repeatable.")
 @click.option(
     "--format",
     "form",
     type=click.Choice(["git-am", "quilt", "diff", "conan", "nix"]),
     default="git-am",
-    help="Mails for git am (default), quilt or plain diffs, or with the file that Conan or Nix reads.",
+    help="git-am (default), quilt or diff; conan and nix add the file that they read.",
 )
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Write the files there."
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the files to this directory. Default: print them.",
 )
 @click.option(
     "--evidence",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="A report of `fp4patch verify --json` on the same tree; its counts go into the messages.",
+    help="JSON of `fp4patch verify` on the same tree; the messages get its counts.",
 )
-@click.option("--author", default=AUTHOR, metavar="NAME", help="Name and address of the author, for git am and quilt.")
-@click.option("--target-version", metavar="V", help="The upstream version, where the tree says none or a wrong one.")
+@click.option("--author", default=AUTHOR, metavar="NAME", help="Name and address of the author (git-am, quilt).")
+@click.option("--target-version", metavar="V", help="Upstream version, if the tree states none or a wrong one.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document with the files on stdout.")
 def export(
     tree: Path,
@@ -49,8 +53,8 @@ def export(
 ) -> None:
     """Export the patches of a variant as changes for upstream.
 
-    Each patch is one change against the pristine TREE, in upstream's names and formatting. Equal input gives equal
-    bytes; mails have the date of SOURCE_DATE_EPOCH, else of 1970. Nothing is written to the TREE.
+    Each patch becomes one change against the pristine TREE, in upstream's names and formatting. The TREE is not
+    changed. The same input gives the same bytes: mails have the date of SOURCE_DATE_EPOCH, else a date in 1970.
     """
     from fp4patch.commands.export import run as verb
     from fp4patch.commands.export import text as report
@@ -68,7 +72,7 @@ def export(
         for name, text in files.items():
             write(output / name, text.encode("utf-8", "surrogateescape"))
     if as_json:
-        emit(report.document(exported, files))
+        emit(exported.series(files))
     elif output:
         click.echo(f"{report.summary(exported)}\n  written to {output}")
     else:

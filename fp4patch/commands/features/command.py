@@ -15,22 +15,26 @@ from fp4patch.commands.common import JSON, emit, show, stderr
     "releases",
     metavar="RELEASE",
     multiple=True,
-    help="Fetch this toolkit's ptxas from the package index: 12.9, 13.0.88, or all. Repeatable, side by side.",
+    help="Fetch the ptxas of this CUDA release: 12.9, 13.0.88, or all. Repeatable.",
 )
 @click.option(
     "--cuda-root",
     "cuda_roots",
     type=click.Path(path_type=Path, file_okay=False),
     multiple=True,
-    help="A toolkit on this machine. Repeatable. Default: the one that `fp4patch verify` would take.",
+    help="CUDA toolkit on this machine. Repeatable. Default: that of `fp4patch verify`.",
 )
-@click.option("--target", metavar="LIST", help="For example sm_120a,sm_121a. Default: all from sm_90 that it knows.")
 @click.option(
-    "--feature", "patterns", metavar="TEXT", multiple=True, help="Only features with this in their name. Repeatable."
+    "--target", metavar="LIST", help="For example sm_120a,sm_121a. Default: all that ptxas supports, from sm_90 on."
 )
-@click.option("--ptx-version", metavar="VERSION", help="Write the probes in this PTX. Default: the newest it takes.")
-@click.option("--jobs", "-j", type=click.IntRange(1, 64), help="Targets at a time. Default: one for each core.")
-@click.option("--details", is_flag=True, help="PTX and machine code in full, and the assembler's own words.")
+@click.option(
+    "--feature", "patterns", metavar="TEXT", multiple=True, help="Only features whose name contains TEXT. Repeatable."
+)
+@click.option(
+    "--ptx-version", metavar="VERSION", help="PTX version of the probes. Default: the newest that ptxas supports."
+)
+@click.option("--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Targets at a time. Default: one per core.")
+@click.option("--details", is_flag=True, help="Print PTX, machine code and the messages of ptxas in full.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables instead of text.")
 @JSON
 def features(
@@ -44,10 +48,10 @@ def features(
     as_markdown: bool,
     as_json: bool,
 ) -> None:
-    """Show what ptxas makes of each FP4 instruction.
+    """Show the FP4 instructions that ptxas supports, per target.
 
-    Target by target: refused, in hardware, or emulated.
-    Each instruction is assembled with operands from memory and looked up in the machine code; no GPU is needed.
+    Each instruction is refused, in hardware, or emulated. Features assembles it with operands from memory and searches
+    the machine code for it. A GPU is not needed.
     """
     from fp4patch.commands import progress
     from fp4patch.commands.features import run as verb
@@ -60,7 +64,7 @@ def features(
     with progress.probes(console) as tick:
         found = verb.probe(assemblers, targets=target, patterns=patterns, isa=ptx_version, jobs=jobs, on_progress=tick)
     if as_json:
-        emit(report.document(found))
+        emit(found)
     elif as_markdown:
         click.echo(report.markdown(found), nl=False)
     else:

@@ -21,6 +21,7 @@ from fp4patch.catalog.feature import Cell, Outcome, Refusal, ToolkitMatrix
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.store import key
 from fp4patch.proof import cache, sass
 from fp4patch.proof.instruction import InstructionClass
 from fp4patch.proof.ptxas import classify
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
 _STRIDE = 8  # bytes from one operand to the next in memory: aligned, whatever its type
 
-# What carries operands about says nothing of the feature, and is left out of what an emulation is told by; so are
-# integers and comparisons on uniform registers, with which addresses are made.
+# Instructions that only move operands do not identify an emulation. Neither do integers and comparisons on uniform
+# registers, which compute addresses.
 _CARRIERS = {InstructionClass.MEMORY, InstructionClass.MOVE, InstructionClass.CONTROL, InstructionClass.BRANCH}
 _ADDRESSES = {InstructionClass.INTEGER, InstructionClass.COMPARE}
 
@@ -131,7 +132,7 @@ def probe(
         nvdisasm=assembler.nvdisasm_release,
         targets=tuple(targets),
         cells=tuple(cells[feature.instruction] for feature in features for cells in found),
-        seconds=time.monotonic() - started,
+        seconds=round(time.monotonic() - started, 3),
     )
 
 
@@ -141,8 +142,8 @@ def _of_target(
     """Return a target's cells, and whether they were remembered."""
     rules = json.dumps([(feature.instruction, feature.sass) for feature in features])
     text = module(features, target, isa)
-    key = cache.key(f"features {_JUDGEMENT}", assembler.sha256, assembler.nvdisasm_sha256, text, rules)
-    if (stored := remembered.find(key, lambda _file: None)) is not None:
+    name = key(f"features {_JUDGEMENT}", assembler.sha256, assembler.nvdisasm_sha256, text, rules)
+    if (stored := remembered.find(name, lambda _file: None)) is not None:
         return {cell.instruction: cell for cell in map(_from_json, json.loads(stored.content))}, True
     work = folder / str(target)
     taken, refused = sort_out(features, target, assembler, isa, work)
@@ -151,7 +152,7 @@ def _of_target(
         for feature, words in refused
     }
     cells |= {cell.instruction: cell for cell in _judge(taken, target, assembler, work)}
-    remembered.store(key, [], cache.Stored(json.dumps([_as_json(cell) for cell in cells.values()]).encode(), ""))
+    remembered.store(name, [], cache.Stored(json.dumps([_as_json(cell) for cell in cells.values()]).encode(), ""))
     return cells, False
 
 

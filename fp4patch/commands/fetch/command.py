@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from fp4patch.commands.common import JSON, emit, show, stderr
 
-if TYPE_CHECKING:
-    pass
-
 
 @click.command()
 @click.argument("release", metavar="TARGET==VERSION")
 @click.argument("directory", type=click.Path(path_type=Path))
-@click.option("--whole", is_flag=True, help="Fetch by git where the archive holds only a part of the release.")
+@click.option("--whole", is_flag=True, help="Use git if the archive has only a part of the release.")
 @click.option(
     "--git",
     "git_url",
     metavar="URL[#REF]",
-    help="Clone from this repository instead: a URL or a path. REF is a tag, branch or commit.",
+    help="Clone from this URL or path instead. REF is a tag, branch or commit.",
 )
 @JSON
 def fetch(release: str, directory: Path, git_url: str | None, whole: bool, as_json: bool) -> None:
     """Fetch the pristine tree of a release into DIRECTORY.
 
-    It comes from a pinned, SHA-256-checked archive of the package index that pip is configured for where one holds it,
-    else by git from the upstream repository.
+    The source is a pinned, SHA-256-checked archive of the package index that pip is configured for. If there is none,
+    fetch clones the upstream repository by git.
     """
     from fp4patch.commands import progress
     from fp4patch.commands.fetch import run as verb
@@ -37,4 +33,4 @@ def fetch(release: str, directory: Path, git_url: str | None, whole: bool, as_js
 
     shown = progress.download(stderr())
     fetched = verb.fetch(release, directory, git_url, shown, show_progress=sys.stderr.isatty(), whole=whole)
-    emit(fetch_report.fetch_document(fetched)) if as_json else show(fetch_report.fetch_text(fetched))
+    emit(fetched) if as_json else show(fetch_report.fetch_text(fetched))

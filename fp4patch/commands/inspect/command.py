@@ -9,13 +9,13 @@ from fp4patch.commands.common import EXIT_REFUSED, JSON, emit, show
 
 @click.command()
 @click.argument("image")
-@click.option("--receipt", is_flag=True, help="Print the digest of the receipts alone.")
+@click.option("--receipt", is_flag=True, help="Print only the digest of the receipts.")
 @JSON
 def inspect(image: str, receipt: bool, as_json: bool) -> None:
     """Check the labels and the proof of an IMAGE.
 
-    They are read without running the image, and compared with each other.
-    IMAGE is one of the engine's, or a directory that `fp4patch build --output` wrote.
+    Inspect reads them without running the image, and compares them with each other. IMAGE is the name of an image in
+    the container engine, or a directory that `fp4patch build --output` wrote.
     """
     from fp4patch.commands.inspect import run as verb
     from fp4patch.commands.inspect import text as report
@@ -24,7 +24,7 @@ def inspect(image: str, receipt: bool, as_json: bool) -> None:
     if receipt:
         click.echo(found.receipt)
     elif as_json:
-        emit(report.inspection_document(found))
+        emit(found)
     else:
         show(report.inspection_text(found))
     if found.verdict.failed:

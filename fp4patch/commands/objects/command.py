@@ -16,23 +16,26 @@ from fp4patch.commands.common import JSON, emit, show, waiting
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     required=True,
     metavar="DIR",
-    help="The build's folder, configured by CMake with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON.",
+    help="Build directory, configured by CMake with -DCMAKE_EXPORT_COMPILE_COMMANDS=ON.",
 )
-@click.option("--for", "gpus", metavar="GPUS", help="Exit 1 if a conversion would not run there: sm_121, or more.")
-@click.option("--includes", is_flag=True, help="Exit 1 if a source includes, in quotes, a file that is not there.")
-@click.option("--names", is_flag=True, help="Print names alone, one a line, as ninja takes them.")
+@click.option(
+    "--for", "gpus", metavar="GPUS", help="Exit 1 if a conversion would not run on these GPUs, for example sm_121."
+)
+@click.option("--includes", is_flag=True, help="Exit 1 if a file that a source includes in quotes is missing.")
+@click.option("--names", is_flag=True, help="Print only names, one per line, for ninja.")
 @JSON
 def objects(trees: tuple[Path, ...], build: Path, gpus: str | None, includes: bool, names: bool, as_json: bool) -> None:
-    """List the object files of a build that see a patch.
+    """List the object files of a build that a patch affects.
 
-    The build must be configured. Files that only contain a conversion to E2M1 of a TREE are listed too.
-    To compile those first: `fp4patch objects --build DIR --names TREE | xargs ninja -C DIR`.
+    The build must be configured. Object files that only contain a conversion to E2M1 of a TREE are listed too.
+    This command compiles them first: `fp4patch objects --build DIR --names TREE | xargs ninja -C DIR`.
     """
     from fp4patch.commands.objects import run as verb
     from fp4patch.commands.objects import text as report
+    from fp4patch.commands.objects.result import Objects
 
     if names and as_json:
-        raise click.UsageError("--names and --json are two ways to print the same")
+        raise click.UsageError("--names and --json exclude each other")
     asked = verb.gpus(gpus) if gpus else ()
     found = verb.objects(build, trees, asked, on_wait=waiting)
     if includes:
@@ -43,6 +46,6 @@ def objects(trees: tuple[Path, ...], build: Path, gpus: str | None, includes: bo
         for one in found:
             click.echo(one.name)
     elif as_json:
-        emit(report.document(found))
+        emit(Objects(found))
     else:
         show(report.table(found))

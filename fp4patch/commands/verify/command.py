@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ from fp4patch.commands.common import (
     CUDA_ROOT,
     EXIT_REFUSED,
     TREES,
+    as_json,
     show,
     stderr,
     variant_option,
@@ -23,44 +23,46 @@ from fp4patch.commands.common import (
 @click.command()
 @TREES
 @variant_option(required=True)
-@click.option("--arch", metavar="LIST", help="Architectures, for example sm_120a,sm_121a. Default: the variant's own.")
+@click.option("--arch", metavar="LIST", help="Targets, for example sm_120a,sm_121a. Default: those of the variant.")
 @click.option(
     "--json",
     "json_file",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     metavar="FILE",
-    help="Write the JSON document there; - is stdout.",
+    help="Write the JSON document to this file; - is stdout.",
 )
 @click.option(
     "--report",
     "report_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE.html",
-    help="Write the page with the machine code side by side.",
+    help="Write a page with both listings of each probe.",
 )
 @CUDA_ROOT
 @click.option(
     "--torch-include",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="PyTorch's include folder, to compile vLLM's own source files. Default: that of an installed PyTorch.",
+    help="PyTorch's headers, for vLLM's own source files. Default: the installed PyTorch.",
 )
-@click.option("--jobs", "-j", type=click.IntRange(1, 64), help="Compilations at a time. Default: one for each core.")
+@click.option(
+    "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
+)
 @click.option(
     "--numerics",
     "numerics",
     flag_value="yes",
     default="no",
-    help="Also run all 2^32 float inputs through the conversions, on the host and on a CUDA GPU if there is one.",
+    help="Also run the sources on all 2^32 inputs, on the host and on any CUDA GPU.",
 )
-@click.option("--numerics-all", "numerics", flag_value="all", help="The same, with what takes the host some minutes.")
+@click.option("--numerics-all", "numerics", flag_value="all", help="The same, with the conversions that take minutes.")
 @click.option(
     "--execute/--no-execute",
     default=None,
-    help="Run all inputs through the disassembled machine code, on the host. Default: where there is no CUDA GPU.",
+    help="Execute the machine code on the host, for all inputs. Default: if there is no GPU.",
 )
-@click.option("--all", "every_probe", is_flag=True, help="Also what takes minutes: a whole NVFP4 GEMM, for example.")
-@click.option("--strict", is_flag=True, help="Fail if a function that the patches touch was not checked.")
+@click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
+@click.option("--strict", is_flag=True, help="Fail if a function that a patch touches was not checked.")
 @click.option(
     "--suggest-rules",
     is_flag=True,
@@ -81,15 +83,17 @@ def verify(
     strict: bool,
     suggest_rules: bool,
 ) -> None:
-    """Compile the probes of a patched TREE and judge the code.
+    """Compile the probes of a patched TREE and check the code.
 
-    Each probe is also compiled from the pristine source, and both are disassembled and compared.
-    The toolkit is --cuda-root, else CUDA_HOME, else the wheels of `pip install 'fp4patch[cuda]'`, else nvcc on PATH.
+    Verify compiles each probe from the patched and from the pristine source, disassembles both, and checks the rules of
+    the variant. The toolkit is --cuda-root, else CUDA_HOME, else the wheels of `pip install 'fp4patch[cuda]'`, else the
+    nvcc on PATH.
     """
     from fp4patch.commands import progress
-    from fp4patch.commands.verify import document, page, suggest, text
+    from fp4patch.commands.verify import page, suggest, text
     from fp4patch.commands.verify import run as verb
     from fp4patch.core.errors import Refused
+    from fp4patch.proof.result import whole
 
     if suggest_rules and (json_file or report_file or numerics != "no" or execute or strict):
         raise click.UsageError("--suggest-rules judges nothing: it goes with --arch, --all and the compiler's options")
@@ -119,7 +123,7 @@ def verify(
     ):  # printed before any file is written: an error in writing must not hide it
         show(text.verify_table(report))
     if json_file:
-        written = json.dumps(document.verify_document(reports), indent=2) + "\n"
+        written = as_json(whole(reports)) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)
     if report_file:
         write(report_file, page.page(reports))

@@ -18,7 +18,7 @@ from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
-from fp4patch.proof.instruction import DiffKind, InstructionClass
+from fp4patch.proof.instruction import DiffKind, InstructionClass, SassListing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,8 +32,8 @@ class Section:
 
     anchor: str
     result: ProbeResult
-    before: summary.Metrics | None
-    after: summary.Metrics | None
+    before: SassListing | None
+    after: SassListing | None
     reason: str
     comparison: str
     stretches: tuple[Stretch, ...]
@@ -114,8 +114,8 @@ def _section(result: ProbeResult, anchor: str, longest: int) -> Section:
     return Section(
         anchor=anchor,
         result=result,
-        before=summary.metrics(before) if before else None,
-        after=summary.metrics(after) if after else None,
+        before=before,
+        after=after,
         reason=summary.reason(result),
         comparison=_comparison(result),
         stretches=stretches_of(result, anchor),

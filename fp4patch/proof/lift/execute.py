@@ -21,7 +21,8 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.proof.cache import Cache, Stored, key
+from fp4patch.core.store import key
+from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.inputs import Mismatch, NumericsReport
 from fp4patch.proof.instruction import InstructionClass
@@ -317,7 +318,7 @@ class _Lab:
         if self._cache and (found := self._cache.find(name, lambda _: None)):
             return Batch(**json.loads(found.log)), True
         self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs", cached=False))
-        # NumPy and the reference are of no use to whoever executes nothing.
+        # NumPy and the reference are needed only for an execution.
         from fp4patch.proof.lift import batch  # noqa: PLC0415
 
         folder = scratch / name

@@ -7,11 +7,11 @@ the launch does not define is poison, including registers that nothing wrote.
 from __future__ import annotations
 
 import struct
-import subprocess
 from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING, Literal
 
+from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.operands import LAYOUTS
 from fp4patch.proof.lift.program import KERNEL_NAME, STRAY, Kernel, compile_host
@@ -76,11 +76,11 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
         parts += [struct.pack("<QQI", array.address, len(array.content), array.writable), array.content]
     job, result = program.parent / "launch", program.parent / "result"
     job.write_bytes(b"".join(parts))
-    done = subprocess.run([program, job, result], capture_output=True, text=True, check=False)
-    if done.returncode == STRAY:
-        raise ProofError(done.stdout.strip())
-    if done.returncode != 0:
-        raise ProofError(f"the translated machine code did not run to its end: status {done.returncode}")
+    done = process.run([program, job, result], limit=None)
+    if done.status == STRAY:
+        raise ProofError(done.out.strip())
+    if done.status:
+        raise ProofError(f"the translated machine code did not run to its end: status {done.status}")
     content, found = result.read_bytes(), []
     for array in launch.arrays:
         if array.writable:

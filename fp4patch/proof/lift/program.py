@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from fp4patch.catalog.probe import BITS, stored_bits
 from fp4patch.catalog.rule import Promise
+from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.numerics import interval_lines, row_of
 
@@ -31,8 +32,8 @@ KERNEL_NAME = "FP4PATCH_KERNEL"
 
 _LANGUAGE = ("-x", "c", "-std=gnu11", "-pthread", "-w", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-fast-math")
 # A loop over threads becomes vectors where no jump is left in it and every operation has a vector form: without the
-# threading of jumps predicated instructions stay selections, and the runtime's own conversions stand for the host's.
-# Nobody looks at the exceptions that a comparison raises.
+# threading of jumps predicated instructions stay selections, and the runtime's own conversions replace the host's.
+# The exceptions that a comparison raises are not used.
 _FAST = ("-O3", "-march=native", "-fno-thread-jumps", "-fno-trapping-math", "-DLIFT_PORTABLE")
 _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
 _INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}
@@ -123,11 +124,11 @@ def compile_host(
     """Compile translated machine code in ``folder``; ProofError with the compiler's words where it does not."""
     command = [str(compiler), *_LANGUAGE, *arguments]
     try:
-        done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+        done = process.run(command, limit=None, folder=folder, environ=environ)
     except FileNotFoundError as error:
         raise ProofError(f"there is no {compiler} to compile the translation with", help="install g++") from error
-    if done.returncode != 0:
-        said = "\n".join(done.stderr.strip().splitlines()[:20])
+    if done.status:
+        said = "\n".join(done.err.strip().splitlines()[:20])
         raise ProofError("the translated machine code does not compile for the host", help=said)
 
 
@@ -150,24 +151,24 @@ def run(
     if seconds is not None:
         command = ["/bin/sh", "-c", f'ulimit -t {int(seconds) or 1}; exec "$0" "$@"', *command]
     lines: list[str] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=program.parent) as process:
-        assert process.stdout
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=program.parent) as running:
+        assert running.stdout
         try:
-            for line in process.stdout:
+            for line in running.stdout:
                 if line.startswith("progress "):
                     _, done, total = line.split()
                     progress(int(done) / int(total))
                 else:
                     lines.append(line.rstrip("\n"))
         except BaseException:
-            process.kill()
+            running.kill()
             raise
-    if process.returncode == STRAY:
+    if running.returncode == STRAY:
         return lines[-1]
-    if process.returncode != 0 or not lines or lines[-1] != "end":
-        ended = f"status {process.returncode}"
-        if process.returncode < 0:
-            ended = signal.Signals(-process.returncode).name
+    if running.returncode != 0 or not lines or lines[-1] != "end":
+        ended = f"status {running.returncode}"
+        if running.returncode < 0:
+            ended = signal.Signals(-running.returncode).name
         raise ProofError(f"the translated machine code did not run to its end: {ended}")
     return "\n".join(lines)
 

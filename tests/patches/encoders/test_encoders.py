@@ -13,7 +13,7 @@ from fp4patch.proof import sass
 from fp4patch.proof.instruction import InstructionClass, SassListing
 from fp4patch.proof.toolchain import Toolchain
 
-FOLDER = Path(__file__).parents[3] / "patches/encoders"
+FOLDER = Path(__file__).parents[3] / "encoders"
 ENCODERS = sorted(FOLDER.glob("*.cuh"))
 NAMES = ["half_pair", "predicate_sum", "threshold"]
 """Those that round to nearest. ``test_stochastic.py`` has the other."""

@@ -15,7 +15,7 @@ import z3  # type: ignore[import-untyped]  # z3-solver ships no types
 
 from fp4patch.proof.specification import MAGNITUDES, specification
 
-HEADER = (Path(__file__).parents[3] / "patches/encoders/half_pair.cuh").read_text()
+HEADER = (Path(__file__).parents[3] / "encoders/half_pair.cuh").read_text()
 DEVICE, HOST = HEADER.split("#else  // before sm_86, and the host")
 
 INPUT = z3.BitVec("input", 32)

@@ -16,7 +16,7 @@ from test_half_pair_proof import bits, counterexample, selected, upper_bytes
 
 from fp4patch.proof.specification import MAGNITUDES
 
-HEADER = (Path(__file__).parents[3] / "patches/encoders/stochastic.cuh").read_text()
+HEADER = (Path(__file__).parents[3] / "encoders/stochastic.cuh").read_text()
 DEVICE, HOST = HEADER.split("#else  // before sm_86, and the host")
 
 INPUT, RANDOM = z3.BitVec("input", 32), z3.BitVec("random", 8)

@@ -76,6 +76,6 @@ def test_the_digest_notices_a_changed_instruction(tmp_path: Path) -> None:
 def test_encoders_and_paths_with_branches_are_among_them() -> None:
     branches = {name for name in PROGRAMS if '"BSSY' in listing(name)}
     assert "cutlass-4.2.1.pristine.encode-float-x8" in branches
-    encoders = {path.stem for path in (Path(__file__).parents[3] / "patches" / "encoders").glob("*.cuh")}
+    encoders = {path.stem for path in (Path(__file__).parents[3] / "encoders").glob("*.cuh")}
     assert encoders > NO_PROGRAM
     assert {f"encoder.{name}" for name in encoders - NO_PROGRAM} <= set(PROGRAMS)

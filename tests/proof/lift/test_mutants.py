@@ -25,7 +25,7 @@ from fp4patch.proof.toolchain import Toolchain
 
 NUMBER = int(os.environ.get("FP4PATCH_SASS_MUTANTS", "12"))
 EIGHT = Executes(input="float32", lanes=8)
-ENCODERS = Path(__file__).parents[3] / "patches/encoders"
+ENCODERS = Path(__file__).parents[3] / "encoders"
 PROBE = """
 #include "{encoder}.cuh"
 struct alignas(16) Load {{ float value[8]; }};

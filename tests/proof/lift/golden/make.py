@@ -35,7 +35,7 @@ from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import Side, SourceView
 
 HERE = Path(__file__).parent
-ENCODERS = HERE.parents[3] / "patches" / "encoders"
+ENCODERS = HERE.parents[3] / "encoders"
 ARCH = Arch(9, 0)
 
 # Values that a call converts, bytes of each, bytes that it stores.

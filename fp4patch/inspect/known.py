@@ -1,0 +1,83 @@
+"""Tables of doctor beside this module: known.toml, by_design.toml, remedies.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter
+
+_Table = TypeVar("_Table")
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler that runs when a program does. known.toml explains the fields of this and the next classes."""
+
+    file: str
+    role: str
+    used_by: str
+    alone: bool = False
+    remedy: str = "take one of CUDA {cuda} or later"
+    installed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Package:
+    """A Python package with kernels."""
+
+    name: str
+    distributions: tuple[str, ...]
+    code: str = ""
+
+
+@dataclass(frozen=True)
+class KernelCache:
+    """A cache of kernels that were compiled at run time."""
+
+    program: str
+    variable: str
+    directory: str
+    below: str = ""
+    distribution: str = ""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A condition of a header that build recipes take a GPU out of."""
+
+    macro: str
+    about: str
+    subject: str
+    remedy: str
+    link: str
+
+
+@dataclass(frozen=True)
+class Known:
+    """The contents of known.toml."""
+
+    compiler: tuple[Compiler, ...]
+    package: tuple[Package, ...]
+    cache: tuple[KernelCache, ...]
+    recipe: Recipe
+
+
+def read(name: str, kind: type[_Table]) -> _Table:
+    """Return a table, checked against its type."""
+    table: _Table = _read(name, cast("Any", kind))
+    return table
+
+
+@cache
+def _read(name: str, kind: Any) -> Any:
+    text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return TypeAdapter(kind).validate_python(tomllib.loads(text))
+
+
+def known() -> Known:
+    """Return known.toml."""
+    return read("known.toml", Known)
