@@ -36,5 +36,5 @@ def document(result: Report) -> dict[str, Any]:
     from pydantic import TypeAdapter  # noqa: PLC0415 - it takes a while to load
 
     adapter = TypeAdapter(type(result))
-    found = adapter.dump_python(result, mode="json", by_alias=True, exclude_defaults=result.sparse)
+    found: dict[str, Any] = adapter.dump_python(result, mode="json", by_alias=True, exclude_defaults=result.sparse)
     return {"schema": SCHEMA} | found
