@@ -115,7 +115,7 @@ class Text:
                 commands = (script.commands[at] for at in script.live)
                 yield from ((command.line, one.text) for command in commands for one in command.arguments)
             else:
-                yield 1, "\n".join(line.partition("#")[0] for line in self.text.split("\n"))
+                yield 1, _without_comments(self.text)
         except (LexError, SyntaxError, ValueError, RecursionError):
             yield 1, self.text
 
@@ -153,8 +153,11 @@ def _cmake_words(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _hash_words(text: str) -> Iterator[tuple[str, int]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        yield from ((word, number) for word in re.findall(r"\w+|[^\w\s]", line.partition("#")[0]))
+    return _raw_words(_without_comments(text))
+
+
+def _without_comments(text: str) -> str:
+    return "\n".join(line.partition("#")[0] for line in text.split("\n"))
 
 
 def _raw_words(text: str) -> Iterator[tuple[str, int]]:

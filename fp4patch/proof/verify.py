@@ -275,7 +275,7 @@ class _Builder:
                 try:
                     return self._listed(unit, arch, compiled)
                 except ProofError:
-                    pass  # compiled alone, each says for itself what is not understood
+                    pass  # compiled alone, each reports its own error
         return [self.build(probe, source, arch, side, more) for probe, source in unit]
 
     def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[_Built]:

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from fp4patch.catalog.patch import Absence, MacroPromise, Patch
-from fp4patch.catalog.plan import Plan, Planned
+from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.whole import glob
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
@@ -24,8 +24,6 @@ from fp4patch.edits.operation import BySearch, Look, Surroundings
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.tree.concerned import Quick
 from fp4patch.tree.remainder import Remainder
-
-Read = Callable[[str], bytes | None]
 
 ADVICE = (
     "the patch does not know this place, and it would stay as it is; `fp4patch show` names the releases it was tried on"

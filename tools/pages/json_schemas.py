@@ -104,7 +104,9 @@ def _clean(part: Any) -> Any:
         return part
     kept = {key: _clean(value) for key, value in part.items() if (key, value) != ("readOnly", True)}
     if "schema" in (keys := kept.get("properties", {})):
-        kept["properties"] = {"schema": keys.pop("schema")} | keys
+        kept["properties"] = keys = {"schema": keys.pop("schema")} | keys
+    if "required" in kept:
+        kept["required"] = [key for key in keys if key in kept["required"]]
     if kept.get("additionalProperties") is True:
         kept["additionalProperties"] = {}
     if isinstance(text := kept.get("description"), str):

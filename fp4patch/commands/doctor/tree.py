@@ -66,7 +66,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         findings=(
             *_content_findings(tree, what),
             *_state_findings(tree, found),
-            *(() if found.variant else _bypass_findings(tree)),  # of a patched tree, the status speaks of them
+            *(() if found.variant else _bypass_findings(tree)),  # in a patched tree, the status reports them
             *findings,
         ),
         outlooks=lines,

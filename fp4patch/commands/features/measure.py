@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
 _STRIDE = 8  # bytes from one operand to the next in memory: aligned, whatever its type
 
-# What carries operands about says nothing of the feature, and is left out of what an emulation is told by; so are
-# integers and comparisons on uniform registers, with which addresses are made.
+# Instructions that only move operands do not identify an emulation. Neither do integers and comparisons on uniform
+# registers, which compute addresses.
 _CARRIERS = {InstructionClass.MEMORY, InstructionClass.MOVE, InstructionClass.CONTROL, InstructionClass.BRANCH}
 _ADDRESSES = {InstructionClass.INTEGER, InstructionClass.COMPARE}
 

@@ -34,7 +34,7 @@ def list_table(found: Lists) -> RenderableType:
 
 
 def _list(name: str, last: str, rows: Sequence[tuple[str, str, str]]) -> RenderableType:
-    return terminal.table([whole(name), folded("what"), folded(last)], rows, gap=3)
+    return terminal.table([whole(name), folded("title"), folded(last)], rows, gap=3)
 
 
 def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str], list[tuple[str, list[str]]]]]:
@@ -72,17 +72,17 @@ def show_text(document: dict[str, Any]) -> RenderableType:
             lines.append(Text.assemble("  ", (f"{label}: ", "bold"), " ".join(value.split())))
 
     for key, label in (
-        ("summary", "what"),
-        ("reason", "why"),
-        ("link", "written at"),
+        ("summary", "summary"),
+        ("reason", "reason"),
+        ("link", "link"),
         ("applies", "tried on"),
-        ("retire", "may go"),
-        ("cost", "costs"),
-        ("promise", "promises"),
+        ("retire", "can be deleted"),
+        ("cost", "cost"),
+        ("promise", "promise"),
         ("git", "upstream"),
     ):
         add(label, document.get(key, ""))
-    for key, label in (("arch", "for"), ("variants", "in variants")):
+    for key, label in (("arch", "targets"), ("variants", "variants")):
         add(label, ", ".join(document.get(key, ())))
     for target, chosen in document.get("targets", {}).items():
         add(target, ", ".join(chosen["patches"]) or "nothing to patch")

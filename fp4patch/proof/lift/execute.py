@@ -318,7 +318,7 @@ class _Lab:
         if self._cache and (found := self._cache.find(name, lambda _: None)):
             return Batch(**json.loads(found.log)), True
         self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs"))
-        # NumPy and the reference are of no use to whoever executes nothing.
+        # NumPy and the reference are needed only for an execution.
         from fp4patch.proof.lift import batch  # noqa: PLC0415
 
         folder = scratch / name
