@@ -52,7 +52,8 @@ def table(
     A cell that is a string stays on one line, whatever characters it contains.
     """
     headed = any(column.header for column in columns)
-    made = Table(*columns, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=head, show_header=headed)
+    fresh = [column.copy() for column in columns]  # a column holds the cells of its table
+    made = Table(*fresh, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=head, show_header=headed)
     for row in rows:
         made.add_row(*(Text(words.printable(cell)) if isinstance(cell, str) else cell for cell in row))
     return made
