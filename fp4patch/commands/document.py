@@ -35,5 +35,6 @@ def document(result: Report) -> dict[str, Any]:
     """Return the document of a result as values of JSON."""
     from pydantic import TypeAdapter  # noqa: PLC0415 - it takes a while to load
 
-    found: dict[str, Any] = TypeAdapter(type(result)).dump_python(result, mode="json", by_alias=True)
+    adapter = TypeAdapter(type(result))
+    found: dict[str, Any] = adapter.dump_python(result, mode="json", by_alias=True, exclude_defaults=result.sparse)
     return {"schema": SCHEMA} | found

@@ -7,7 +7,7 @@ pydantic itself is imported when a document is printed (:mod:`fp4patch.commands.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from fp4patch.core.schema import SCHEMA
 
@@ -52,6 +52,9 @@ class Document:
 
 class Report(Document):
     """A whole JSON document."""
+
+    sparse: ClassVar[bool] = False
+    """True if keys whose value is the default are absent."""
 
     @property
     @shown()

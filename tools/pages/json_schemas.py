@@ -80,15 +80,19 @@ class _Plain(GenerateJsonSchema):
 
 def schemas() -> dict[str, Schema]:
     """Return the schema of each document by its name."""
-    config = ConfigDict(extra="forbid", use_attribute_docstrings=True, json_schema_serialization_defaults_required=True)
-    with ExitStack() as configured:  # pydantic asks the dataclasses, which inherit it from these two
-        for base in (Document, Manifest):
-            configured.enter_context(patch.object(base, "__pydantic_config__", config, create=True))
-        return {name: _schema(name, kind) for name, kind in DOCUMENTS.items()}
+    return {name: _schema(name, kind) for name, kind in DOCUMENTS.items()}
 
 
 def _schema(name: str, kind: Any) -> Schema:
-    made = TypeAdapter[Any](kind).json_schema(mode="serialization", schema_generator=_Plain)
+    config = ConfigDict(
+        extra="forbid",
+        use_attribute_docstrings=True,
+        json_schema_serialization_defaults_required=not getattr(kind, "sparse", False),
+    )
+    with ExitStack() as configured:  # pydantic asks the dataclasses, which inherit it from these two
+        for base in (Document, Manifest):
+            configured.enter_context(patch.object(base, "__pydantic_config__", config, create=True))
+        made = TypeAdapter[Any](kind).json_schema(mode="serialization", schema_generator=_Plain)
     return {"$schema": DIALECT, "title": f"fp4patch {name}"} | {k: v for k, v in _clean(made).items() if k != "title"}
 
 
@@ -100,7 +104,9 @@ def _clean(part: Any) -> Any:
         return part
     kept = {key: _clean(value) for key, value in part.items() if (key, value) != ("readOnly", True)}
     if "schema" in (keys := kept.get("properties", {})):
-        kept["properties"] = {"schema": keys.pop("schema")} | keys
+        kept["properties"] = keys = {"schema": keys.pop("schema")} | keys
+    if "required" in kept:
+        kept["required"] = [key for key in keys if key in kept["required"]]
     if kept.get("additionalProperties") is True:
         kept["additionalProperties"] = {}
     if isinstance(text := kept.get("description"), str):
@@ -153,7 +159,10 @@ class Tables:
 
     def _table(self, schema: Schema, name: str) -> Iterator[str]:
         yield "| key | type | |\n|---|---|---|"
-        rows = (self._row(key, value, name) for key, value in schema["properties"].items())
+        required = schema.get("required", ())
+        rows = (
+            self._row(key if key in required else f"{key}?", value, name) for key, value in schema["properties"].items()
+        )
         for (kind, text), group in groupby(rows, key=itemgetter(1, 2)):
             keys = [key for key, *_ in group]  # neighbours of one type share a row if their names explain them
             yield from (f"| {row} | {kind} | {text} |" for row in (keys if text else [", ".join(keys)]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.patch import Patch
@@ -52,11 +52,12 @@ class TargetRow(Document):
 
 @dataclass(frozen=True)
 class Lists(Report):
-    """Variants, patches and targets; null for a list if only another one was requested."""
+    """Variants, patches and targets; absent if only another list was requested."""
 
-    variants: tuple[VariantRow, ...] | None = None
-    patches: tuple[PatchRow, ...] | None = None
-    targets: tuple[TargetRow, ...] | None = None
+    sparse: ClassVar[bool] = True
+    variants: tuple[VariantRow, ...] = ()
+    patches: tuple[PatchRow, ...] = ()
+    targets: tuple[TargetRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Untried(Document):
 class Matrix(Report):
     """Record of ``records/matrix.json``."""
 
+    sparse: ClassVar[bool] = True
     rows: tuple[MatrixRow, ...]
     again: dict[str, str] = field(default_factory=dict)
     """Archives that hold a release for which another one is pinned: ``cutlass 4.0.0``."""

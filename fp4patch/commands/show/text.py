@@ -23,11 +23,11 @@ MATRIX = "records/matrix.json"
 def list_table(found: Lists) -> RenderableType:
     """Return one small table per kind."""
     tables: list[RenderableType] = []
-    if found.variants is not None:
+    if found.variants:
         tables.append(_list("variant", "patches", [(v.name, v.title, " ".join(v.patches)) for v in found.variants]))
-    if found.patches is not None:
+    if found.patches:
         tables.append(_list("patch", "tried on", [(p.name, p.title, p.applies) for p in found.patches]))
-    if found.targets is not None:
+    if found.targets:
         rows = [(t.name, t.title, _spans(t.versions)) for t in found.targets]
         tables.append(_list("target", "fetched from the package index", rows))
     return terminal.spaced(tables)
