@@ -64,7 +64,7 @@ class Plan:
             return
         for file in self.whole.matching(edit.places):
             content = self.read(file)
-            if content is None or edit.may_be_about(content):  # the fold says why it cannot be read
+            if content is None or edit.may_be_about(content):  # the fold reports why it cannot be read
                 yield file
 
 

@@ -11,6 +11,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from fp4patch.commands import words
+from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
 
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow"}
+STATES = {
+    State.APPLIED: "green",
+    State.PRISTINE: "",
+    State.UPSTREAMED: "cyan",
+    State.NOT_NEEDED: "cyan",
+    State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
+    State.DRIFTED: "red",
+    State.FOREIGN: "red",
+}
+"""Style of each state of a file or a patch."""
 NONE = "\N{EN DASH}"
 """Cell of a table that has no value."""
 
@@ -35,22 +47,20 @@ number = partial(whole, justify="right")
 def table(
     columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], *, gap: int = 2, head: str = "bold"
 ) -> Table:
-    """Return a table without lines. It has a header in the style ``head`` if a column has one."""
+    """Return a table without lines. It has a header in the style ``head`` if a column has one.
+
+    A cell that is a string stays on one line, whatever characters it contains.
+    """
     headed = any(column.header for column in columns)
     made = Table(*columns, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=head, show_header=headed)
     for row in rows:
-        made.add_row(*(Text(cell) if isinstance(cell, str) else cell for cell in row))
+        made.add_row(*(Text(words.printable(cell)) if isinstance(cell, str) else cell for cell in row))
     return made
 
 
 def spaced(parts: Iterable[RenderableType]) -> RenderableType:
     """Return the parts with an empty line between them."""
     return Group(*[line for part in parts for line in (part, Text())][:-1])
-
-
-def joined(*parts: str, by: str = " ") -> str:
-    """Return the parts that are not empty, joined."""
-    return by.join(filter(None, parts))
 
 
 def problems(found: Sequence[Problem]) -> RenderableType:

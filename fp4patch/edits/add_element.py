@@ -90,7 +90,7 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
     for change in sorted(changes, key=lambda one: -one.start):
         text = text[: change.start] + change.text + text[change.end :]
         name, arguments = meaning[change.command]
-        quoted, old = arguments[change.argument]  # what stands before the change in it is as it was
+        quoted, old = arguments[change.argument]  # the text before the change in it is unchanged
         begins = script.commands[change.command].arguments[change.argument].start
         new = old[: change.start - begins] + change.text + old[change.end - begins :]
         number = change.argument

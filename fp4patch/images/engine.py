@@ -10,12 +10,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from packaging.version import Version
 
+from fp4patch.core import process
 from fp4patch.core.errors import ImageError
 from fp4patch.core.problem import Problem
 from fp4patch.images.image import JOB_MEMORY, BuildRequest, Engine, Node, Outcome, Stage
@@ -50,7 +51,7 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
             "there is no docker command on PATH",
             help="install Docker Engine with its buildx plugin (Debian, Ubuntu: docker.io docker-buildx)",
         )
-    buildx = _buildx()
+    version = buildx()
     chosen = _builder(builder)
     nodes = tuple(
         Node(n.get("Name", ""), n.get("Status", "") == "running", tuple(_plain(p) for p in n.get("Platforms") or ()))
@@ -58,18 +59,17 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
     )
     driver = str(chosen.get("Driver", ""))
     itself = driver == "docker"
-    server = _docker("version", "--format", "{{json .Server}}")
-    if server.returncode and (needs_engine or itself):
-        raise ImageError(_unreachable(server.stderr), help=_remedy(server.stderr))
-    info = {} if server.returncode else _json(_docker("info", "--format", "{{json .}}"), "docker info")
+    _, server, complaint = versions()
+    if not server and (needs_engine or itself):
+        raise ImageError(_unreachable(complaint), help=remedy(complaint))
+    info = _info() if server else {}
     root = str(info.get("DockerRootDir", ""))
-    version = {} if server.returncode else json.loads(server.stdout)
     return Engine(
-        version=str(version.get("Version", "")),
-        buildx=buildx,
+        version=str(server.get("Version", "")),
+        buildx=version,
         driver=driver,
         nodes=nodes,
-        architecture=str(version.get("Arch", "")),
+        architecture=str(server.get("Arch", "")),
         memory=int(info["MemTotal"]) if itself and info.get("MemTotal") else None,
         disk=_free(root) if itself else None,
         root=root,
@@ -77,18 +77,39 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
     )
 
 
-def host() -> str:
+def host(environ: Mapping[str, str] | None = None) -> str:
     """Return the address of the engine in use (``unix:///…``), by DOCKER_HOST or its context; empty without a
     docker."""
-    if shutil.which("docker") is None:
-        return ""
-    return _docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}").stdout.strip()
+    return _docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}", environ=environ).out.strip()
 
 
-def _buildx() -> str:
-    run = _docker("buildx", "version")
-    found = re.match(r"github\.com/docker/buildx v?(\d+\.\d+(?:\.\d+)?)", run.stdout)
-    if run.returncode or not found:
+def versions(environ: Mapping[str, str] | None = None) -> tuple[str, dict[str, Any], str]:
+    """Return the version of the client, the values of its engine, and the complaint of the client if none answers."""
+    done = _docker("version", "--format", "{{json .}}", environ=environ)
+    try:
+        told = json.loads(done.out.splitlines()[0])
+    except (ValueError, IndexError):
+        told = {}
+    client, server = told.get("Client") or {}, told.get("Server") or {}
+    return str(client.get("Version", "")), server, "" if server else (done.err or done.out).strip()
+
+
+def data_root(environ: Mapping[str, str] | None = None) -> Path | None:
+    """Return the directory where the local engine keeps images, or None where there is no engine or it is elsewhere."""
+    if not host(environ).startswith("unix://"):
+        return None
+    try:
+        root = Path(_info(environ).get("DockerRootDir", ""))
+    except ImageError:
+        return None
+    return root if root.is_absolute() and root.exists() else None
+
+
+def buildx(environ: Mapping[str, str] | None = None) -> str:
+    """Return the version of buildx; raise ImageError if there is none that can build."""
+    done = _docker("buildx", "version", environ=environ)
+    found = re.match(r"github\.com/docker/buildx v?(\d+\.\d+(?:\.\d+)?)", done.out)
+    if done.status or not found:
         raise ImageError(
             "the docker command has no buildx plugin, and the classic builder cannot build this",
             help="install it: docker-buildx-plugin (Docker's packages), docker-buildx (Debian, Ubuntu)",
@@ -105,7 +126,8 @@ def _unreachable(said: str) -> str:
     return f"no docker engine answers{f' at {where[0]}' if where else ''}"
 
 
-def _remedy(said: str) -> str:
+def remedy(said: str) -> str:
+    """Return the recommended action for an engine that does not answer."""
     if "permission denied" in said:
         return "add the user to the group docker, or use a rootless engine"
     return "start it (systemctl start docker), or name another: DOCKER_HOST, `docker context use`"
@@ -114,7 +136,7 @@ def _remedy(said: str) -> str:
 def _builder(name: str) -> dict[str, Any]:
     """Return the named builder, or the one in use, as ``docker buildx ls`` lists it."""
     run = _docker("buildx", "ls", "--format", "{{json .}}")
-    rows = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
+    rows = [json.loads(line) for line in run.out.splitlines() if line.startswith("{")]
     by_name = {row["Name"]: row for row in rows}
     if name and name not in by_name:
         raise ImageError(
@@ -124,8 +146,8 @@ def _builder(name: str) -> dict[str, Any]:
     if chosen is None:
         raise ImageError("buildx has no builder", help="`docker buildx create --use` makes one")
     if said := chosen.get("Err"):
-        raise ImageError(_unreachable(said), help=_remedy(said))
-    if name and chosen["Driver"] == "docker" and name != _docker("context", "show").stdout.strip():
+        raise ImageError(_unreachable(said), help=remedy(said))
+    if name and chosen["Driver"] == "docker" and name != _docker("context", "show").out.strip():
         raise ImageError(
             f"{name} is the engine of another docker context, which buildx takes by its context and not as a builder",
             help=f"set DOCKER_CONTEXT={name}, or make a builder of it: docker buildx create --name NAME {name}",
@@ -152,21 +174,20 @@ def _free(root: str) -> int | None:
     return None
 
 
-def _docker(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["docker", *words],  # noqa: S607 - the user's docker
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        env=environment(),
-    )
+def _docker(*words: str, environ: Mapping[str, str] | None = None) -> process.Done:
+    try:
+        return process.run(["docker", *words], environ={**(environ or os.environ), "DOCKER_BUILDKIT": "1"})
+    except OSError as error:
+        return process.Done(127, "", f"docker {error.strerror}")
 
 
-def _json(run: subprocess.CompletedProcess[str], what: str) -> dict[str, Any]:
-    if run.returncode:
-        raise ImageError(f"`{what}` failed: {run.stderr.strip().splitlines()[-1:]}", help="is the engine healthy?")
-    return dict(json.loads(run.stdout))
+def _info(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    done = _docker("info", "--format", "{{json .}}", environ=environ)
+    try:
+        return dict(json.loads(done.out))
+    except ValueError:
+        said = done.err.strip().splitlines()[-1:]
+        raise ImageError(f"`docker info` failed: {said}", help="is the engine healthy?") from None
 
 
 # --- judging ---------------------------------------------------------------------------------------------------------
@@ -243,26 +264,33 @@ def _same_machine(one: str, other: str) -> bool:
 
 
 def _room(engine: Engine, request: BuildRequest) -> list[Problem]:
-    found = []
-    need = request.target.disk
-    if engine.disk is not None and engine.disk < need * GIB:
-        found.append(
-            Problem(
-                f"{need} GiB free for stage {request.target}",
-                f"{engine.disk / GIB:.0f} GiB at {engine.root}",
-                help="`docker system df` shows what takes room, `docker builder prune` frees the cache; "
-                "or move the engine's data-root",
-            )
-        )
-    if request.target.compiles_vllm and engine.memory is not None and engine.memory < JOB_MEMORY * GIB:
-        found.append(
-            Problem(
-                f"{JOB_MEMORY} GiB of memory for one compilation of vLLM's largest files",
-                f"{engine.memory / GIB:.1f} GiB",
-                help="hand the build to a larger machine: `-- --builder NAME`",
-            )
-        )
-    return found
+    disk = None if engine.disk is None else little_disk(request.target, engine.disk, engine.root)
+    compiles = request.target.compiles_vllm and engine.memory is not None
+    memory = little_memory(engine.memory or 0) if compiles else None
+    return [problem for problem in (disk, memory) if problem]
+
+
+def little_disk(stage: Stage, free: int, where: str) -> Problem | None:
+    """Return why a stage cannot be built on a disk with so many free bytes; None if it can."""
+    if free >= stage.disk * GIB:
+        return None
+    return Problem(
+        f"{stage.disk} GiB free for stage {stage}",
+        f"{free / GIB:.0f} GiB at {where}",
+        help="`docker system df` shows what takes room, `docker builder prune` frees the cache; "
+        "or move the engine's data-root",
+    )
+
+
+def little_memory(memory: int) -> Problem | None:
+    """Return why vLLM cannot be compiled in so many bytes of memory; None if it can."""
+    if memory >= JOB_MEMORY * GIB:
+        return None
+    return Problem(
+        f"{JOB_MEMORY} GiB of memory for one compilation of vLLM's largest files",
+        f"{memory / GIB:.1f} GiB",
+        help="hand the build to a larger machine: `-- --builder NAME`",
+    )
 
 
 def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
@@ -322,4 +350,4 @@ def architecture_of(image: str, engine: Engine) -> str:
     if engine.driver != "docker":
         return ""
     run = _docker("image", "inspect", "--format", "{{.Architecture}}", image)
-    return run.stdout.strip() if run.returncode == 0 else ""
+    return run.out.strip() if run.status == 0 else ""

@@ -217,11 +217,13 @@ class JustInTime(Document):
     """Fatbins of which one GPU loads PTX: its driver compiles them when they are first used."""
 
     gpu: str
+    """GPU whose driver compiles it."""
     arch: str
     """Target of the PTX: ``compute_80``."""
     isa: str
     """PTX version: ``8.7``."""
     units: int
+    """Number of fatbins."""
     size: int
     """Bytes of PTX."""
     kernels: tuple[str, ...]
@@ -262,6 +264,7 @@ class RunTimeCompiler(Document):
     name: str
     """Path of the compiler, relative to the input."""
     role: str
+    """Purpose of the compiler."""
     used_by: str
     """Caller of the compiler."""
     release: str

@@ -31,8 +31,9 @@ class Mismatch(Document):
     input: Annotated[int, Text("{:#010x}".format)]
     """Bits of the float32: ``0x3e800001``."""
     expected: int
-    """E2M1, four bits."""
+    """Expected E2M1, four bits."""
     got: int
+    """Result, likewise."""
 
 
 @dataclass(frozen=True)

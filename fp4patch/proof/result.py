@@ -98,6 +98,7 @@ class BuildResult(Document):
     before: str
     """Architectures of the FP4 kernels, or the reason why there are none."""
     after: str
+    """The same of the patched tree."""
     verdict: Verdict
     detail: str
     """Expectation, if it was not met."""

@@ -92,7 +92,7 @@ def _concerned(tree: LockedTree, patches: Sequence[Patch]) -> Concerned:
                 sha = sha256(content) or "" if about else ""
                 if about and file not in tree.on_record:
                     tree.contents[file] = content
-        except OSError:  # the fold and the search say so
+        except OSError:  # the fold and the search report it
             files.append(file)
             continue
         if sha or file in tree.on_record:

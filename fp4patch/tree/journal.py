@@ -393,7 +393,7 @@ class Store:
             receipt = self.receipt()
             done = self._document(Phase.DONE)
             for entry in self._parse(done, Phase.DONE).entries if done is not None else ():
-                with suppress(FileNotFoundError):  # somebody took the directory away, and our copies with it
+                with suppress(FileNotFoundError):  # the directory was removed, and our copies with it
                     directory, (_, new, old) = self._places(entry)
                     with directory:
                         directory.remove(new)

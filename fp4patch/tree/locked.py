@@ -310,7 +310,7 @@ class Locked:
                     if one.root == tree.root or (one.root not in self._trees and number == 0)
                 )
             for tree in self if self._writes else ():
-                with suppress(OSError):  # garbage in a tree that is read-only now hurts nobody
+                with suppress(OSError):  # garbage in a tree that is read-only now does no harm
                     tree.store.tidy()
         except BaseException:
             self._locks.close()
@@ -321,7 +321,7 @@ class Locked:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._locks.close()
-        if isinstance(error, Fp4PatchError) and self.recovered:  # nobody else tells the user
+        if isinstance(error, Fp4PatchError) and self.recovered:  # this is the only report to the user
             done = ", ".join(f"{found.root} ({found.outcome})" for found in self.recovered)
             error.help = f"{error.help} (before that, an interrupted command was put in order: {done})".strip()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from surroundings_on_disk import machine, program
 
 from fp4patch.commands.doctor import engines
+from fp4patch.images.engine import data_root
 from fp4patch.inspect.findings import Level
 
 CLIENT = '"Client":{"Version":"28.2.2","ApiVersion":"1.50"}'
@@ -49,11 +50,21 @@ def test_podman_is_told_apart(tmp_path: Path) -> None:
     assert finding.found.startswith("podman version 5.4.2, no docker")
 
 
+def test_a_buildx_that_is_too_old_for_build_is_yellow(tmp_path: Path) -> None:
+    here = machine(tmp_path)
+    docker(tmp_path, '{"Version":"28.2.2"}', buildx="github.com/docker/buildx v0.12.1 30feaa1")
+    _, buildx = engines.examine(here)
+    assert (buildx.level, buildx.found) == (Level.YELLOW, "buildx 0.12.1 is too old; only images need one")
+
+
 def test_the_disk_is_measured_where_the_engine_keeps_images(tmp_path: Path) -> None:
     here = machine(tmp_path)
-    assert engines.data_root(here) is None
-    program(tmp_path / "tools/docker", f"echo '{tmp_path}'")
-    assert engines.data_root(here) == tmp_path
-    assert engines.data_root(machine(tmp_path, DOCKER_HOST="tcp://builder:2375")) is None
-    program(tmp_path / "tools/docker", "echo 'Cannot connect to the Docker daemon' >&2; exit 1")
-    assert engines.data_root(here) is None
+    assert data_root(here.environ) is None
+    answer = f"""echo '{{"DockerRootDir":"{tmp_path}"}}'"""
+    where = "echo ${DOCKER_HOST:-unix:///var/run/docker.sock}"
+    program(tmp_path / "tools/docker", f'if [ "$1" = context ]; then {where}; else {answer}; fi')
+    assert data_root(here.environ) == tmp_path
+    assert data_root(machine(tmp_path, DOCKER_HOST="tcp://builder:2375").environ) is None
+    failure = "echo 'Cannot connect to the Docker daemon' >&2; exit 1"
+    program(tmp_path / "tools/docker", f'if [ "$1" = context ]; then {where}; else {failure}; fi')
+    assert data_root(here.environ) is None

@@ -93,7 +93,7 @@ def _schema(name: str, kind: Any) -> Schema:
 
 
 def _clean(part: Any) -> Any:
-    """Return a schema with its texts in one line, and without marks of computed keys."""
+    """Return a schema with its texts in one line and in the words of JSON, and without marks of computed keys."""
     if isinstance(part, list):
         return [_clean(one) for one in part]
     if not isinstance(part, dict):
@@ -104,7 +104,7 @@ def _clean(part: Any) -> Any:
     if kept.get("additionalProperties") is True:
         kept["additionalProperties"] = {}
     if isinstance(text := kept.get("description"), str):
-        kept["description"] = " ".join(text.replace("``", "`").split())
+        kept["description"] = re.sub(r"\bNone\b", "null", " ".join(text.replace("``", "`").split()))
     return kept
 
 

@@ -65,7 +65,7 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
 def _revert_tree(tree: LockedTree, catalog: Catalog) -> TreeResult:
     receipt = tree.receipt
     if receipt is None:
-        known = tree.known  # reverting what is no tree at all is a mistake, and said
+        known = tree.known  # revert of a directory that is not a tree is a mistake and is reported
         kept = tuple(problem for path in lost(tree) if (problem := lost_file(tree, path)))
         state = ApplyState.REFUSED if kept else ApplyState.UNCHANGED
         version = str(known.version or "")

@@ -15,6 +15,7 @@ from rich.text import Text
 from fp4patch.commands import terminal
 from fp4patch.commands.apply.result import ApplyState
 from fp4patch.commands.words import VERBATIM, printable
+from fp4patch.core.wording import counted, joined
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,14 +51,14 @@ def _line(text: str) -> Text:
 
 def _sentence(tree: TreeResult, applied: Applied) -> str:
     changed = sum(file.changed for file in tree.files)
-    what = " ".join(part for part in (tree.target, tree.version) if part)
+    what = joined(tree.target, tree.version)
     would = "" if applied.write else "would be "
     match tree.state:
         case ApplyState.APPLIED:
-            files = f", {changed} file{'s' * (changed != 1)} changed" if applied.write else f", {changed} to change"
+            files = f", {counted(changed, 'file')} changed" if applied.write else f", {changed} to change"
             return f"{tree.variant} {would}applied to {what}{files}"
         case ApplyState.REVERTED:
-            return f"{what} {would}reverted to its pristine bytes, {changed} file{'s' * (changed != 1)}"
+            return f"{what} {would}reverted to its pristine bytes, {counted(changed, 'file')}"
         case ApplyState.UNCHANGED if applied.verb == "revert":
             return f"nothing to revert, {what} has no receipt of fp4patch"
         case ApplyState.UNCHANGED:
@@ -88,7 +89,7 @@ def _remaining(tree: TreeResult, *, why: bool) -> Iterator[str]:
         named = list(dict.fromkeys(place.file for place in places))
         more = f" and {len(named) - 4} more files (--why names each)" if len(named) > 4 else ""
         files = ", ".join(named[:4]) + more
-        yield f"{patch}: {len(places)} place{'s' * (len(places) != 1)} left as they are in {files}: {because}"
+        yield f"{patch}: {counted(len(places), 'place')} left as they are in {files}: {because}"
 
 
 def refusal(applied: Applied) -> RenderableType:

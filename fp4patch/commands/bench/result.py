@@ -15,7 +15,9 @@ class Rate(Document):
     median: float
     """Median of the repeats."""
     low: float
+    """Slowest of the repeats."""
     high: float
+    """Fastest of the repeats."""
     ratio: float
     """Ratio to ``predicate_sum``: the median of the ratios of the single repeats."""
 

@@ -115,7 +115,7 @@ def _compiled(where: Path | None, name: str, question: Question, *, optional: bo
     from fp4patch.commands.doctor import run as verb
 
     try:
-        with progress.bytes_read(stderr()) as tick:
+        with progress.shown(stderr(), progress.BYTES) as tick:
             return verb.examine_binary(where, name, question, on_step=tick)
     except NothingCompiledError:
         if optional:

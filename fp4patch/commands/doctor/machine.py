@@ -11,6 +11,7 @@ from fp4patch.commands.doctor import compilers, engines, gpus, jit_caches, packa
 from fp4patch.commands.doctor.result import MachineReport, Section
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.errors import ToolchainError
+from fp4patch.images.engine import data_root
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import version_of
 
@@ -38,7 +39,7 @@ def examine(s: Surroundings, asked: Sequence[str] = (), *, cache: Path | None = 
         Section("caches of compiled kernels", jit_caches.examine(s, matter)),
         Section("environment", packages.examine_lists(s)),
         Section("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
-        Section("for a build", (*engines.examine(s), *room.examine(s, engines.data_root(s) or Path.cwd()))),
+        Section("for a build", (*engines.examine(s), *room.examine(s, data_root(s.environ) or Path.cwd()))),
     )
     name = f"{platform.system()} {platform.machine()}, Python {s.version} ({s.python})"
     return MachineReport(name, tuple(section for section in sections if section.findings))

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.process import processors
+from fp4patch.images.engine import GIB, little_disk, little_memory
 from fp4patch.images.image import JOB_MEMORY, Stage
 from fp4patch.inspect.findings import Finding, Level
-
-GIB = 1 << 30
 
 
 def memory(s: Surroundings) -> int | None:
@@ -40,7 +39,7 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
     jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
     fit = max(1, have // (JOB_MEMORY * GIB))
     what = f"{have / GIB:.0f} GiB, {processors()} cores"
-    if have < JOB_MEMORY * GIB:
+    if little_memory(have):
         remedy = "build on another machine, or add swap"
         return (
             Finding(Level.YELLOW, "memory", f"{what}: little for one job of a vLLM build ({JOB_MEMORY} GiB)", remedy),
@@ -55,7 +54,6 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
 def _disk(where: Path) -> Finding:
     free, needed = shutil.disk_usage(where).free, Stage.RUNTIME.disk
     what = f"{free / GIB:.0f} GiB free at {where}"
-    if free < needed * GIB:
-        remedy = f"free {needed} GiB there, or build on another machine"
-        return Finding(Level.YELLOW, "disk", f"{what}: an image of vLLM and its build need {needed} GiB", remedy)
+    if little := little_disk(Stage.RUNTIME, free, str(where)):
+        return Finding(Level.YELLOW, "disk", f"{what}: an image of vLLM and its build need {needed} GiB", little.help)
     return Finding(Level.GREEN, "disk", f"{what}: enough for an image of vLLM and its build ({needed} GiB)")

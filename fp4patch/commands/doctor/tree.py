@@ -24,6 +24,7 @@ from fp4patch.commands.status.run import each_patch
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
+from fp4patch.core.wording import listed
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
@@ -65,7 +66,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         findings=(
             *_content_findings(tree, what),
             *_state_findings(tree, found),
-            *(() if found.variant else _bypass_findings(tree)),  # of a patched tree, the status speaks of them
+            *(() if found.variant else _bypass_findings(tree)),  # in a patched tree, the status reports them
             *findings,
         ),
         outlooks=lines,
@@ -154,7 +155,7 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
             Finding(
                 Level.YELLOW,
                 "version",
-                f"it says {claims}, but the files that tell releases apart are those of {_or(what.releases)}",
+                f"it says {claims}, but the files that tell releases apart are those of {listed(what.releases, 'or')}",
                 "trust the content: fp4patch does; its edits hold on to structure, not to versions",
             )
         ]
@@ -163,10 +164,6 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
 
 def _claimed(claims: str, releases: Iterable[str]) -> bool:
     return Version(claims).release in {Version(release).release for release in releases}
-
-
-def _or(names: Sequence[str]) -> str:
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:

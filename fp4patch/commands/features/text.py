@@ -10,9 +10,10 @@ from rich.console import Group
 from rich.text import Text
 
 from fp4patch.catalog.feature import Outcome, Refusal
-from fp4patch.commands import terminal, words
+from fp4patch.commands import terminal
 from fp4patch.commands.terminal import NONE as NO
 from fp4patch.commands.terminal import folded, whole
+from fp4patch.core.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -153,7 +154,7 @@ def _head(report: FeatureReport) -> list[str]:
     lines = []
     for toolkit in report.toolkits:
         tool = f"nvdisasm {toolkit.nvdisasm}" if toolkit.nvdisasm else "no nvdisasm as new: only what is accepted"
-        targets = words.counted(len(toolkit.targets), "target")
+        targets = counted(len(toolkit.targets), "target")
         lines.append(f"ptxas {toolkit.ptxas}, PTX {toolkit.isa}, {tool}, {targets}, {toolkit.seconds:.1f} s")
     return lines
 

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from fp4patch.commands.terminal import STYLES, folded, joined, table, whole
+from fp4patch.commands.terminal import STYLES, folded, table, whole
+from fp4patch.commands.words import printable
+from fp4patch.core.wording import joined
 
 if TYPE_CHECKING:
     from fp4patch.images.image import Inspection
@@ -22,7 +24,7 @@ def inspection_text(found: Inspection) -> RenderableType:
         parts.append(table(COLUMNS[:2], [(f" {name}", value) for name, value in sorted(found.labels.items())]))
     rows = [(f" {f.subject}", Text(f.verdict.value, STYLES[f.verdict]), f.detail) for f in found.findings]
     parts += [Text(), table(COLUMNS, rows)]
-    parts += [Text(f"note: {note}") for note in found.notes]
+    parts += [Text(f"note: {printable(note)}") for note in found.notes]
     failed = sum(finding.verdict.failed for finding in found.findings)
     said = f"{failed} of {len(found.findings)} statements do not hold" if failed else "all statements agree"
     parts += [Text(), Text.assemble((found.verdict.value.upper(), STYLES[found.verdict]), f"  {said}")]

@@ -10,15 +10,14 @@ from rich.table import Column
 from rich.text import Text
 
 from fp4patch.commands import terminal
-from fp4patch.commands.terminal import folded, whole
+from fp4patch.commands.terminal import STATES, folded, whole
+from fp4patch.core.state import State
 
 if TYPE_CHECKING:
     from fp4patch.commands.show.result import Lists
 
 MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""
-
-COLOUR = {"applied": "green", "upstreamed": "cyan", "not-needed": "dim", "drifted": "red"}
 
 
 def list_table(found: Lists) -> RenderableType:
@@ -35,7 +34,7 @@ def list_table(found: Lists) -> RenderableType:
 
 
 def _list(name: str, last: str, rows: Sequence[tuple[str, str, str]]) -> RenderableType:
-    return terminal.table([whole(name), folded("what"), folded(last)], rows, gap=3)
+    return terminal.table([whole(name), folded("title"), folded(last)], rows, gap=3)
 
 
 def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str], list[tuple[str, list[str]]]]]:
@@ -57,7 +56,7 @@ def matrix_table(document: Mapping[str, Any]) -> RenderableType:
             of_kind = [number for number, patch in enumerate(patches) if patch.startswith(f"{kind}/")]
             first = whole(target if kind == target else f"{kind} in {target}")
             rows: list[Sequence[RenderableType]] = [
-                (version, *(Text(states[number], style=COLOUR.get(states[number], "")) for number in of_kind))
+                (version, *(Text(states[number], style=STATES[State(states[number])]) for number in of_kind))
                 for version, states in body
             ]
             tables.append(terminal.table([first, *(Column(patches[n].partition("/")[2]) for n in of_kind)], rows))
@@ -73,17 +72,17 @@ def show_text(document: dict[str, Any]) -> RenderableType:
             lines.append(Text.assemble("  ", (f"{label}: ", "bold"), " ".join(value.split())))
 
     for key, label in (
-        ("summary", "what"),
-        ("reason", "why"),
-        ("link", "written at"),
+        ("summary", "summary"),
+        ("reason", "reason"),
+        ("link", "link"),
         ("applies", "tried on"),
-        ("retire", "may go"),
-        ("cost", "costs"),
-        ("promise", "promises"),
+        ("retire", "can be deleted"),
+        ("cost", "cost"),
+        ("promise", "promise"),
         ("git", "upstream"),
     ):
         add(label, document.get(key, ""))
-    for key, label in (("arch", "for"), ("variants", "in variants")):
+    for key, label in (("arch", "targets"), ("variants", "variants")):
         add(label, ", ".join(document.get(key, ())))
     for target, chosen in document.get("targets", {}).items():
         add(target, ", ".join(chosen["patches"]) or "nothing to patch")

@@ -104,7 +104,7 @@ def _file_state(tree: LockedTree, path: str, done: FoldedFile | None) -> State:
         if done and done.problems and tree.current(path) == tree.pristine(path):
             return State.DRIFTED
         return tree.state(path, done.desired if done else None)
-    except Unreadable:  # what state it is in, nobody can tell
+    except Unreadable:  # its state is unknown
         raise
     except Refused:
         return State.FOREIGN
@@ -134,7 +134,7 @@ def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus])
             if isinstance(outcome, NothingToDo) and outcome.state is state:
                 since = f"since {outcome.since}: " if outcome.since else ""
                 return PatchStatus(patch.id, state, since + outcome.because)
-    # None of its files could be read; of a file that several patches change, the first of them says so.
+    # None of its files could be read. If several patches change a file, the first one reports it.
     unread = min(folds.problems, key=lambda problem: problem.patch != patch.id)
     return PatchStatus(patch.id, State.DRIFTED, _said(unread))
 

@@ -9,40 +9,32 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fp4patch.commands import terminal
-from fp4patch.commands.terminal import folded, joined, whole
-from fp4patch.core.state import State
+from fp4patch.commands.terminal import STATES, folded, whole
+from fp4patch.commands.words import printable
+from fp4patch.core.wording import joined
 
 if TYPE_CHECKING:
     from fp4patch.commands.status.result import TreeStatus
-
-COLOUR = {
-    State.APPLIED: "green",
-    State.PRISTINE: "",
-    State.UPSTREAMED: "cyan",
-    State.NOT_NEEDED: "cyan",
-    State.OUTDATED: "yellow",
-    State.REVERSED: "yellow",
-    State.DRIFTED: "red",
-    State.FOREIGN: "red",
-}
 
 
 def text(trees: Sequence[TreeStatus]) -> RenderableType:
     """Return a heading per tree, then its patches and its files with their states."""
     parts: list[RenderableType] = []
     for tree in trees:
-        heading = joined(joined(tree.target, tree.version), tree.variant, by=", ")
-        parts.append(Text.assemble((str(tree.root), "bold"), f": {heading}: ", (tree.state.value, COLOUR[tree.state])))
+        heading = printable(joined(joined(tree.target, tree.version), tree.variant, by=", "))
+        parts.append(
+            Text.assemble((printable(str(tree.root)), "bold"), f": {heading}: ", (tree.state.value, STATES[tree.state]))
+        )
         rows = [(" patch", patch.state, patch.patch, patch.because) for patch in tree.patches]
         rows += [(" file", file.state, file.path, ", ".join(file.patches)) for file in tree.files]
         parts.append(
             terminal.table(
                 [whole(style="dim"), whole(), folded()],
                 [
-                    (kind, Text(state.value, COLOUR[state]), joined(name, more, by="  "))
+                    (kind, Text(state.value, STATES[state]), joined(name, more, by="  "))
                     for kind, state, name, more in rows
                 ],
             )
         )
-        parts += [Text(f"  {line}") for line in (*tree.remainders, *tree.notes)]
+        parts += [Text(f"  {printable(str(line))}") for line in (*tree.remainders, *tree.notes)]
     return Group(*parts)

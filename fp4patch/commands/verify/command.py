@@ -109,7 +109,7 @@ def verify(
         strict=strict,
         compile_only=suggest_rules,
     )
-    with progress.probes(stderr()) as tick:
+    with progress.shown(stderr(), progress.STEPS) as tick:
         reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
     if suggest_rules:
         click.echo("\n".join(suggest.document(suggest.rules(report)) for report in reports), nl=False)

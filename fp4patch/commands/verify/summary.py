@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fp4patch.catalog.coverage import How, unchecked
-from fp4patch.commands.words import counted, listed
 from fp4patch.core.verdict import Verdict
+from fp4patch.core.wording import counted, listed
 from fp4patch.proof.result import overall
 
 if TYPE_CHECKING:
