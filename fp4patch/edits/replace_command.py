@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
@@ -13,8 +12,7 @@ from typing import ClassVar, Literal
 from fp4patch.core.outcome import Outcome
 from fp4patch.edits.cmake import Command, Script, read_command
 from fp4patch.edits.cmake_edit import edit_cmake, proven
-from fp4patch.edits.live import Place, Text
-from fp4patch.edits.operation import NO_OPTIONS, Mistake, Surroundings, Template
+from fp4patch.edits.operation import NO_OPTIONS, Mistake, Template
 from fp4patch.edits.sites import Replacement, settle
 
 
@@ -33,10 +31,6 @@ class ReplaceCommand(Replacement):
     def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
         """Return the text with the command's arguments replaced where they differ; the rest of it keeps its layout."""
         return edit_cmake(text, self.otherwise, partial(_replace_command, self))
-
-    def left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
-        """Yield the commands that are left in a text."""
-        return text.matches(re.escape(f" {Text('', self.language, self.find.encode()).code} "))
 
     def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
         """Yield texts that cannot be read, else a replacement of another shape."""

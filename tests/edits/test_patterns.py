@@ -9,6 +9,8 @@ import pytest
 from fp4patch.catalog.manifest import load
 from fp4patch.core.state import State
 from fp4patch.edits.kinds import (
+    AddOperand,
+    DropOperand,
     Edit,
     Insert,
     InsertCommands,
@@ -25,6 +27,8 @@ OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
 @pytest.mark.parametrize(
     ("edit", "keys"),
     [
+        (AddOperand(file="a.h", defines="A", operands=("B", "C"), beside=("D",), signs=(), conditions=1), ["beside"]),
+        (DropOperand(file="a.h", defines="A B", operands=("C D",), conditions=1), ["defines", "operands"]),
         (Insert(file="a.h", before="/* struct A", template="a.cuh", absent=("int a;", "R\"(x")), ["before", "absent"]),
         (WrapAsm(search=("*",), encoders="e", floor="/*", lowered="__CUDA_ARCH__ >= 900"), ["floor"]),
         (ReplaceTokens(search=("*",), about="a", find="// only", replace=""), ["find"]),

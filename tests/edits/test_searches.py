@@ -1,0 +1,41 @@
+"""An edit's own search finds the code that it must leave nowhere, and nothing in code that has none."""
+
+from __future__ import annotations
+
+import pytest
+
+from fp4patch.edits.kinds import AddElement, Edit, ReplaceCommand, ReplaceExpression, ReplaceTokens, WrapAsm
+from fp4patch.edits.live import Text, language
+from fp4patch.edits.operation import NO_OPTIONS, Surroundings
+
+ALONE = Surroundings(NO_OPTIONS, lambda _look: False, lambda _file: False)
+
+
+def lines(edit: Edit, file: str, code: str) -> list[int]:
+    text = Text(file, language(file), code.encode())
+    searches = [search for search in edit.searches(text.language) if search.look(text.content)]
+    return [place.line for search in searches for place in search.places(ALONE, text)]
+
+
+TOKENS = ReplaceTokens(search=(), about="f", find="a == 120", replace="b")
+EXPRESSION = ReplaceExpression(search=(), about="f", find="f(120)", replace="g()")
+COMMAND = ReplaceCommand(search=(), about="set", find="set(A 1)", replace="set(A 2)")
+ELEMENT = AddElement(search=(), commands=("set",), beside="12.0f", element="12.1a")
+WRAP = WrapAsm(search=(), encoders="e")
+CVT = "cvt.rn.satfinite.e2m1x2.f32"
+
+
+@pytest.mark.parametrize(
+    ("edit", "file", "left", "gone"),
+    [
+        (TOKENS, "a.cu", "f();\nif (a /**/ == 120)", "// a == 120"),
+        (EXPRESSION, "a.py", "\nx = (f( 120 ))", "'f(120)'"),
+        (COMMAND, "a.cmake", "\nset( A\n 1)", "# set(A 1)"),
+        (ELEMENT, "a.cmake", '\nset(A "9.0;12.0f")', '\nset(A "12.0f;12.1a")'),
+        (WRAP, "a.py", f'\nP = "{CVT} b, %1, %2;"', f'"""{CVT} b, %1, %2;"""'),
+        (WRAP, "a.cu", f'\n#define F "{CVT}"', f'// "{CVT}"'),
+    ],
+)
+def test_code_that_is_left_is_found(edit: Edit, file: str, left: str, gone: str) -> None:
+    assert lines(edit, file, left) == [2]
+    assert lines(edit, file, gone) == []
