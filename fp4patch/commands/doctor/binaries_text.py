@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
-from fp4patch.commands.words import printable
+from fp4patch.commands.words import counted, printable
 from fp4patch.core.schema import SCHEMA
 from fp4patch.inspect.code import Fp4State, Outcome, readable, total
 
@@ -44,7 +44,7 @@ def document(report: BinaryReport) -> dict[str, Any]:
 def table(report: BinaryReport) -> RenderableType:
     """Return the verdicts, then each file with its architectures and the contents of its FP4 code."""
     parts: list[RenderableType] = [
-        Text.assemble((report.source, "bold"), f"  {_bytes(report.size)}, {_counted(report.searched, 'file')} read"),
+        Text.assemble((report.source, "bold"), f"  {_bytes(report.size)}, {counted(report.searched, 'file')} read"),
         Text(),
     ]
     parts += [_verdict(verdict) for verdict in report.verdicts]
@@ -87,7 +87,7 @@ def _verdict(verdict: GpuVerdict) -> RenderableType:
 
 def _file(file: BinaryFile) -> RenderableType:
     parts: list[RenderableType] = [
-        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {_counted(file.units, 'fatbin')}")
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.units, 'fatbin')}")
     ]
     parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
     interesting = [group for group in file.images if _speaks(group.code)]
@@ -117,20 +117,20 @@ def _code(group: ImageGroup) -> Text:
     code, text = group.code, Text()
     facts = []
     for source, number in code.encodes.items():
-        facts.append(f"{_counted(number, 'hardware conversion')} from {source}")
+        facts.append(f"{counted(number, 'hardware conversion')} from {source}")
     for name, number in code.encoders.items():
-        facts.append(f"{_counted(number, 'value')} by {name}")
+        facts.append(f"{counted(number, 'value')} by {name}")
     if code.decodes:
-        facts.append(f"{_counted(code.decodes, 'decoding')}")
+        facts.append(f"{counted(code.decodes, 'decoding')}")
     facts += [f"{number:,} {kind}" for kind, number in code.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA")]
     if code.roundings:
-        facts.append(f"{_counted(code.roundings, 'value')} rounded, not encoded")
+        facts.append(f"{counted(code.roundings, 'value')} rounded, not encoded")
     if code.f64 and (code.hardware or code.software):
-        facts.append(f"{_counted(code.f64, 'F64 instruction')} among the conversions")
+        facts.append(f"{counted(code.f64, 'F64 instruction')} among the conversions")
     if code.traps:
-        facts.append(f"{_counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
+        facts.append(f"{counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
     if code.prints:
-        facts.append(f"{_counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
+        facts.append(f"{counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
     text.append(group.arch, "bold")
     text.append(": " + ", ".join(facts))
     return text
@@ -145,7 +145,7 @@ def _loading(file: BinaryFile, gpu: str) -> Text:
     text.append(", ".join(f"{name} ×{number}" for name, number in loads.most_common()))
     lost = sum(row.units for row in rows if row.outcome is Outcome.LOST)
     if lost:
-        text.append(f"; {_counted(lost, 'fatbin')} without their FP4 code", "bold red")
+        text.append(f"; {counted(lost, 'fatbin')} without their FP4 code", "bold red")
     return text
 
 
@@ -158,15 +158,11 @@ def names(mangled: Sequence[str]) -> str:
 def _summary(report: BinaryReport) -> str:
     images = sum(group.count for file in report.files for group in file.images)
     code = total(group.code for file in report.files for group in file.images)
-    empty = f", {_counted(len(code.empty), 'empty kernel')}" if code.empty else ""
+    empty = f", {counted(len(code.empty), 'empty kernel')}" if code.empty else ""
     return (
-        f"{_counted(len(report.files), 'file')} with device code, {_counted(images, 'cubin and PTX', 'cubins and PTX')}"
+        f"{counted(len(report.files), 'file')} with device code, {images:,} cubin{'s' * (images != 1)} and PTX"
         f"{empty}; {report.seconds:.1f} s{', from cache' if report.cached else ''}"
     )
-
-
-def _counted(number: int, one: str, many: str = "") -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _bytes(number: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
@@ -54,24 +55,10 @@ def document(
     return {
         "schema": SCHEMA,
         "verdict": worst(levels).value,
-        "machine": _machine_document(machine) if machine else None,
+        "machine": asdict(machine) | {"level": machine.level} if machine else None,
         "trees": [_tree_document(tree) for tree in trees],
-        "recipes": [
-            {"path": one.path, "read": one.read, "findings": [_finding_document(finding) for finding in one.findings]}
-            for one in recipes
-        ],
+        "recipes": [asdict(one) for one in recipes],
         "binaries": list(binaries),
-    }
-
-
-def _machine_document(machine: MachineReport) -> dict[str, Any]:
-    return {
-        "name": machine.name,
-        "level": machine.level.value,
-        "sections": [
-            {"title": section.title, "findings": [_finding_document(finding) for finding in section.findings]}
-            for section in machine.sections
-        ],
     }
 
 
@@ -80,56 +67,19 @@ def _tree_document(tree: TreeReport) -> dict[str, Any]:
         "tree": tree.root,
         "target": tree.target,
         "version": tree.claims,
-        "content": {
-            "releases": list(tree.content.releases),
-            "nearest": tree.content.nearest,
-            "differs": tree.content.differs,
-            "of": tree.content.of,
-        },
-        "level": tree.level.value,
+        "content": asdict(tree.content),
+        "level": tree.level,
         "variant": tree.variant,
-        "state": tree.state.value,
-        "patches": [
-            {"patch": p.patch, "state": p.state.value, "because": p.because, "variants": list(p.variants)}
-            for p in tree.patches
-        ],
-        "builds": [
-            {
-                "cuda": row.cuda,
-                "setting": tree.setting,
-                "asked": row.asked,
-                "kernels": list(row.kernels),
-                "on": {
-                    gpu: {"modules": {name: list(archs) for name, archs in made.modules.items()}, "stops": made.stops}
-                    for gpu, made in row.on.items()
-                },
-                "reaches": {gpu: reach.value for gpu, reach in row.reaches.items()},
-                "recorded": row.recorded,
-                "error": row.error,
-                "stops": row.stops,
-            }
-            for row in tree.builds
-        ],
+        "state": tree.state,
+        "patches": [asdict(patch) for patch in tree.patches],
+        "builds": [asdict(row) | {"setting": tree.setting} for row in tree.builds],
         "recommended": {
             "variant": tree.advice.variant if tree.advice else None,
             "because": tree.advice.because if tree.advice else "",
             "next": tree.next_command,
         },
-        "findings": [_finding_document(finding) for finding in tree.findings],
-        "gpus": [
-            {"gpu": o.gpu, "level": o.level.value, "verdict": o.verdict, "because": o.because, "todo": o.todo}
-            for o in tree.outlooks
-        ],
-    }
-
-
-def _finding_document(finding: Finding) -> dict[str, str]:
-    return {
-        "level": finding.level.value,
-        "subject": finding.subject,
-        "found": finding.found,
-        "remedy": finding.remedy,
-        "link": finding.link,
+        "findings": [asdict(finding) for finding in tree.findings],
+        "gpus": [asdict(outlook) for outlook in tree.outlooks],
     }
 
 
