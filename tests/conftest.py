@@ -13,7 +13,7 @@ from command import Said
 from filelock import FileLock
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import progress
+from fp4patch.core import progress
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.sources.fetch import fetch
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+import tokenize
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -52,6 +53,14 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
                     yield statement.lineno, inspect.cleandoc(text)
 
 
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each line of comment in a file."""
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+
+
 def wrong_words(text: str) -> list[str]:
     """Return the words of a text that have a better one; code in backticks and code blocks do not count."""
     text = re.sub(r"^```.*?^```$|``.*?``|`[^`]*`|^ {4}[^\n]*$", "", text, flags=re.DOTALL | re.MULTILINE)
@@ -63,10 +72,10 @@ def wrong_words(text: str) -> list[str]:
     ]
 
 
-def of_place(place: Path) -> Iterator[tuple[str, str]]:
-    """Yield the place and the text of each docstring below a directory."""
+def of_place(place: Path, read: Callable[[Path], Iterator[tuple[int, str]]] = docstrings) -> Iterator[tuple[str, str]]:
+    """Yield the place and the text of each docstring, or comment, below a directory."""
     for path in sorted(place.rglob("*.py")):
-        for line, text in docstrings(path):
+        for line, text in read(path):
             yield f"{path.relative_to(ROOT)}:{line}", text
 
 
@@ -76,8 +85,9 @@ def test_the_first_sentence_of_a_docstring_stands_alone(place: Path) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda path: path.name)
-def test_docstrings_have_the_words_of_the_field(place: Path) -> None:
-    assert [(where, words) for where, text in of_place(place) if (words := wrong_words(text))] == []
+def test_docstrings_and_comments_have_the_words_of_the_field(place: Path) -> None:
+    texts = [*of_place(place), *of_place(place, comments)]
+    assert [(where, words) for where, text in texts if (words := wrong_words(text))] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -35,13 +35,13 @@ from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
-from fp4patch.commands import progress
 from fp4patch.commands.apply.run import apply, revert
 from fp4patch.commands.show.text import MATRIX, matrix_rows
 from fp4patch.commands.status.run import each_patch, status
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import summary as sentences
 from fp4patch.commands.verify.run import Options, verify
+from fp4patch.core import progress
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State

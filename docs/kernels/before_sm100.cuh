@@ -1,4 +1,4 @@
-// What some releases of vLLM take for granted in these kernels, and GPUs before sm_100 lack. Nothing else is changed.
+// Functions that some releases of vLLM require in these kernels and GPUs before sm_100 do not have. Nothing else is changed.
 #pragma once
 #include <cuda_runtime.h>
 

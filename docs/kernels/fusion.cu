@@ -1,5 +1,5 @@
 // vLLM's own fusion kernel, and a kernel that shows what its first half gives: silu(x) * y as half or bfloat16, which
-// the second half then quantizes. run.py says what vLLM calls things in that release.
+// the second half then quantizes. run.py defines the names of that release of vLLM.
 #include "activation_nvfp4_quant_fusion_kernels.cu"
 
 #if FP4PATCH_PACKED_BY_WIDTH

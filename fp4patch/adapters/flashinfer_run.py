@@ -278,7 +278,7 @@ def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) ->
             return {"unknown": finder.failed or finder.place(error)}
         except _OWN as error:
             return {"stops": f"{type(error).__name__}: {error}"}
-        except Exception as error:  # this machine is a model, and may lack what FlashInfer needs
+        except Exception as error:  # the modelled machine may not have everything that FlashInfer needs
             return {"unknown": finder.place(error)}
     return {"flags": flags}
 

@@ -9,19 +9,20 @@ from packaging.version import Version
 
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
+from fp4patch.core.document import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
 @dataclass(frozen=True)
-class Compiled:
+class Compiled(Document):
     """Architectures for which a build at run time, on the GPU's own machine, compiles its FP4 modules."""
 
     modules: dict[str, tuple[str, ...]]
     """Architectures of each module, as in TORCH_CUDA_ARCH_LIST."""
     stops: str = ""
-    """Message of the exception that the build raises instead of compiling."""
+    """Message of the exception that the build raises instead of compiling; else empty."""
 
     @property
     def targets(self) -> str:
@@ -37,11 +38,13 @@ class Compiled:
 
 
 @dataclass(frozen=True)
-class BuildRow:
+class BuildRow(Document):
     """Result of the tree's own build for one arch list and one CUDA release."""
 
     cuda: str
+    """CUDA release of this evaluation."""
     asked: str
+    """Arch list; empty: not set."""
     kernels: tuple[str, ...]
     """Architectures that all FP4 kernels have, as in TORCH_CUDA_ARCH_LIST. For a build at run time: those that any of
     the kernels has on any of the GPUs."""
@@ -57,6 +60,8 @@ class BuildRow:
     stops: str = ""
     """Reason why the build would stop: its compiler does not support a target. For a build at run time, ``on`` holds
     the reason of each GPU."""
+    setting: str = ""
+    """Environment variable of the arch list: ``TORCH_CUDA_ARCH_LIST``."""
 
     def reached(self, targets: Iterable[str], cuda: str = "") -> BuildRow:
         """Return the row with the support of each GPU: none if the compiler of ``cuda`` (by default: the row's) does

@@ -72,7 +72,7 @@ macro(find_package)
   set(Python_VERSION_MAJOR 3)
   set(Python_VERSION_MINOR 12)
 endmacro()
-# Every process succeeds and says nothing: Python helpers and kernel generators.
+# Every process succeeds without output: Python helpers and kernel generators.
 function(execute_process)
   cmake_parse_arguments(_p "" "OUTPUT_VARIABLE;RESULT_VARIABLE;ERROR_VARIABLE" "COMMAND" ${ARGN})
   foreach(_v ${_p_OUTPUT_VARIABLE} ${_p_ERROR_VARIABLE})

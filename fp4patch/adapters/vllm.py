@@ -63,7 +63,7 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
         made = configure(root, cuda, asked, Path(scratch))
     kernels = [set(archs) for source, archs in made.sources.items() if re.search(build.kernels, source)]
-    # A GPU is served if every one of the kernels has code for it.
+    # A GPU is supported if every kernel has code for it.
     common = set.intersection(*kernels) if kernels else set[str]()
     row = BuildRow(cuda, asked, tuple(sorted(common)), error=made.error)
     requested = re.split(r"[;\s]+", asked.replace("+PTX", "").strip())

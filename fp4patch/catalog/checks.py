@@ -20,10 +20,7 @@ from fp4patch.catalog.variant import Variant, VariantTarget
 from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import is_inside
-from fp4patch.edits.kinds import AddOperand, DropOperand, Edit, WrapAsm
-
-_WRAP_OPTIONS = {"encoder", "guard"}
-"""Options that a variant must set for a patch that wraps inline assembly; it can set no others."""
+from fp4patch.edits.kinds import Edit
 
 
 def misnamed(path: Path, root: Path, names: dict[str, str]) -> list[Problem]:
@@ -168,15 +165,8 @@ def _check_edit(file: _File, edit: Edit, prefix: str, folder: Path) -> None:
         file.expect(sound, f"{prefix}retired[{number}].since", "a version", repr(retired.since))
     present = getattr(edit, "present", "")
     file.expect(_is(SpecifierSet, present), f"{prefix}present", "a version specifier such as '>=4.2'", repr(present))
-    if isinstance(edit, AddOperand):
-        pairs = f"{len(edit.operands)}, one for each operand"
-        file.expect(len(edit.beside) == len(edit.operands), f"{prefix}beside", pairs, str(len(edit.beside)))
-    if isinstance(edit, AddOperand | DropOperand):
-        for key, name in (("defines", edit.defines), *(("operands", name) for name in edit.operands)):
-            file.expect(name.isidentifier(), f"{prefix}{key}", "the name of a macro, and nothing else", repr(name))
-    if isinstance(edit, WrapAsm):
-        there = (folder / edit.encoders).is_dir()
-        file.expect(there, f"{prefix}encoders", "a folder, relative to patch.toml's", repr(edit.encoders))
+    for key, expected, found in edit.mistakes(folder):
+        file.wrong(f"{prefix}{key}", expected, found)
 
 
 def _check_template(file: _File, path: Path, key: str, said: str) -> None:
@@ -306,25 +296,15 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
 
 
 def _check_options(file: _File, target: str, chosen: VariantTarget, patches: dict[str, Patch]) -> None:
-    """Options are for patches that the variant applies, and only the edits that wrap inline assembly have any."""
+    """Options are for patches that the variant applies, and those of its edits that take options check them."""
     for name in chosen.options:
         file.expect(name in chosen.patches, f"targets.{target}.options", "one of its patches", repr(name))
     for name in chosen.patches:
-        key, options = f"targets.{target}.options.{name}", chosen.options.get(name, {})
-        patch = patches.get(f"{target}/{name}")
-        if patch is None:
-            continue
-        edits = [edit for edit in patch.edits if isinstance(edit, WrapAsm)]
-        known = set(_WRAP_OPTIONS) if edits else set[str]()
-        if edits and known < options.keys():
-            known |= {f"stochastic_{option}" for option in _WRAP_OPTIONS}
-        for option in sorted(known ^ options.keys()):
-            wrong = "none" if option in known else f"{option} = {options[option]!r}"
-            file.wrong(f"{key}.{option}", "a value for this key" if option in known else "no key of this name", wrong)
-        for edit, option in ((e, o) for e in edits for o in sorted(options) if o.endswith("encoder")):
-            path = Path(patch.directory) / edit.encoders / f"{options[option]}.cuh"
-            known_encoders = ", ".join(sorted(there.stem for there in path.parent.glob("*.cuh")))
-            file.expect(path.is_file(), f"{key}.{option}", f"one of {known_encoders}", repr(options[option]))
+        patch, options = patches.get(f"{target}/{name}"), chosen.options.get(name, {})
+        takers = [edit for edit in patch.edits if edit.takes_options] or patch.edits[:1] if patch else ()
+        wrong = (found for edit in takers if patch for found in edit.option_mistakes(options, Path(patch.directory)))
+        for key, expected, found in dict.fromkeys(wrong):
+            file.wrong(f"targets.{target}.options.{name}.{key}", expected, found)
 
 
 def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> None:

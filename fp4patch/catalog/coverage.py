@@ -9,6 +9,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from fp4patch.core.arch import Arch
+from fp4patch.core.document import Document
 from fp4patch.core.verdict import Verdict
 
 
@@ -26,7 +27,7 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True)
-class FunctionCheck:
+class FunctionCheck(Document):
     """One check of a function on one target."""
 
     check: str
@@ -37,12 +38,13 @@ class FunctionCheck:
 
 
 @dataclass(frozen=True)
-class Covered:
+class Covered(Document):
     """One function that the patches touch, with every check of it."""
 
     function: str
-    """Its name; the path of a file that is checked as a whole."""
+    """Its name, with namespaces and parameters; the path of a file that is checked as a whole."""
     files: tuple[str, ...]
+    """Files that define it."""
     checks: tuple[FunctionCheck, ...]
     missing: tuple[Arch, ...]
     """Targets on which nothing checked it."""

@@ -127,8 +127,11 @@ def _members(item: Any, key: str, place: str, wrong: _Wrong) -> Iterator[tuple[A
         for number, below in enumerate(item.get(key, ())):
             for member, at in _members(_filled(below, binding, used), key, f"{place}.{key}[{number}]", wrong):
                 yield (merged(own, member) if isinstance(member, dict) else member), at + suffix
-    for name in sorted({name for binding in bindings for name in binding} - used):
+    names = {name for binding in bindings for name in binding}
+    for name in sorted(names - used):
         wrong(f"{{{name}}} in a string of the table", "none", f"{place}.each.{name}")
+    for name in sorted(used - names):
+        wrong(f"a key of the values of {name.partition('.')[0]}", f"{{{name}}}", f"{place}.each")
 
 
 def _bindings(each: object, place: str, wrong: _Wrong) -> Iterator[dict[str, Any]]:
@@ -136,6 +139,10 @@ def _bindings(each: object, place: str, wrong: _Wrong) -> Iterator[dict[str, Any
     if not isinstance(each, dict) or not all(isinstance(values, list) and values for values in each.values()):
         wrong("a list of values for each name: { N = [2, 4, 8] }", repr(each), f"{place}.each")
         return
+    for name, values in each.items():
+        if len({tuple(sorted(value)) if isinstance(value, dict) else () for value in values}) > 1:
+            wrong("the same keys in each value", repr(values), f"{place}.each.{name}")
+            return
     for values in product(*each.values()):
         yield dict(_flat(zip(each, values, strict=True)))
 
@@ -158,7 +165,10 @@ def _shown(binding: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _filled(value: Any, binding: Mapping[str, Any], used: set[str]) -> Any:
-    """Return a value with the names of a family replaced in its strings, and note the names that were found."""
+    """Return a value with the names of a family replaced in its strings, and note the names that were found.
+
+    A name with a key that its values do not have is noted, too, and stays.
+    """
     if not binding:
         return value
     if isinstance(value, dict):
@@ -173,6 +183,7 @@ def _filled(value: Any, binding: Mapping[str, Any], used: set[str]) -> Any:
 
     def text(found: re.Match[str]) -> str:
         used.add(found[1])
-        return str(binding[found[1]])
+        return str(binding.get(found[1], found[0]))
 
-    return re.sub("{(" + "|".join(map(re.escape, binding)) + ")}", text, value)
+    names = "|".join(sorted({re.escape(name.partition(".")[0]) for name in binding}))
+    return re.sub(rf"{{((?:{names})(?:\.\w+)?)}}", text, value)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING
 
+from fp4patch.core.arch import Arch
+from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.table import Manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fp4patch.core.arch import Arch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,17 +92,36 @@ class Refusal(StrEnum):
 
 
 @dataclass(frozen=True)
-class Cell:
+class Opcode(Document):
+    """An opcode with its modifiers, and the number of its instructions."""
+
+    opcode: str
+    count: int
+
+
+@dataclass(frozen=True)
+class FeatureRow(Document):
+    """A feature without the way in which it is tested."""
+
+    instruction: str
+    """PTX, in full."""
+    title: str
+    group: str
+    note: str
+
+
+@dataclass(frozen=True)
+class Cell(Document):
     """Result of one instruction on one target."""
 
     instruction: str
     target: Arch
     outcome: Outcome
-    sass: tuple[tuple[str, int], ...] = ()
+    sass: tuple[tuple[str, int], ...] = field(default=(), metadata=HIDDEN)
     """Opcodes with modifiers and their counts: those that matched, or those that emulate the instruction."""
     refusal: Refusal | None = None
     words: str = ""
-    """The assembler's first error, without file and line."""
+    """The assembler's first error, without file and line; empty if it accepted the instruction."""
 
     @property
     def code(self) -> str:
@@ -113,9 +129,15 @@ class Cell:
         disassembled."""
         return ", ".join(opcode if count == 1 else f"{count} {opcode}" for opcode, count in self.sass)
 
+    @property
+    @shown("sass")
+    def opcodes(self) -> tuple[Opcode, ...]:
+        """Opcodes that matched, or those that emulate the instruction."""
+        return tuple(Opcode(opcode, count) for opcode, count in self.sass)
+
 
 @dataclass(frozen=True)
-class ToolkitMatrix:
+class ToolkitMatrix(Document):
     """Results of all features on all requested targets, by one ptxas."""
 
     ptxas: str
@@ -138,9 +160,20 @@ class ToolkitMatrix:
 
 
 @dataclass(frozen=True)
-class FeatureReport:
+class FeatureReport(Report):
     """Report of ``fp4patch features``: the requested features, and one matrix for each toolkit."""
 
-    groups: tuple[FeatureGroup, ...]
+    groups: tuple[FeatureGroup, ...] = field(metadata=HIDDEN)
     toolkits: tuple[ToolkitMatrix, ...]
     fp4patch: str
+    """Version of fp4patch."""
+
+    @property
+    @shown()
+    def features(self) -> tuple[FeatureRow, ...]:
+        """Requested features."""
+        return tuple(
+            FeatureRow(one.instruction, one.title, group.title, one.note)
+            for group in self.groups
+            for one in group.features
+        )

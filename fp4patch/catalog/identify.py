@@ -34,7 +34,7 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
 
     Refused, with a hint where one is near, if it is no tree of a known kind or of more than one.
     """
-    root = Path(os.path.realpath(path))  # not resolve(): a loop of links is no folder, and no bug either
+    root = Path(os.path.realpath(path))  # not resolve(): a loop of links is not a directory, and not a bug
     matches = [target for target in catalog.targets.values() if is_at(root, target)]
     if not matches and not os.path.isdir(root):  # noqa: PTH112 - nor is a name that is too long
         raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")

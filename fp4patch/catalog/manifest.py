@@ -108,7 +108,7 @@ def _load(root: Path) -> Catalog:
     """Validate the files, unless the very same ones were found valid before."""
     try:
         name = f"{root} {digest(root)}"
-    except OSError:  # the validation says what cannot be read
+    except OSError:  # the validation reports what cannot be read
         return _validated(root)
     known = recall("catalogs", name, CLASSES)
     if isinstance(known, tuple) and len(known) == 3:

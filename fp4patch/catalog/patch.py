@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fp4patch.catalog.probe import Numerics, Probe
+from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import Manifest
-from fp4patch.edits.kinds import Edit, WrapAsm
+from fp4patch.edits.kinds import Edit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +104,7 @@ class Patch(Manifest):
     probes: tuple[Probe, ...] = ()
     builds: tuple[BuildCheck, ...] = ()
     numerics: tuple[Numerics, ...] = ()
-    directory: str = ""
+    directory: str = field(default="", metadata=HIDDEN)
     """Directory of templates, probes and cases, set by the loader."""
 
     @property
@@ -113,5 +114,5 @@ class Patch(Manifest):
 
     @property
     def takes_options(self) -> bool:
-        """True if a variant sets options of it: those of its edits that wrap inline assembly."""
-        return any(isinstance(edit, WrapAsm) for edit in self.edits)
+        """True if a variant sets options of it: those of one of its edits."""
+        return any(edit.takes_options for edit in self.edits)

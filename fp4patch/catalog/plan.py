@@ -13,7 +13,8 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.variant import Variant
 from fp4patch.catalog.whole import Concerned
 from fp4patch.core.errors import UsageError
-from fp4patch.edits.kinds import AddOperand, DropOperand, Edit, Insert
+from fp4patch.edits.kinds import Edit
+from fp4patch.edits.operation import InFile
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,6 @@ class Planned:
 
 Read = Callable[[str], bytes | None]
 """The pristine bytes of a file of the tree; None if it cannot be read."""
-MayBeAbout = Callable[[Edit, bytes], object]
-"""A quick look that passes every file that an edit is about, and few others: most files need no reading as tokens."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,6 @@ class Plan:
     whole: Concerned
     """The tree's source files that its patches may be about, but for the trees of other targets in it."""
     read: Read
-    may_be_about: MayBeAbout
 
     @cached_property
     def files(self) -> dict[str, tuple[Planned, ...]]:
@@ -61,12 +59,12 @@ class Plan:
     def _files_of(self, edit: Edit) -> Iterator[str]:
         """Yield the files, relative to the tree, that an edit may be about: the one that it names, or those that it
         finds."""
-        if isinstance(edit, AddOperand | DropOperand | Insert):
+        if isinstance(edit, InFile):
             yield edit.file
             return
-        for file in self.whole.matching(edit.search):
+        for file in self.whole.matching(edit.places):
             content = self.read(file)
-            if content is None or self.may_be_about(edit, content):  # the fold says why it cannot be read
+            if content is None or edit.may_be_about(content):  # the fold reports why it cannot be read
                 yield file
 
 

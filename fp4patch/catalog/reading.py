@@ -149,7 +149,7 @@ def _is_of_its_op(location: tuple[int | str, ...], data: dict[str, Any]) -> bool
     if location[0] != "edits" or len(location) < 3:
         return True
     edit = _tables(data).get(int(location[1]))
-    if edit is None:  # not even a table: said once, by the first kind
+    if edit is None:  # not even a table: reported once, by the first kind
         return str(location[2]) == next(iter(OPS))
     return OPS.get(str(location[2])) == str(edit.get("op"))
 

@@ -12,7 +12,6 @@ from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.whole import glob
 from fp4patch.core.tree_path import is_inside
-from fp4patch.edits.kinds import AddOperand, DropOperand, Insert
 
 
 class Scope:
@@ -38,4 +37,4 @@ class Scope:
         yield from target.touches
         for patch in self._catalog.patches.values():
             for edit in patch.edits if patch.target == target.name else ():
-                yield from (edit.file,) if isinstance(edit, AddOperand | DropOperand | Insert) else edit.search
+                yield from edit.places

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
+    from fp4patch.core.document import Report
+
 Command = TypeVar("Command", bound="Callable[..., object]")
 
 EXIT_REFUSED = 1
@@ -64,10 +66,17 @@ def swallow(output: Any) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
 
 
-def emit(document: dict[str, Any]) -> None:
-    """Print a JSON document on stdout."""
+def as_json(result: Report) -> str:
+    """Return the JSON document of a result as text."""
+    from fp4patch.commands.document import document
+
+    return json.dumps(document(result), indent=2)
+
+
+def emit(result: Report) -> None:
+    """Print the JSON document of a result on stdout."""
     try:
-        click.echo(json.dumps(document, indent=2))
+        click.echo(as_json(result))
     except BrokenPipeError:
         swallow(sys.stdout)
 

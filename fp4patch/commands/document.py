@@ -1,36 +1,39 @@
-"""The JSON documents of errors and of problems."""
+"""JSON documents of results, by pydantic from their dataclasses; docs/json.md describes them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
+from fp4patch.core.document import Report
+from fp4patch.core.problem import Problem
 from fp4patch.core.schema import SCHEMA
 
 if TYPE_CHECKING:
     from fp4patch.core.errors import Fp4PatchError
-    from fp4patch.core.problem import Problem
 
 
-def problem_document(problem: Problem) -> dict[str, Any]:
-    """Return one reason to refuse: "problem" in docs/json.md."""
-    return {
-        "patch": problem.patch,
-        "file": problem.file,
-        "line": problem.line,
-        "expected": problem.expected,
-        "found": problem.found,
-        "nearest": problem.nearest,
-        "help": problem.help,
-        "state": problem.state.value if problem.state else None,
-    }
+@dataclass(frozen=True)
+class Failure(Report):
+    """An error of a command that cannot do its work, or cannot parse its command line."""
+
+    error: str
+    """Description in one sentence."""
+    help: str
+    """Recommended next step."""
+    problems: tuple[Problem, ...]
+    """Every reason to refuse."""
+    state: Literal["refused"] = "refused"
 
 
-def error_document(error: Fp4PatchError) -> dict[str, Any]:
-    """Return the JSON document that docs/json.md describes."""
-    return {
-        "schema": SCHEMA,
-        "state": "refused",
-        "error": error.message,
-        "help": error.help,
-        "problems": [problem_document(problem) for problem in error.problems],
-    }
+def failure(error: Fp4PatchError) -> Failure:
+    """Return the document of an error."""
+    return Failure(error.message, error.help, error.problems)
+
+
+def document(result: Report) -> dict[str, Any]:
+    """Return the document of a result as values of JSON."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - it takes a while to load
+
+    found: dict[str, Any] = TypeAdapter(type(result)).dump_python(result, mode="json", by_alias=True)
+    return {"schema": SCHEMA} | found

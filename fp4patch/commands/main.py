@@ -141,7 +141,7 @@ def _emit_error(error: Fp4PatchError, arguments: list[str]) -> None:
     if "--json" in arguments and command != "verify":  # the --json of verify names a file
         from fp4patch.commands import document
 
-        emit(document.error_document(error))
+        emit(document.failure(error))
 
 
 def _was_interrupted(error: BaseException) -> bool:

@@ -1,18 +1,21 @@
-"""Refusals and errors as text for a terminal, at whatever width it has."""
+"""Tables, refusals and errors as text for a terminal, at whatever width it has."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rich.console import Group
+from rich.table import Column, Table
 from rich.text import Text
 
 from fp4patch.commands import words
+from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
@@ -21,6 +24,43 @@ if TYPE_CHECKING:
 
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow"}
+STATES = {
+    State.APPLIED: "green",
+    State.PRISTINE: "",
+    State.UPSTREAMED: "cyan",
+    State.NOT_NEEDED: "cyan",
+    State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
+    State.DRIFTED: "red",
+    State.FOREIGN: "red",
+}
+"""Style of each state of a file or a patch."""
+NONE = "\N{EN DASH}"
+"""Cell of a table that has no value."""
+
+whole, folded = partial(Column, no_wrap=True), partial(Column, overflow="fold")
+"""Columns whose cells stay on one line, and columns whose cells wrap. A wide column is the last one: at 80 columns only
+that one is cut."""
+number = partial(whole, justify="right")
+
+
+def table(
+    columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], *, gap: int = 2, head: str = "bold"
+) -> Table:
+    """Return a table without lines. It has a header in the style ``head`` if a column has one.
+
+    A cell that is a string stays on one line, whatever characters it contains.
+    """
+    headed = any(column.header for column in columns)
+    made = Table(*columns, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=head, show_header=headed)
+    for row in rows:
+        made.add_row(*(Text(words.printable(cell)) if isinstance(cell, str) else cell for cell in row))
+    return made
+
+
+def spaced(parts: Iterable[RenderableType]) -> RenderableType:
+    """Return the parts with an empty line between them."""
+    return Group(*[line for part in parts for line in (part, Text())][:-1])
 
 
 def problems(found: Sequence[Problem]) -> RenderableType:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pydantic_core import CoreSchema
+
 
 @dataclass(frozen=True, order=True)
 class Arch:
@@ -32,6 +34,13 @@ class Arch:
         if not found or not 5 <= int(found[1]) < 100:
             raise ValueError(f"{text!r} is not a GPU architecture; write for example sm_121a or 12.1a")
         return cls(int(found[1]), int(found[3]), found[4])  # type: ignore[arg-type]  # the pattern admits no other suffix
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: type, _handler: object) -> CoreSchema:
+        """Tell pydantic that a document has it as text; it calls this by name."""
+        from pydantic_core import core_schema as core  # noqa: PLC0415 - only where a document is made
+
+        return core.is_instance_schema(cls, serialization=core.to_string_ser_schema())
 
     @classmethod
     def parse_list(cls, text: str, *, ptx: bool = False) -> tuple[Arch, ...]:

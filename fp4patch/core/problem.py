@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fp4patch.core.state import State
+from fp4patch.core.document import Document
+from fp4patch.core.state import State
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(Document):
     """One reason to refuse: place, expectation, finding, nearest match and recommended action."""
 
     expected: str
     found: str
     help: str = ""
+    """Recommended action."""
     patch: str = ""
+    """Id of the patch; empty if the problem concerns none."""
     file: str = ""
+    """Path of the file; empty if the problem concerns none."""
     line: int | None = None
     nearest: str = ""
+    """The closest match to the expectation."""
     state: State | None = None

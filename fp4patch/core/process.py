@@ -25,7 +25,7 @@ DEFAULT_LIMIT = 1800.0
 """Seconds. The longest known compilation, an NVFP4 GEMM, takes about two minutes on a quiet core."""
 
 
-class Cancelled(Exception):  # noqa: N818 - not an error: somebody asked for it
+class Cancelled(Exception):  # noqa: N818 - not an error: the user requested it
     """The run was stopped; no result is to be expected."""
 
 

@@ -2,5 +2,7 @@
 
 from __future__ import annotations
 
-SCHEMA = 1
+from typing import Final
+
+SCHEMA: Final = 1
 """Version of every JSON document that fp4patch writes."""

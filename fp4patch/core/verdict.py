@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
 
 class Verdict(StrEnum):
@@ -17,3 +18,7 @@ class Verdict(StrEnum):
     def failed(self) -> bool:
         """True if this verdict makes the whole fail."""
         return self is not Verdict.PASS
+
+
+PassOrFail = Literal[Verdict.PASS, Verdict.FAIL]
+"""Verdict on a whole, which is never "unsupported"."""

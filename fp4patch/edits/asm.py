@@ -28,7 +28,7 @@ _SPOT = re.compile(rf"{CUT.join('e2m1x')}|\\[xuU0-7]", re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
-class Malformed(ValueError):  # noqa: N818 - it says what the statement is
+class Malformed(ValueError):  # noqa: N818 - named after the statement
     """An ``asm`` that does not have the form of a statement with operands."""
 
     def __init__(self, message: str, line: int) -> None:

@@ -152,7 +152,7 @@ class _Parser:
         if word[:1] == "'":
             return None
         if word.isidentifier():
-            if self.next() == "(":  # of a function-like macro that nobody expanded, such as __has_include
+            if self.next() == "(":  # of a function-like macro that is not expanded, such as __has_include
                 self.skip()
                 return None
             return _LITERALS.get(word, self.value(word))

@@ -286,7 +286,7 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
     logical, pieces = _splice(text)
     originals = [start for start, _ in pieces]
     logicals = [0, *accumulate(end - start for start, end in pieces)]
-    logicals[-1] = len(text) + 1  # nothing reaches behind the last piece
+    logicals[-1] = len(text) + 1  # no token extends beyond the last part
     piece, border, shift = 0, logicals[1], originals[0]
     tokens: list[Token] = []
     comments: list[Comment] = []
@@ -294,7 +294,7 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
     fresh, directive, directives = True, -1, 0  # no token on this logical line yet; the directive that the line is
     line = 1  # newlines passed in the spliced text, and continuations before them
     at = 1 if logical.startswith(BOM) else 0
-    step = _LEXEME.scanner(logical, at).match  # type: ignore[attr-defined]  # typeshed lacks it
+    step = _LEXEME.scanner(logical, at).match  # type: ignore[attr-defined]  # typeshed does not have it
     while found := step():
         form = found.lastgroup
         if form == "blank":

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.edits.cxx import Cut, Source, lex, spliced, words
-from fp4patch.edits.kinds import Retired
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.operation import Retired
 from fp4patch.edits.refusal import Refusal
 
 
@@ -18,7 +18,7 @@ def edit_cxx(text: str, retired: Sequence[Retired], work: Callable[[Source], Out
     """Read the text, look for the signs that retire the edit, then do the work; refusals become values."""
     try:
         source = lex(text)
-        _ = source.conditionals  # they must pair before anything is said about them
+        _ = source.conditionals  # they must pair before anything else is checked
         for sign in retired:
             if source.find(words(sign.tokens)):
                 return NothingToDo(sign.state, sign.because, sign.since)

@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar, Literal
 
 from fp4patch.core.outcome import NothingToDo, Outcome
 from fp4patch.core.state import State
 from fp4patch.edits.cxx import BOM, Cut, Source, words
 from fp4patch.edits.cxx_edit import edit_cxx, newline_of, rewritten
-from fp4patch.edits.kinds import Insert
+from fp4patch.edits.operation import NO_OPTIONS, InFile, MayBeAbsent, Retired, Template
 from fp4patch.edits.refusal import Refusal
 from fp4patch.edits.sites import ADDED
 
 
-def insert(edit: Insert, text: str, template: Callable[[str], str]) -> Outcome:
-    """Return the text with the template in it; NothingToDo where the edit does not apply; Drift if its place is not
-    clear."""
-    return edit_cxx(text, edit.retired, partial(_insert, edit, template))
+@dataclass(frozen=True, kw_only=True)
+class Insert(MayBeAbsent, InFile):
+    """Insert a template before the declaration that starts with the tokens ``before``, ahead of its own comment.
+
+    ``absent`` lists token sequences that must not occur in the pristine file, else the edit refuses. A file without the
+    tokens ``about`` needs no edit; ``otherwise`` gives the reason.
+    """
+
+    subject: ClassVar = "about"
+    language: ClassVar = "c++"
+    texts: ClassVar = ("before", "absent", "about")
+    op: Literal["insert"] = "insert"
+    before: str
+    """Tokens that the declaration starts with."""
+    template: str
+    """File beside patch.toml with the text to insert."""
+    absent: tuple[str, ...] = ()
+    """Tokens that must not occur in the pristine file."""
+    about: str = ""
+    """Tokens of the files that the edit applies to. Empty: the file always needs it."""
+    otherwise: str = ""
+    """Reason why a file without `about` needs no edit."""
+    retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
+
+    def rewrite(self, text: str, template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
+        """Return the text with the template in it; NothingToDo where the edit does not apply; Drift if its place is not
+        clear."""
+        return edit_cxx(text, self.retired, partial(_insert, self, template))
 
 
-def _insert(edit: Insert, template: Callable[[str], str], source: Source) -> Outcome:
+def _insert(edit: Insert, template: Template, source: Source) -> Outcome:
     """Put the template before the anchor and the comment that is attached to it, set off by blank lines.
 
     The anchor must be in code that is always compiled: in no conditional but an include guard.

@@ -37,10 +37,6 @@ class Placement:
                     at_if.pop()
             self.parentheses.append(depth)
 
-    def enclosing(self, offset: int) -> list[tuple[Conditional, int]]:
-        """Return the conditionals around an offset, outermost first, each with its branch."""
-        return enclosing(self.source, offset)
-
     def check(self, statement: Statement, guard: str, opened: Sequence[Conditional]) -> list[str]:
         """Refuse places for which directives are impossible or that are guarded already; else return the notes."""
         tokens = self.source.tokens
@@ -51,7 +47,7 @@ class Placement:
         if self.parentheses[statement.first]:
             raise Refusal("a statement outside parentheses", "one that may be a macro's argument", statement.line)
         notes = []
-        for conditional, branch in self.enclosing(statement.start):
+        for conditional, branch in enclosing(self.source, statement.start):
             opening = conditional.branches[0].opening
             said = [" ".join(t.text for t in b.condition) for b in conditional.branches]
             ours = (" ".join(words(guard)), " ".join(words(f"!({guard})")))
@@ -79,7 +75,7 @@ class Placement:
         ranks: list[tuple[int, Directive]] = []
         whole = [c for c in source.conditionals if c.is_include_guard and c.closing.end == source.tokens[-1].end]
         for directive in source.directives:
-            if directive.end > limit or any(c not in whole for c, _ in self.enclosing(directive.start)):
+            if directive.end > limit or any(c not in whole for c, _ in enclosing(source, directive.start)):
                 continue
             once = directive.name == "pragma" and [t.text for t in directive.tokens] == ["once"]
             guards = any(directive is conditional.branches[0].body[0] for conditional in whole)

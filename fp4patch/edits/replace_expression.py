@@ -9,33 +9,54 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits.kinds import ReplaceExpression
+from fp4patch.edits.live import Place, Text
+from fp4patch.edits.operation import NO_OPTIONS, Surroundings, Template
 from fp4patch.edits.python_expression import falsy, read_expression
 from fp4patch.edits.refusal import Refusal
-from fp4patch.edits.sites import ADDED, settle
+from fp4patch.edits.sites import ADDED, Replacement, settle
 
 BOM = "\ufeff"
 
 
-def replace_expression(edit: ReplaceExpression, text: str) -> Outcome:
-    """Return the text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not
-    understood."""
-    if edit.about in text:
-        mark = BOM * text.startswith(BOM)
-        try:
-            read = _Reading(text.removeprefix(BOM), edit)
-            if edit.about in read.names and (not edit.within or edit.within in read.functions):
-                outcome = _replace(edit, read)
-                return Rewritten(mark + outcome.text, outcome.lines) if isinstance(outcome, Rewritten) else outcome
-        except SyntaxError as error:
-            return Drift("Python that can be read", error.msg, error.lineno, help="is this file whole?")
-        except Refusal as refusal:
-            return refusal.drift
-    return NothingToDo(State.NOT_NEEDED, edit.otherwise, elsewhere=True)
+@dataclass(frozen=True, kw_only=True)
+class ReplaceExpression(Replacement):
+    """Replace a Python expression by another, in files that have the name ``about``.
+
+    Expressions are compared by their syntax tree: layout, comments and parentheses do not count. The ``tokens`` of
+    ``retired`` are an expression here.
+    """
+
+    language: ClassVar = "python"
+    texts: ClassVar = ("find", "replace")
+    op: Literal["replace-expression"] = "replace-expression"
+    within: str = ""
+    """Name of the function to search. Empty: the whole file."""
+
+    def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
+        """Return the text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not
+        understood."""
+        if self.about in text:
+            mark = BOM * text.startswith(BOM)
+            try:
+                read = _Reading(text.removeprefix(BOM), self)
+                if self.about in read.names and (not self.within or self.within in read.functions):
+                    outcome = _replace(self, read)
+                    return Rewritten(mark + outcome.text, outcome.lines) if isinstance(outcome, Rewritten) else outcome
+            except SyntaxError as error:
+                return Drift("Python that can be read", error.msg, error.lineno, help="is this file whole?")
+            except Refusal as refusal:
+                return refusal.drift
+        return NothingToDo(State.NOT_NEEDED, self.otherwise, elsewhere=True)
+
+    def left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
+        """Yield the expressions that are left in a text."""
+        return text.expressions(self.find)
 
 
 def _replace(edit: ReplaceExpression, read: _Reading) -> Outcome:
@@ -49,7 +70,7 @@ def _replace(edit: ReplaceExpression, read: _Reading) -> Outcome:
     if text is None:  # Python 3.11 does not know where an expression in an f-string is; LibCST does
         from fp4patch.edits.python_concrete import replaced  # noqa: PLC0415 - LibCST takes a while to load
 
-        text = replaced(read.text, edit)
+        text = replaced(read.text, edit.find, edit.replace, edit.within)
     if _tree(text) != _replaced(read.text, edit):
         raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
     return Rewritten(text, tuple(sorted(set(lines))))

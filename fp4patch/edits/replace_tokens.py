@@ -6,31 +6,45 @@ is read again: its tokens must be the old ones with exactly these replaced, in t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
 from fp4patch.core.outcome import NothingToDo, Outcome
 from fp4patch.core.state import State
 from fp4patch.edits.cxx import Cut, Directive, Kind, Source, lex, words
 from fp4patch.edits.cxx_edit import rewritten, unreadable
-from fp4patch.edits.kinds import ReplaceTokens
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.operation import NO_OPTIONS, Template
 from fp4patch.edits.refusal import Refusal
-from fp4patch.edits.sites import ADDED, settle
+from fp4patch.edits.sites import ADDED, Replacement, settle
 
 
-def replace_tokens(edit: ReplaceTokens, text: str) -> Outcome:
-    """Return the text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not
-    understood."""
-    about = lex(edit.about).tokens
-    # Most files of a tree are not worth reading as tokens.
-    if all(token.text in text for token in about if token.kind is Kind.NAME):
-        try:
-            source = lex(text)
-            if source.find([token.text for token in about]):
-                return _replace(edit, source)
-        except LexError as error:
-            return unreadable(error)
-        except Refusal as refusal:
-            return refusal.drift
-    return NothingToDo(State.NOT_NEEDED, edit.otherwise, elsewhere=True)
+@dataclass(frozen=True, kw_only=True)
+class ReplaceTokens(Replacement):
+    """Replace C++ tokens by others."""
+
+    language: ClassVar = "c++"
+    texts: ClassVar = ("about", "within", "find", "replace")
+    op: Literal["replace-tokens"] = "replace-tokens"
+    within: str = ""
+    """Tokens that a declaration begins with. The edit searches only inside its braces. Empty: the whole file."""
+
+    def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
+        """Return the text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not
+        understood."""
+        about = lex(self.about).tokens
+        # Most files of a tree are not worth reading as tokens.
+        if all(token.text in text for token in about if token.kind is Kind.NAME):
+            try:
+                source = lex(text)
+                if source.find([token.text for token in about]):
+                    return _replace(self, source)
+            except LexError as error:
+                return unreadable(error)
+            except Refusal as refusal:
+                return refusal.drift
+        return NothingToDo(State.NOT_NEEDED, self.otherwise, elsewhere=True)
 
 
 def _replace(edit: ReplaceTokens, source: Source) -> Outcome:

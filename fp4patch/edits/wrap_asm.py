@@ -13,16 +13,41 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import ClassVar, Literal
 
 from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits.asm import Scan, Statement, scan, split
+from fp4patch.edits.conversions import (
+    CONVERSION,
+    OPCODE,
+    begins_the_format,
+    defines_the_format,
+    in_other_languages,
+    in_strings,
+    may_be_pasted,
+    may_convert,
+    names_the_format,
+    pasted,
+)
 from fp4patch.edits.cxx import Cut, Source, lex, spliced, words
 from fp4patch.edits.cxx_edit import edit_cxx
 from fp4patch.edits.floors import Floor, floors, leaves_out
 from fp4patch.edits.gates import Gate, gates
-from fp4patch.edits.kinds import WrapAsm
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.live import Place, Text
+from fp4patch.edits.operation import (
+    NO_OPTIONS,
+    BySearch,
+    Look,
+    Mistake,
+    Retired,
+    Search,
+    Surroundings,
+    Template,
+    within,
+)
 from fp4patch.edits.placement import THEIRS, Placement, enclosing
 from fp4patch.edits.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
@@ -43,15 +68,122 @@ class Opened:
     """Text that is added after their conditions, which get an opening parenthesis."""
 
 
-def wrap(edit: WrapAsm, text: str, template: Callable[[str], str], options: Mapping[str, str]) -> Outcome:
-    """Return the text with every encode statement guarded; NothingToDo if it has none; Drift if one is not understood.
+@dataclass(frozen=True, kw_only=True)
+class WrapAsm(BySearch):
+    """Give each inline-assembly statement that converts floats to E2M1 a software fallback and a guard that selects it.
 
-    ``options``: see :class:`~fp4patch.edits.kinds.WrapAsm`. ``template`` reads an encoder.
+    The files are found by content below ``search`` (globs, ``**`` allowed), since upstream moves them. The variant sets
+    two options: ``encoder``, a file ``<encoders>/<encoder>.cuh`` that holds ``namespace fp4patch_<encoder>``; and
+    ``guard``, the preprocessor condition under which the software is compiled. ``stochastic_encoder`` and
+    ``stochastic_guard`` are the same for conversions with random bits; without them such a statement is refused.
     """
-    if sign := needs_suffix(text, edit.unless):
-        because = f"a file with `{sign}` compiles for targets with a suffix alone: its conversions stay as they are"
-        return NothingToDo(State.NOT_NEEDED, because)
-    return edit_cxx(text, edit.retired, partial(_wrap, edit, template, options))
+
+    language: ClassVar = "c++"
+    texts: ClassVar = ("floor", "lowered", "callers")
+    takes_options: ClassVar = True
+    op: Literal["wrap-asm"] = "wrap-asm"
+    encoders: str
+    """Directory of the encoders, relative to the patch's directory."""
+    floor: str = ""
+    """Condition of an ``#if`` around code that does nothing, or returns zero, below it: ``__CUDA_ARCH__ >= 1000``.
+
+    The edit adds ``|| (lowered && (guard))`` to such a condition, so that the software is compiled there. It leaves a
+    condition whose other branches do the work themselves, and one around assembly of another kind.
+    """
+    lowered: str = ""
+    """Condition of the oldest GPUs that have all other instructions used above the floor: ``__CUDA_ARCH__ >= 900``."""
+    allows: tuple[str, ...] = ()
+    """Prefixes of assembly that is allowed above the floor, since these GPUs have it: ``griddepcontrol.``."""
+    callers: tuple[str, ...] = ()
+    """Names of functions that convert. A file that uses one of them has such an ``#if`` too, even if it has no
+    statement of its own."""
+    gates: tuple[str, ...] = ()
+    """Names that alone are the condition of an ``#if``, or of an ``if constexpr``, which selects a statement or an
+    error. Such a condition around a statement is opened: ``true ||`` is put before the name."""
+    unless: tuple[str, ...] = ()
+    """Parts of PTX that is assembled only for targets with a suffix. A file with one of them in a string cannot lose
+    the suffix and is left unchanged."""
+    retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """No files: their contents decide."""
+        return ()
+
+    def rewrite(self, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
+        """Return the text with every encode statement guarded; NothingToDo if it has none; Drift if one is not
+        understood. ``template`` reads an encoder."""
+        if sign := needs_suffix(text, self.unless):
+            because = f"a file with `{sign}` compiles for targets with a suffix alone: its conversions stay as they are"
+            return NothingToDo(State.NOT_NEEDED, because)
+        return edit_cxx(text, self.retired, partial(_wrap, self, template, options))
+
+    def may_be_about(self, content: bytes, /) -> bool:
+        """Pass every file with a conversion, a caller, or text that retires the edit."""
+        if may_convert(content) or any(name.encode() in content for name in self.callers):
+            return True
+        signs = (max(re.findall(r"\w+", sign.tokens), key=len) for sign in self.retired)
+        return CONVERSION.search(content) is not None and any(sign.encode() in content for sign in signs)
+
+    def looks(self, language: str, /) -> Iterator[Look]:
+        """Yield the looks of the searches and, for C++, what finds macros, callers and text that retires the edit."""
+        yield from super().looks(language)
+        if language == self.language:
+            yield defines_the_format
+            yield from map(within, self.callers)
+            if self.retired:
+                yield self.may_be_about
+
+    def searches(self, language: str, /) -> Iterator[Search]:
+        """Yield the search for conversions in any language and, in C++, for those that a macro completes."""
+        if language == self.language:
+            yield Search(may_convert, self._left)
+            yield Search(may_be_pasted, self._pasted)
+        else:
+            yield Search(in_strings, self._left)
+
+    def _left(self, tree: Surroundings, text: Text, /) -> Iterator[Place]:
+        if tree.folded(text.file) and not any(sign.encode() in text.content for sign in self.unless):
+            return  # the fold has proven the files that it read
+        if sign := needs_suffix(text.text, self.unless):
+            if opcode := next((found for found in OPCODE.finditer(text.text) if is_encode(found[0])), None):
+                line = text.text.count("\n", 0, opcode.start()) + 1
+                yield Place(line, opcode[0], f"a file with `{sign}` compiles for targets with a suffix alone")
+        elif text.language != self.language:
+            yield from in_other_languages(text)
+        else:
+            yield from (Place(line, found) for line, found in unguarded(text.text, tree.options))
+
+    def _pasted(self, tree: Surroundings, text: Text, /) -> Iterator[Place]:
+        """Yield opcodes that a macro completes: by the format's name in this file, or by a macro of another file."""
+        named = bool(names_the_format(text.content)) or tree.any_cxx(defines_the_format)
+        if named or begins_the_format(text.content):
+            sign = needs_suffix(text.text, self.unless)
+            reason = f"a file with `{sign}` compiles for targets with a suffix alone" if sign else ""
+            yield from (place._replace(because=reason) for place in pasted(text, names=named))
+
+    def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
+        """Yield texts that cannot be read, and a directory of encoders that is not there."""
+        yield from super().mistakes(folder)
+        if not (folder / self.encoders).is_dir():
+            yield Mistake("encoders", "a folder, relative to patch.toml's", repr(self.encoders))
+
+    def option_mistakes(self, options: Mapping[str, str], folder: Path, /) -> Iterator[Mistake]:
+        """Yield options that are missing or not known, and encoders that are not there."""
+        known = {"encoder", "guard"}
+        if known < options.keys():
+            known |= {f"{STOCHASTIC}{option}" for option in known}
+        for option in sorted(known ^ options.keys()):
+            if option in known:
+                yield Mistake(option, "a value for this key", "none")
+            else:
+                yield Mistake(option, "no key of this name", f"{option} = {options[option]!r}")
+        for option in sorted(option for option in options if option.endswith("encoder")):
+            path = folder / self.encoders / f"{options[option]}.cuh"
+            if not path.is_file():
+                encoders = ", ".join(sorted(there.stem for there in path.parent.glob("*.cuh")))
+                yield Mistake(option, f"one of {encoders}", repr(options[option]))
 
 
 def _wrap(

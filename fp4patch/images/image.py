@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
-from fp4patch.core.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch
+from fp4patch.core.document import Document, Report, shown
+from fp4patch.core.verdict import PassOrFail, Verdict
 
 PROOF = "/opt/fp4patch/proof"
 """Directory of the proof inside an image."""
@@ -183,14 +181,16 @@ class Engine:
 
 
 @dataclass(frozen=True)
-class DryRun:
+class DryRun(Report):
     """Commands that a build would run, and files that it would send."""
 
     commands: tuple[tuple[str, ...], ...]
-    """Words of each command. If there are two, the first writes the proof whose receipts name the second's image."""
+    """Words of each command; ``@RECEIPT@`` in the second represents the output of ``fp4patch inspect --receipt`` for
+    the result of the first."""
     shell: tuple[str, ...]
     """The same commands, quoted for a POSIX shell."""
     context: str
+    """Directory of the build context."""
     written: bool
     """True if the context exists already."""
     files: Mapping[str, int]
@@ -199,10 +199,11 @@ class DryRun:
 
 
 @dataclass(frozen=True)
-class Built:
+class Built(Report):
     """Result of a build."""
 
     command: tuple[str, ...]
+    """Words of the command that ran."""
     image: str
     """Image id, or digest of the pushed image: ``sha256:…``. Empty if files were written."""
     digest: str
@@ -210,37 +211,44 @@ class Built:
     tags: tuple[str, ...]
     labels: Mapping[str, str]
     output: str
+    """Directory of ``--output``."""
     seconds: Mapping[str, float]
     """Wall time of each step in seconds: ``preflight``, ``context``, ``proof``, ``build``."""
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Document):
     """One repeated check: its subject, its verdict and a description of the result."""
 
     subject: str
     verdict: Verdict
     detail: str
+    """Result of the check."""
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Report):
     """Claims of an image or an exported proof about itself, and the results of checking them."""
 
     subject: str
+    """The image or directory that was named."""
     image: str
     """Image id; empty for a directory."""
     architecture: str
+    """Machine of the image; empty for a directory."""
     labels: Mapping[str, str]
-    pins: Mapping[str, object]
+    """Labels of the image; none for a directory."""
+    pins: Mapping[str, Any]
+    """Inputs of the build: ``pins.json`` of the image."""
     receipt: str
     """Digest of the receipts, as :func:`fp4patch.images.provenance.receipt_digest` computes it."""
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
 
     @property
-    def verdict(self) -> Verdict:
+    @shown()
+    def verdict(self) -> PassOrFail:
         """PASS only if something was checked and nothing failed."""
         if not self.findings or any(finding.verdict.failed for finding in self.findings):
             return Verdict.FAIL

@@ -181,8 +181,9 @@ def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:
         return []
     document = _document(proof["binaries.json"], "binaries.json")
     verdict = str(document.get("verdict", "missing"))
-    usable = verdict in ("green", "yellow")
-    return [Finding("binaries", _verdict(usable), f"the scan of the built files says {verdict}")]
+    has_code = any(binary["files"] for binary in document.get("binaries", ()))
+    said = f"the scan of the built files says {verdict}" + ("" if has_code else ", and found no code for a GPU")
+    return [Finding("binaries", _verdict(has_code and verdict in ("green", "yellow")), said)]
 
 
 def _labels(

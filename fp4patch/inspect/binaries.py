@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import BinaryError, NothingCompiledError
+from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.inspect import containers, device_code, kept, registry, remedies, run_time
 from fp4patch.inspect.code import BinaryFile, BinaryReport, Unread
 from fp4patch.inspect.judgement import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
     from fp4patch.inspect.code import GpuVerdict, RunTimeCompiler
     from fp4patch.inspect.containers import Image, Member
@@ -37,27 +38,11 @@ _PLATFORMS, _USUAL = {"sm_121": "linux/arm64"}, "linux/amd64"
 _UNPACK, _SAVE = "unpack it, and name the result", "save the image again, or pull this platform first"
 
 
-@dataclass(frozen=True)
-class Step:
-    """Progress of an examination."""
-
-    done_bytes: int
-    """Bytes read."""
-    total_bytes: int | None
-    """Total number of bytes; None if it is not known."""
-    name: str
-    """The file being read."""
-
-
-def no_progress(step: Step) -> None:
-    """Shows nothing."""
-
-
 def examine(
     path: Path,
     *,
     gpus: Sequence[str] = GPUS,
-    progress: Callable[[Step], None] = no_progress,
+    progress: OnProgress = silent,
     cache: Path | None = None,
     price: Price | None = None,
     driver_cuda: str = "",
@@ -98,7 +83,7 @@ def examine_image(
     reference: str,
     *,
     gpus: Sequence[str] = GPUS,
-    progress: Callable[[Step], None] = no_progress,
+    progress: OnProgress = silent,
     driver_cuda: str = "",
 ) -> BinaryReport:
     """Look into a container image by name: ``docker://host/name:tag`` in a registry, another as the engine has it.
@@ -191,7 +176,7 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
 class _Tally:
     """Counts bytes, and reports progress."""
 
-    def __init__(self, progress: Callable[[Step], None], name: str) -> None:
+    def __init__(self, progress: OnProgress, name: str) -> None:
         self._progress, self.name, self.done = progress, name, 0
         self.total: int | None = None
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fp4patch.core.document import Document, Report, shown
 from fp4patch.inspect.findings import Level, worst
 
 
@@ -55,7 +56,7 @@ class Idle(StrEnum):
 
 
 @dataclass(frozen=True)
-class Fp4Code:
+class Fp4Code(Document):
     """Static counts of FP4 instructions in machine code or in PTX."""
 
     encodes: Mapping[str, int] = field(default_factory=dict)
@@ -127,7 +128,7 @@ _NONE = Fp4Code()
 
 
 @dataclass(frozen=True)
-class ImageGroup:
+class ImageGroup(Document):
     """The cubins, or the PTX, of one architecture, one compiler and one compression in one file."""
 
     kind: str
@@ -157,7 +158,7 @@ def readable(mangled: str) -> str:
 
 
 @dataclass(frozen=True)
-class LostKernel:
+class LostKernel(Document):
     """A kernel that has FP4 instructions for another architecture, and none in the copy that this GPU loads."""
 
     name: str
@@ -181,7 +182,7 @@ class LostKernel:
 
 
 @dataclass(frozen=True)
-class Unread:
+class Unread(Document):
     """An input that was not read, or not to its end, and that can contain code."""
 
     name: str
@@ -190,7 +191,7 @@ class Unread:
 
 
 @dataclass(frozen=True)
-class Loading:
+class Loading(Document):
     """Code that one GPU loads from a file, for all fatbins and cubins with the same code and outcome."""
 
     gpu: str
@@ -207,15 +208,17 @@ class Loading:
 
 
 @dataclass(frozen=True)
-class JustInTime:
+class JustInTime(Document):
     """Fatbins of which one GPU loads PTX: its driver compiles them when they are first used."""
 
     gpu: str
+    """GPU whose driver compiles it."""
     arch: str
     """Target of the PTX: ``compute_80``."""
     isa: str
     """PTX version: ``8.7``."""
     units: int
+    """Number of fatbins."""
     size: int
     """Bytes of PTX."""
     kernels: tuple[str, ...]
@@ -224,7 +227,7 @@ class JustInTime:
 
 
 @dataclass(frozen=True)
-class BinaryFile:
+class BinaryFile(Document):
     """One file with device code."""
 
     name: str
@@ -238,7 +241,7 @@ class BinaryFile:
 
 
 @dataclass(frozen=True)
-class GpuVerdict:
+class GpuVerdict(Document):
     """Result for one GPU over all files."""
 
     gpu: str
@@ -250,12 +253,13 @@ class GpuVerdict:
 
 
 @dataclass(frozen=True)
-class RunTimeCompiler:
+class RunTimeCompiler(Document):
     """A compiler that runs when a program does."""
 
     name: str
     """Path of the compiler, relative to the input."""
     role: str
+    """Purpose of the compiler."""
     used_by: str
     """Caller of the compiler."""
     release: str
@@ -264,23 +268,26 @@ class RunTimeCompiler:
     """Requested GPUs that it does not support."""
     level: Level = Level.GREEN
     remedy: str = ""
+    """Recommended action; empty if none is needed."""
 
 
 @dataclass(frozen=True)
-class RequirementRow:
+class RequirementRow(Document):
     """A requirement, and every reason why it is not met."""
 
     requirement: str
     """The requirement as the user wrote it: ``sm_121:native``."""
     met: bool
     because: tuple[str, ...]
+    """Every reason why it is not met."""
 
 
 @dataclass(frozen=True)
-class BinaryReport:
+class BinaryReport(Report):
     """Report on one wheel, library, directory or image."""
 
     source: str
+    """The scanned input."""
     size: int
     """Number of bytes read."""
     searched: int
@@ -290,6 +297,7 @@ class BinaryReport:
     verdicts: tuple[GpuVerdict, ...]
     seconds: float
     cached: bool = False
+    """True if the result comes from an earlier scan of the same bytes."""
     unread: tuple[Unread, ...] = ()
     """Inputs that were not read. A report with any is red, since nothing is known about them."""
 
@@ -304,6 +312,8 @@ class BinaryReport:
         return (*judged, *(Level.RED for _ in self.unread))
 
     @property
+    @shown()
     def red(self) -> bool:
-        """True if a requested GPU misses code, or an input was not read."""
+        """True if a requirement is not met; without requirements, if a GPU that counts misses code; or if an input was
+        not read."""
         return worst(self.levels) is Level.RED

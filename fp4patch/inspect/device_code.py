@@ -185,7 +185,7 @@ def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostK
             lost = {kind: number for kind, number in classes(there.code).items() if number and not own[kind]}
             if here.code.software:
                 lost = {kind: number for kind, number in lost.items() if kind not in ("nearest", "stochastic")}
-            # A copy that stores constants does so for lack of an instruction only where the other reads something.
+            # A copy that stores constants lost an instruction only if the other copy reads its input.
             idle = here.idle if here.idle is not Idle.UNREAD or there.idle is None else None
             if lost or says:
                 kernel = LostKernel(name, image.label, lost, idle, says)

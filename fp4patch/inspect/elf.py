@@ -83,7 +83,7 @@ def cubin_length(window: Window) -> int | None:
         return None
     length = max(fields.phoff + fields.phentsize * fields.phnum, fields.shoff + fields.shentsize * fields.shnum)
     if length <= min(LARGEST, window.size - window.position):
-        # ptxas puts the tables last. Other tools put them first, and then the sections say where the file ends.
+        # ptxas puts the tables last. Other tools put them first, and then the sections determine the end of the file.
         table = window.peek(length)[fields.shoff : fields.shoff + SECTION.size * fields.shnum]
         sections = map(Section._make, SECTION.iter_unpack(table[: len(table) // SECTION.size * SECTION.size]))
         length = max(length, *(section.end for section in sections if section.kind in _STORED), 0)

@@ -19,7 +19,7 @@ _BRA = 0x147
 Immediate = tuple[int, int]
 """An opcode (nine bits) and the 32 bits of the constant in it."""
 
-# The borders between the magnitudes of E2M1, as the bits of floats: 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.
+# The boundaries between the magnitudes of E2M1, as the bits of floats: 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.
 _BORDERS = (0x3E800000, 0x3F400000, 0x3FA00000, 0x3FE00000, 0x40200000, 0x40600000, 0x40A00000)
 # Of these the ones that belong to the lower neighbour: a comparison of integers may write the others one less.
 _EVEN_BORDERS = (0x3E800000, 0x3FA00000, 0x40200000, 0x40A00000)

@@ -32,7 +32,12 @@ _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 
 _KINDS = {1: "ptx", 2: "cubin", 8: "lto"}
-_SKIPPED = (4, 16, 32, 64)  # forms of other tools (a cubin's old twin, indices); none holds code that the driver loads
+_SKIPPED = (
+    4,
+    16,
+    32,
+    64,
+)  # forms of other tools (an old copy of a cubin, indices); none has code that the driver loads
 
 _ARCH_SPECIFIC, _FAMILY_SPECIFIC, _LZ4, _ZSTD = 0x100000, 0x200000, 0x2000, 0x8000
 
@@ -151,7 +156,7 @@ def _plausible(window: Window) -> bool:
     if length == 0:
         return True
     if len(head) < _CONTAINER.size + _ENTRY.size:
-        return True  # cut off: said so where it is read
+        return True  # cut off: reported when it is read
     return _sane(_ENTRY.unpack_from(head, _CONTAINER.size), length)
 
 

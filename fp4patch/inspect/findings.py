@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from fp4patch.core.document import Document
 
 
 class Level(StrEnum):
@@ -30,12 +29,13 @@ def worst(levels: Iterable[Level]) -> Level:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(Document):
     """One thing that was checked: its subject, the state that was found and, unless all is well, one line of remedy."""
 
     level: Level
     subject: str
     found: str
     remedy: str = ""
+    """Recommended action; empty if all is well."""
     link: str = ""
-    """Link to a public discussion of the finding."""
+    """Link to a public discussion of the finding; mostly empty."""

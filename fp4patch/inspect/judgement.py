@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import ptx_needs
+from fp4patch.core.wording import counted, listed
 from fp4patch.inspect import remedies
 from fp4patch.inspect.code import Fp4State, GpuVerdict, LostKernel, Outcome, readable, total
 from fp4patch.inspect.fatbin import FIRST_WITH_FP4
@@ -52,8 +53,8 @@ def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str)
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     took = [row.seconds for row in rows if row.seconds is not None]
     measured = f", ptxas takes {sum(took):.1f} s for it here" if took else ""
-    fatbins = _counted(sum(row.units for row in rows), "fatbin")
-    archs = _list(sorted({row.arch for row in rows}))
+    fatbins = counted(sum(row.units for row in rows), "fatbin")
+    archs = listed(sorted({row.arch for row in rows}))
     why = (
         f"the driver compiles the PTX of {fatbins} when first used ({shown}): {archs},"
         f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which requires {needs}{measured}"
@@ -77,7 +78,7 @@ def _of_units(
         why = "no device code was read" if unread else "there is no device code"
         return GpuVerdict(gpu, state, why, "", Level.RED if unread else Level.YELLOW)
     if all(row.loads == "nothing" for row in loading):
-        why = f"none of {_counted(sum(row.units for row in loading), 'fatbin')} has code for it"
+        why = f"none of {counted(sum(row.units for row in loading), 'fatbin')} has code for it"
         return GpuVerdict(gpu, Fp4State.NOTHING, why, _remedy(gpu, files, []), Level.RED)
     why = "no FP4 instruction, encoder or kernel for any target"
     return GpuVerdict(gpu, Fp4State.NONE, why, "", _LEVELS[Fp4State.NONE])
@@ -116,19 +117,17 @@ def _of_lost(lost: Sequence[LostKernel]) -> str:
     names = list(dict.fromkeys(readable(kernel.name) for kernel in lost))
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     classes = Counter(kind for kernel in lost for kind in kernel.lost)
-    holders = _list(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
+    holders = listed(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
     idle = Counter(kernel.idle.value for kernel in lost if kernel.idle)
     says = dict.fromkeys(message for kernel in lost for message in kernel.says)
     parts = [f"{number} without the {_CLASSES[kind]} of {holders}" for kind, number in sorted(classes.items())]
     parts += [f"{number} {what}" for what, number in sorted(idle.items())]
     parts += [f"{sum(bool(kernel.says) for kernel in lost)} can print {next(iter(says))!r}"] if says else []
-    return f"{_counted(len(lost), 'kernel')} ({shown}): {', '.join(parts)}"
+    return f"{counted(len(lost), 'kernel')} ({shown}): {', '.join(parts)}"
 
 
 def _software(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
-    which = ", ".join(
-        f"{name} ({_counted(n, 'value')})" for name, n in total(row.code for row in rows).encoders.items()
-    )
+    which = ", ".join(f"{name} ({counted(n, 'value')})" for name, n in total(row.code for row in rows).encoders.items())
     beside = f"; beside it by hardware: {hardware}" if (hardware := _hardware(loading)) else ""
     return f"{which}, in {_targets(rows)}{beside}"
 
@@ -144,20 +143,20 @@ def _native(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
 def _unwritten(rows: Sequence[Loading], _: Sequence[Loading]) -> str:
     kernels = sum(len(row.code.named) for row in rows)
     return (
-        f"{_counted(kernels, 'kernel')} named for FP4 in {_targets(rows)}, with neither an FP4 instruction nor a known"
+        f"{counted(kernels, 'kernel')} named for FP4 in {_targets(rows)}, with neither an FP4 instruction nor a known"
         " encoder"
     )
 
 
 def _other(rows: Sequence[Loading], _: Sequence[Loading]) -> str:
-    return f"the FP4 code is for {_list(sorted({holder for row in rows for holder in row.held_by}))} alone"
+    return f"the FP4 code is for {listed(sorted({holder for row in rows for holder in row.held_by}))} alone"
 
 
 def _lost(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
     lost = sum(row.units for row in rows)
     reached = sum(row.units for row in loading if row.outcome in (Outcome.NATIVE, Outcome.SOFTWARE))
-    holders = _list(sorted({holder for row in rows for holder in row.held_by}))
-    got = _list(sorted({_says(row.loads) for row in rows}))
+    holders = listed(sorted({holder for row in rows for holder in row.held_by}))
+    got = listed(sorted({_says(row.loads) for row in rows}))
     return f"{lost} of {lost + reached} fatbins with FP4 code have it for {holders}; of them this GPU loads {got}"
 
 
@@ -172,22 +171,14 @@ def _hardware(loading: Iterable[Loading]) -> str:
         (code.decodes, "conversion from it", "conversions from it"),
         (code.fp4_mma, "FP4 matrix instruction", "FP4 matrix instructions"),
     ]
-    return ", ".join(f"{number:,} {one if number == 1 else many}" for number, one, many in parts if number)
+    return ", ".join(counted(*part) for part in parts if part[0])
 
 
 def _targets(rows: Iterable[Loading]) -> str:
-    counted = Counter[str]()
+    loads = Counter[str]()
     for row in rows:
-        counted[row.loads] += row.units
-    return _list([name for name, _ in counted.most_common()])
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
-
-
-def _list(names: Sequence[str]) -> str:
-    return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
+        loads[row.loads] += row.units
+    return listed([name for name, _ in loads.most_common()])
 
 
 _VERDICTS = {

@@ -19,7 +19,7 @@ WRITES = (
 """Instructions that another thread can see. STL only keeps a thread's own variables."""
 
 _ABSOLUTE, _BPT, _EXIT, _RET, _BSSY, _BSYNC = 0x143, 0x15C, 0x14D, 0x150, 0x145, 0x141
-_JUMPS = (0x149, 0x14A, 0x14B, 0x14C)  # BRX, JMP, JMX, BRXU: to where a register says
+_JUMPS = (0x149, 0x14A, 0x14B, 0x14C)  # BRX, JMP, JMX, BRXU: the target is in a register
 _EVENTS = np.zeros(512, np.bool_)
 _EVENTS[[*WRITES, *CALLS, *_JUMPS, BRA, _BPT, _EXIT, _RET, _BSSY, _BSYNC]] = True
 _ALWAYS = 7
@@ -66,7 +66,7 @@ def writes(code: bytes, calls: frozenset[str]) -> bool:
 
 def target(index: int, word: int, opcode: int) -> int:
     """Return the index of the instruction that a branch leads to."""
-    if opcode == BRA:  # in units of four bytes; the lower eight bits stand apart
+    if opcode == BRA:  # in multiples of four bytes; the lower eight bits are stored separately
         offset = ((word >> 34) & (1 << 48) - 1) << 8 | word >> 16 & 0xFF
         offset -= (offset >> 55) << 56
     else:

@@ -51,7 +51,7 @@ class Class:
     kind: Callable[[int], str]
 
 
-# Of F2FP, bytes 9 to 11 say what becomes of what. Left open: RELU (bit 3 of byte 9), stochastic rounding (bit 1 of byte
+# Bytes 9 to 11 of F2FP select the types. Not compared: RELU (bit 3 of byte 9), stochastic rounding (bit 1 of byte
 # 10), which byte or half is taken (bit 0 of bytes 9 and 11), and a uniform register as an operand (bit 3 of byte 11).
 _CONVERSION = 0xF6FDF60000
 _F2FP, _OMMA, _QMMA, _UTCMMA, _BPT = 0x03E, 0x07F, 0x07A, 0x1EA, 0x15C

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
 
 from fp4patch.catalog.rule import Promise
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.document import Document, Text, key, shown
+from fp4patch.core.verdict import PassOrFail, Verdict
 
 
 class InputClass(StrEnum):
@@ -23,19 +25,22 @@ class InputClass(StrEnum):
 
 
 @dataclass(frozen=True)
-class Mismatch:
-    """One input with a wrong result: the bits of the float32, and two nibbles."""
+class Mismatch(Document):
+    """One input with a wrong result."""
 
-    input: int
+    input: Annotated[int, Text("{:#010x}".format)]
+    """Bits of the float32: ``0x3e800001``."""
     expected: int
+    """Expected E2M1, four bits."""
     got: int
+    """Result, likewise."""
 
 
 @dataclass(frozen=True)
-class NumericsRow:
+class NumericsRow(Document):
     """Result of all inputs of one class."""
 
-    cls: InputClass
+    cls: InputClass = field(metadata=key("class"))
     inputs: int
     mismatches: int
     magnitudes: int
@@ -50,8 +55,8 @@ class NumericsRow:
 
 
 @dataclass(frozen=True)
-class NumericsReport:
-    """Result of every float32 input through one encoder, compared with the specification."""
+class NumericsReport(Document):
+    """Sweep of all inputs through one encoder, compared with the specification."""
 
     subject: str
     """Name of the encoder: ``half_pair``, or ``NumericArrayConverter<float_e2m1_t, float, 8>``."""
@@ -59,8 +64,9 @@ class NumericsReport:
     """Compiler that built it for the host, or GPU that ran it."""
     lanes: int
     """Number of values that one call encodes."""
-    rows: tuple[NumericsRow, ...]
+    rows: tuple[NumericsRow, ...] = field(metadata=key("classes"))
     promise: Promise
+    """Promise of the variant."""
     seconds: float
     every_lane: bool = True
     """True if every input went through every lane. Otherwise each went through one lane, next to distant inputs."""
@@ -68,12 +74,14 @@ class NumericsReport:
     """Bits of an input: 16 if half or bfloat16 is converted."""
 
     @property
+    @shown()
     def inputs(self) -> int:
         """Number of inputs that ran. A complete sweep has all inputs, or all of them for each lane."""
         return sum(row.inputs for row in self.rows)
 
     @property
-    def verdict(self) -> Verdict:
+    @shown()
+    def verdict(self) -> PassOrFail:
         """PASS only if every input was run and the promise was kept."""
         broken = any(row.breaks(self.promise) for row in self.rows)
         every = (self.lanes if self.every_lane else 1) << self.bits

@@ -105,7 +105,7 @@ def host_sweeps(
         _run([*command, "host.cpp", "-o", "sweep"], work, f"{what} does not compile for the host", environ)
         program = [str(work / "sweep"), *([str(threads)] if threads else [])]
         output = _run(program, work, f"{what} did not run on the host")
-    seconds = time.monotonic() - started
+    seconds = round(time.monotonic() - started, 3)
     return _read(output, subjects, where=where, promise=promise, seconds=seconds, every_lane=False)
 
 
@@ -167,7 +167,7 @@ def device_sweep(
         command += [*flags, *DEFINES, "device.cu", "-o", "sweep"]
         _run(command, work, "the sweep does not compile for the GPU", toolchain.environ)
         output = _run([str(work / "sweep")], work, f"the sweep did not run on {gpu.name}")
-    return read_device(output, subjects, promise=promise, seconds=time.monotonic() - started)
+    return read_device(output, subjects, promise=promise, seconds=round(time.monotonic() - started, 3))
 
 
 def read_device(

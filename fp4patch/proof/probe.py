@@ -110,7 +110,7 @@ class Compiler:
             if refused:
                 said = said or f"nvcc ended with status {status} and said nothing"
                 if first := _ERROR.search(said):
-                    said = said[first.start() :]  # warnings stand before it, and can be megabytes too
+                    said = said[first.start() :]  # warnings precede it, and can be megabytes too
                 if len(said) > _LONGEST_ERROR:
                     said = said[:_LONGEST_ERROR] + "\n…"
                 if not (_NOT_ON_TARGET.search(said) and listing.is_file()):  # it may be another time
@@ -120,8 +120,7 @@ class Compiler:
                 files = [
                     self._dependency(path, folder, source) for path in _listed(listing, scratch) if path != written
                 ]
-                # A file that changed since we began, and copied and hashed files: nobody knows which of its states was
-                # compiled, and which hashed.
+                # If a file changed since we began, the compiled and the hashed contents may differ.
                 if not any(self._changed_since(file, side, source) for file in files):
                     hashes = [(file, sha256) for file in files if (sha256 := digest(file)) is not None]
                     if len(hashes) == len(files):

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 
-from fp4patch.core.verdict import Verdict
-
-if TYPE_CHECKING:
-    from fp4patch.catalog.coverage import Covered
-    from fp4patch.catalog.probe import ProbeKind
-    from fp4patch.core.arch import Arch
-    from fp4patch.core.problem import Problem
-    from fp4patch.proof.inputs import NumericsReport
-    from fp4patch.proof.instruction import SassDiff, SassListing
-    from fp4patch.proof.lift.result import Executed
+from fp4patch.catalog.coverage import Covered
+from fp4patch.catalog.probe import ProbeKind
+from fp4patch.core.arch import Arch
+from fp4patch.core.document import HIDDEN, Document, Report, shown
+from fp4patch.core.problem import Problem
+from fp4patch.core.verdict import PassOrFail, Verdict
+from fp4patch.proof.inputs import NumericsReport
+from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
+from fp4patch.proof.lift.result import Executed
 
 
 @dataclass(frozen=True)
-class Check:
+class Check(Document):
     """One condition of one rule on one probe and architecture."""
 
     rule: str
     """Text of the condition: ``forbids F2FP.*E2M1``."""
     because: str
+    """Reason of the rule."""
     verdict: Verdict
     detail: str
     """Evidence that was found: ``4 F2FP.SATFINITE.E2M1…``."""
 
 
 @dataclass(frozen=True)
-class ProbeResult:
+class ProbeResult(Document):
     """Result of one probe on one architecture."""
 
     probe: str
@@ -39,16 +39,31 @@ class ProbeResult:
     kind: ProbeKind
     verdict: Verdict
     before: SassListing | None
+    """Machine code of the pristine tree."""
     after: SassListing | None
-    diff: SassDiff | None
+    """Machine code of the patched tree."""
+    diff: SassDiff | None = field(metadata=HIDDEN)
     checks: tuple[Check, ...]
     error: str = ""
     """Error message of the compiler, if it refused."""
     cached: bool = False
+    """True if it was compiled before, from the same bytes by the same tools."""
+
+    @property
+    @shown()
+    def identical(self) -> bool | None:
+        """True if not one byte of code differs; null if nothing was compared."""
+        return self.diff.identical if self.diff else None
+
+    @property
+    @shown()
+    def delta(self) -> dict[InstructionClass, int] | None:
+        """Instructions after minus before, of each class that differs; null if nothing was compared."""
+        return self.diff.delta if self.diff else None
 
 
 @dataclass(frozen=True)
-class ToolchainInfo:
+class ToolchainInfo(Document):
     """The tools that ran, by version and path."""
 
     nvcc: str
@@ -61,7 +76,7 @@ class ToolchainInfo:
 
 
 @dataclass(frozen=True)
-class SetAside:
+class SetAside(Document):
     """A probe that did not run on this tree, or not with other flags of the compiler: neither a pass nor a failure."""
 
     probe: str
@@ -71,25 +86,41 @@ class SetAside:
 
 
 @dataclass(frozen=True)
-class BuildResult:
+class BuildResult(Document):
     """Results of a tree's own build for one arch list with one CUDA release, before and after."""
 
     check: str
     """Id of the check: ``vllm/arch-lists``."""
     cuda: str
+    """CUDA release: ``13.0``."""
     asked: str
     """Arch list: ``12.0a;12.1a``."""
     before: str
     """Architectures of the FP4 kernels, or the reason why there are none."""
     after: str
+    """The same of the patched tree."""
     verdict: Verdict
     detail: str
     """Expectation, if it was not met."""
 
 
 @dataclass(frozen=True)
-class VerifyReport:
-    """Complete report of verify; the JSON document and the HTML page are made from it."""
+class CheckCounts(Document):
+    """Number of checks over all results."""
+
+    total: int
+    failed: int
+
+
+def overall(verdicts: Iterable[Verdict]) -> PassOrFail:
+    """Return PASS only if there is a verdict and every one passes."""
+    found = list(verdicts)
+    return Verdict.PASS if found and not any(verdict.failed for verdict in found) else Verdict.FAIL
+
+
+@dataclass(frozen=True)
+class VerifyReport(Report):
+    """Complete report on one tree; the JSON document and the HTML page are made from it."""
 
     variant: str
     target: str
@@ -100,13 +131,17 @@ class VerifyReport:
     arch: tuple[Arch, ...]
     toolchain: ToolchainInfo
     results: tuple[ProbeResult, ...]
+    """Results of each probe on each architecture."""
     problems: tuple[Problem, ...]
     """Failures beside the probes: a rule that matched nothing, a probe that no rule judges."""
     seconds: float
+    """Wall time."""
     fp4patch: str
+    """Version of fp4patch."""
     finished: str
     """End time in UTC, ISO 8601."""
     set_aside: tuple[SetAside, ...] = ()
+    """Probes that do not apply to this tree and did not run."""
     numerics: tuple[NumericsReport, ...] = ()
     """Results of every input through the tree's conversions; empty unless requested."""
     numerics_notes: tuple[str, ...] = ()
@@ -119,7 +154,8 @@ class VerifyReport:
     """Each function that the patches touch, with its checks on each target."""
 
     @property
-    def verdict(self) -> Verdict:
+    @shown()
+    def verdict(self) -> PassOrFail:
         """PASS only if something was checked, and all of it passed."""
         verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
         verdicts += self.executed.verdicts if self.executed else []
@@ -127,3 +163,28 @@ class VerifyReport:
         if not self.results or self.problems or any(verdict.failed for verdict in verdicts):
             return Verdict.FAIL
         return Verdict.PASS
+
+    @property
+    @shown("checks")
+    def check_counts(self) -> CheckCounts:
+        """Number of checks, and of those that failed."""
+        checks = [check for result in self.results for check in result.checks]
+        return CheckCounts(len(checks), sum(check.verdict.failed for check in checks))
+
+
+@dataclass(frozen=True)
+class VerifyReports(Report):
+    """Reports on several trees, or on none, which is a failure."""
+
+    trees: tuple[VerifyReport, ...]
+
+    @property
+    @shown()
+    def verdict(self) -> PassOrFail:
+        """Verdict over all."""
+        return overall(report.verdict for report in self.trees)
+
+
+def whole(reports: Sequence[VerifyReport]) -> Report:
+    """Return the document over some trees: of one tree, its own report."""
+    return reports[0] if len(reports) == 1 else VerifyReports(tuple(reports))

@@ -32,10 +32,10 @@ def kernel_of(probe: str, there: Collection[str]) -> str:
 
 _REPORT = "report the line, and which release of nvdisasm wrote it"
 
-# --- what instructions are for ---------------------------------------------------------------------------------------
+# --- classes of instructions -----------------------------------------------------------------------------------------
 # The opcodes of sm_90 to sm_12x: the Hopper and Blackwell tables of the instruction set reference in NVIDIA's "CUDA
-# Binary Utilities", and four that the tables lack and compilers emit (F2FP, RED, ARRIVES, R2B). A U in front is the
-# same operation on uniform registers. Modifiers follow after a dot; where they decide the class, see classify.
+# Binary Utilities", and four that compilers emit and the tables do not have (F2FP, RED, ARRIVES, R2B). A U in front is
+# the same operation on uniform registers. Modifiers follow after a dot; where they decide the class, see classify.
 
 _OPCODES: Mapping[InstructionClass, str] = {
     InstructionClass.CONVERT: """

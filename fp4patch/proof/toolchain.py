@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'fp4patch[cuda]'"
 _WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"
 
-# host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read where it stands.
+# host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read from that file.
 _NEWEST_GCC = re.compile(r"^\s*#\s*if\s+__GNUC__\s*>\s*(\d+)", re.MULTILINE)
 
-# All that a compiler gets of the environment. What else stands there may change what is compiled behind our back:
+# The only environment variables that a compiler gets. Others can change the result unnoticed:
 # NVCC_APPEND_FLAGS, CPATH, and every variable of nvcc.profile, which nvcc takes from the environment: INCLUDES,
 # PTXAS_FLAGS and others.
 _PASSED_ON = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 
 _WHAT_COMPILES = ("bin/nvcc", "bin/nvcc.profile", "bin/cudafe++", "bin/ptxas", "nvvm/bin/cicc")
-_BEGINNING = 1 << 16  # bytes: all of a script, and of a program enough to be told by, with its size
+_BEGINNING = 1 << 16  # bytes: a whole script, and enough of a program to identify it together with its size
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _host_compiler(environ: Mapping[str, str], path: str) -> Path:
     asked = environ.get("NVCC_CCBIN", "")
     found = shutil.which(asked or "g++", path=path)
     if found is None and asked and (inside := Path(asked) / "g++").is_file():
-        found = str(inside)  # nvcc takes a folder as well
+        found = str(inside)  # nvcc accepts a directory as well
     if found is None:
         raise ToolchainError(
             f"NVCC_CCBIN is {asked}, which is not a program" if asked else "there is no g++ on PATH",

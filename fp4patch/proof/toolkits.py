@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from fp4patch.catalog.feature import ToolkitWheel, ToolkitWheels
-    from fp4patch.sources.index import Progress
+    from fp4patch.core.progress import OnProgress
 
 ALL = "all"
 """In the place of a release: the newest of each."""
@@ -79,7 +79,7 @@ def chosen(pinned: ToolkitWheels, asked: Sequence[str], *, machine: str | None =
     return sorted(found.values(), key=lambda wheel: Version(wheel.release))
 
 
-def fetched(wheel: ToolkitWheel, progress: Progress, *, site_packages: Sequence[Path] | None = None) -> Assembler:
+def fetched(wheel: ToolkitWheel, progress: OnProgress, *, site_packages: Sequence[Path] | None = None) -> Assembler:
     """Return the ptxas of a pinned wheel, downloaded if it is not there. SourceError if it cannot be had or is not the
     one."""
     folder = cache_dir() / "toolkits" / wheel.sha256[:16]

@@ -12,7 +12,7 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
-from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
 from fp4patch.proof.cache import Cache
@@ -94,7 +94,7 @@ def verify(
     cache: Path | None = None,
     configured: Sequence[Arch] = (),
     every: bool = False,
-    progress: OnProgress = lambda _: None,
+    progress: OnProgress = silent,
 ) -> Verification:
     """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
 
@@ -124,7 +124,7 @@ def verify(
             for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
         ]
         built: dict[tuple[str, Arch, str], _Built] = {}
-        progress(Step(0, len(tasks), "", cached=False))
+        progress(Step(0, len(tasks), ""))
         with ThreadPoolExecutor(max_workers=max(1, jobs or processors())) as pool:
             try:
                 futures: dict[Future[list[_Built]], tuple[_Unit, Arch, str]] = {
@@ -275,7 +275,7 @@ class _Builder:
                 try:
                     return self._listed(unit, arch, compiled)
                 except ProofError:
-                    pass  # compiled alone, each says for itself what is not understood
+                    pass  # compiled alone, each reports its own error
         return [self.build(probe, source, arch, side, more) for probe, source in unit]
 
     def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[_Built]:

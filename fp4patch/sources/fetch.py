@@ -12,10 +12,11 @@ from packaging.version import InvalidVersion, Version
 from fp4patch.catalog.target import Target
 from fp4patch.core.cache import scratch
 from fp4patch.core.errors import SourceError, UsageError
+from fp4patch.core.progress import OnProgress
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
 from fp4patch.sources.fetched import Fetched
-from fp4patch.sources.index import Progress, download
+from fp4patch.sources.index import download
 
 
 def fetch(
@@ -23,7 +24,7 @@ def fetch(
     version: str,
     to: Path,
     *,
-    progress: Progress,
+    progress: OnProgress,
     git_url: str | None = None,
     show_progress: bool = False,
     whole: bool = False,

@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Self
 
 import requests
 from pypi_simple import (
     PYPI_SIMPLE_ENDPOINT,
     NoSuchProjectError,
-    ProgressTracker,
     PyPISimple,
     UnsupportedContentTypeError,
     UnsupportedRepoVersionError,
@@ -27,9 +27,25 @@ from fp4patch.catalog.target import Archive
 from fp4patch.core import process
 from fp4patch.core.cache import cache_dir, scratch, sha256
 from fp4patch.core.errors import SourceError
+from fp4patch.core.progress import OnProgress, Step
 
-Progress = Callable[[int | None], ProgressTracker]
-"""Factory of a progress bar: called with the size in bytes, if known. The bar receives each chunk."""
+
+class _Received:
+    """Bytes of a download, with the interface that pypi-simple requires (ProgressTracker)."""
+
+    def __init__(self, name: str, total: int | None, on_progress: OnProgress) -> None:
+        self._name, self._total, self._on_progress, self._done = name, total, on_progress, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        pass
+
+    def update(self, increment: int) -> None:
+        """Report so many more bytes."""
+        self._done += increment
+        self._on_progress(Step(self._done, self._total, self._name))
 
 
 _UNAVAILABLE = (
@@ -78,11 +94,11 @@ def index_config() -> IndexConfig:
     return IndexConfig(web or (PYPI_SIMPLE_ENDPOINT,), values.get("cert"), values.get("proxy"))
 
 
-def download(archive: Archive, progress: Progress) -> Path:
+def download(archive: Archive, on_progress: OnProgress) -> Path:
     """Return the archive's path in the cache, and download the archive if it is not there."""
     path = cache_dir() / "archives" / archive.sha256[:16] / archive.filename
     try:
-        return _cached(path, archive, progress)
+        return _cached(path, archive, on_progress)
     except OSError as error:
         raise SourceError(
             f"the download cannot be kept: {error.filename or path}: {error.strerror or error}",
@@ -90,7 +106,7 @@ def download(archive: Archive, progress: Progress) -> Path:
         ) from error
 
 
-def _cached(path: Path, archive: Archive, progress: Progress) -> Path:
+def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
     if path.is_file() and sha256(path) == archive.sha256:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -100,7 +116,7 @@ def _cached(path: Path, archive: Archive, progress: Progress) -> Path:
         with scratch(path.parent, "part-") as folder, _session(config) as session:
             part = folder / archive.filename
             try:
-                _download_from(url, session, archive, part, progress)
+                _download_from(url, session, archive, part, on_progress)
             except (*_UNAVAILABLE, LookupError) as error:
                 reasons.append(_first_line(error))
                 continue
@@ -157,10 +173,11 @@ def _session(config: IndexConfig) -> requests.Session:
     return session
 
 
-def _download_from(url: str, session: requests.Session, archive: Archive, to: Path, progress: Progress) -> None:
+def _download_from(url: str, session: requests.Session, archive: Archive, to: Path, on_progress: OnProgress) -> None:
     client = PyPISimple(url, session=session)
     for package in client.get_project_page(archive.project, timeout=60).packages:
         if package.filename == archive.filename:
-            client.download_package(package, to, verify=False, progress=progress, timeout=60)
+            received = partial(_Received, archive.filename, on_progress=on_progress)
+            client.download_package(package, to, verify=False, progress=received, timeout=60)
             return
     raise LookupError(f"{archive.project} has no file {archive.filename} there")

@@ -12,30 +12,36 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
+from typing import NamedTuple
 
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.patch import Absence, Patch
 from fp4patch.catalog.whole import Concerned, Whole, glob
 from fp4patch.core.kept import digest, keep, recall
-from fp4patch.edits.kinds import AddOperand, DropOperand, Insert, WrapAsm
+from fp4patch.edits.live import LANGUAGES, language
+from fp4patch.edits.operation import Look, within
 from fp4patch.tree.journal import sha256
-from fp4patch.tree.leftover import (
-    LANGUAGES,
-    concerns,
-    defines_the_format,
-    language,
-    may_be_about,
-    may_be_pasted,
-    mentioned,
-    within,
-)
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.stamp import may_be_stamped
 
-Look = tuple[Callable[[bytes], object], re.Pattern[str] | None]
-"""A quick look at the bytes of a file, and the files that it is for; None: all."""
+
+class Quick(NamedTuple):
+    """A quick look at the bytes of a file, and the files that it is for; None: all."""
+
+    look: Look
+    files: re.Pattern[str] | None = None
+
+    def passes(self, file: str, content: bytes) -> object:
+        """Return whether a file is one of these, and passes."""
+        return self.look(content) and (self.files is None or self.files.fullmatch(file))
+
+    @classmethod
+    def of(cls, absence: Absence) -> Quick:
+        """Return the look that passes each file with code that must be absent."""
+        return cls(partial(_mentioned, absence.mention), glob(absence.files))
+
 
 _TREES = 16
 """Trees that the cache knows."""
@@ -78,11 +84,15 @@ def _concerned(tree: LockedTree, patches: Sequence[Patch]) -> Concerned:
             known, _, sha = before.get(file, "").partition(" ")
             if known != state:
                 content = _read(path, found.st_size)
-                about = by_name(file) or may_be_stamped(content) or _passes(looks[language(file)], file, content)
+                about = (
+                    by_name(file)
+                    or may_be_stamped(content)
+                    or any(one.passes(file, content) for one in looks[language(file)])
+                )
                 sha = sha256(content) or "" if about else ""
                 if about and file not in tree.on_record:
                     tree.contents[file] = content
-        except OSError:  # the fold and the search say so
+        except OSError:  # the fold and the search report it
             files.append(file)
             continue
         if sha or file in tree.on_record:
@@ -104,10 +114,6 @@ def _is_settled(found: os.stat_result, now: int) -> bool:
     return found.st_ctime_ns < now - (_TICK if found.st_ctime_ns % 1_000_000_000 else _COARSE_TICK)
 
 
-def _passes(looks: Iterable[Look], file: str, content: bytes) -> bool:
-    return any(look(content) and (files is None or files.fullmatch(file)) for look, files in looks)
-
-
 def _read(path: str, size: int) -> bytes:
     with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - see above
         content = file.read(size + 1)
@@ -115,31 +121,32 @@ def _read(path: str, size: int) -> bytes:
 
 
 def _names(patches: Iterable[Patch]) -> Callable[[str], object]:
-    """Return what passes the files that an edit names, or searches whatever is in them."""
+    """Return what passes the files that an edit reads, whatever is in them."""
     globs: list[str] = []
     for patch in patches:
         globs += (promise.header for promise in patch.macros)
         for edit in patch.edits:
-            if isinstance(edit, AddOperand | DropOperand | Insert):
-                globs.append(edit.file)
-            elif not isinstance(edit, WrapAsm):
-                globs += edit.search
+            globs += edit.always
     return glob(tuple(dict.fromkeys(globs))).fullmatch
 
 
-def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Look, ...]:
+def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Quick, ...]:
     """Return the quick looks at files of a language; one of them passes each file that a patch may be about."""
     return tuple(dict.fromkeys(chain.from_iterable(_looks_of(patch, spoken) for patch in patches)))
 
 
-def _looks_of(patch: Patch, spoken: str) -> Iterable[Look]:
+def _looks_of(patch: Patch, spoken: str) -> Iterable[Quick]:
     for edit in patch.edits:
-        if look := concerns(edit, spoken):
-            yield look, None
-        if isinstance(edit, WrapAsm) and spoken == "c++":
-            yield from ((look, None) for look in (may_be_pasted, defines_the_format, *map(within, edit.callers)))
-            if edit.retired:
-                yield partial(may_be_about, edit), None
-    yield from ((partial(mentioned, one), glob(one.files)) for one in patch.absent if one.code == spoken)
+        yield from map(Quick, edit.looks(spoken))
+    yield from (Quick.of(one) for one in patch.absent if one.code == spoken)
     if spoken == "c++":
-        yield from ((within(promise.name), None) for promise in patch.macros)
+        yield from (Quick(within(promise.name)) for promise in patch.macros)
+
+
+def _mentioned(parts: tuple[str, ...], content: bytes) -> bool:
+    return all(look(content) for look in _mentions(parts))
+
+
+@lru_cache
+def _mentions(parts: tuple[str, ...]) -> tuple[Look, ...]:
+    return tuple(within(part) if part.isalnum() else re.compile(part.encode()).search for part in parts)

@@ -32,7 +32,7 @@ KINDS = {
 }
 
 
-class NotAFile(OSError):  # noqa: N818 - it says what is there, and that may be no error
+class NotAFile(OSError):  # noqa: N818 - it describes an entry, which may be no error
     """Something that is no regular file has the name of one. ``strerror`` names its kind."""
 
 
@@ -104,7 +104,7 @@ class Directory:
 
         NotAFile: the name is of something else. OSError: it cannot be read, or is larger than any source file.
         """
-        # The kinds are told apart before opening: opening a FIFO waits, opening a device may do anything.
+        # The kind is checked before opening: opening a FIFO waits, and opening a device can have any effect.
         found = self.stat(name)
         if found is None:
             return None
@@ -151,7 +151,7 @@ class Directory:
         try:
             step(f"fill {self.path / name}")
             left = memoryview(data)
-            while left:  # a short write comes first, then ENOSPC or EFBIG says why
+            while left:  # a short write comes first, then ENOSPC or EFBIG gives the reason
                 left = left[os.write(descriptor, left) :]
             if found is not None:
                 self._copy_attributes(like, found, descriptor)

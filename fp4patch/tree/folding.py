@@ -6,10 +6,8 @@ Apply, status and verify are three uses of this.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from typing import Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -19,16 +17,17 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, edits_of, patches_of
 from fp4patch.catalog.values import CLASSES
 from fp4patch.catalog.variant import Variant
-from fp4patch.core.errors import ManifestError, Refused
+from fp4patch.core.errors import Refused
 from fp4patch.core.kept import classes, digest, keep, recall
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
+from fp4patch.edits import edit
 from fp4patch.edits.kinds import Edit
+from fp4patch.edits.operation import MayBeAbsent
 from fp4patch.tree.concerned import concerned
 from fp4patch.tree.files import decode, encode
 from fp4patch.tree.journal import sha256
-from fp4patch.tree.leftover import may_be_about
 from fp4patch.tree.locked import Desired, DesiredFile, LockedTree
 from fp4patch.tree.lost import lost, lost_file
 from fp4patch.tree.postcondition import check
@@ -41,14 +40,11 @@ class FoldedFile:
     """A file's desired bytes, None where there is and shall be no file, and what each edit came to."""
 
     desired: bytes | None
-    outcomes: tuple[tuple[Patch, Outcome], ...] = ()
+    outcomes: tuple[tuple[str, Outcome], ...] = ()
+    """Each edit's patch, by its id, and its outcome without a text."""
     problems: tuple[Problem, ...] = ()
-
-    @property
-    def patches(self) -> tuple[str, ...]:
-        """Those that change the file, with their versions, in order."""
-        changed = (f"{patch.id} {patch.version}" for patch, outcome in self.outcomes if isinstance(outcome, Rewritten))
-        return tuple(dict.fromkeys(changed))
+    patches: tuple[str, ...] = ()
+    """Those that change the file, with their versions, in order."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,7 @@ class FoldedTree:
     """Every file that an edit is about or the receipt knows, and the edits that found no file at all."""
 
     files: dict[str, FoldedFile]
-    unplaced: tuple[tuple[Patch, Outcome], ...]
+    unplaced: tuple[tuple[str, Outcome], ...]
     problems: tuple[Problem, ...]
     remainders: tuple[Remainder, ...] = ()
     """Places that the patches leave in the tree on purpose."""
@@ -73,8 +69,8 @@ class FoldedTree:
             remainders=self.remainders,
         )
 
-    def outcomes(self) -> Iterator[tuple[str, Patch, Outcome]]:
-        """File (empty for an edit without one), patch, and what the edit came to there."""
+    def outcomes(self) -> Iterator[tuple[str, str, Outcome]]:
+        """Yield file (empty for an edit without one), id of the patch, and the outcome there."""
         for path, done in self.files.items():
             yield from ((path, patch, outcome) for patch, outcome in done.outcomes)
         yield from (("", patch, outcome) for patch, outcome in self.unplaced)
@@ -91,7 +87,7 @@ def plan_patches(
 ) -> Plan:
     """Return the edits of these patches, in this order. Refused: a directory to search may not be read."""
     whole = concerned(tree)
-    return Plan(tree.known, name, tuple(patches), edits_of(patches, options), whole, tree.read, may_be_about)
+    return Plan(tree.known, name, tuple(patches), edits_of(patches, options), whole, tree.read)
 
 
 def fold_tree(tree: LockedTree, wanted: Plan, *, outcomes_only: bool = False) -> FoldedTree:
@@ -110,7 +106,6 @@ def fold_tree(tree: LockedTree, wanted: Plan, *, outcomes_only: bool = False) ->
 
 
 def _fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
-    _check(wanted.patches)
     files, placed = {}, set()
     for path in dict.fromkeys([*wanted.files, *tree.on_record]):
         done, about = _fold_file(tree, wanted, path)
@@ -128,18 +123,18 @@ def _fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
     checked = check(wanted, tree.read, desired)
     known = {(problem.patch, problem.file) for problem in problems}
     more = tuple(problem for problem in checked.problems if (problem.patch, problem.file) not in known)
-    return FoldedTree(files, unplaced, problems + more, checked.remainders)
+    return FoldedTree(files, _by_id(unplaced), problems + more, checked.remainders)
 
 
 def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
     """Return the outcome; drift where an edit finds nothing in a release that is known to have what it is about."""
-    present, otherwise = getattr(edit, "present", ""), getattr(edit, "otherwise", "")
-    absent = isinstance(outcome, NothingToDo) and outcome.because == otherwise and not outcome.elsewhere
-    if not absent or not present or version is None or not SpecifierSet(present).contains(version, prereleases=True):
+    if not isinstance(edit, MayBeAbsent) or not edit.present or version is None:
         return outcome
-    about = getattr(edit, "about", "") or getattr(edit, "beside", "") or getattr(edit, "function", "")
+    absent = isinstance(outcome, NothingToDo) and outcome.because == edit.otherwise and not outcome.elsewhere
+    if not absent or not SpecifierSet(edit.present).contains(version, prereleases=True):
+        return outcome
     return Drift(
-        f"`{about}` for {edit.op}, which releases {present} have",
+        f"`{getattr(edit, edit.subject)}` for {edit.op}, which releases {edit.present} have",
         f"none in {version}",
         help="somebody renamed it, or upstream moved it: the patch does not know this shape of the source",
     )
@@ -147,7 +142,7 @@ def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
 
 @dataclass(frozen=True)
 class _Kept:
-    """A fold without its bytes. Each patch is kept as its id."""
+    """A fold without its bytes."""
 
     inputs: dict[str, str]
     """SHA-256 of the pristine bytes of every file that the plan and the fold read; empty for one that is not there."""
@@ -166,7 +161,6 @@ def remembered(tree: LockedTree, wanted: Plan, *, outcomes_only: bool) -> Folded
             tree.read(path)
         if tree.looked_at[path] != sha:
             return None
-    patches = {patch.id: patch for patch in wanted.patches}
     files = {}
     for path, done in kept.folds.files.items():
         content = None
@@ -175,8 +169,8 @@ def remembered(tree: LockedTree, wanted: Plan, *, outcomes_only: bool) -> Folded
             content = found.get(kept.desired[path])
             if content is None:
                 return None
-        files[path] = replace(done, desired=content, outcomes=_exchanged(done.outcomes, patches.__getitem__))
-    return replace(kept.folds, files=files, unplaced=_exchanged(kept.folds.unplaced, patches.__getitem__))
+        files[path] = replace(done, desired=content)
+    return replace(kept.folds, files=files)
 
 
 def remember(tree: LockedTree, wanted: Plan, folds: FoldedTree) -> None:
@@ -185,14 +179,10 @@ def remember(tree: LockedTree, wanted: Plan, folds: FoldedTree) -> None:
         return
     for path in folds.files:
         tree.read(path)
-    files = {
-        path: replace(done, desired=None, outcomes=_exchanged(done.outcomes, attrgetter("id")))
-        for path, done in folds.files.items()
-    }
     kept = _Kept(
         dict(tree.looked_at),
         {path: sha256(done.desired) for path, done in folds.files.items() if done.desired is not None},
-        replace(folds, files=files, unplaced=_exchanged(folds.unplaced, attrgetter("id"))),
+        replace(folds, files={path: replace(done, desired=None) for path, done in folds.files.items()}),
     )
     changed = tuple(path for path, done in folds.files.items() if done.patches)
     whole = all(done.outcomes for done in folds.files.values())  # then the same is found when these are on record
@@ -200,10 +190,10 @@ def remember(tree: LockedTree, wanted: Plan, folds: FoldedTree) -> None:
         keep("folds", _name(wanted, on_record), kept)
 
 
-def _exchanged(outcomes: Iterable[tuple[Any, Outcome]], exchange: Callable[[Any], Any]) -> Any:
-    """Return the outcomes with each patch exchanged for its id, or the other way round, and without texts."""
+def _by_id(outcomes: Iterable[tuple[Patch, Outcome]]) -> tuple[tuple[str, Outcome], ...]:
+    """Return the outcomes with the id of each patch, and without texts: a fold has the last one."""
     return tuple(
-        (exchange(patch), replace(outcome, text="") if isinstance(outcome, Rewritten) else outcome)
+        (patch.id, replace(outcome, text="") if isinstance(outcome, Rewritten) else outcome)
         for patch, outcome in outcomes
     )
 
@@ -225,28 +215,12 @@ def _name(wanted: Plan, on_record: Iterable[str]) -> str:
     )
 
 
-def _check(patches: Sequence[Patch]) -> None:
-    """The texts that edits hold, in their languages; its reader has checked the rest of a patch."""
-    from fp4patch.edits.patterns import mistakes  # noqa: PLC0415 - a fold that is remembered does without
-
-    problems = [
-        Problem(expected, found, file=f"patches/{patch.id}/patch.toml", nearest=f"edits[{number}].{key}")
-        for patch in patches
-        for number, edit in enumerate(patch.edits)
-        for key, expected, found in mistakes(edit)
-    ]
-    if problems:
-        raise ManifestError(
-            "the catalog is not valid", problems=problems, help="docs/extending.md says what goes there"
-        )
-
-
 def _unplaced(edit: Edit, version: Version | None) -> Outcome:
     """Return the outcome if no file of the tree has the text ``about`` of the edit."""
-    if otherwise := getattr(edit, "otherwise", ""):
-        return _believed(edit, NothingToDo(State.NOT_NEEDED, otherwise), version)
+    if isinstance(edit, MayBeAbsent) and edit.otherwise:
+        return _believed(edit, NothingToDo(State.NOT_NEEDED, edit.otherwise), version)
     return Drift(
-        f"a file that {edit.op} is about, below {', '.join(getattr(edit, 'search', ()))}",
+        f"a file that {edit.op} is about, below {', '.join(edit.places)}",
         "none",
         help="this is not the whole source tree, or a release that fp4patch does not know",
     )
@@ -254,20 +228,19 @@ def _unplaced(edit: Edit, version: Version | None) -> Outcome:
 
 def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, set[int]]:
     """Return the fold of a file, and the edits (by id) that are about it."""
-    from fp4patch.edits.edit import fold  # noqa: PLC0415 - a fold that is remembered does without
-
     steps = wanted.files.get(path, ())
     try:
         pristine = tree.pristine(path)
         if pristine is None:
             outcome = missing(wanted, path)
             outcomes = tuple((step.patch, outcome) for step in steps)
-            return FoldedFile(None, outcomes, _problems(wanted, path, outcomes[:1])), {id(step) for step in steps}
+            problems = _problems(wanted, path, outcomes[:1])
+            return FoldedFile(None, _by_id(outcomes), problems), {id(step) for step in steps}
         if problem := lost_file(tree, path):
             return FoldedFile(None, problems=(problem,)), {id(step) for step in steps}
         if not steps:
             return FoldedFile(pristine), set()
-        done = fold(decode(pristine, path), steps)
+        done = edit.fold(decode(pristine, path), steps)
     except Refused as refused:
         if not refused.problems:  # the state of the tree itself is refused, not this file
             raise
@@ -280,10 +253,12 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
         if not (isinstance(outcome, NothingToDo) and outcome.elsewhere)
     ]
     outcomes = tuple((step.patch, _believed(step.edit, outcome, wanted.tree.version)) for step, outcome in about)
-    folded = FoldedFile(encode(done.text), outcomes, _problems(wanted, path, outcomes))
-    if folded.patches:
-        folded = replace(folded, desired=stamped(encode(done.text), pristine, path, wanted.variant, folded.patches))
-    return folded, {id(step) for step, _ in about}
+    changing = (f"{patch.id} {patch.version}" for patch, outcome in outcomes if isinstance(outcome, Rewritten))
+    patches, desired = tuple(dict.fromkeys(changing)), encode(done.text)
+    if patches:
+        desired = stamped(desired, pristine, path, wanted.variant, patches)
+    problems = _problems(wanted, path, outcomes)
+    return FoldedFile(desired, _by_id(outcomes), problems, patches), {id(step) for step, _ in about}
 
 
 def missing(wanted: Plan, path: str) -> Outcome:

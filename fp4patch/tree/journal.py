@@ -25,12 +25,12 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol, overload
+from typing import overload
 
 from fp4patch import __version__
+from fp4patch.catalog.scope import Scope
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
-from fp4patch.core.tree_path import is_source
 from fp4patch.tree import disk
 from fp4patch.tree.files import STATE_DIR, Tree
 from fp4patch.tree.git_index import tracked
@@ -40,21 +40,6 @@ RECEIPT = f"{STATE_DIR}/receipt.json"
 LONGEST = 4096
 """Bytes of the longest path that the system takes."""
 LONGEST_NAME = 255 - len("..fp4patch-new")
-
-
-class Scope(Protocol):
-    """Files of a tree that a patch could change."""
-
-    def allows(self, root: Path, path: str, /) -> bool:
-        """Return whether a receipt of that tree may name the file."""
-
-
-class AnySource:
-    """Every C++, Python or CMake file of a tree."""
-
-    def allows(self, _root: Path, path: str) -> bool:
-        """See ``Scope``."""
-        return is_source(path)
 
 
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -106,10 +91,10 @@ class Store:
     root made and that git does not track, and it may name only files of the ``scope``.
     """
 
-    def __init__(self, tree: Tree, scope: Scope | None = None) -> None:
+    def __init__(self, tree: Tree, scope: Scope) -> None:
         self.tree = tree
         self.folder = tree.root / STATE_DIR
-        self._scope = scope or AnySource()
+        self._scope = scope
         with tree.open() as root:
             self._owner = root.stat()
             self._is_there(root, STATE_DIR)
@@ -408,7 +393,7 @@ class Store:
             receipt = self.receipt()
             done = self._document(Phase.DONE)
             for entry in self._parse(done, Phase.DONE).entries if done is not None else ():
-                with suppress(FileNotFoundError):  # somebody took the directory away, and our copies with it
+                with suppress(FileNotFoundError):  # the directory was removed, and our copies with it
                     directory, (_, new, old) = self._places(entry)
                     with directory:
                         directory.remove(new)

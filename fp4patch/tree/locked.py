@@ -20,14 +20,14 @@ from typing import NamedTuple, Self
 from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.scope import Scope as CatalogScope
+from fp4patch.catalog.scope import Scope
 from fp4patch.catalog.whole import Concerned
 from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree import disk
 from fp4patch.tree.files import SourceFile, Tree, refuse
-from fp4patch.tree.journal import RECEIPT, AnySource, Entry, Journal, Scope, Store, sha256
+from fp4patch.tree.journal import RECEIPT, Entry, Journal, Store, sha256
 from fp4patch.tree.receipt import Receipt, ReceiptFile, dumps
 from fp4patch.tree.remainder import Remainder
 from fp4patch.tree.stamp import TAIL, Stamp, find_stamp
@@ -272,8 +272,7 @@ class Locked:
     """Locks trees, puts interrupted commands in order, and commits the staged state of all trees, or of none.
 
     Leaving without ``commit`` leaves every tree as it is. ``on_wait`` receives each tree that another command holds.
-    Without ``writes`` nothing is ever written: a tree in which a command was interrupted is refused. ``scope`` tells
-    which files of a tree a receipt may name.
+    Without ``writes`` nothing is ever written: a tree in which a command was interrupted is refused.
     """
 
     def __init__(
@@ -282,7 +281,6 @@ class Locked:
         on_wait: OnWait | None = None,
         *,
         writes: bool = True,
-        scope: Scope | None = None,
     ) -> None:
         self._canonical: dict[tuple[int, int], Path] = {}
         self._places: dict[Path, Identified | Path] = {}
@@ -290,7 +288,7 @@ class Locked:
             self._places.setdefault(self._real(Tree.at(one.root if isinstance(one, Identified) else one).root), one)
         self._on_wait = on_wait or (lambda _: None)
         self._writes = writes
-        self._scope = scope or AnySource()
+        self._scope = Scope(load())
         self._locks = ExitStack()
         self._trees: dict[Path, LockedTree] = {}
         self.recovered: tuple[Recovery, ...] = ()
@@ -312,7 +310,7 @@ class Locked:
                     if one.root == tree.root or (one.root not in self._trees and number == 0)
                 )
             for tree in self if self._writes else ():
-                with suppress(OSError):  # garbage in a tree that is read-only now hurts nobody
+                with suppress(OSError):  # garbage in a tree that is read-only now does no harm
                     tree.store.tidy()
         except BaseException:
             self._locks.close()
@@ -323,7 +321,7 @@ class Locked:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._locks.close()
-        if isinstance(error, Fp4PatchError) and self.recovered:  # nobody else tells the user
+        if isinstance(error, Fp4PatchError) and self.recovered:  # this is the only report to the user
             done = ", ".join(f"{found.root} ({found.outcome})" for found in self.recovered)
             error.help = f"{error.help} (before that, an interrupted command was put in order: {done})".strip()
 
@@ -407,12 +405,7 @@ class Locked:
 
 def reading(places: Sequence[Identified | Path], on_wait: OnWait) -> Locked:
     """Lock trees to look at them. Nothing in them is written, not even to put an interrupted command in order."""
-    return Locked(places, on_wait, writes=False, scope=CatalogScope(load()))
-
-
-def changing(places: Sequence[Identified | Path], on_wait: OnWait) -> Locked:
-    """Lock trees to change them; what an interrupted command left there is put in order first."""
-    return Locked(places, on_wait, scope=CatalogScope(load()))
+    return Locked(places, on_wait, writes=False)
 
 
 def _same(old: Receipt | None, new: Receipt | None) -> bool:

@@ -6,40 +6,24 @@ and only those with a hit are read as code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from fp4patch.catalog.patch import Absence, MacroPromise, Patch
-from fp4patch.catalog.plan import Plan, Planned
+from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.whole import glob
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
-from fp4patch.edits.kinds import WrapAsm
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.live import LANGUAGES, Place, Text, language
+from fp4patch.edits.operation import BySearch, Look, Surroundings
 from fp4patch.edits.preprocess import Header, target_macros
-from fp4patch.edits.wrap_asm import needs_suffix
-from fp4patch.tree.leftover import (
-    LANGUAGES,
-    Place,
-    Text,
-    begins_the_format,
-    concerns,
-    defines_the_format,
-    language,
-    left,
-    may_be_pasted,
-    mentioned,
-    names_the_format,
-    pasted,
-)
+from fp4patch.tree.concerned import Quick
 from fp4patch.tree.remainder import Remainder
-
-Read = Callable[[str], bytes | None]
 
 ADVICE = (
     "the patch does not know this place, and it would stay as it is; `fp4patch show` names the releases it was tried on"
@@ -68,8 +52,9 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
                 found_ = "one that may not be read"
                 problems.append(Problem("a file that can be searched", found_, file=file, state=State.DRIFTED))
             continue
-        for patch, found in _hits(searches[spoken], Text(file, spoken, content)):
-            for place in found:
+        text = Text(file, spoken, content)
+        for patch, quick, places in searches[spoken]:
+            for place in places(text) if quick.passes(file, content) else ():
                 if reason := _reason(patch, file, content) or place.because:
                     remainders[Remainder(patch.id, file, place.line, place.found, reason)] = None
                 else:
@@ -78,7 +63,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
         for promise in patch.macros:
             problems += _macro(patch, promise, wanted, pristine, desired)
     for link in (
-        wanted.whole.outside if any(getattr(edit, "search", ()) for p in wanted.patches for edit in p.edits) else ()
+        wanted.whole.outside if any(isinstance(edit, BySearch) for p in wanted.patches for edit in p.edits) else ()
     ):
         because = "the link leads out of the tree, where nothing is searched"
         remainders[Remainder(wanted.patches[0].id, link, 1, link, because)] = None
@@ -89,69 +74,37 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
     )
 
 
-class Search(NamedTuple):
-    """Code that one patch searches for in the files of a language."""
-
-    patch: Patch
-    may_have: Callable[[Text], object]
-    """Quick look that passes every file with such a place."""
-    places: Callable[[Text], Iterable[Place]]
+_Search = tuple[Patch, Quick, Callable[[Text], Iterable[Place]]]
+"""Search of a patch: the quick look that passes every file with such a place, and the places of a text."""
 
 
-def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[Search]]:
+def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[_Search]]:
     """Return the searches in each language that has any."""
-    searches: dict[str, list[Search]] = {}
+    searches: dict[str, list[_Search]] = {}
 
     @cache
-    def tree_names() -> bool:
+    def any_cxx(look: Look) -> bool:
         files = (file for file in wanted.whole.files if language(file) == "c++")
-        return any(defines_the_format(desired(file) or b"") for file in files)
+        return any(look(desired(file) or b"") for file in files)
+
+    def around(planned: Planned) -> Surroundings:
+        return Surroundings(planned.options, any_cxx, lambda file: planned in wanted.files.get(file, ()))
 
     for spoken in LANGUAGES:
-        found = [
-            Search(planned.patch, partial(_passes, may_have), partial(_left, wanted, planned))
+        found: list[_Search] = [
+            (planned.patch, Quick(search.look), partial(search.places, around(planned)))
             for planned in wanted.edits
-            if (may_have := concerns(planned.edit, spoken))
+            for search in planned.edit.searches(spoken)
         ]
         found += [
-            Search(patch, partial(_mentions, absence), partial(_unexplained, absence, pristine))
+            (patch, Quick.of(absence), partial(_unexplained, absence, pristine))
             for patch in wanted.patches
             for absence in patch.absent
             if absence.code == spoken and concerns_version(absence.versions, wanted.tree.version)
         ]
-        found += [
-            Search(planned.patch, partial(_passes, may_be_pasted), partial(_pasted, planned.edit, tree_names))
-            for planned in wanted.edits
-            if isinstance(planned.edit, WrapAsm) and spoken == "c++"
-        ]
         if found:
             searches[spoken] = found
     return searches
-
-
-def _pasted(edit: WrapAsm, tree_names: Callable[[], bool], text: Text) -> Iterator[Place]:
-    """Opcodes that a macro completes: in this file by the format's name, or by a macro of another file that has it."""
-    named = bool(names_the_format(text.content)) or tree_names()
-    if named or begins_the_format(text.content):
-        suffix = needs_suffix(text.text, edit.unless)
-        reason = f"a file with `{suffix}` compiles for targets with a suffix alone" if suffix else ""
-        yield from (place._replace(because=reason) for place in pasted(text, names=named))
-
-
-def _passes(look: Callable[[bytes], object], text: Text) -> object:
-    return look(text.content)
-
-
-def _mentions(absence: Absence, text: Text) -> bool:
-    return mentioned(absence, text.content) and glob(absence.files).fullmatch(text.file) is not None
-
-
-def _left(wanted: Plan, planned: Planned, text: Text) -> Iterable[Place]:
-    """Return the code that an edit left in a file. If it wraps assembly, the fold has proven the files that it read."""
-    read = planned in wanted.files.get(text.file, ())
-    if isinstance(planned.edit, WrapAsm) and read and not any(s.encode() in text.content for s in planned.edit.unless):
-        return ()
-    return left(planned.edit, text, planned.options)
 
 
 def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place]:
@@ -166,11 +119,6 @@ def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place
 def concerns_version(specifier: str, version: Version | None) -> bool:
     """Tell whether a version specifier covers a release; an unknown release is covered by what covers all."""
     return not specifier or (version is not None and SpecifierSet(specifier).contains(version, prereleases=True))
-
-
-def _hits(searches: Sequence[Search], text: Text) -> Iterator[tuple[Patch, Iterable[Place]]]:
-    """Return the places in a file, by patch. Most files have none, and are not read as code."""
-    return ((search.patch, search.places(text)) for search in searches if search.may_have(text))
 
 
 def _reason(patch: Patch, file: str, content: bytes) -> str:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fp4patch.core.document import Document
+
 
 @dataclass(frozen=True)
-class Remainder:
+class Remainder(Document):
     """A place that contains what a patch searches for and that the patch leaves unchanged."""
 
     patch: str
+    """Id of the patch that leaves the place unchanged."""
     file: str
     line: int
     found: str
+    """Text that the patch searches for, or the line that has it."""
     because: str
+    """Reason why it remains."""
 
     def __str__(self) -> str:
         text = f"{self.patch}: {self.file}:{self.line}: `{self.found}` remains: {self.because}"

@@ -213,7 +213,7 @@ def lock(root: Path, on_wait: OnWait) -> int:
             except BlockingIOError:
                 on_wait(root)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-            # Somebody may have put another folder there while we waited: then we hold the wrong one.
+            # Another process may have put another directory there while we waited: then we hold the wrong one.
             if root.exists() and os.path.samestat(os.fstat(descriptor), root.stat()):
                 return descriptor
         except OSError as error:

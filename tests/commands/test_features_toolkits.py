@@ -14,7 +14,7 @@ import pytest
 from fp4patch.catalog.feature import ToolkitWheel, ToolkitWheels
 from fp4patch.catalog.features import load_features, load_toolkits
 from fp4patch.catalog.manifest import data_root
-from fp4patch.commands import progress
+from fp4patch.core import progress
 from fp4patch.core.errors import ManifestError, SourceError, ToolchainError, UsageError
 from fp4patch.proof import toolkits
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import subprocess
@@ -10,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -21,14 +19,14 @@ from verify_reports import REPORTS
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
-from fp4patch.commands.build.text import built_document
-from fp4patch.commands.verify import document as report
+from fp4patch.commands.document import document
 from fp4patch.core.verdict import Verdict
 from fp4patch.images.image import Built
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.instruction import InstructionClass
-from fp4patch.proof.result import BuildResult
+from fp4patch.proof.result import BuildResult, whole
 from fp4patch.proof.toolchain import Toolchain
+from tools.pages import json_schemas
 
 DOCS = Path(__file__).parents[2] / "docs"
 GetTree = Callable[[str, str], Path]
@@ -114,32 +112,22 @@ def holds(tmp_path: Path) -> Holds:
     return check
 
 
-@pytest.fixture(scope="module")
-def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("json_schemas", DOCS / "json_schemas.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_and_the_schemas_are_what_the_script_makes(script: ModuleType) -> None:
+def test_the_page_and_the_schemas_are_what_the_tool_makes() -> None:
     page = (DOCS / "json.md").read_text()
-    assert script.with_sets(page) == page
-    made = script.schemas(page)
+    made = json_schemas.schemas()
+    assert json_schemas.with_parts(page, json_schemas.Tables(made).parts()) == page
     assert made == {file.stem: json.loads(file.read_text()) for file in (DOCS / "schemas").iterdir()}
-    assert set(made["verify"]["$defs"]["instructions-by-class"]["properties"]) == set(InstructionClass)
+    assert set(made["verify"]["$defs"]["InstructionClass"]["enum"]) == set(InstructionClass)
 
 
-def test_every_schema_is_closed_and_is_one(script: ModuleType) -> None:
+def test_every_schema_is_closed_and_is_one() -> None:
     def objects(schema: object) -> Iterator[dict[str, Any]]:
         if isinstance(schema, dict):
             yield from (schema,) if "properties" in schema else ()
         for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
             yield from objects(inner)
 
-    for schema in script.schemas((DOCS / "json.md").read_text()).values():
+    for schema in json_schemas.schemas().values():
         closed = [one["additionalProperties"] for one in objects(schema) if isinstance(one["properties"], dict)]
         assert closed
         assert not any(closed)
@@ -151,7 +139,7 @@ def test_a_document_that_says_more_or_less_is_noticed(holds: Holds, fp4patch: Co
     found = fp4patch("show", "nothing-of-this-name", "--json").document
     for wrong in (found | {"more": 1}, {key: found[key] for key in found if key != "help"}, found | {"schema": 2}):
         with pytest.raises(AssertionError):
-            holds("error", wrong, elsewhere=("problem",))
+            holds("error", wrong, elsewhere=("Problem",))
     with pytest.raises(AssertionError):
         holds("error", found)  # no key of a problem is in it
 
@@ -165,7 +153,7 @@ def test_list(holds: Holds, fp4patch: Command) -> None:
 
 def test_list_patches_matrix(holds: Holds, fp4patch: Command) -> None:
     recorded = fp4patch("list", "patches", "--matrix", "--json").document
-    holds("matrix", recorded, elsewhere=("matrix.rows.verified",))  # the watch verifies only on request
+    holds("matrix", recorded, elsewhere=("MatrixRow.verified",))  # the watch verifies only on request
 
 
 def test_show(holds: Holds, fp4patch: Command) -> None:
@@ -223,8 +211,8 @@ def test_verify_and_inspect(
     assert said.status == 0, said.err
     built = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.0f", "12.1a", Verdict.PASS, "")
     made = [*REPORTS.values(), replace(REPORTS["pass"], numerics=(SWEPT,), builds=(built,))]
-    several, none = report.verify_document(made), report.verify_document([])
-    holds("verify", said.document, several, none, elsewhere=("instructions-by-class",))
+    several, none = document(whole(made)), document(whole([]))
+    holds("verify", said.document, several, none, elsewhere=())
 
     receipts = tmp_path / "proof" / "receipts"
     receipts.mkdir(parents=True)
@@ -282,4 +270,4 @@ def test_build(holds: Holds, fp4patch: Command) -> None:
     made = Built(
         ("docker", "buildx"), "sha256:0", "", ("a:b",), {"io.fp4patch.variant": "next3"}, "", {"build": 1.5}, ()
     )
-    holds("build", json.loads(json.dumps(built_document(made))))
+    holds("build", document(made))

@@ -8,6 +8,7 @@ import pytest
 from verify_reports import DRIFT, REPORTS, host, report, text
 
 from fp4patch.commands import terminal
+from fp4patch.commands.terminal import NONE
 from fp4patch.commands.verify import text as verify_text
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
@@ -16,7 +17,7 @@ from fp4patch.core.verdict import Verdict
 
 def test_the_table_at_80_columns() -> None:
     lines = text(verify_text.verify_table(REPORTS["pass"])).splitlines()
-    assert [line.rstrip().replace(verify_text.NONE, "-") for line in lines[2:6]] == [
+    assert [line.rstrip().replace(NONE, "-") for line in lines[2:6]] == [
         "probe        arch    instructions branches FP4 cvt registers verdict",
         "e2m1-x2      sm_120a        3 → 3    0 → 0   1 → 1     8 → 8 pass",
         "             sm_121a        3 → 4    0 → 1   1 → 0    8 → 10 pass",

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits.cmakelists import add_element, insert_commands, replace_command
 from fp4patch.edits.kinds import AddElement, InsertCommands, ReplaceCommand, Retired
 
 ADD = AddElement(
@@ -24,8 +23,12 @@ ADD = AddElement(
 )
 
 
+def rewrite(edit: AddElement | ReplaceCommand, text: str) -> Outcome:
+    return edit.rewrite(text, lambda _name: "")
+
+
 def added(text: str) -> str:
-    outcome = add_element(ADD, text)
+    outcome = rewrite(ADD, text)
     assert isinstance(outcome, Rewritten)
     return outcome.text
 
@@ -67,28 +70,28 @@ def test_an_element_goes_before_the_one_it_belongs_to(before: str, after: str) -
     ],
 )
 def test_a_list_that_is_not_meant_is_left_alone(text: str) -> None:
-    assert add_element(ADD, text) == NothingToDo(State.NOT_NEEDED, "no such list", elsewhere=True)
+    assert rewrite(ADD, text) == NothingToDo(State.NOT_NEEDED, "no such list", elsewhere=True)
 
 
 def test_lists_that_have_the_element_retire_the_edit() -> None:
-    outcome = add_element(ADD, 'set(A_ARCHS "12.0f;12.1a")')
+    outcome = rewrite(ADD, 'set(A_ARCHS "12.0f;12.1a")')
     assert outcome == NothingToDo(State.UPSTREAMED, "each list with 12.0f has 12.1a", "9.9")
 
 
 def test_the_lines_of_every_edited_list_are_told() -> None:
-    outcome = add_element(ADD, 'set(A_ARCHS "12.0f")\n\nset(B_ARCHS\n  "12.0f")')
+    outcome = rewrite(ADD, 'set(A_ARCHS "12.0f")\n\nset(B_ARCHS\n  "12.0f")')
     assert isinstance(outcome, Rewritten)
     assert outcome.lines == (1, 4)
 
 
 def test_an_unreadable_file_is_refused() -> None:
-    outcome = add_element(ADD, 'set(A_ARCHS "12.0f"')
+    outcome = rewrite(ADD, 'set(A_ARCHS "12.0f"')
     assert isinstance(outcome, Drift)
     assert outcome.line == 1
 
 
 def test_an_element_that_leads_is_not_dropped() -> None:
-    assert isinstance(add_element(ADD, 'set(A_ARCHS "12.1f;12.0f")'), Drift)
+    assert isinstance(rewrite(ADD, 'set(A_ARCHS "12.1f;12.0f")'), Drift)
 
 
 ELEMENTS = st.lists(st.sampled_from(["8.0", "9.0a", "10.0f", "12.0", "12.0a", "12.1"]), max_size=5)
@@ -117,30 +120,30 @@ BLOCK = 'if(A)\nelseif( ARCHS  MATCHES # why\n  "12\\\\.0a" )\n  set(KIND 120)\n
 
 
 def test_only_the_argument_that_differs_changes() -> None:
-    outcome = replace_command(REPLACE, BLOCK)
+    outcome = rewrite(REPLACE, BLOCK)
     assert isinstance(outcome, Rewritten)
     assert outcome.text == BLOCK.replace("12\\\\.0a", "12\\\\.[01][af]")
 
 
 def test_a_command_in_another_shape_is_drift_with_the_nearest() -> None:
-    outcome = replace_command(REPLACE, BLOCK.replace("0a", "0b"))
+    outcome = rewrite(REPLACE, BLOCK.replace("0a", "0b"))
     assert isinstance(outcome, Drift)
     assert (outcome.found, outcome.line) == ("0", 2)
     assert "12\\\\.0b" in outcome.nearest
 
 
 def test_a_second_site_is_drift() -> None:
-    assert isinstance(replace_command(REPLACE, BLOCK + BLOCK), Drift)
+    assert isinstance(rewrite(REPLACE, BLOCK + BLOCK), Drift)
 
 
 def test_a_sign_retires_the_edit_and_a_sign_beside_the_site_is_drift() -> None:
     sign = "if(A)\nelseif(SM12X)\nset(KIND 1)\nendif()\n"
-    assert replace_command(REPLACE, sign) == NothingToDo(State.UPSTREAMED, "upstream has a test", "9.9")
-    assert isinstance(replace_command(REPLACE, sign + BLOCK), Drift)
+    assert rewrite(REPLACE, sign) == NothingToDo(State.UPSTREAMED, "upstream has a test", "9.9")
+    assert isinstance(rewrite(REPLACE, sign + BLOCK), Drift)
 
 
 def test_a_file_about_something_else_is_none_of_this_edits() -> None:
-    outcome = replace_command(REPLACE, 'elseif(ARCHS MATCHES "12\\\\.0a")')
+    outcome = rewrite(REPLACE, 'elseif(ARCHS MATCHES "12\\\\.0a")')
     assert outcome == NothingToDo(State.NOT_NEEDED, "no KIND here", elsewhere=True)
 
 
@@ -158,7 +161,7 @@ FUNCTION = "set(_FOUND)\nfunction(intersect A)\n  set(_FOUND) # none yet\n  more
 
 
 def inserted(text: str, template: str = "  added()\n") -> str:
-    outcome = insert_commands(INSERT, text, lambda _name: template)
+    outcome = INSERT.rewrite(text, lambda _name: template)
     assert isinstance(outcome, Rewritten)
     return outcome.text
 
@@ -179,25 +182,25 @@ def test_the_template_follows_the_command_of_that_function() -> None:
     ],
 )
 def test_an_anchor_that_is_not_there_once_at_the_end_of_a_line_is_drift(text: str) -> None:
-    assert isinstance(insert_commands(INSERT, text, lambda _name: "added()"), Drift)
+    assert isinstance(INSERT.rewrite(text, lambda _name: "added()"), Drift)
 
 
 def test_a_template_that_is_there_already_is_not_added_again() -> None:
-    outcome = insert_commands(INSERT, inserted(FUNCTION), lambda _name: "  added()\n")
+    outcome = INSERT.rewrite(inserted(FUNCTION), lambda _name: "  added()\n")
     assert isinstance(outcome, Drift)
     assert outcome.found == "it is there already"
 
 
 def test_a_template_that_would_break_the_file_is_refused() -> None:
-    assert isinstance(insert_commands(INSERT, FUNCTION, lambda _name: "added() #[["), Drift)
+    assert isinstance(INSERT.rewrite(FUNCTION, lambda _name: "added() #[["), Drift)
 
 
 def test_a_sign_counts_in_the_function_only() -> None:
-    there = insert_commands(INSERT, FUNCTION.replace("more()", "KEEP(SUFFIX)"), lambda _name: "added()")
+    there = INSERT.rewrite(FUNCTION.replace("more()", "KEEP(SUFFIX)"), lambda _name: "added()")
     assert there == NothingToDo(State.UPSTREAMED, "upstream keeps it", "9.9")
     assert "added()" in inserted(FUNCTION + "keep(SUFFIX)\n")
 
 
 def test_a_file_without_the_function_is_none_of_this_edits() -> None:
-    outcome = insert_commands(INSERT, "set(_FOUND)\n", lambda _name: "added()")
+    outcome = INSERT.rewrite("set(_FOUND)\n", lambda _name: "added()")
     assert outcome == NothingToDo(State.NOT_NEEDED, "no intersect() here", elsewhere=True)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits.cxx import lex
-from fp4patch.edits.edit import rewrite
 from fp4patch.edits.kinds import DropOperand
 
 
@@ -50,7 +49,7 @@ def test_each_condition_loses_its_own_operand_and_elif_counts() -> None:
 
 def test_says_which_lines_it_touched() -> None:
     text = "\n" + block("defined(A) || defined(SM_A)") + block("defined(A) || \\\n defined(SM_F)")
-    outcome = rewrite(BOTH, text, template)
+    outcome = BOTH.rewrite(text, template)
     assert isinstance(outcome, Rewritten)
     assert outcome.lines == (2, 5, 6)
 
@@ -65,7 +64,7 @@ def test_lists_that_define_something_else_are_left_alone() -> None:
 @pytest.mark.parametrize("edit", [DROP, BOTH])
 @pytest.mark.parametrize("count", [1, 2])
 def test_a_release_that_never_had_the_operand_has_nothing_to_do(edit: DropOperand, count: int) -> None:
-    outcome = rewrite(edit, block("(defined(A) || defined(B))") * count, template)
+    outcome = edit.rewrite(block("(defined(A) || defined(B))") * count, template)
     assert isinstance(outcome, NothingToDo)
     assert outcome.state is State.NOT_NEEDED
     assert "do not name SM_A or SM_F" in outcome.because

@@ -11,7 +11,7 @@ from cxx_edits import BOTH, DROP, INSERT, MANY, block, refusal, template
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits import cxx
-from fp4patch.edits.edit import fold, rewrite
+from fp4patch.edits.edit import fold
 from fp4patch.edits.kinds import DropOperand, Edit, Insert, Retired
 
 SIGN = Retired(tokens="struct Better<int>", state=State.UPSTREAMED, since="9.1", because="it has a better one")
@@ -19,7 +19,7 @@ SIGN = Retired(tokens="struct Better<int>", state=State.UPSTREAMED, since="9.1",
 
 @pytest.mark.parametrize("edit", [DROP, INSERT])
 def test_a_sign_in_the_source_retires_an_edit_before_anything_else_is_asked(edit: DropOperand | Insert) -> None:
-    outcome = rewrite(replace(edit, retired=(SIGN,)), "struct\n  Better< /* */ int> {};", template)
+    outcome = replace(edit, retired=(SIGN,)).rewrite("struct\n  Better< /* */ int> {};", template)
     assert outcome == NothingToDo(State.UPSTREAMED, "it has a better one", "9.1")
     assert refusal(replace(edit, retired=(SIGN,)), "// struct Better<int>\n")
 

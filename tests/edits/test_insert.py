@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, Rewritten
 from fp4patch.edits.cxx import words
-from fp4patch.edits.edit import rewrite
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_takes_the_newlines_of_the_file_and_leaves_the_rest_to_the_byte() -> Non
 
 
 def test_says_at_which_line_it_went_in() -> None:
-    outcome = rewrite(INSERT, "int a;\n\n/// About.\n" + MANY, template)
+    outcome = INSERT.rewrite("int a;\n\n/// About.\n" + MANY, template)
     assert isinstance(outcome, Rewritten)
     assert outcome.lines == (3,)
 
@@ -83,7 +82,7 @@ def test_a_continuation_on_the_line_before_does_not_swallow_what_it_adds() -> No
 
 @pytest.mark.parametrize("broken", ["#if X\nint a;\n", "int a;\n#endif\n"])
 def test_refuses_a_result_that_would_not_read_as_intended(broken: str) -> None:
-    outcome = rewrite(INSERT, "\n" + MANY, lambda _: broken)
+    outcome = INSERT.rewrite("\n" + MANY, lambda _: broken)
     assert isinstance(outcome, Drift)
     assert (outcome.found, outcome.line) == ("one that reads otherwise", 2)
 

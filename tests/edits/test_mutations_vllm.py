@@ -20,7 +20,6 @@ from fp4patch.core.outcome import Drift, Rewritten
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.kinds import WrapAsm
-from fp4patch.edits.wrap_asm import wrap
 
 EDIT = WrapAsm(search=("csrc/**/*",), encoders="../../encoders")
 CASES = data_root() / "patches" / "vllm" / "e2m1-asm" / "cases"
@@ -39,7 +38,7 @@ def sources() -> list[tuple[str, str]]:
 
 
 def rewritten(text: str) -> Rewritten | Drift:
-    outcome = wrap(EDIT, text, lambda _name: ENCODER, OPTIONS)
+    outcome = EDIT.rewrite(text, lambda _name: ENCODER, OPTIONS)
     assert isinstance(outcome, (Rewritten, Drift)), "a source with a conversion always needs something"
     return outcome
 
@@ -91,7 +90,7 @@ def test_damaged_sources_never_raise_and_are_never_passed_over() -> None:
             text = (
                 text[:a] + rng.choice(["", text[a:b] * 2, text[b : b + 9], '"', ")", "{", "//", "#if 1\n"]) + text[b:]
             )
-        outcome = wrap(EDIT, text, lambda _name: ENCODER, OPTIONS)
+        outcome = EDIT.rewrite(text, lambda _name: ENCODER, OPTIONS)
         if isinstance(outcome, Rewritten):
             assert outcome.text.count(f"#if !({GUARD})") == len(scan(lex(text)).encodes) > 0, f"seed {seed}, {name}"
         elif not isinstance(outcome, Drift):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from fp4patch.catalog.manifest import load
@@ -16,7 +18,6 @@ from fp4patch.edits.kinds import (
     Retired,
     WrapAsm,
 )
-from fp4patch.edits.patterns import mistakes
 
 OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
 
@@ -37,9 +38,11 @@ OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
         (InsertCommands(search=("*",), function="f", after="set A", template="t"), ["after"]),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_is_named_by_its_key(edit: Edit, keys: list[str]) -> None:
-    assert [key for key, _, _ in mistakes(edit)] == keys
+def test_what_cannot_be_read_is_named_by_its_key(edit: Edit, keys: list[str], tmp_path: Path) -> None:
+    (tmp_path / "e").mkdir()
+    assert [key for key, _, _ in edit.mistakes(tmp_path)] == keys
 
 
 def test_every_text_of_the_shipped_patches_can_be_read() -> None:
-    assert not [wrong for patch in load().patches.values() for edit in patch.edits for wrong in mistakes(edit)]
+    patches = load().patches.values()
+    assert not [wrong for one in patches for edit in one.edits for wrong in edit.mistakes(Path(one.directory))]

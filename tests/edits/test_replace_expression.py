@@ -10,10 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits.kinds import ReplaceExpression, Retired
-from fp4patch.edits.replace_expression import replace_expression
 
 EDIT = ReplaceExpression(
     search=("*.py",),
@@ -33,6 +32,10 @@ def check(a):
         return  f"{a!r}"   ;  pass
 \treturn 1
 """.replace("\t", "    ")
+
+
+def replace_expression(edit: ReplaceExpression, text: str) -> Outcome:
+    return edit.rewrite(text, lambda _name: "")
 
 
 def replaced(text: str, edit: ReplaceExpression = EDIT) -> str:

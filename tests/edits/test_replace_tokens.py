@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits.kinds import ReplaceTokens, Retired
-from fp4patch.edits.replace_tokens import replace_tokens
 from fp4patch.edits.sites import ADDED
 
 EDIT = ReplaceTokens(
@@ -31,6 +30,10 @@ struct gemm {
 };
 using U = only<Kernel<3>>;
 """
+
+
+def replace_tokens(edit: ReplaceTokens, text: str) -> Outcome:
+    return edit.rewrite(text, lambda _name: "")
 
 
 def replaced(text: str, edit: ReplaceTokens = EDIT) -> str:

@@ -14,7 +14,6 @@ from fp4patch.core.state import State
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.kinds import Retired, WrapAsm
-from fp4patch.edits.wrap_asm import wrap
 
 EDIT = WrapAsm(search=("csrc/**/*.cuh",), encoders="../../encoders")
 CASES = data_root() / "patches" / "vllm" / "e2m1-asm" / "cases"
@@ -22,7 +21,7 @@ TWO = "{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %2, %1; cvt.u32.u8 %0, b;}"
 
 
 def edited(text: str, options: dict[str, str] = OPTIONS) -> Outcome:
-    return wrap(EDIT, text, lambda name: {"../../encoders/threshold.cuh": ENCODER}[name], options)
+    return EDIT.rewrite(text, lambda name: {"../../encoders/threshold.cuh": ENCODER}[name], options)
 
 
 def function(statement: str) -> str:
@@ -260,13 +259,13 @@ def test_a_guard_over_several_lines_becomes_one() -> None:
 def test_a_sign_of_upstreams_own_fix_retires_the_edit() -> None:
     sign = Retired(tokens="VLLM_SOFTWARE_E2M1", state=State.UPSTREAMED, since="9.9", because="upstream has it")
     edit = WrapAsm(search=(), encoders="", retired=(sign,))
-    outcome = wrap(edit, "int VLLM_SOFTWARE_E2M1;", lambda _name: ENCODER, OPTIONS)
+    outcome = edit.rewrite("int VLLM_SOFTWARE_E2M1;", lambda _name: ENCODER, OPTIONS)
     assert outcome == NothingToDo(State.UPSTREAMED, "upstream has it", "9.9")
 
 
 def test_an_encoder_that_would_convert_in_hardware_fails_the_edit() -> None:
     bad = ENCODER.replace("{\n}", "{ void g() { " + asm(TWO, '"=r"(x)', '"f"(a), "f"(b)') + " } }")
-    outcome = wrap(EDIT, function(asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')), lambda _name: bad, OPTIONS)
+    outcome = EDIT.rewrite(function(asm(TWO, '"=r"(x)', '"f"(a), "f"(b)')), lambda _name: bad, OPTIONS)
     assert isinstance(outcome, Drift)
     assert outcome.expected == "every conversion to E2M1 under the guard"
 

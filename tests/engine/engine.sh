@@ -2,7 +2,7 @@
 # A throw-away Docker engine with BuildKit and buildx for the tests of images, out of Debian's own packages.
 #   eval "$(tests/engine/engine.sh start)"    starts it, or finds it running, and prints what a client needs
 #   tests/engine/engine.sh stop               ends all of them and removes what they built
-# Root only. Containers have no network of their own, so that nothing of this machine's is changed: builds say
+# Root only. Containers have no network of their own, so that nothing of this machine's is changed: builds use
 # --network host. FP4PATCH_ENGINE_DIR: where it lives (default: fp4patch-engine in TMPDIR). FP4PATCH_ENGINE_STORE:
 # overlay2, or containerd for an image store that holds attestations and several platforms, and can export its layer
 # cache; each is an engine of its own, and they run side by side.
@@ -15,7 +15,7 @@ prefix=$home/prefix data=$home/$store/data run=$home/$store/run socket=$home/$st
 
 cannot() { echo "no container engine: $*" >&2; exit 77; }
 
-# The engine's packages, unpacked into a folder: nothing is installed. apt checks their signatures.
+# The engine's packages, unpacked into a directory: nothing is installed. apt checks their signatures.
 unpack() {
   [ ! -x "$prefix/usr/sbin/dockerd" ] || return 0
   local mirror apt=$home/apt

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fp4patch.core.outcome import Drift, Rewritten
-from fp4patch.edits.edit import rewrite
 from fp4patch.edits.kinds import DropOperand, Edit, Insert
 
 DROP = DropOperand(file="f.h", defines="ON", operands=("SM_A", "SM_F"), conditions=1)
@@ -24,13 +23,13 @@ def template(name: str) -> str:
 
 
 def done(edit: Edit, text: str) -> str:
-    outcome = rewrite(edit, text, template)
+    outcome = edit.rewrite(text, template)
     assert isinstance(outcome, Rewritten), outcome
     return outcome.text
 
 
 def refusal(edit: Edit, text: str) -> Drift:
-    outcome = rewrite(edit, text, template)
+    outcome = edit.rewrite(text, template)
     assert isinstance(outcome, Drift), outcome
     assert outcome.help
     return outcome

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import progress
+from fp4patch.core import progress
 from fp4patch.sources.index import download
 
 

@@ -126,3 +126,39 @@ def test_jobs_that_are_given_are_taken(settings: Path) -> None:
 @pytest.mark.parametrize(("compiler_cache", "disabled"), [("ccache", ""), ("sccache", "1"), ("none", "1")])
 def test_ccache_works_only_where_it_is_chosen(settings: Path, compiler_cache: str, disabled: str) -> None:
     assert jobs(settings, COMPILER_CACHE=compiler_cache)[2] == disabled
+
+
+# --- the version of a tree of one's own ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("release", "tree", "pretended"),
+    [
+        ("0.33.0", "nothing", "0.33.0"),
+        ("", "nothing", "0.0.0+unknown"),  # a git context of BuildKit, where setuptools-scm ends with an error
+        ("", "PKG-INFO", ""),
+        ("", "git", ""),
+    ],
+)
+def test_setuptools_scm_is_given_a_version_only_where_it_finds_none(
+    settings: Path, tmp_path: Path, release: str, tree: str, pretended: str
+) -> None:
+    vllm = tmp_path / "vllm"
+    vllm.mkdir()
+    if tree == "PKG-INFO":
+        (vllm / tree).touch()
+    elif tree == "git":
+        author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        for words in (["init", "-q"], [*author, "commit", "-q", "--allow-empty", "-m", "first"]):
+            subprocess.run(["git", "-C", vllm, *words], check=True)
+    settings.write_text(settings.read_text().replace("/src/vllm", str(vllm)))
+    needed = {"PATH": os.environ["PATH"], "TORCH_CUDA_ARCH_LIST": "12.1a", "COMPILER_CACHE": "ccache"}
+    script = 'set -euo pipefail; . "$0" >/dev/null; echo "$SETUPTOOLS_SCM_PRETEND_VERSION"'
+    run = subprocess.run(
+        ["bash", "-c", script, settings],
+        env=needed | {"VLLM_VERSION": release, "GIT_CEILING_DIRECTORIES": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stdout.strip() == pretended

@@ -358,6 +358,17 @@ def test_a_wheel_in_which_nothing_runs_on_the_gpu_asked_for_ends_the_build(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_wheel_without_code_for_a_gpu_ends_the_build(small: Callable[..., Built], tmp_path: Path) -> None:
+    lists = tmp_path / "vllm" / "CMakeLists.txt"
+    lists.write_text(lists.read_text().replace(".cu", ".cpp"))
+    for name in NAMES:
+        (tmp_path / "vllm" / f"{name}.cpp").write_text(f'extern "C" int {name}() {{ return 0; }}\n')
+    built = small("wheel-export", tmp_path / "out")
+    assert built.status != 0
+    assert "the wheel holds no code for a GPU" in built.log
+    assert not (tmp_path / "out").exists()
+
+
 # --- the runtime image -----------------------------------------------------------------------------------------------
 
 # As FlashInfer does when a kernel is first used: compile for the present GPU, link with the toolkit's directories.

@@ -137,6 +137,9 @@ def test_a_verdict_about_something_else_is_found(proof: Proof) -> None:
 def test_a_red_scan_of_the_built_files_is_a_failure(proof: Proof) -> None:
     assert failed(proof | {"binaries.json": b'{"verdict": "red"}'}, None) == ["binaries"]
     assert failed(proof | {"binaries.json": b"{}"}, None) == ["binaries"]
+    scanned = b'{"verdict": "yellow", "binaries": [{"files": [%s]}]}'
+    assert failed(proof | {"binaries.json": scanned % b'{"name": "vllm/_C.abi3.so"}'}, None) == []
+    assert failed(proof | {"binaries.json": scanned % b""}, None) == ["binaries"]
 
 
 def test_a_missing_verdict_is_a_failure(proof: Proof) -> None:

@@ -23,6 +23,7 @@ from rich.console import Console
 from fp4patch.commands import main
 from fp4patch.commands.doctor import binaries_text as report
 from fp4patch.commands.doctor import run as verb
+from fp4patch.commands.document import document
 from fp4patch.core.arch import GPUS
 from fp4patch.core.cuda import ptx_needs
 from fp4patch.core.errors import BinaryError
@@ -176,7 +177,7 @@ def test_sees_of_an_image_what_a_container_sees(compiled: Compiled, tmp_path: Pa
 
 
 def test_the_json_document_has_everything(compiled: Compiled) -> None:
-    found = json.loads(json.dumps(report.document(binaries.examine(compiled(CONVERTS, "120f", "121a")))))
+    found = document(binaries.examine(compiled(CONVERTS, "120f", "121a")))
     assert found["schema"] == 1
     assert found["verdicts"][1]["state"] == "NVFP4 native"
     (file,) = found["files"]

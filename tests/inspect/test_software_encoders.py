@@ -89,7 +89,7 @@ def test_a_search_for_scales_is_no_encoder(toolchain: Toolchain, tmp_path: Path)
 
 
 def test_recognises_cutlass_exmy_base(toolchain: Toolchain, pristine_tree, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    probe = ENCODERS.parent / "cutlass/e2m1-encode/probes/to-e2m1-array.cu"
+    probe = ENCODERS.parent / "patches/cutlass/e2m1-encode/probes/to-e2m1-array.cu"
     include = pristine_tree("cutlass", "4.2.1") / "include"
     source = f'#define SOURCE float\n#define VALUES 8\n#include "{probe}"\n'
     cubin = compile_cuda(toolchain, source, tmp_path / "c.cubin", "-cubin", "-arch", "sm_121", "-I", str(include))

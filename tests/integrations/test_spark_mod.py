@@ -19,7 +19,8 @@ from cubins import CONVERTS, compile_cuda, targets
 from few_probes import few_probes
 
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.commands import main, progress
+from fp4patch.commands import main
+from fp4patch.core import progress
 from fp4patch.images.context import wheel
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sources.index import download

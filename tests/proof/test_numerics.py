@@ -79,7 +79,7 @@ def test_a_lost_sign_of_zero_is_found() -> None:
 
 
 def test_a_nan_that_becomes_zero_breaks_even_the_weaker_promise() -> None:
-    # The result of summing (ax > border).
+    # The result of summing (ax > threshold).
     report = wrong("return std::isnan(x) ? 0u : fp4patch_half_pair::e2m1(x);")
     assert {row.cls: row.magnitudes for row in report.rows if row.mismatches} == dict.fromkeys(NANS, (1 << 23) - 1)
     assert report.verdict is Verdict.FAIL

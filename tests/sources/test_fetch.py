@@ -14,7 +14,7 @@ from support import served, wheel
 from fp4patch.catalog.identify import claimed_version
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Archive, Target
-from fp4patch.commands import progress
+from fp4patch.core import progress
 from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.sources import index

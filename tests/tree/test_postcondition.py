@@ -76,6 +76,21 @@ def test_a_place_that_no_edit_finds_is_refused_by_name(
     assert refused.status == 1
     assert place in refused.err
     assert not (tree / ".fp4patch").exists()
+    patches = json.loads(fp4patch("status", "--json", tree).out)["patches"]
+    assert "drifted" in {one["state"] for one in patches}
+
+
+def test_code_that_comes_after_apply_and_that_no_edit_finds_is_drift_of_the_tree(
+    vllm: Callable[[str], Path], fp4patch: Callable[..., Said]
+) -> None:
+    tree = vllm("0.14.1")
+    fp4patch("apply", "--variant", "next3", tree)
+    assert json.loads(fp4patch("status", "--json", tree).out)["state"] == "applied"
+    place = _generated(tree)
+    status = json.loads(fp4patch("status", "--json", tree).out)
+    assert status["state"] == "drifted"
+    assert {file["state"] for file in status["files"]} == {"applied", "pristine"}
+    assert [one["because"].partition(":")[0] for one in status["patches"] if one["state"] == "drifted"] == [place]
 
 
 @pytest.mark.parametrize(("place", "link"), [("csrc/moved", "../moved"), ("moved", "../../moved"), (".m", "../../.m")])

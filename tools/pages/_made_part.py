@@ -8,10 +8,15 @@ END = "<!-- end -->\n"
 
 
 def write(page: Path, script: str, text: str) -> None:
-    """Put the text behind the mark ``made by tools.regenerate SCRIPT``; nothing else of the page changes."""
+    """Put the text behind the mark of a script; nothing else of the page changes."""
+    page.write_text(placed(page.read_text(encoding="utf-8"), script, text), encoding="utf-8")
+
+
+def placed(page: str, script: str, text: str) -> str:
+    """Return the page with the text behind the mark ``made by tools.regenerate SCRIPT``."""
     begin = f"<!-- made by tools.regenerate {script} -->\n"
-    head, opened, rest = page.read_text(encoding="utf-8").partition(begin)
+    head, opened, rest = page.partition(begin)
     _, closed, tail = rest.partition(END)
     if not (opened and closed):
-        raise SystemExit(f"{page.name} has lost its mark {(begin if not opened else END).strip()}")
-    page.write_text(f"{head}{begin}\n{text}\n{END}{tail}", encoding="utf-8")
+        raise SystemExit(f"the page has lost its mark {(begin if not opened else END).strip()}")
+    return f"{head}{begin}\n{text}\n{END}{tail}"

@@ -21,11 +21,11 @@ from packaging.version import Version
 from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import progress
 from fp4patch.commands.doctor.result import Question, TreeReport
 from fp4patch.commands.doctor.surveyed import RECORD
 from fp4patch.commands.doctor.tree import examine, hashes_of
 from fp4patch.commands.status.result import TreeStatus
+from fp4patch.core import progress
 from fp4patch.core.arch import GPUS, Reach
 from fp4patch.core.schema import SCHEMA
 from fp4patch.sources.fetch import fetch

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fp4patch.commands import progress
 from fp4patch.commands.features import text as features
 from fp4patch.commands.features.run import assemblers, probe
+from fp4patch.core import progress
 
 PAGE = Path(__file__).parents[2] / "docs" / "features.md"
 MARKER = "<!-- below: python -m tools.regenerate features -->\n"

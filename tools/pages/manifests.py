@@ -20,7 +20,8 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.table import Manifest
-from fp4patch.edits.kinds import Edit, Replacement, Retired
+from fp4patch.edits.kinds import Edit, Retired
+from fp4patch.edits.operation import Operation
 from tools.pages import _made_part as made_part
 
 ROOT = Path(__file__).parents[2]
@@ -115,9 +116,10 @@ class _Families:
         for name, table in tables.items():
             _tidy(table, SET_BY_LOADER.get(name, ""))
         for edit in get_args(Edit) if kind is Patch else ():  # a class has the docstrings of its own keys alone
-            shared = _adapter(Replacement).json_schema()["properties"] if issubclass(edit, Replacement) else {}
-            for key in shared:
-                tables[edit.__name__]["properties"][key]["description"] = shared[key]["description"]
+            for base in edit.__mro__[1:]:
+                shared = _adapter(base).json_schema().get("properties", {}) if issubclass(base, Operation) else {}
+                for key in (key for key, table in shared.items() if "description" in table):
+                    tables[edit.__name__]["properties"][key].setdefault("description", shared[key]["description"])
         self._lists = {name: key for table in tables.values() for key, name in _lists(table)}
         self._with_keys = {name for name, table in tables.items() if "properties" in table}
         made: dict[str, Schema] = {}

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import progress
+from fp4patch.core import progress
 from fp4patch.core.cache import cache_dir
 from fp4patch.sources.fetch import fetch
 from tools.pages import _made_part as made_part

@@ -41,7 +41,7 @@ def apply(
 
     applied = verb.apply(trees, variant, write=not (dry_run or check), said_version=target_version, on_wait=waiting)
     with telling(_what_became(applied)):
-        emit(report.document(applied, diff=diff)) if as_json else show(report.text(applied, diff=diff, why=why))
+        emit(applied.with_diffs() if diff else applied) if as_json else show(report.text(applied, diff=diff, why=why))
     if applied.problems and not as_json:
         show(report.refusal(applied), err=True)
     if applied.refused or (check and applied.changed):
@@ -61,7 +61,7 @@ def revert(trees: tuple[Path, ...], as_json: bool) -> None:
 
     reverted = verb.revert(trees, on_wait=waiting)
     with telling(_what_became(reverted)):
-        emit(report.document(reverted, diff=False)) if as_json else show(report.text(reverted, diff=False))
+        emit(reverted) if as_json else show(report.text(reverted, diff=False))
     if reverted.problems and not as_json:
         show(report.refusal(reverted), err=True)
     if reverted.refused:
@@ -69,6 +69,6 @@ def revert(trees: tuple[Path, ...], as_json: bool) -> None:
 
 
 def _what_became(applied: Applied) -> str:
-    if applied.written and applied.changed:
+    if applied.written:
         return f"the {applied.verb} itself was done, and `fp4patch status` says what the trees are"
     return "no tree was changed"

@@ -23,7 +23,7 @@ from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.core.state import State
 from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for
 from fp4patch.tree.installed import bypasses
-from fp4patch.tree.locked import Desired, Locked, LockedTree, Staged, changing, reading
+from fp4patch.tree.locked import Desired, Locked, LockedTree, Staged
 from fp4patch.tree.lost import lost, lost_file
 from fp4patch.tree.transaction import OnWait
 
@@ -39,8 +39,7 @@ def apply(
     catalog = load()
     chosen = catalog.variant(variant) if variant else None
     identified = identify_all(trees, catalog, said_version)
-    opened = changing if write else reading
-    with opened(identified, on_wait) as locked:
+    with Locked(identified, on_wait, writes=write) as locked:
         results = [
             _apply_tree(tree, plan_for(tree, chosen or _applied_variant(tree, locked, catalog), catalog))
             for tree in locked
@@ -56,7 +55,7 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
     catalog = load()
     named = (Path(os.path.realpath(path)) for path in trees)
-    with changing([root for path in named for root in _with_contained(path, catalog)], on_wait) as locked:
+    with Locked([root for path in named for root in _with_contained(path, catalog)], on_wait) as locked:
         reverted = Applied("revert", True, _all_or_nothing([_revert_tree(tree, catalog) for tree in locked]))
         if reverted.changed:
             locked.commit()
@@ -66,7 +65,7 @@ def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
 def _revert_tree(tree: LockedTree, catalog: Catalog) -> TreeResult:
     receipt = tree.receipt
     if receipt is None:
-        known = tree.known  # reverting what is no tree at all is a mistake, and said
+        known = tree.known  # revert of a directory that is not a tree is a mistake and is reported
         kept = tuple(problem for path in lost(tree) if (problem := lost_file(tree, path)))
         state = ApplyState.REFUSED if kept else ApplyState.UNCHANGED
         version = str(known.version or "")
@@ -150,7 +149,7 @@ def _state_after(done: FoldedFile) -> State:
 def _retired(folds: FoldedTree) -> Iterator[Retired]:
     for _, patch, outcome in folds.outcomes():
         if isinstance(outcome, NothingToDo):
-            yield Retired(patch.id, outcome.state, outcome.since, outcome.because)
+            yield Retired(patch, outcome.state, outcome.since, outcome.because)
 
 
 def _holds(outer: Identified, inner: Identified) -> bool:
@@ -163,7 +162,7 @@ def _notes(folds: FoldedTree) -> Iterator[str]:
     """Return the special cases that edits met."""
     for path, patch, outcome in folds.outcomes():
         if isinstance(outcome, Rewritten):
-            yield from (f"{patch.id}: {path}: {note}" for note in outcome.notes)
+            yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
 
 
 def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:

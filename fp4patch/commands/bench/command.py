@@ -67,7 +67,7 @@ def bench(
         click.echo(f"run {built.folder / verb.RUNNER} on a machine with a GPU of {built.arch}")
         return
     found = verb.read(measured) if measured else verb.bench(trees, cuda_root=cuda_root, on_wait=waiting)
-    emit(report.document(found)) if as_json else show(report.table(found))
+    emit(found) if as_json else show(report.table(found))
     if chart:
         write(chart, report.chart(found))
         click.echo(f"chart: {chart}", err=True)

@@ -142,10 +142,11 @@ def read(text: str) -> BenchReport:
         right = {name for name, (wrong, *_) in checks.items() if not wrong}
         if any(set(by_name) != right for by_name in rates.values()):
             raise ValueError("not every encoder that is right has its rates, or others have")
-        rows = tuple(
+        rows = [
             BenchRow(name, wrong, nans, signs, *(_rate(rates[how], name) for how in ("registers", "memory")))
             for name, (wrong, nans, signs) in checks.items()
-        )
+        ]
+        rows.sort(key=lambda row: -(row.registers.median if row.registers else 0))
         return BenchReport(
             device=device[1],
             arch=device[2],
@@ -153,7 +154,7 @@ def read(text: str) -> BenchReport:
             fp4patch=lines[0][2],
             nvcc=lines[0][3],
             repeats=min((len(values) for by_name in rates.values() for values in by_name.values()), default=0),
-            rows=rows,
+            rows=tuple(rows),
             notes=tuple(line[1] for line in lines if line[0] == "note"),
         )
     except (ValueError, IndexError, KeyError, ZeroDivisionError) as error:

@@ -1,17 +1,16 @@
-"""Results of ``fp4patch bench``: JSON, a table, and a bar chart as SVG."""
+"""Results of ``fp4patch bench``: a table, and a bar chart as SVG."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
+from fp4patch.commands import terminal
 from fp4patch.commands.templates import render
-from fp4patch.core.schema import SCHEMA
+from fp4patch.commands.terminal import NONE, folded, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,37 +19,23 @@ if TYPE_CHECKING:
 
     from fp4patch.commands.bench.result import BenchReport, BenchRow, Rate
 
-NONE = "\N{EN DASH}"
 GIGA = 1e9
-
-
-def ordered(report: BenchReport) -> list[BenchRow]:
-    """Sort the rows by speed, the fastest first and those that were not measured last."""
-    return sorted(report.rows, key=lambda row: -(row.registers.median if row.registers else 0))
-
-
-def document(report: BenchReport) -> dict[str, Any]:
-    """Return the JSON document that docs/json.md describes; the fastest row is first."""
-    head = {key: value for key, value in asdict(report).items() if key != "rows"}
-    rows = [{"verdict": row.verdict.value, **asdict(row)} for row in ordered(report)]
-    return {"schema": SCHEMA, "verdict": report.verdict.value, **head, "notes": list(report.notes), "rows": rows}
 
 
 def table(report: BenchReport) -> RenderableType:
     """Return a table, the fastest first: rates in 10^9 values per second and as ratios, and wrong results."""
-    body = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    body.add_column("float → E2M1, 8 values", overflow="fold")
-    for name in ("in registers", "ratio", "from memory", "ratio", "wrong", "NaN sign"):
-        body.add_column(name, justify="right", no_wrap=True)
-    for row in ordered(report):
-        wrong = row.wrong + row.wrong_nans
-        body.add_row(
+    heads = ("in registers", "ratio", "from memory", "ratio", "wrong", "NaN sign")
+    rows = [
+        (
             row.name,
             *_cells(row.registers),
             *_cells(row.memory),
-            Text(f"{wrong:,}", style="bold red" if wrong else ""),
+            Text(f"{row.wrong + row.wrong_nans:,}", style="bold red" if row.wrong + row.wrong_nans else ""),
             "differs" if row.nan_signs else "same",
         )
+        for row in report.rows
+    ]
+    body = terminal.table([folded("float → E2M1, 8 values"), *map(number, heads)], rows)
     head = f"{report.device} ({report.arch}), nvcc {report.nvcc}, fp4patch {report.fp4patch}"
     how = f"10^9 values a second, median of {report.repeats}; ratios to predicate_sum in the same run"
     return Group(
@@ -67,7 +52,7 @@ def chart(report: BenchReport) -> str:
 
     It is a complete SVG that follows the reader's colour scheme.
     """
-    rows = [row for row in ordered(report) if row.registers]
+    rows = [row for row in report.rows if row.registers]
     longest = max((row.registers.median for row in rows if row.registers), default=1.0)
     return render("bench.svg.j2", Path(__file__).parent, report=report, bars=_bars(rows, longest))
 

@@ -91,7 +91,7 @@ def build(
     asked = verb.Options(variant=variant, **verb.handed_on(buildx, output), **options)
     if dry_run:
         planned = verb.dry_run(asked)
-        emit(report.dry_run_document(planned)) if as_json else click.echo(report.dry_run_script(planned), nl=False)
+        emit(planned) if as_json else click.echo(report.dry_run_script(planned), nl=False)
         return
     try:
         built = verb.build(
@@ -103,7 +103,7 @@ def build(
         from fp4patch.commands import document, terminal
 
         if as_json:
-            emit(document.error_document(failed))
+            emit(document.failure(failed))
         show(terminal.error(failed), err=True)
         raise click.exceptions.Exit(failed.status) from None
-    emit(report.built_document(built)) if as_json else show(report.built_text(built))
+    emit(built) if as_json else show(report.built_text(built))

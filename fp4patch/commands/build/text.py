@@ -1,13 +1,11 @@
-"""Results of a build, as text and as JSON documents; a dry run as a shell script."""
+"""Results of a build as text; a dry run as a shell script."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
-
-from fp4patch.core.schema import SCHEMA
 
 if TYPE_CHECKING:
     from fp4patch.images.image import Built, DryRun
@@ -20,34 +18,6 @@ def dry_run_script(planned: DryRun) -> str:
     lines += [f"#   {name}  {size:,} bytes" for name, size in planned.files.items()]
     lines += [f"# note: {note}" for note in planned.notes]
     return "\n".join([*lines, *planned.shell]) + "\n"
-
-
-def dry_run_document(planned: DryRun) -> dict[str, Any]:
-    """Return the JSON document, as docs/json.md describes it."""
-    return {
-        "schema": SCHEMA,
-        "commands": [list(words) for words in planned.commands],
-        "shell": list(planned.shell),
-        "context": planned.context,
-        "written": planned.written,
-        "files": planned.files,
-        "notes": list(planned.notes),
-    }
-
-
-def built_document(built: Built) -> dict[str, Any]:
-    """Return the JSON document, as docs/json.md describes it."""
-    return {
-        "schema": SCHEMA,
-        "image": built.image,
-        "digest": built.digest,
-        "tags": list(built.tags),
-        "labels": dict(built.labels),
-        "output": built.output,
-        "seconds": dict(built.seconds),
-        "command": list(built.command),
-        "notes": list(built.notes),
-    }
 
 
 def built_text(built: Built) -> RenderableType:

@@ -1,19 +1,19 @@
-"""Findings of ``fp4patch doctor`` about compiled code: a JSON document, and text."""
+"""Findings of ``fp4patch doctor`` about compiled code, as text."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
+from fp4patch.commands import terminal
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
-from fp4patch.commands.words import counted, printable
-from fp4patch.core.schema import SCHEMA
+from fp4patch.commands.terminal import folded, whole
+from fp4patch.commands.words import printable
+from fp4patch.core.wording import counted
 from fp4patch.inspect.code import Fp4State, Outcome, readable, total
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from fp4patch.inspect.code import BinaryFile, BinaryReport, Fp4Code, GpuVerdict, ImageGroup
 
-NONE = "\N{EN DASH}"
 COLOUR = {
     Fp4State.NATIVE: "green",
     Fp4State.SOFTWARE: "yellow",
@@ -34,11 +33,6 @@ COLOUR = {
 }
 SHOWN = 3
 """Number of kernel names in a line; the JSON document has all."""
-
-
-def document(report: BinaryReport) -> dict[str, Any]:
-    """Return the part of the JSON document about binaries, as docs/json.md describes it."""
-    return {"schema": SCHEMA, "red": report.red, **asdict(report)}
 
 
 def table(report: BinaryReport) -> RenderableType:
@@ -74,15 +68,11 @@ def table(report: BinaryReport) -> RenderableType:
 
 
 def _verdict(verdict: GpuVerdict) -> RenderableType:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
     joint = ": because " if verdict.state is Fp4State.MISSING else ": "
     because = f"{joint}{printable(verdict.because)}"
-    grid.add_row(verdict.gpu, Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))
-    if verdict.todo:
-        grid.add_row("", Text.assemble(("help: ", "bold"), verdict.todo))
-    return grid
+    rows = [(verdict.gpu, Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))]
+    rows += [("", Text.assemble(("help: ", "bold"), verdict.todo))] if verdict.todo else []
+    return terminal.table([whole(), folded()], rows)
 
 
 def _file(file: BinaryFile) -> RenderableType:
@@ -160,7 +150,7 @@ def _summary(report: BinaryReport) -> str:
     code = total(group.code for file in report.files for group in file.images)
     empty = f", {counted(len(code.empty), 'empty kernel')}" if code.empty else ""
     return (
-        f"{counted(len(report.files), 'file')} with device code, {images:,} cubin{'s' * (images != 1)} and PTX"
+        f"{counted(len(report.files), 'file')} with device code, {counted(images, 'cubin and PTX', 'cubins and PTX')}"
         f"{empty}; {report.seconds:.1f} s{', from cache' if report.cached else ''}"
     )
 

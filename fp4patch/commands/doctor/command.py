@@ -12,7 +12,7 @@ from fp4patch.core.errors import NothingCompiledError, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from fp4patch.commands.doctor.result import Question
+    from fp4patch.commands.doctor.result import Question, RecipeReport, TreeReport
     from fp4patch.inspect.code import BinaryReport
 
 
@@ -75,6 +75,8 @@ def doctor(
     from fp4patch.commands.doctor import binaries_text as binary_report
     from fp4patch.commands.doctor import run as verb
     from fp4patch.commands.doctor import text as report
+    from fp4patch.commands.doctor.result import DoctorReport
+    from fp4patch.inspect.findings import Level
 
     question = verb.question(gpus, arch_list, cuda, require, strict=strict, time_jit=time_jit)
     if require and not paths:
@@ -82,10 +84,11 @@ def doctor(
     if python and paths:
         raise UsageError("--python is about this machine", help="name no PATH with it")
     machine = None if paths else verb.examine_machine(question, python)
-    levels = list(machine.levels) if machine else []
     if machine and not as_json:
         show(report.machine_text(machine))
-    trees, recipes, binaries = [], [], []
+    trees: list[TreeReport] = []
+    recipes: list[RecipeReport] = []
+    binaries: list[BinaryReport] = []
     for path in paths:
         where = verb.find(path)
         known = () if require else verb.as_trees(where)
@@ -94,18 +97,15 @@ def doctor(
         compiled = None if known else _compiled(where, path, question, optional=recipe is not None)
         trees += found
         recipes += [recipe] if recipe else []
-        binaries += [binary_report.document(compiled)] if compiled else []
-        levels += [level for one in (recipe, *found, compiled) if one for level in one.levels]
+        binaries += [compiled] if compiled else []
         if not as_json:
             shown = [report.recipe_text(recipe)] if recipe else []
             shown += [*map(report.tree_text, found), *([binary_report.table(compiled)] if compiled else [])]
             for part in shown:
                 show(part)
-    if as_json:
-        emit(report.document(machine, trees, recipes, binaries, levels))
-    else:
-        show(report.summary(levels))
-    if verb.red(levels):
+    whole = DoctorReport(machine, tuple(trees), tuple(recipes), tuple(binaries))
+    emit(whole) if as_json else show(report.summary(whole.levels))
+    if whole.verdict is Level.RED:
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
@@ -115,7 +115,7 @@ def _compiled(where: Path | None, name: str, question: Question, *, optional: bo
     from fp4patch.commands.doctor import run as verb
 
     try:
-        with progress.bytes_read(stderr()) as tick:
+        with progress.shown(stderr(), progress.BYTES) as tick:
             return verb.examine_binary(where, name, question, on_step=tick)
     except NothingCompiledError:
         if optional:

@@ -18,7 +18,6 @@ from fp4patch.commands.doctor.result import Outlook, Question
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, has, refused
 from fp4patch.core.outcome import NothingToDo, Rewritten
-from fp4patch.edits.edit import rewrite
 from fp4patch.edits.kinds import DropOperand
 from fp4patch.inspect.findings import Level
 from fp4patch.proof.judge import concerns
@@ -136,7 +135,7 @@ def _open(root: Path, gate: Gate) -> bool | None:
     except (OSError, UnicodeDecodeError):
         return None
     edit = DropOperand(file=gate.file, defines=gate.defines, operands=gate.operands, conditions=gate.conditions)
-    outcome = rewrite(edit, text, lambda _: "")
+    outcome = edit.rewrite(text, lambda _: "")
     return True if isinstance(outcome, Rewritten) else False if isinstance(outcome, NothingToDo) else None
 
 

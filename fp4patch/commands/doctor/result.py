@@ -1,17 +1,16 @@
-"""Reports of ``fp4patch doctor`` on a machine, on source trees and on recipes, as values."""
+"""Reports of ``fp4patch doctor`` on a machine, on source trees, on recipes and on compiled code, as values."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
 from fp4patch.adapters.result import BuildRow
+from fp4patch.catalog.target import Advice
 from fp4patch.core.arch import GPUS
+from fp4patch.core.document import HIDDEN, Document, Report, key, shown
+from fp4patch.core.state import State
+from fp4patch.inspect.code import BinaryReport
 from fp4patch.inspect.findings import Finding, Level, worst
-
-if TYPE_CHECKING:
-    from fp4patch.catalog.target import Advice
-    from fp4patch.core.state import State
 
 
 @dataclass(frozen=True)
@@ -46,29 +45,32 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Content:
+class Content(Document):
     """Release that a tree's files belong to, independent of the version that the tree states."""
 
     releases: tuple[str, ...]
     """Releases that have exactly these files: several if they share them, none if no surveyed release matches."""
     nearest: str = ""
+    """Nearest release, if none matches."""
     differs: int = 0
-    """Number of files that differ from the nearest release. ``of`` is the number of files compared."""
+    """Number of files that differ from the nearest release."""
     of: int = 0
+    """Number of files compared."""
 
 
 @dataclass(frozen=True)
-class PatchRow:
-    """A patch on this tree, and the variants that would apply it."""
+class PatchRow(Document):
+    """A patch on this tree."""
 
     patch: str
     state: State
     because: str
     variants: tuple[str, ...]
+    """Variants that would apply it."""
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Outlook(Document):
     """Result for one GPU from this tree, in one line."""
 
     gpu: str
@@ -76,30 +78,43 @@ class Outlook:
     verdict: str
     because: str
     todo: str = ""
+    """Recommended action; empty if none is needed."""
 
 
 @dataclass(frozen=True)
-class TreeReport:
+class Recommendation(Document):
+    """Variant to use on a tree."""
+
+    variant: str | None
+    """Name of the variant; null: no advice; empty: none is needed."""
+    because: str
+    next: str
+    """Command to run next."""
+
+
+@dataclass(frozen=True)
+class TreeReport(Document):
     """Complete report on one source tree."""
 
-    root: str
+    root: str = field(metadata=key("tree"))
     target: str
-    title: str
-    claims: str
+    title: str = field(metadata=HIDDEN)
+    claims: str = field(metadata=key("version"))
     """The version that the tree states; empty if none."""
     content: Content
     variant: str
     """Variant that is applied; empty if none."""
     state: State
     patches: tuple[PatchRow, ...]
-    setting: str
+    setting: str = field(metadata=HIDDEN)
     """Environment variable that sets the build's architectures; empty if the build has none of its own."""
     builds: tuple[BuildRow, ...]
-    advice: Advice | None
-    next_command: str
+    advice: Advice | None = field(metadata=HIDDEN)
+    next_command: str = field(metadata=HIDDEN)
     """Command to run next; empty if there is none."""
     findings: tuple[Finding, ...]
-    outlooks: tuple[Outlook, ...]
+    outlooks: tuple[Outlook, ...] = field(metadata=key("gpus"))
+    """Result for each GPU from this tree."""
 
     @property
     def levels(self) -> tuple[Level, ...]:
@@ -107,19 +122,28 @@ class TreeReport:
         return (*(f.level for f in self.findings), *(o.level for o in self.outlooks))
 
     @property
+    @shown()
     def level(self) -> Level:
         """Worst of these levels."""
         return worst(self.levels)
+
+    @property
+    @shown()
+    def recommended(self) -> Recommendation:
+        """Recommended variant, and the command to run next."""
+        advice = self.advice
+        return Recommendation(advice.variant if advice else None, advice.because if advice else "", self.next_command)
 
 
 # --- build recipes ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class RecipeReport:
+class RecipeReport(Document):
     """Dockerfiles, scripts and patch files at one place, and those that take SM121 out of CUTLASS's guard."""
 
     path: str
+    """A file or directory with Dockerfiles, scripts or patches."""
     read: int
     """Recipes that were read."""
     findings: tuple[Finding, ...]
@@ -134,7 +158,7 @@ class RecipeReport:
 
 
 @dataclass(frozen=True)
-class Section:
+class Section(Document):
     """Findings of one kind: compilers, Python packages, GPUs."""
 
     title: str
@@ -142,7 +166,7 @@ class Section:
 
 
 @dataclass(frozen=True)
-class MachineReport:
+class MachineReport(Document):
     """Complete report on this machine."""
 
     name: str
@@ -155,6 +179,37 @@ class MachineReport:
         return tuple(finding.level for section in self.sections for finding in section.findings)
 
     @property
+    @shown()
     def level(self) -> Level:
+        """Worst of these levels."""
+        return worst(self.levels)
+
+
+# --- all ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DoctorReport(Report):
+    """Findings about everything that was examined."""
+
+    machine: MachineReport | None
+    """This machine; null if the user named a tree or a file."""
+    trees: tuple[TreeReport, ...]
+    """Source trees."""
+    recipes: tuple[RecipeReport, ...]
+    """Files and directories with Dockerfiles, scripts or patches."""
+    binaries: tuple[BinaryReport, ...]
+    """Wheels, libraries, cubins, directories and images."""
+
+    @property
+    def levels(self) -> list[Level]:
+        """Levels of all findings."""
+        levels = list(self.machine.levels) if self.machine else []
+        parts: tuple[RecipeReport | TreeReport | BinaryReport, ...] = (*self.recipes, *self.trees, *self.binaries)
+        return levels + [level for part in parts for level in part.levels]
+
+    @property
+    @shown()
+    def verdict(self) -> Level:
         """Worst of these levels."""
         return worst(self.levels)

@@ -6,7 +6,7 @@ import importlib.util
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,9 +26,9 @@ from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.progress import OnProgress
 from fp4patch.inspect import binaries, registry
 from fp4patch.inspect.code import BinaryReport
-from fp4patch.inspect.findings import Level, worst
 from fp4patch.proof import toolkits
 from fp4patch.tree.transaction import OnWait
 
@@ -166,9 +166,7 @@ def examine_recipes(path: Path | None, *, tree: bool) -> RecipeReport | None:
     return RecipeReport(str(path), read, findings) if findings or (read and not tree) else None
 
 
-def examine_binary(
-    path: Path | None, name: str, question: Question, *, on_step: Callable[[binaries.Step], None]
-) -> BinaryReport:
+def examine_binary(path: Path | None, name: str, question: Question, *, on_step: OnProgress) -> BinaryReport:
     """Look into a file with device code or a directory of such; without a path, into the image of that name.
 
     It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
@@ -210,8 +208,3 @@ def _installed(name: str) -> Path | None:
         return None
     spec = importlib.util.find_spec(name)
     return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None
-
-
-def red(levels: Iterable[Level]) -> bool:
-    """True if any finding is red, which decides the command's exit status."""
-    return worst(levels) is Level.RED

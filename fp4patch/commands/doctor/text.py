@@ -1,17 +1,16 @@
-"""Reports of ``doctor``, as text and as a JSON document."""
+"""Reports of ``doctor``, as text."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from fp4patch.commands.terminal import NONE, STATES, folded, number, table, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.arch import GPUS, Reach
-from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level, worst
 from fp4patch.inspect.known import known
@@ -24,66 +23,11 @@ if TYPE_CHECKING:
     from fp4patch.adapters.result import BuildRow
     from fp4patch.commands.doctor.result import MachineReport, Outlook, RecipeReport, TreeReport
 
-MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "\N{EN DASH}"}
+MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: NONE}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
-STATE_COLOUR = {
-    State.APPLIED: "green",
-    State.UPSTREAMED: "cyan",
-    State.NOT_NEEDED: "cyan",
-    State.OUTDATED: "yellow",
-    State.REVERSED: "yellow",
-    State.DRIFTED: "red",
-    State.FOREIGN: "red",
-}
 REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.PARTLY: "yellow", Reach.NOTHING: "red"}
-NONE = "\N{EN DASH}"
 SUBJECT = 22
 """Width in columns of a finding's subject."""
-
-
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
-def document(
-    machine: MachineReport | None,
-    trees: Sequence[TreeReport],
-    recipes: Sequence[RecipeReport],
-    binaries: Sequence[dict[str, Any]],
-    levels: Sequence[Level],
-) -> dict[str, Any]:
-    """Return the JSON document that docs/json.md describes."""
-    return {
-        "schema": SCHEMA,
-        "verdict": worst(levels).value,
-        "machine": asdict(machine) | {"level": machine.level} if machine else None,
-        "trees": [_tree_document(tree) for tree in trees],
-        "recipes": [asdict(one) for one in recipes],
-        "binaries": list(binaries),
-    }
-
-
-def _tree_document(tree: TreeReport) -> dict[str, Any]:
-    return {
-        "tree": tree.root,
-        "target": tree.target,
-        "version": tree.claims,
-        "content": asdict(tree.content),
-        "level": tree.level,
-        "variant": tree.variant,
-        "state": tree.state,
-        "patches": [asdict(patch) for patch in tree.patches],
-        "builds": [asdict(row) | {"setting": tree.setting} for row in tree.builds],
-        "recommended": {
-            "variant": tree.advice.variant if tree.advice else None,
-            "because": tree.advice.because if tree.advice else "",
-            "next": tree.next_command,
-        },
-        "findings": [asdict(finding) for finding in tree.findings],
-        "gpus": [asdict(outlook) for outlook in tree.outlooks],
-    }
-
-
-# --- text ------------------------------------------------------------------------------------------------------------
 
 
 def machine_text(machine: MachineReport) -> RenderableType:
@@ -96,16 +40,7 @@ def machine_text(machine: MachineReport) -> RenderableType:
 
 def findings_text(findings: Iterable[Finding]) -> RenderableType:
     """Return mark, subject and finding; the remedy and the link are on lines of their own."""
-    table = _grid()
-    for finding in findings:
-        text = Text(printable(finding.found))
-        if finding.remedy:
-            text.append("\n→ ", style=COLOUR[finding.level])
-            text.append(finding.remedy)
-        if finding.link:
-            text.append(f"\n{finding.link}", style="dim")
-        table.add_row(Text(MARK[finding.level], style=COLOUR[finding.level]), Text(printable(finding.subject)), text)
-    return table
+    return _marked((one.level, one.subject, Text(printable(one.found)), one.remedy, one.link) for one in findings)
 
 
 def recipe_text(recipe: RecipeReport) -> RenderableType:
@@ -151,17 +86,13 @@ def _version(tree: TreeReport) -> str:
 
 
 def _patches(tree: TreeReport) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
+    rows: list[Sequence[RenderableType]] = []
     for row in tree.patches:
         says = Text(row.because or f"for {', '.join(row.variants)}", style="" if row.because else "dim")
-        applied = row.state is State.APPLIED and tree.variant
-        if applied:
+        if row.state is State.APPLIED and tree.variant:
             says = Text(f"by {tree.variant}", style="dim")
-        table.add_row(Text(f"  {row.patch}"), Text(row.state.value, style=STATE_COLOUR.get(row.state, "")), says)
-    return table
+        rows.append((f"  {row.patch}", Text(row.state.value, style=STATES[row.state]), says))
+    return table([whole(), whole(), folded()], rows)
 
 
 def _builds_heading(tree: TreeReport) -> Text:
@@ -175,17 +106,15 @@ def _builds_heading(tree: TreeReport) -> Text:
     return Text.assemble(("build", "bold"), (f"  what it makes of {tree.setting}{how}", "dim"))
 
 
-def _builds(rows: Sequence[BuildRow]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for heading in ("  CUDA", "list", "FP4 kernels", *GPUS):
-        table.add_column(heading, no_wrap=True)
+def _builds(found: Sequence[BuildRow]) -> Table:
+    rows: list[Sequence[RenderableType]] = []
     previous = ""
-    for row in rows:
+    for row in found:
         for asked, made, reaches in _cells(row):
             cuda = row.cuda if row.cuda != previous else ""
-            table.add_row(f"  {cuda}", asked, made, *(reaches.get(gpu, Text(NONE)) for gpu in GPUS))
+            rows.append((f"  {cuda}", asked, made, *(reaches.get(gpu, Text(NONE)) for gpu in GPUS)))
             previous = row.cuda
-    return table
+    return table([*map(whole, ("  CUDA", "list", "FP4 kernels", *GPUS))], rows, head="dim")
 
 
 def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
@@ -206,32 +135,33 @@ def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
 
 
 def _outlooks(outlooks: Sequence[Outlook]) -> Table:
-    table = _grid()
-    for line in outlooks:
-        text = Text.assemble((line.verdict, COLOUR[line.level]), f": {line.because}")
-        if line.todo:
-            text.append("\n→ ", style=COLOUR[line.level])
-            text.append(line.todo)
-        table.add_row(Text(MARK[line.level], style=COLOUR[line.level]), Text(line.gpu), text)
-    return table
+    return _marked(
+        (one.level, one.gpu, Text.assemble((one.verdict, COLOUR[one.level]), f": {one.because}"), one.todo, "")
+        for one in outlooks
+    )
 
 
 def _recommendation(tree: TreeReport) -> Table:
-    table = _grid()
+    rows: list[Sequence[RenderableType]] = []
     if tree.variant:
-        table.add_row("", Text("applied"), Text(printable(tree.variant)))
-    elif tree.advice and tree.advice.variant:
-        table.add_row("", Text("recommended"), Text(f"{tree.advice.variant}: {tree.advice.because}"))
+        rows.append(("", "applied", tree.variant))
     elif tree.advice:
-        table.add_row("", Text("recommended"), Text(f"nothing: {tree.advice.because}"))
+        rows.append(("", "recommended", f"{tree.advice.variant or 'nothing'}: {tree.advice.because}"))
     if tree.next_command:
-        table.add_row("", Text("next"), Text(printable(tree.next_command), style="bold"))
-    return table
+        rows.append(("", "next", Text(printable(tree.next_command), style="bold")))
+    return table(_GRID, rows, gap=1)
 
 
-def _grid() -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(width=3, justify="right", no_wrap=True)
-    table.add_column(width=SUBJECT, overflow="fold")
-    table.add_column(overflow="fold")
-    return table
+def _marked(rows: Iterable[tuple[Level, str, Text, str, str]]) -> Table:
+    """Return a line for each level, subject, finding, remedy and link; the last two are on lines of their own."""
+    cells = []
+    for level, subject, text, remedy, link in rows:
+        if remedy:
+            text.append("\n→ ", style=COLOUR[level]).append(remedy)
+        if link:
+            text.append(f"\n{link}", style="dim")
+        cells.append((Text(MARK[level], style=COLOUR[level]), subject, text))
+    return table(_GRID, cells, gap=1)
+
+
+_GRID = (number(width=3), folded(width=SUBJECT), folded())

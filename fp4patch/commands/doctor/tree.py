@@ -24,6 +24,7 @@ from fp4patch.commands.status.run import each_patch
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
+from fp4patch.core.wording import listed
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
@@ -48,6 +49,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     if question.asked and any(line.level is Level.RED for line in lines):
         usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
         lines = tuple(instead(tree, line, question, usual) for line in lines)
+    setting = tree.target.build.setting if tree.target.build else ""
     return TreeReport(
         root=str(tree.root),
         target=tree.target.name,
@@ -57,14 +59,14 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         variant=found.variant,
         state=found.state,
         patches=_patches(catalog, tree, tried, found),
-        setting=tree.target.build.setting if tree.target.build else "",
-        builds=builds,
+        setting=setting,
+        builds=tuple(replace(row, setting=setting) for row in builds),
         advice=advice,
         next_command=command,
         findings=(
             *_content_findings(tree, what),
             *_state_findings(tree, found),
-            *(() if found.variant else _bypass_findings(tree)),  # of a patched tree, the status speaks of them
+            *(() if found.variant else _bypass_findings(tree)),  # in a patched tree, the status reports them
             *findings,
         ),
         outlooks=lines,
@@ -153,7 +155,7 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
             Finding(
                 Level.YELLOW,
                 "version",
-                f"it says {claims}, but the files that tell releases apart are those of {_or(what.releases)}",
+                f"it says {claims}, but the files that tell releases apart are those of {listed(what.releases, 'or')}",
                 "trust the content: fp4patch does; its edits hold on to structure, not to versions",
             )
         ]
@@ -162,10 +164,6 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
 
 def _claimed(claims: str, releases: Iterable[str]) -> bool:
     return Version(claims).release in {Version(release).release for release in releases}
-
-
-def _or(names: Sequence[str]) -> str:
-    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:

@@ -72,7 +72,7 @@ def export(
         for name, text in files.items():
             write(output / name, text.encode("utf-8", "surrogateescape"))
     if as_json:
-        emit(report.document(exported, files))
+        emit(exported.series(files))
     elif output:
         click.echo(f"{report.summary(exported)}\n  written to {output}")
     else:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from fp4patch.catalog.patch import Patch
+from fp4patch.core.document import Report
 
 
 class Format(StrEnum):
@@ -33,6 +34,21 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Series(Report):
+    """A variant's patches for one release, as files."""
+
+    target: str
+    version: str
+    variant: str
+    patches: tuple[str, ...]
+    """Ids of the patches with a change, in their order."""
+    unchanged: tuple[str, ...]
+    """Ids of patches that have nothing to do in this release."""
+    files: dict[str, str]
+    """Text of each file by its path."""
+
+
+@dataclass(frozen=True)
 class Exported:
     """A variant's patches for one release, in the order in which they apply."""
 
@@ -47,3 +63,8 @@ class Exported:
     """True if the tree has a ``.clang-format``, which the changed lines of C++ then follow."""
     evidence: tuple[str, ...] = ()
     """Lines about the compiled and executed code; empty without a report of ``fp4patch verify``."""
+
+    def series(self, files: dict[str, str]) -> Series:
+        """Return the document over the files that were made of the patches."""
+        patches = tuple(change.patch.id for change in self.changes)
+        return Series(self.target, self.version, self.variant, patches, self.unchanged, files)

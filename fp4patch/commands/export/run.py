@@ -16,12 +16,11 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.commands.export.result import Change, Exported
 from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.tree_path import CXX
 from fp4patch.tree.folding import fold_tree, plan_patches
 from fp4patch.tree.locked import LockedTree, reading
 from fp4patch.tree.stamp import unstamped
 from fp4patch.tree.transaction import OnWait
-
-_CXX = (".cu", ".cuh", ".cpp", ".h", ".hpp", ".inl")
 
 
 def export(
@@ -107,7 +106,7 @@ def _renamed(text: bytes, target: str) -> bytes:
 
 def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
     """Return the text with its changed lines as clang-format sets them by the tree's own style."""
-    if PurePosixPath(path).suffix not in _CXX:
+    if PurePosixPath(path).suffix not in CXX:
         return text
     beside = Path(sys.executable).with_name("clang-format")
     program = str(beside) if beside.exists() else shutil.which("clang-format")

@@ -6,11 +6,10 @@ import json
 import textwrap
 from email.header import Header
 from email.utils import formatdate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from fp4patch.commands.apply.text import unified
+from fp4patch.commands.diff import unified
 from fp4patch.commands.export.result import Format
-from fp4patch.core.schema import SCHEMA
 
 if TYPE_CHECKING:
     from fp4patch.commands.export.result import Change, Exported
@@ -86,19 +85,6 @@ def _conan(name: str, change: Change) -> str:
     }
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in fields.items()]
     return "    - " + "      ".join(lines)
-
-
-def document(exported: Exported, files: dict[str, str]) -> dict[str, Any]:
-    """Return the series as JSON."""
-    return {
-        "schema": SCHEMA,
-        "target": exported.target,
-        "version": exported.version,
-        "variant": exported.variant,
-        "patches": [change.patch.id for change in exported.changes],
-        "unchanged": list(exported.unchanged),
-        "files": files,
-    }
 
 
 def summary(exported: Exported) -> str:

@@ -60,11 +60,12 @@ def features(
     if sum((details, as_markdown, as_json)) > 1:
         raise click.UsageError("--details, --markdown and --json exclude each other")
     console = stderr()
-    assemblers = verb.assemblers(releases, cuda_roots, on_download=progress.download(console))
-    with progress.probes(console) as tick:
+    with progress.shown(console, progress.BYTES) as tick:
+        assemblers = verb.assemblers(releases, cuda_roots, on_download=tick)
+    with progress.shown(console, progress.STEPS) as tick:
         found = verb.probe(assemblers, targets=target, patterns=patterns, isa=ptx_version, jobs=jobs, on_progress=tick)
     if as_json:
-        emit(report.document(found))
+        emit(found)
     elif as_markdown:
         click.echo(report.markdown(found), nl=False)
     else:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from fp4patch.catalog.feature import Cell, Outcome, Refusal, ToolkitMatrix
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
-from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import key
 from fp4patch.proof import cache, sass
 from fp4patch.proof.instruction import InstructionClass
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
 _STRIDE = 8  # bytes from one operand to the next in memory: aligned, whatever its type
 
-# What carries operands about says nothing of the feature, and is left out of what an emulation is told by; so are
-# integers and comparisons on uniform registers, with which addresses are made.
+# Instructions that only move operands do not identify an emulation. Neither do integers and comparisons on uniform
+# registers, which compute addresses.
 _CARRIERS = {InstructionClass.MEMORY, InstructionClass.MOVE, InstructionClass.CONTROL, InstructionClass.BRANCH}
 _ADDRESSES = {InstructionClass.INTEGER, InstructionClass.COMPARE}
 
@@ -103,7 +103,7 @@ def probe(
     isa: str,
     store: Path,
     jobs: int,
-    on_progress: OnProgress = lambda _step: None,
+    on_progress: OnProgress = silent,
 ) -> ToolkitMatrix:
     """Return every feature on every target, written in PTX version ``isa``.
 
@@ -118,7 +118,7 @@ def probe(
         cells, cached = _of_target(features, target, assembler, isa, remembered, folder)
         with counting:
             done += 1
-            on_progress(Step(done, len(targets), f"ptxas {assembler.release}, {target}", cached))
+            on_progress(Step(done, len(targets), f"ptxas {assembler.release}, {target}", cached=cached))
         return cells
 
     with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as name, ThreadPoolExecutor(jobs) as pool:
@@ -132,7 +132,7 @@ def probe(
         nvdisasm=assembler.nvdisasm_release,
         targets=tuple(targets),
         cells=tuple(cells[feature.instruction] for feature in features for cells in found),
-        seconds=time.monotonic() - started,
+        seconds=round(time.monotonic() - started, 3),
     )
 
 

@@ -15,6 +15,7 @@ from fp4patch.commands.features import measure as doctor
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import UsageError
+from fp4patch.core.progress import silent
 from fp4patch.proof import toolkits
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 
     from fp4patch.core.progress import OnProgress
     from fp4patch.proof.ptxas import Assembler
-    from fp4patch.sources.index import Progress
 
 
-def assemblers(releases: Sequence[str], cuda_roots: Sequence[Path], *, on_download: Progress) -> tuple[Assembler, ...]:
+def assemblers(
+    releases: Sequence[str], cuda_roots: Sequence[Path], *, on_download: OnProgress
+) -> tuple[Assembler, ...]:
     """Those installed at ``cuda_roots``, then those of ``releases``, which are fetched if they are not there.
 
     Without either, that of the toolkit that ``verify`` would take.
@@ -44,7 +46,7 @@ def probe(
     patterns: Sequence[str] = (),
     isa: str | None = None,
     jobs: int | None = None,
-    on_progress: OnProgress = lambda _step: None,
+    on_progress: OnProgress = silent,
 ) -> FeatureReport:
     """Return one matrix for each assembler.
 

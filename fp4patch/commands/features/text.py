@@ -1,18 +1,19 @@
-"""Matrix feature × target of ``fp4patch features`` as a table, as Markdown, in full, and as a JSON document."""
+"""Matrix feature × target of ``fp4patch features`` as a table, as Markdown, and in full."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from fp4patch.catalog.feature import Outcome, Refusal
-from fp4patch.commands import words
-from fp4patch.core.schema import SCHEMA
+from fp4patch.commands import terminal
+from fp4patch.commands.terminal import NONE as NO
+from fp4patch.commands.terminal import folded, whole
+from fp4patch.core.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     Say = Callable[[Cell], str]
 
-NO = "\N{EN DASH}"
 LEGEND = f"{NO} not supported on target; ≈ emulated by"
 LEGEND_OF_SEVERAL = f"{NO} rejected; ≈ emulated by"
 STYLES = {
@@ -33,43 +33,6 @@ STYLES = {
     Outcome.EMULATED: "yellow",
     Outcome.REJECTED: "dim",
 }
-
-
-def document(report: FeatureReport) -> dict[str, Any]:
-    """Return the JSON document, as docs/json.md describes it."""
-    return {
-        "schema": SCHEMA,
-        "fp4patch": report.fp4patch,
-        "features": [
-            {"instruction": f.instruction, "title": f.title, "group": group.title, "note": f.note}
-            for group in report.groups
-            for f in group.features
-        ],
-        "toolkits": [
-            {
-                "ptxas": toolkit.ptxas,
-                "path": toolkit.path,
-                "sha256": toolkit.sha256,
-                "isa": toolkit.isa,
-                "nvdisasm": toolkit.nvdisasm,
-                "seconds": round(toolkit.seconds, 3),
-                "targets": [str(target) for target in toolkit.targets],
-                "cells": [_cell(cell) for cell in toolkit.cells],
-            }
-            for toolkit in report.toolkits
-        ],
-    }
-
-
-def _cell(cell: Cell) -> dict[str, Any]:
-    return {
-        "instruction": cell.instruction,
-        "target": str(cell.target),
-        "outcome": cell.outcome.value,
-        "sass": [{"opcode": opcode, "count": count} for opcode, count in cell.sass],
-        "refusal": cell.refusal.value if cell.refusal else None,
-        "words": cell.words,
-    }
 
 
 # --- what toolkits agree on ------------------------------------------------------------------------------------------
@@ -191,7 +154,7 @@ def _head(report: FeatureReport) -> list[str]:
     lines = []
     for toolkit in report.toolkits:
         tool = f"nvdisasm {toolkit.nvdisasm}" if toolkit.nvdisasm else "no nvdisasm as new: only what is accepted"
-        targets = words.counted(len(toolkit.targets), "target")
+        targets = counted(len(toolkit.targets), "target")
         lines.append(f"ptxas {toolkit.ptxas}, PTX {toolkit.isa}, {tool}, {targets}, {toolkit.seconds:.1f} s")
     return lines
 
@@ -204,15 +167,15 @@ def table(report: FeatureReport) -> RenderableType:
     say = _alike(short, report)
     parts: list[RenderableType] = [Text(line, style="bold") for line in _head(report)]
     for group in report.groups:
-        body = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        body.add_column(group.title, no_wrap=True)
         together = columns(report, group, say)
-        for targets in together:
-            body.add_column(_numbers(targets), overflow="fold")
-        for feature in group.features:
-            answers = (_phrases(spans(report, feature, targets, say)) for targets in together)
-            body.add_row(feature.title, *map(_styled, answers))
-        parts += [Text(), body]
+        rows: list[Sequence[RenderableType]] = [
+            (feature.title, *(_styled(_phrases(spans(report, feature, targets, say))) for targets in together))
+            for feature in group.features
+        ]
+        parts += [
+            Text(),
+            terminal.table([whole(group.title), *(folded(_numbers(targets)) for targets in together)], rows),
+        ]
     return Group(*parts, Text(), Text(f"{_legend(report)}; --details for the instructions in full", style="dim"))
 
 

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from fp4patch.commands.common import JSON, emit, show, stderr
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
@@ -35,6 +31,6 @@ def fetch(release: str, directory: Path, git_url: str | None, whole: bool, as_js
     from fp4patch.commands.fetch import run as verb
     from fp4patch.commands.fetch import text as fetch_report
 
-    shown = progress.download(stderr())
-    fetched = verb.fetch(release, directory, git_url, shown, show_progress=sys.stderr.isatty(), whole=whole)
-    emit(fetch_report.fetch_document(fetched)) if as_json else show(fetch_report.fetch_text(fetched))
+    with progress.shown(stderr(), progress.BYTES) as tick:
+        fetched = verb.fetch(release, directory, git_url, tick, show_progress=sys.stderr.isatty(), whole=whole)
+    emit(fetched) if as_json else show(fetch_report.fetch_text(fetched))

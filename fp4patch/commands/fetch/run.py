@@ -6,13 +6,19 @@ from pathlib import Path
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import UsageError
+from fp4patch.core.progress import OnProgress
 from fp4patch.sources.fetch import fetch as fetch_tree
 from fp4patch.sources.fetched import Fetched
-from fp4patch.sources.index import Progress
 
 
 def fetch(
-    release: str, directory: Path, git_url: str | None, progress: Progress, *, show_progress: bool, whole: bool = False
+    release: str,
+    directory: Path,
+    git_url: str | None,
+    progress: OnProgress,
+    *,
+    show_progress: bool,
+    whole: bool = False,
 ) -> Fetched:
     """Fetch ``cutlass==4.2.1`` into a directory; a leading ``v`` of the version is taken off."""
     name, separator, version = release.partition("==")

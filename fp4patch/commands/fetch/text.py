@@ -1,22 +1,14 @@
-"""Results of ``fetch``, as text and as a JSON document."""
+"""Results of ``fetch``, as text."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from fp4patch.core.schema import SCHEMA
-
 if TYPE_CHECKING:
     from fp4patch.sources.fetched import Fetched
-
-
-def fetch_document(fetched: Fetched) -> dict[str, Any]:
-    """Return the directory and the source of the tree."""
-    return {"schema": SCHEMA} | {key: str(value) for key, value in asdict(fetched).items()}
 
 
 def fetch_text(fetched: Fetched) -> RenderableType:

@@ -24,7 +24,7 @@ def inspect(image: str, receipt: bool, as_json: bool) -> None:
     if receipt:
         click.echo(found.receipt)
     elif as_json:
-        emit(report.inspection_document(found))
+        emit(found)
     else:
         show(report.inspection_text(found))
     if found.verdict.failed:

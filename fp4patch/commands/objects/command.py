@@ -32,6 +32,7 @@ def objects(trees: tuple[Path, ...], build: Path, gpus: str | None, includes: bo
     """
     from fp4patch.commands.objects import run as verb
     from fp4patch.commands.objects import text as report
+    from fp4patch.commands.objects.result import Objects
 
     if names and as_json:
         raise click.UsageError("--names and --json exclude each other")
@@ -45,6 +46,6 @@ def objects(trees: tuple[Path, ...], build: Path, gpus: str | None, includes: bo
         for one in found:
             click.echo(one.name)
     elif as_json:
-        emit(report.document(found))
+        emit(Objects(found))
     else:
         show(report.table(found))

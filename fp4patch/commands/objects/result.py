@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import Reach, reach
+from fp4patch.core.arch import Arch, Reach, reach
+from fp4patch.core.document import HIDDEN, Document, Report
 from fp4patch.inspect.code import Outcome
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.core.arch import Arch
 
 
 @dataclass(frozen=True)
-class ObjectFile:
+class ObjectFile(Document):
     """One object file that includes patched code or a conversion to E2M1."""
 
     name: str
@@ -30,7 +26,7 @@ class ObjectFile:
     """Patched or converting files that it is or includes."""
     itself: bool = True
     """True if the statement is in a file of the source's own tree, and not only in a library's header."""
-    outcomes: Mapping[Arch, frozenset[Outcome]] = field(default_factory=dict)
+    outcomes: Mapping[Arch, frozenset[Outcome]] = field(default_factory=dict, metadata=HIDDEN)
     """Outcomes of each GPU in the object file, if the object file exists and is as new as its command."""
 
     def missed(self, gpus: Sequence[Arch]) -> tuple[Arch, ...]:
@@ -53,3 +49,10 @@ class ObjectFile:
         # FP4 instructions begin with SM100: code compiled only for such targets of another family is meant for it.
         elsewhere = bool(self.architectures) and all(arch.major >= 10 and arch.suffix for arch in self.architectures)
         return self.itself and not elsewhere
+
+
+@dataclass(frozen=True)
+class Objects(Report):
+    """Object files of a build that include patched code or a conversion to E2M1."""
+
+    objects: tuple[ObjectFile, ...]

@@ -22,6 +22,7 @@ from fp4patch.commands.objects.result import ObjectFile
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError, Refused, UsageError
 from fp4patch.core.problem import Problem
+from fp4patch.core.tree_path import CXX
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.lex_error import LexError
@@ -37,7 +38,6 @@ _QUOTED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _GENCODE = re.compile(r"code=(\[[^\]]*\]|\S+)")
 _SM = re.compile(r"sm_\d+[af]?")
 _ARCH = re.compile(r"(?:^|\s)-arch[= ](sm_\d+[af]?)(?=\s|$)")
-_SOURCES = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".cpp", ".cc"})
 
 
 def objects(
@@ -55,7 +55,7 @@ def objects(
         patched = {tree.root / path for tree in locked for path in tree.on_record}
     roots = [tree.root for tree in identified]
     converting = {path for root in roots for path in _sources(root) if _converts(path)}
-    marked = {path for path in patched if path.suffix in _SOURCES} | converting
+    marked = {path for path in patched if path.suffix in CXX} | converting
     includes: dict[Path, tuple[str, ...]] = {}
     found = []
     with _understood(build / COMMANDS):
@@ -226,7 +226,7 @@ def _outcomes(build: Path, name: str, asked: Sequence[Arch]) -> dict[Arch, froze
 
 
 def _sources(root: Path) -> Iterator[Path]:
-    return (path for path in root.rglob("*") if path.suffix in _SOURCES and path.is_file())
+    return (path for path in root.rglob("*") if path.suffix in CXX and path.is_file())
 
 
 def _converts(path: Path) -> bool:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 import click
 
 from fp4patch.commands.common import JSON, emit, show
 from fp4patch.core.errors import ManifestError
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command("list")
@@ -21,6 +18,7 @@ if TYPE_CHECKING:
 def list_(what: str | None, matrix: bool, as_json: bool) -> None:
     """List variants, patches and targets."""
     from fp4patch.catalog.manifest import load
+    from fp4patch.commands.show import result
     from fp4patch.commands.show import text as report
 
     catalog = load()
@@ -31,10 +29,15 @@ def list_(what: str | None, matrix: bool, as_json: bool) -> None:
             recorded = json.loads((catalog.root / report.MATRIX).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ManifestError(f"{report.MATRIX}: {error}", help="`python -m tools.watch` writes it") from error
-        emit(recorded) if as_json else show(report.matrix_table(recorded))
+        if as_json:
+            from pydantic import TypeAdapter
+
+            emit(TypeAdapter(result.Matrix).validate_python(recorded))
+        else:
+            show(report.matrix_table(recorded))
         return
-    document = report.list_document(catalog, what)
-    emit(document) if as_json else show(report.list_table(catalog, what))
+    found = result.lists(catalog, what)
+    emit(found) if as_json else show(report.list_table(found))
 
 
 @click.command("show")
@@ -47,6 +50,7 @@ def show_name(name: str, as_json: bool) -> None:
     """
     from fp4patch.catalog.manifest import load
     from fp4patch.commands.show import text as report
+    from fp4patch.commands.show.result import named
 
-    document = report.show_document(load(), name)
-    emit(document) if as_json else show(report.show_text(document))
+    found = named(load(), name)
+    emit(found) if as_json else show(report.show_text(asdict(found)))

@@ -1,71 +1,40 @@
-"""Results of ``list`` and ``show``, as text and as JSON documents."""
+"""Results of ``list`` and ``show``, as text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
-from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.target import Target
-from fp4patch.catalog.variant import Variant
-from fp4patch.core.schema import SCHEMA
+from fp4patch.commands import terminal
+from fp4patch.commands.terminal import STATES, folded, whole
+from fp4patch.core.state import State
 
 if TYPE_CHECKING:
-    from fp4patch.catalog.manifest import Catalog
+    from fp4patch.commands.show.result import Lists
 
 MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""
 
-COLOUR = {"applied": "green", "upstreamed": "cyan", "not-needed": "dim", "drifted": "red"}
 
-KINDS = ("variants", "patches", "targets")
-
-
-def list_document(catalog: Catalog, what: str | None) -> dict[str, Any]:
-    """Return the JSON document that docs/json.md describes; only one of the three lists if ``what`` names it."""
-    rows = {
-        "variants": [
-            {"name": v.name, "title": v.title, "arch": list(v.arch), "patches": _patches(v)}
-            for v in catalog.variants.values()
-        ],
-        "patches": [
-            {"name": p.id, "title": p.title, "version": p.version, "target": p.target, "applies": p.applies}
-            for p in catalog.patches.values()
-        ],
-        "targets": [
-            {"name": t.name, "title": t.title, "versions": _pinned(t), "git": t.git} for t in catalog.targets.values()
-        ],
-    }
-    return {"schema": SCHEMA} | {kind: rows[kind] for kind in KINDS if what in (None, kind)}
-
-
-def list_table(catalog: Catalog, what: str | None) -> RenderableType:
+def list_table(found: Lists) -> RenderableType:
     """Return one small table per kind."""
-    columns = {
-        "variants": ("variant", "what", "patches"),
-        "patches": ("patch", "what", "tried on"),
-        "targets": ("target", "what", "fetched from the package index"),
-    }
-    cells = {
-        "variants": [(v.name, v.title, " ".join(_patches(v))) for v in catalog.variants.values()],
-        "patches": [(p.id, p.title, p.applies) for p in catalog.patches.values()],
-        "targets": [(t.name, t.title, _spans(t)) for t in catalog.targets.values()],
-    }
     tables: list[RenderableType] = []
-    for kind in KINDS:
-        if what in (None, kind):
-            table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
-            for number, column in enumerate(columns[kind]):
-                table.add_column(column, overflow="fold", no_wrap=number == 0)
-            for row in cells[kind]:
-                table.add_row(*row)
-            tables += [table, Text()]
-    return Group(*tables[:-1])
+    if found.variants is not None:
+        tables.append(_list("variant", "patches", [(v.name, v.title, " ".join(v.patches)) for v in found.variants]))
+    if found.patches is not None:
+        tables.append(_list("patch", "tried on", [(p.name, p.title, p.applies) for p in found.patches]))
+    if found.targets is not None:
+        rows = [(t.name, t.title, _spans(t.versions)) for t in found.targets]
+        tables.append(_list("target", "fetched from the package index", rows))
+    return terminal.spaced(tables)
+
+
+def _list(name: str, last: str, rows: Sequence[tuple[str, str, str]]) -> RenderableType:
+    return terminal.table([whole(name), folded("title"), folded(last)], rows, gap=3)
 
 
 def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str], list[tuple[str, list[str]]]]]:
@@ -85,25 +54,13 @@ def matrix_table(document: Mapping[str, Any]) -> RenderableType:
     for target, patches, body in matrix_rows(document["rows"]):
         for kind in dict.fromkeys(patch.partition("/")[0] for patch in patches):
             of_kind = [number for number, patch in enumerate(patches) if patch.startswith(f"{kind}/")]
-            table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-            table.add_column(target if kind == target else f"{kind} in {target}", no_wrap=True)
-            for number in of_kind:
-                table.add_column(patches[number].partition("/")[2])
-            for version, states in body:
-                cells = [states[number] for number in of_kind]
-                table.add_row(version, *(Text(state, style=COLOUR.get(state, "")) for state in cells))
-            tables += [table, Text()]
-    return Group(*tables[:-1])
-
-
-def show_document(catalog: Catalog, name: str) -> dict[str, Any]:
-    """Return every field of the variant, patch or target of that name. UsageError: see ``Catalog.named``."""
-    kind, thing = catalog.named(name)
-    document = {"schema": SCHEMA, "kind": kind} | asdict(thing)
-    document.pop("directory", None)
-    if isinstance(thing, Patch):
-        document["variants"] = [v.name for v in catalog.variants.values() if thing.id in _patches(v)]
-    return document
+            first = whole(target if kind == target else f"{kind} in {target}")
+            rows: list[Sequence[RenderableType]] = [
+                (version, *(Text(states[number], style=STATES[State(states[number])]) for number in of_kind))
+                for version, states in body
+            ]
+            tables.append(terminal.table([first, *(Column(patches[n].partition("/")[2]) for n in of_kind)], rows))
+    return terminal.spaced(tables)
 
 
 def show_text(document: dict[str, Any]) -> RenderableType:
@@ -115,17 +72,17 @@ def show_text(document: dict[str, Any]) -> RenderableType:
             lines.append(Text.assemble("  ", (f"{label}: ", "bold"), " ".join(value.split())))
 
     for key, label in (
-        ("summary", "what"),
-        ("reason", "why"),
-        ("link", "written at"),
+        ("summary", "summary"),
+        ("reason", "reason"),
+        ("link", "link"),
         ("applies", "tried on"),
-        ("retire", "may go"),
-        ("cost", "costs"),
-        ("promise", "promises"),
+        ("retire", "can be deleted"),
+        ("cost", "cost"),
+        ("promise", "promise"),
         ("git", "upstream"),
     ):
         add(label, document.get(key, ""))
-    for key, label in (("arch", "for"), ("variants", "in variants")):
+    for key, label in (("arch", "targets"), ("variants", "variants")):
         add(label, ", ".join(document.get(key, ())))
     for target, chosen in document.get("targets", {}).items():
         add(target, ", ".join(chosen["patches"]) or "nothing to patch")
@@ -141,14 +98,5 @@ def show_text(document: dict[str, Any]) -> RenderableType:
     return Group(*lines)
 
 
-def _patches(variant: Variant) -> list[str]:
-    return [f"{target}/{name}" for target, chosen in variant.targets.items() for name in chosen.patches]
-
-
-def _pinned(target: Target) -> list[str]:
-    return [archive.version for archive in target.pinned]
-
-
-def _spans(target: Target) -> str:
-    versions = _pinned(target)
+def _spans(versions: Sequence[str]) -> str:
     return ", ".join(versions) if len(versions) <= 8 else f"{versions[0]} … {versions[-1]} ({len(versions)} releases)"

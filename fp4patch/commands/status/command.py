@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from fp4patch.commands.common import JSON, TREES, emit, show, waiting
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
@@ -23,6 +19,7 @@ def status(trees: tuple[Path, ...], as_json: bool) -> None:
     """
     from fp4patch.commands.status import run as verb
     from fp4patch.commands.status import text as report
+    from fp4patch.commands.status.result import whole
 
     found = verb.status(trees, on_wait=waiting)
-    emit(report.document(found)) if as_json else show(report.text(found))
+    emit(whole(found)) if as_json else show(report.text(found))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from fp4patch.core.document import Document, Report, key, shown
 from fp4patch.core.state import State
 from fp4patch.tree.remainder import Remainder
 
@@ -21,7 +23,7 @@ WORST_FIRST = (
 
 
 @dataclass(frozen=True)
-class FileStatus:
+class FileStatus(Document):
     """A file that fp4patch changed or would change."""
 
     path: str
@@ -30,31 +32,58 @@ class FileStatus:
 
 
 @dataclass(frozen=True)
-class PatchStatus:
-    """A patch on this tree, with a reason if its state is neither applied nor pristine."""
+class PatchStatus(Document):
+    """A patch on this tree."""
 
     patch: str
     state: State
     because: str
+    """Reason, if the state is neither applied nor pristine."""
 
 
 @dataclass(frozen=True)
-class TreeStatus:
+class TreeStatus(Document):
     """State of a tree from its receipt and its bytes. Without a receipt, every patch of its target is tried on it."""
 
-    root: Path
+    root: Path = field(metadata=key("tree"))
     target: str
     version: str
     variant: str
+    """Variant that is applied; empty if none."""
     files: tuple[FileStatus, ...]
+    """Files that a patch changes, or would change."""
     patches: tuple[PatchStatus, ...]
     notes: tuple[str, ...]
     remainders: tuple[Remainder, ...] = ()
     """Places that the patches left unchanged, as the receipt records them."""
 
     @property
+    @shown()
     def state(self) -> State:
-        """The state of its files that needs attention most; without any it is pristine, or reversed."""
+        """The state of its files that needs attention most; without any it is pristine, or reversed.
+
+        A patch of the applied variant that drifted counts too: code that it should have changed is in another file.
+        """
         states = {file.state for file in self.files} or {State.PRISTINE}
-        states |= {State.REVERSED} & {patch.state for patch in self.patches}
+        counted = {State.REVERSED, State.DRIFTED} if self.variant else {State.REVERSED}
+        states |= counted & {patch.state for patch in self.patches}
         return next(state for state in WORST_FIRST if state in states)
+
+
+@dataclass(frozen=True)
+class SeveralTrees(Report):
+    """States of several trees."""
+
+    trees: tuple[TreeStatus, ...]
+
+
+@dataclass(frozen=True)
+class OneTree(TreeStatus, Report):
+    """State of the only tree: the keys of a tree status are also at the top level."""
+
+    trees: tuple[TreeStatus, ...] = ()
+
+
+def whole(found: Sequence[TreeStatus]) -> Report:
+    """Return the document over some trees."""
+    return OneTree(**vars(found[0]), trees=(found[0],)) if len(found) == 1 else SeveralTrees(tuple(found))

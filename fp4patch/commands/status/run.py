@@ -11,6 +11,7 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.commands.status.result import WORST_FIRST, FileStatus, PatchStatus, TreeStatus
 from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree.files import Unreadable
 from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
@@ -103,19 +104,22 @@ def _file_state(tree: LockedTree, path: str, done: FoldedFile | None) -> State:
         if done and done.problems and tree.current(path) == tree.pristine(path):
             return State.DRIFTED
         return tree.state(path, done.desired if done else None)
-    except Unreadable:  # what state it is in, nobody can tell
+    except Unreadable:  # its state is unknown
         raise
     except Refused:
         return State.FOREIGN
 
 
 def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus]) -> PatchStatus:
-    """From what its edits came to: refused, in the state of the files that it changes, or retired."""
-    outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by.id == patch.id]
+    """From its edits and its post-conditions: refused, in the state of the files that it changes, or retired."""
+    outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by == patch.id]
     for path, outcome in outcomes:
         if isinstance(outcome, Drift):
-            place = (f"{path}:{outcome.line}" if outcome.line else path) + ": " * bool(path)
-            return PatchStatus(patch.id, State.DRIFTED, f"{place}expected {outcome.expected}, found {outcome.found}")
+            place = Problem(outcome.expected, outcome.found, file=path, line=outcome.line)
+            return PatchStatus(patch.id, State.DRIFTED, _said(place))
+    for problem in folds.problems:
+        if problem.patch == patch.id and problem.state is State.DRIFTED:  # what the edits should have left nowhere
+            return PatchStatus(patch.id, State.DRIFTED, _said(problem))
     changed = [
         files[path].state if path in files else State.PRISTINE for path, o in outcomes if isinstance(o, Rewritten)
     ]
@@ -130,6 +134,11 @@ def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus])
             if isinstance(outcome, NothingToDo) and outcome.state is state:
                 since = f"since {outcome.since}: " if outcome.since else ""
                 return PatchStatus(patch.id, state, since + outcome.because)
-    # None of its files could be read; of a file that several patches change, the first of them says so.
+    # None of its files could be read. If several patches change a file, the first one reports it.
     unread = min(folds.problems, key=lambda problem: problem.patch != patch.id)
-    return PatchStatus(patch.id, State.DRIFTED, f"{unread.file}: expected {unread.expected}, found {unread.found}")
+    return PatchStatus(patch.id, State.DRIFTED, _said(unread))
+
+
+def _said(problem: Problem) -> str:
+    place = f"{problem.file}:{problem.line}" if problem.line else problem.file
+    return f"{place}{': ' * bool(place)}expected {problem.expected}, found {problem.found}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +11,7 @@ from fp4patch.commands.common import (
     CUDA_ROOT,
     EXIT_REFUSED,
     TREES,
+    as_json,
     show,
     stderr,
     variant_option,
@@ -90,9 +90,10 @@ def verify(
     nvcc on PATH.
     """
     from fp4patch.commands import progress
-    from fp4patch.commands.verify import document, page, suggest, text
+    from fp4patch.commands.verify import page, suggest, text
     from fp4patch.commands.verify import run as verb
     from fp4patch.core.errors import Refused
+    from fp4patch.proof.result import whole
 
     if suggest_rules and (json_file or report_file or numerics != "no" or execute or strict):
         raise click.UsageError("--suggest-rules judges nothing: it goes with --arch, --all and the compiler's options")
@@ -108,7 +109,7 @@ def verify(
         strict=strict,
         compile_only=suggest_rules,
     )
-    with progress.probes(stderr()) as tick:
+    with progress.shown(stderr(), progress.STEPS) as tick:
         reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
     if suggest_rules:
         click.echo("\n".join(suggest.document(suggest.rules(report)) for report in reports), nl=False)
@@ -122,7 +123,7 @@ def verify(
     ):  # printed before any file is written: an error in writing must not hide it
         show(text.verify_table(report))
     if json_file:
-        written = json.dumps(document.verify_document(reports), indent=2) + "\n"
+        written = as_json(whole(reports)) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)
     if report_file:
         write(report_file, page.page(reports))

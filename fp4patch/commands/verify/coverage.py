@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.coverage import Covered, FunctionCheck, How, names
 from fp4patch.catalog.patch import Patch
@@ -14,14 +14,13 @@ from fp4patch.catalog.target import Target
 from fp4patch.commands.verify.builds import build_id
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Refused
+from fp4patch.core.tree_path import CXX
 from fp4patch.core.verdict import Verdict
 from fp4patch.edits.functions import touched
 from fp4patch.edits.lex_error import LexError
 from fp4patch.proof.lift.result import Executed
 from fp4patch.proof.result import BuildResult, ProbeResult, SetAside
 from fp4patch.tree.files import decode
-
-_CXX = (".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hpp", ".inl")
 
 
 def touched_functions(
@@ -35,7 +34,7 @@ def touched_functions(
     sources, whole = dict[str, tuple[str, str]](), dict[str, tuple[str, ...]]()
     for path, content in changed.items():
         try:
-            if not path.endswith(_CXX):
+            if PurePosixPath(path).suffix not in CXX:
                 raise Refused(path)
             sources[path] = decode(before.get(path) or b"", path), decode(content, path)
         except Refused:
@@ -71,12 +70,12 @@ class _Headers:
             for include in self._target.include:
                 for place, _, files in os.walk(self._root / include):
                     for name in files:
-                        if name.endswith(_CXX):
+                        if PurePosixPath(name).suffix in CXX:
                             path = Path(place, name)
                             with suppress(OSError):  # the compiler reports a header that it cannot read
                                 self._contents[path.relative_to(self._root).as_posix()] = path.read_bytes()
             self._contents |= {path: content for path, content in self._written.items() if content is not None}
-        yield from ((path, content) for path, content in self._contents.items() if path.endswith(_CXX))
+        yield from ((path, content) for path, content in self._contents.items() if PurePosixPath(path).suffix in CXX)
 
 
 def coverage(

@@ -1,54 +1,18 @@
-"""Results of executing machine code, as JSON and as text: a cell of the table, and sentences below it."""
+"""Results of executing machine code, as text: a cell of the table, and sentences below it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fp4patch.commands.verify import numerics_text as numerics
-from fp4patch.proof.lift.result import Batch, summary
+from fp4patch.proof.lift.result import summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fp4patch.proof.inputs import NumericsRow
-    from fp4patch.proof.lift.result import Equivalence, Executed, Execution
+    from fp4patch.proof.lift.result import Executed, Execution
     from fp4patch.proof.result import ProbeResult
-
-
-def document(executed: Executed) -> dict[str, Any]:
-    """Return the key ``executed`` of a report: "execution" in docs/json.md."""
-    return {
-        "executions": [
-            {
-                "probe": one.probe,
-                "arch": str(one.arch),
-                "side": one.side,
-                "verdict": one.verdict.value,
-                "problem": one.problem,
-                "instruction": one.instruction,
-                "cached": one.cached,
-                "sweep": numerics.document(one.report) if one.report else None,
-                "batch": asdict(one.batch or Batch("", 0, 0)),
-                "corners": {"inputs": _inputs(one.corners), "mismatches": _mismatches(one.corners)},
-            }
-            for one in executed.executions
-        ],
-        "equivalences": [
-            {
-                "probe": one.probe,
-                "one": one.one,
-                "other": one.other,
-                "verdict": one.verdict.value,
-                "same_code": one.same_code,
-                "differences": one.differences,
-                "only_nan_signs": one.only_nan_signs,
-                "sentence": equivalence(one),
-            }
-            for one in executed.equivalences
-        ],
-        "notes": list(executed.notes),
-    }
 
 
 def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
@@ -91,26 +55,6 @@ def sentence(execution: Execution) -> str:
     return f"{name}: {inputs}{lanes}, {_mismatches(execution.report.rows):,} mismatches{signs}"
 
 
-def equivalence(one: Equivalence) -> str:
-    """Return ``float-to-e2m1-x8: patched sm_121a gives for every input what pristine sm_120a gives, but …``."""
-    return f"{_short(one)}: {_comparison(one)}"
-
-
-def _short(one: Equivalence) -> str:
-    return one.probe.partition("/")[2]
-
-
-def _comparison(one: Equivalence) -> str:
-    if one.same_code:
-        return f"{one.other} is the same code as {one.one}"
-    if one.differences == 0:
-        found = f"{one.other} gives for every input what {one.one} gives"
-        return found if one.rows else f"{one.other} could not be compared with {one.one}"
-    what = f"the sign of {one.differences:,} NaNs" if one.only_nan_signs else f"{one.differences:,} inputs"
-    declared = ", which the variant does not declare" if one.verdict.failed else ", as the variant declares"
-    return f"{one.other} gives what {one.one} gives, but for {what}{declared}"
-
-
 def lines(executed: Executed) -> Iterator[str]:
     """Return the lines below the table: the executed code, the comparison of architectures, and the limits of both."""
     patched = [one for one in executed.executions if one.side == "patched" and one.report]
@@ -132,7 +76,7 @@ def lines(executed: Executed) -> Iterator[str]:
         )
     said: dict[str, list[str]] = {}  # probes with the same result share a line
     for one in executed.equivalences:
-        said.setdefault(_comparison(one), []).append(_short(one))
+        said.setdefault(one.comparison, []).append(one.short)
     yield from (f"{', '.join(probes)}: {comparison}" for comparison, probes in said.items())
     yield from executed.notes
 
@@ -148,11 +92,7 @@ def failures(executed: Executed) -> Iterator[str]:
                 yield from (f"  {line}" for line in one.batch.first)
     for pair in executed.equivalences:
         if pair.verdict.failed:
-            yield equivalence(pair)
-
-
-def _inputs(rows: tuple[NumericsRow, ...]) -> int:
-    return sum(row.inputs for row in rows)
+            yield pair.sentence
 
 
 def _mismatches(rows: tuple[NumericsRow, ...]) -> int:

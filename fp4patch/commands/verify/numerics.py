@@ -77,12 +77,12 @@ def run(
     reports: list[NumericsReport] = []
     problems: list[Problem] = []
     for done, sweep in enumerate(sweeps):
-        on_progress(Step(done, len(sweeps), f"all inputs: {sweep.what}", cached=False))
+        on_progress(Step(done, len(sweeps), f"all inputs: {sweep.what}"))
         try:
             reports += sweep.run()
         except ProofError as error:
             problems.append(Problem(f"all inputs through {sweep.what}", error.message, error.help))
-    on_progress(Step(len(sweeps), len(sweeps), "all inputs", cached=False))
+    on_progress(Step(len(sweeps), len(sweeps), "all inputs"))
     notes = tuple(_notes(tree, variant, encoders, functions, gpu, usable, slow_too=slow_too))
     return Numbers(tuple(reports), notes, tuple(problems))
 

@@ -1,15 +1,15 @@
-"""Results of ``verify --numerics``, as JSON and as text: mismatches by class of input, and the first of them."""
+"""Results of ``verify --numerics``, as text: mismatches by class of input, and the first of them."""
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
-from fp4patch.core.verdict import Verdict
+from fp4patch.commands import terminal
+from fp4patch.commands.terminal import STYLES, folded, number, whole
 from fp4patch.proof.inputs import InputClass
 
 if TYPE_CHECKING:
@@ -29,50 +29,19 @@ COLUMNS = (
 )
 """The table's columns, and the classes that each counts."""
 
-STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red"}
-
-
-def document(report: NumericsReport) -> dict[str, Any]:
-    """Return one subject: "sweep" in docs/json.md."""
-    return {
-        "subject": report.subject,
-        "where": report.where,
-        "lanes": report.lanes,
-        "every_lane": report.every_lane,
-        "inputs": report.inputs,
-        "promise": report.promise.value,
-        "verdict": report.verdict.value,
-        "seconds": round(report.seconds, 3),
-        "classes": [
-            {
-                "class": row.cls.value,
-                "inputs": row.inputs,
-                "mismatches": row.mismatches,
-                "magnitudes": row.magnitudes,
-                "first": [{"input": f"{m.input:#010x}", "expected": m.expected, "got": m.got} for m in row.first],
-            }
-            for row in report.rows
-        ],
-    }
-
 
 def table(reports: Sequence[NumericsReport], notes: Sequence[str]) -> RenderableType:
     """Return the mismatches of each subject by class of input, the first that break the promise, and the notes."""
-    body = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    body.add_column("all 2^32 inputs through", overflow="fold")
-    body.add_column("where", overflow="fold")
-    for name, _ in COLUMNS:
-        body.add_column(name, justify="right", no_wrap=True)
-    body.add_column("s", justify="right", no_wrap=True)
-    body.add_column("verdict", no_wrap=True)
-    for report in reports:
-        body.add_row(
-            report.subject,
-            report.where,
+    columns = [folded("all 2^32 inputs through"), folded("where"), *(number(name) for name, _ in COLUMNS)]
+    rows: list[Sequence[RenderableType]] = [
+        (
+            *(report.subject, report.where),
             *(cell(report, classes) for _, classes in COLUMNS),
-            f"{report.seconds:.1f}",
-            Text(report.verdict.value, style=STYLES[report.verdict]),
+            *(f"{report.seconds:.1f}", Text(report.verdict.value, style=STYLES[report.verdict])),
         )
+        for report in reports
+    ]
+    body = terminal.table([*columns, number("s"), whole("verdict")], rows)
     parts: list[RenderableType] = [body]
     for report in reports:
         lines = list(first(report))

@@ -18,6 +18,7 @@ from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
+from fp4patch.core.wording import counted, listed
 from fp4patch.proof.instruction import DiffKind, InstructionClass
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ class Section:
 
     anchor: str
     result: ProbeResult
-    before: summary.Metrics | None
-    after: summary.Metrics | None
     reason: str
     comparison: str
     stretches: tuple[Stretch, ...]
@@ -57,7 +56,7 @@ class Tree:
     @property
     def columns(self) -> dict[str, str]:
         """Numbers of the table beside the instructions, by their heading; local memory only where there is some."""
-        metrics = [side for section in self.sections for side in (section.before, section.after) if side]
+        metrics = [side for section in self.sections for side in (section.result.before, section.result.after) if side]
         local = {"Local memory": "local"} if any(side.local for side in metrics) else {}
         return {"Branches": "branches", "FP4 conversions": "fp4", **local, "Registers": "registers"}
 
@@ -78,6 +77,7 @@ def page(reports: Sequence[VerifyReport]) -> str:
         "trees": trees,
         "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
         "words": words,
+        "counted": counted,
         "summary": summary,
         "numerics": numerics,
         "execution": execution,
@@ -114,8 +114,6 @@ def _section(result: ProbeResult, anchor: str, longest: int) -> Section:
     return Section(
         anchor=anchor,
         result=result,
-        before=summary.metrics(before) if before else None,
-        after=summary.metrics(after) if after else None,
         reason=summary.reason(result),
         comparison=_comparison(result),
         stretches=stretches_of(result, anchor),
@@ -136,13 +134,9 @@ def _comparison(result: ProbeResult) -> str:
         return "Device and host pass of a whole object file: it only has to compile, so there is no listing."
     if before is None or after is None or diff is None:
         sides = [side for side, listing in (("before", before), ("after", after)) if listing]
-        return (
-            f"Only machine code {words.listed(sides)} the patches, not compared."
-            if sides
-            else "There is no machine code."
-        )
+        return f"Only machine code {listed(sides)} the patches, not compared." if sides else "There is no machine code."
     if diff.identical:
-        return f"Identical: not one byte of the {words.counted(before.count(), 'instruction')} differs."
+        return f"Identical: not one byte of the {counted(before.count(), 'instruction')} differs."
     kinds = [row.kind for row in diff.rows]
     counts = [
         f"{kinds.count(kind):,} {word}"
@@ -151,5 +145,5 @@ def _comparison(result: ProbeResult) -> str:
     ]
     if not counts:
         return "The same instructions, up to the numbering of registers; the bytes differ."
-    of = f"Of {words.counted(before.count(), 'instruction')} before and {after.count():,} after"
-    return f"{of}: {words.listed(counts)}."
+    of = f"Of {counted(before.count(), 'instruction')} before and {after.count():,} after"
+    return f"{of}: {listed(counts)}."

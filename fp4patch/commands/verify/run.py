@@ -159,7 +159,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         toolchain=run.toolchain.info,
         results=results,
         problems=found.problems + _unexecuted(executed, run) + numbers.problems + _uncovered(covered, run),
-        seconds=time.monotonic() - began,
+        seconds=round(time.monotonic() - began, 3),
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         set_aside=(*aside.values(), *_unlinked(found, every), *evaluated.aside),
@@ -305,5 +305,5 @@ def _off(tree: LockedTree, path: str, done: FoldedFile) -> State | None:
 
 
 def _applied(patch: Patch, folds: FoldedTree) -> str:
-    changed = any(by.id == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
+    changed = any(by == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
     return f"{patch.id} {patch.version}" if changed else ""

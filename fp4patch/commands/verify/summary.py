@@ -8,29 +8,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fp4patch.catalog.coverage import How, unchecked
-from fp4patch.commands.words import counted, listed
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.instruction import InstructionClass
+from fp4patch.core.wording import counted, listed
+from fp4patch.proof.result import overall
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fp4patch.catalog.coverage import Covered
-    from fp4patch.proof.instruction import SassListing
     from fp4patch.proof.result import BuildResult, Check, ProbeResult, VerifyReport
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """Numbers that the table shows for one listing; all count instructions, except ``registers``."""
-
-    instructions: int
-    branches: int
-    fp4: int
-    """Conversions to or from E2M1."""
-    local: int
-    f64: int
-    registers: int
 
 
 @dataclass(frozen=True)
@@ -83,23 +69,6 @@ def function_name(function: str) -> str:
 _LONGEST_FUNCTION = 90
 
 
-def metrics(listing: SassListing) -> Metrics:
-    """Return the numbers of one listing."""
-    return Metrics(
-        instructions=listing.count(),
-        branches=listing.count(InstructionClass.BRANCH),
-        fp4=listing.count(InstructionClass.FP4),
-        local=listing.count(InstructionClass.LOCAL),
-        f64=listing.count(InstructionClass.F64),
-        registers=listing.registers,
-    )
-
-
-def overall(reports: Sequence[VerifyReport]) -> Verdict:
-    """Return PASS only if there is a report and every one passes."""
-    return Verdict.PASS if reports and not any(r.verdict.failed for r in reports) else Verdict.FAIL
-
-
 def failed_checks(result: ProbeResult) -> tuple[Check, ...]:
     """Return the checks that did not hold."""
     return tuple(check for check in result.checks if check.verdict.failed)
@@ -138,7 +107,7 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     variant = listed(sorted({report.variant for report in reports}))
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     looked = f"{counted(len(results), 'result')} for {archs}, {counted(len(checks), 'check')}" if results else ""
-    if not overall(reports).failed:
+    if not overall(report.verdict for report in reports).failed:
         coverage = [one for report in reports for one in report.coverage]
         missing = unchecked(coverage)
         where = f" for {len(coverage) - len(missing)} of {counted(len(coverage), 'function')}" if missing else ""

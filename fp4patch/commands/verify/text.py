@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import words
-from fp4patch.commands.terminal import STYLES, Hanging, label, problems
+from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
+from fp4patch.core.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.table import Table
 
     from fp4patch.proof.instruction import SassListing
     from fp4patch.proof.lift.result import Executed
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""
-
-
-NONE = "\N{EN DASH}"
 
 
 def verify_table(report: VerifyReport) -> RenderableType:
@@ -94,17 +92,12 @@ def _covered(report: VerifyReport) -> Iterator[RenderableType]:
 
 
 def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: bool) -> Table:
-    table = Table(
-        box=None, pad_edge=False, padding=(0, 2 if wide else 1, 0, 0), header_style="bold", collapse_padding=True
-    )
-    table.add_column("probe", overflow="fold")
-    table.add_column("arch", no_wrap=True)
-    for heading in ("instructions", "branches", "FP4 cvt", "registers"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    columns = [folded("probe"), whole("arch"), *map(number, ("instructions", "branches", "FP4 cvt", "registers"))]
     if wide and executed:
-        table.add_column("executed, wrong", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=not wide, overflow="fold")
+        columns.append(number("executed, wrong"))
+    columns.append(folded("verdict", no_wrap=not wide))
     names = summary.short_names(results)
+    rows: list[tuple[RenderableType, ...]] = []
     previous = ""
     for result in results:
         verdict = Text(result.verdict.value, style=STYLES[result.verdict])
@@ -112,22 +105,22 @@ def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: b
             verdict.append(f": {words.printable(summary.reason(result), kept=words.LINES)}", style="default not bold")
         name = names[result.probe] if result.probe != previous else ""
         wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
-        table.add_row(name, str(result.arch), *_numbers(result), *wrong, verdict)
+        rows.append((name, str(result.arch), *_numbers(result), *wrong, verdict))
         previous = result.probe
-    return table
+    return table(columns, rows, gap=2 if wide else 1)
 
 
 def _numbers(result: ProbeResult) -> tuple[str, str, str, str]:
     before, after = result.before, result.after
     if result.kind is ProbeKind.HOST and before is None and after is None:
         return "host pass", NONE, NONE, NONE
-    columns = ("instructions", "branches", "fp4", "registers")
+    columns = ("size", "branches", "fp4", "registers")
     one, two, three, four = (f"{_value(before, name)} → {_value(after, name)}" for name in columns)
     return one, two, three, four
 
 
 def _value(listing: SassListing | None, name: str) -> str:
-    return NONE if listing is None else str(getattr(summary.metrics(listing), name))
+    return NONE if listing is None else str(getattr(listing, name))
 
 
 def _failure(result: ProbeResult) -> RenderableType:
@@ -146,7 +139,7 @@ def _failure(result: ProbeResult) -> RenderableType:
 
 def _summary(report: VerifyReport) -> RenderableType:
     checks = sum(len(result.checks) for result in report.results)
-    tail = [words.counted(checks, "check"), summary.tools(report), f"{report.seconds:.1f} s"]
+    tail = [counted(checks, "check"), summary.tools(report), f"{report.seconds:.1f} s"]
     cached = sum(result.cached for result in report.results)
     if cached:
         tail.append(f"{cached} of {len(report.results)} from cache")

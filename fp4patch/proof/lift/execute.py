@@ -20,7 +20,7 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
-from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import key
 from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
@@ -101,7 +101,7 @@ def execute(
     toolchain: Toolchain,
     cache: Path | None,
     threads: int | None = None,
-    progress: OnProgress = lambda _: None,
+    progress: OnProgress = silent,
 ) -> Executed:
     """Return every input through each kernel, and those for SM121 against the one for the RTX PRO 6000.
 
@@ -289,7 +289,7 @@ class _Lab:
                 pool.shutdown(cancel_futures=True)
                 raise
         if missing:
-            self._progress(Step(len(missing), len(missing), "all inputs", cached=False))
+            self._progress(Step(len(missing), len(missing), "all inputs"))
         return done
 
     def batches(self, kernels: Mapping[Subject, Kernel]) -> dict[Subject, Execution]:
@@ -317,8 +317,8 @@ class _Lab:
         """Return the result of a kernel, or the reason why there is none, and whether it was cached."""
         if self._cache and (found := self._cache.find(name, lambda _: None)):
             return Batch(**json.loads(found.log)), True
-        self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs", cached=False))
-        # NumPy and the reference are of no use to whoever executes nothing.
+        self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs"))
+        # NumPy and the reference are needed only for an execution.
         from fp4patch.proof.lift import batch  # noqa: PLC0415
 
         folder = scratch / name
@@ -367,7 +367,7 @@ class _Lab:
 
     def _run(self, name: str, job: _Job, built: Future[Path], at: int, total: int) -> _Done:
         def tick(part: float) -> None:
-            self._progress(Step(at, total, f"{job.what}: {part:.0%} of all inputs", cached=False))
+            self._progress(Step(at, total, f"{job.what}: {part:.0%} of all inputs"))
 
         tick(0)
         try:

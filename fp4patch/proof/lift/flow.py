@@ -122,7 +122,7 @@ def _meets(listing: Listing, code: Mapping[int, Instruction]) -> dict[int, int]:
         address = pending.pop()
         instruction = code.get(address)
         if instruction is None:
-            continue  # _reached says it
+            continue  # _reached reports it
         state = held[address]
         if instruction.opcode in OPEN:
             barrier = _barrier(instruction)

@@ -229,7 +229,7 @@ def _split(operands: str) -> list[str]:
 
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
-    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64))?(?:\.reuse)?"  # .reuse speaks of a cache, not of the value
+    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64))?(?:\.reuse)?"  # .reuse applies to a cache, not to the value
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _REAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|[-+](?:INF|QNAN)")

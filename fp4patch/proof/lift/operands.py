@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from fp4patch.proof.lift.listing import Constant, Instruction, Integer, Memory, Real, Register, Special
 
 
-class Lacks(Exception):  # noqa: N818 - what it says of the table
+class Lacks(Exception):  # noqa: N818 - a statement about the table
     """The table has no such opcode, or not with these operands."""
 
 

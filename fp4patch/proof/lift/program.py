@@ -32,8 +32,8 @@ KERNEL_NAME = "FP4PATCH_KERNEL"
 
 _LANGUAGE = ("-x", "c", "-std=gnu11", "-pthread", "-w", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-fast-math")
 # A loop over threads becomes vectors where no jump is left in it and every operation has a vector form: without the
-# threading of jumps predicated instructions stay selections, and the runtime's own conversions stand for the host's.
-# Nobody looks at the exceptions that a comparison raises.
+# threading of jumps predicated instructions stay selections, and the runtime's own conversions replace the host's.
+# The exceptions that a comparison raises are not used.
 _FAST = ("-O3", "-march=native", "-fno-thread-jumps", "-fno-trapping-math", "-DLIFT_PORTABLE")
 _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
 _INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.document import HIDDEN, Document, key, shown
+from fp4patch.core.verdict import PassOrFail, Verdict
 from fp4patch.proof.inputs import NumericsReport, NumericsRow
 
 Side = Literal["pristine", "patched"]
@@ -15,7 +16,7 @@ Side = Literal["pristine", "patched"]
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(Document):
     """Selected inputs of a kernel, and its output compared byte for byte with ``fp4patch.reference``."""
 
     what: str
@@ -23,6 +24,7 @@ class Batch:
     inputs: int
     """Number of inputs that ran."""
     mismatches: int
+    """Number of wrong bytes."""
     first: tuple[str, ...] = ()
     """First few mismatches: input, expected, got."""
     against: str = ""
@@ -30,7 +32,15 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Execution:
+class Counts(Document):
+    """Number of inputs that ran, and of those with a wrong result."""
+
+    inputs: int
+    mismatches: int
+
+
+@dataclass(frozen=True)
+class Execution(Document):
     """Result of executing the kernel of one probe, one architecture and one side on the host.
 
     The patched side is checked against the variant's promise. The pristine side is checked against the promise that
@@ -40,11 +50,11 @@ class Execution:
     probe: str
     arch: Arch
     side: Side
-    report: NumericsReport | None
+    report: NumericsReport | None = field(metadata=key("sweep"))
     """Result over all inputs; None if they did not run, for the reason in ``problem``."""
-    corners: tuple[NumericsRow, ...] = ()
+    corners: tuple[NumericsRow, ...] = field(default=(), metadata=HIDDEN)
     """Results of thousands of inputs at the boundaries, each through every lane, with memory accesses checked."""
-    batch: Batch | None = None
+    batch: Batch | None = field(default=None, metadata=HIDDEN)
     """Result of selected inputs, in place of ``report``, if there are too many inputs to run all of them."""
     problem: str = ""
     """Error: ``unsupported: F2FP.NEW at 0x120``, or a store outside of the thread's own memory."""
@@ -56,6 +66,7 @@ class Execution:
     cached: bool = False
 
     @property
+    @shown()
     def verdict(self) -> Verdict:
         """PASS only if every input ran and every result, including those of the corners, keeps the promise."""
         if self.unsupported:
@@ -65,6 +76,18 @@ class Execution:
         if self.report is None or self.problem or any(row.breaks(self.report.promise) for row in self.corners):
             return Verdict.FAIL
         return self.report.verdict
+
+    @property
+    @shown("corners")
+    def corner_counts(self) -> Counts:
+        """Counts of the inputs at the boundaries, through every lane."""
+        return Counts(sum(row.inputs for row in self.corners), sum(row.mismatches for row in self.corners))
+
+    @property
+    @shown("batch")
+    def batch_or_empty(self) -> Batch:
+        """Selected inputs, if there are too many for a ``sweep``; else with an empty ``what``."""
+        return self.batch or Batch("", 0, 0)
 
 
 def summary(execution: Execution) -> str:
@@ -87,7 +110,7 @@ def summary(execution: Execution) -> str:
 
 
 @dataclass(frozen=True)
-class Equivalence:
+class Equivalence(Document):
     """Comparison of two kernels of one probe over all inputs."""
 
     probe: str
@@ -95,39 +118,66 @@ class Equivalence:
     """Name of the first kernel: ``pristine sm_120a``."""
     other: str
     """Name of the second kernel: ``patched sm_121a``."""
-    inputs: int
+    inputs: int = field(metadata=HIDDEN)
     """Number of inputs to compare: all, or all for each lane."""
-    rows: tuple[NumericsRow, ...]
+    rows: tuple[NumericsRow, ...] = field(metadata=HIDDEN)
     """Counts of differences by input class. ``expected`` is the nibble of ``one``, ``got`` that of ``other``."""
-    promise: Promise
+    promise: Promise = field(metadata=HIDDEN)
     same_code: bool = False
     """True if the two are the same program, up to its address. Then there is nothing to compare."""
 
     @property
+    @shown()
     def differences(self) -> int:
         """Number of inputs that the two convert differently."""
         return sum(row.mismatches for row in self.rows)
 
     @property
+    @shown()
     def only_nan_signs(self) -> bool:
         """True if the two differ, and only in the sign of NaNs."""
         return self.differences > 0 and not any(row.breaks(Promise.EXACT_BUT_NAN_SIGN) for row in self.rows)
 
     @property
-    def verdict(self) -> Verdict:
+    @shown()
+    def verdict(self) -> PassOrFail:
         """PASS only if every input was compared and all differences are allowed by the variant's promise."""
         complete = self.same_code or sum(row.inputs for row in self.rows) == self.inputs
         broken = any(row.breaks(self.promise) for row in self.rows)
         return Verdict.PASS if complete and not broken else Verdict.FAIL
 
+    @property
+    @shown()
+    def sentence(self) -> str:
+        """The same as a sentence."""
+        return f"{self.short}: {self.comparison}"
+
+    @property
+    def short(self) -> str:
+        """Name of the probe without its target."""
+        return self.probe.partition("/")[2]
+
+    @property
+    def comparison(self) -> str:
+        """Comparison as a clause: ``patched sm_121a gives for every input what pristine sm_120a gives``."""
+        if self.same_code:
+            return f"{self.other} is the same code as {self.one}"
+        if self.differences == 0:
+            found = f"{self.other} gives for every input what {self.one} gives"
+            return found if self.rows else f"{self.other} could not be compared with {self.one}"
+        what = f"the sign of {self.differences:,} NaNs" if self.only_nan_signs else f"{self.differences:,} inputs"
+        declared = ", which the variant does not declare" if self.verdict.failed else ", as the variant declares"
+        return f"{self.other} gives what {self.one} gives, but for {what}{declared}"
+
 
 @dataclass(frozen=True)
-class Executed:
+class Executed(Document):
     """Results of executing all probes of a tree."""
 
     executions: tuple[Execution, ...]
     equivalences: tuple[Equivalence, ...] = ()
     notes: tuple[str, ...] = ()
+    """Kernels that were not executed, and limits of the result."""
 
     @property
     def verdicts(self) -> list[Verdict]:

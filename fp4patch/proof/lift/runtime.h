@@ -2,7 +2,7 @@
  *
  * Registers are uint32_t, whatever they hold. Rules, from the PTX ISA ("Floating-Point Instructions", "Half Precision
  * Floating-Point Instructions", "cvt") and checked on a GPU by the golden digests of the tests:
- *   - round to nearest, ties to even; subnormals are kept unless an instruction says .FTZ;
+ *   - round to nearest, ties to even; subnormals are kept unless an instruction has .FTZ;
  *   - the result of arithmetic that is a NaN is the canonical one: 0x7fffffff (float), 0x7fff (half, bfloat16);
  *   - min and max: a NaN loses against a number, -0 is below +0, and two NaNs give the canonical one.
  * Compile with -ffp-contract=off and without -ffast-math: each operation here is one rounding.
@@ -28,7 +28,7 @@ struct launch {
   uint32_t tid_y, tid_z, ctaid_y, ctaid_z, laneid; /* of grids alone */
 };
 
-/* Executed before every jump backwards: whoever limits how long code may run defines it. */
+/* Executed before every jump backwards: a limit of the run time defines it. */
 #ifndef LIFT_BACKWARD
 #define LIFT_BACKWARD
 #endif
@@ -185,7 +185,7 @@ LIFT_FN uint32_t lift_fmnmx(uint32_t a, uint32_t b, int least) {
   return lift_is_nan(number) ? (uint32_t)LIFT_NAN : number;
 }
 
-/* Exact. Alone among these it keeps what a NaN says: sign and payload stay, and it becomes quiet. */
+/* Exact. Only this conversion keeps the sign and the payload of a NaN, and makes it quiet. */
 LIFT_FN uint64_t lift_double_of_single(uint32_t x) {
   const double wide = lift_single(x);
   const uint64_t sign = (uint64_t)(x >> 31) << 63;
@@ -352,7 +352,7 @@ LIFT_FN uint32_t lift_hmnmx2_xorsign(uint32_t a, uint32_t b, int least) {
 
 /* --- eight bits and fewer -------------------------------------------------------------------------------------- */
 
-/* E2M1 is the specification, by definition: borders between its magnitudes, ties to the even code, every NaN +6. */
+/* E2M1 is the specification, by definition: boundaries between its magnitudes, ties to the even code, every NaN +6. */
 LIFT_FN uint32_t lift_to_e2m1(uint32_t x) {
   const float magnitude = lift_single(x & 0x7fffffffu);
   const uint32_t code = (uint32_t)(magnitude > 0.25f) + (uint32_t)(magnitude >= 0.75f) + (uint32_t)(magnitude > 1.25f) +

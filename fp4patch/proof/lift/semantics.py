@@ -301,7 +301,7 @@ def _imad(o: Operands) -> list[str]:
     return _set(to, f"{a} * {b} + {c}")
 
 
-# .MOV, .SHL and .IADD only say what the multiplication is for: by one, by a power of two.
+# .MOV, .SHL and .IADD only give the purpose of the multiplication: by one, by a power of two.
 _entry(
     (
         *("IMAD", "IMAD.U32", "IMAD.MOV", "IMAD.MOV.U32", "IMAD.SHL", "IMAD.SHL.U32", "IMAD.IADD", "IMAD.IADD.U32"),

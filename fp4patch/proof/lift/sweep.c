@@ -82,8 +82,8 @@ static void checked_store_8(uint64_t address, uint8_t value) { *checked_write(ad
 static void checked_store_16(uint64_t address, uint16_t value) { *(uint16_t *)checked_write(address, 2) = value; }
 static void checked_store_32(uint64_t address, uint32_t value) { *(uint32_t *)checked_write(address, 4) = value; }
 
-// The corners go first, over checked memory. After that the thread says which record is meant, and of the address what
-// lies within a record counts: so the compiler sees that threads do not meet, and takes many at a time.
+// The corners run first, over checked memory. After that the thread selects the record, and only the part of the address
+// within a record counts: so the compiler detects that threads are independent, and runs many at a time.
 #define INLINE static inline __attribute__((always_inline))
 #define READ(launch, address) (input + (launch)->tid_x * (kLanes * kElement) + ((address) & (kLanes * kElement - 1)))
 #define WRITTEN(launch, address) (output + (launch)->tid_x * kStored + ((address) & (kStored - 1)))

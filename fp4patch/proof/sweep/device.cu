@@ -47,7 +47,7 @@ void check(cudaError_t status) {
 }
 
 // Lane i takes its inputs from another part of the 2^32 than its neighbours, so that lanes that change places show; the
-// turn moves every lane on by one part, so that after as many turns as lanes each lane has seen every input.
+// turn moves every lane on by one part, so that after as many turns as lanes each lane got every input.
 template <class Subject, int lanes>
 __global__ void sweep(uint32_t turn, Found* found) {
   __shared__ unsigned long long counts[classes][3];

@@ -115,10 +115,10 @@ def test_a_nans_sign_is_a_difference_that_the_variant_declares_or_not(
     assert declared.verdicts == [Verdict.PASS] * 3
     (pair,) = declared.equivalences
     assert (pair.differences, pair.only_nan_signs) == (NANS, True)
-    assert report.equivalence(pair).endswith("but for the sign of 1,016 NaNs, as the variant declares")
+    assert pair.sentence.endswith("but for the sign of 1,016 NaNs, as the variant declares")
     found = ran(card, build("threshold", A121, "patched", Promise.EXACT))
     assert found.verdicts == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
-    assert "which the variant does not declare" in report.equivalence(found.equivalences[0])
+    assert "which the variant does not declare" in found.equivalences[0].sentence
 
 
 def test_two_that_both_depart_from_the_specification_are_run_side_by_side(

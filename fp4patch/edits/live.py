@@ -1,4 +1,4 @@
-"""Find what edits look for in live code, in a text of any language: what they should have left nowhere in the tree.
+"""Live code of a file in its language: its words, expressions and strings.
 
 Comments, strings that are documentation, and code that no compiler reads (``#if 0``, ``if False:``, ``if(FALSE)``) do
 not count. A text that cannot be read in its language is searched as it is.
@@ -15,16 +15,10 @@ from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from typing import NamedTuple, TypeGuard
 
-from fp4patch.catalog.patch import Absence
-from fp4patch.edits.asm import CUT, literal
 from fp4patch.edits.cmake import parse
-from fp4patch.edits.cmakelists import lacking
 from fp4patch.edits.cxx import Kind, lex
-from fp4patch.edits.kinds import AddElement, Edit, ReplaceCommand, ReplaceExpression, ReplaceTokens, WrapAsm
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.ptx import ENCODE, is_encode
 from fp4patch.edits.python_expression import falsy, read_expression
-from fp4patch.edits.wrap_asm import needs_suffix, unguarded
 
 _HASHES = frozenset(["sh", "bash", "zsh", "toml", "cfg", "ini", "conf", "mk", "ps1", "dockerfile", "makefile"])
 _PYTHON = frozenset({"py", "pyi", "pyx", "pxd"})
@@ -107,196 +101,23 @@ class Text:
             if isinstance(node, ast.expr) and ast.dump(node) == meant:
                 yield self.place(node.lineno)
 
-    def encodes(self) -> Iterator[Place]:
-        """Yield each string, or text outside the language, that holds a conversion to E2M1; for C++ see
-        ``unguarded``."""
-        if self.language == "python":
-            try:
-                strings = list(_python_strings(ast.parse(self.text), _lines_of(_PIECES, self.content)))
-            except (SyntaxError, ValueError, RecursionError):
-                strings = [(1, self.text)]
-        elif self.language == "cmake":
-            try:
-                commands = [parse(self.text).commands[at] for at in parse(self.text).live]
-                strings = [(command.line, argument.text) for command in commands for argument in command.arguments]
-            except LexError:
-                strings = [(1, self.text)]
-        else:
-            strings = [(1, "\n".join(line.partition("#")[0] for line in self.text.split("\n")))]
-        for line, string in strings:
-            for found in _CONVERSION_IN_STRING.finditer(string):
-                opcode = "".join(found[0].split())
-                opcode = opcode if "e2m1" in opcode else opcode.replace("Xx", "e2m1x")
-                if is_encode(opcode):
-                    yield Place(line + string.count("\n", 0, found.start()), opcode)
-                    break
+    def strings(self, begins: re.Pattern[bytes]) -> Iterator[tuple[int, str]]:
+        """Yield line and text of each string that is live, and of the whole text where it cannot be read.
 
-
-_CONVERSION_IN_STRING = re.compile(r"\bcvt(?:\s*\.\s*[\w:]+)*\s*\.\s*(?:e2m1|X)x[0-9](?:\s*\.\s*[\w:]+)*")
-"""Conversion in a string. A variable part is an ``X``: in a file that names the format, it may be the format."""
-
-
-def left(edit: Edit, text: Text, options: Mapping[str, str]) -> Iterator[Place]:
-    """Return the code that the edit must leave nowhere, from a text to which all edits were applied."""
-    if isinstance(edit, WrapAsm):
-        sign = needs_suffix(text.text, edit.unless) if any(one in text.text for one in edit.unless) else ""
-        if sign:
-            opcode = next((found for found in _OPCODE.finditer(text.text) if is_encode(found[0])), None)
-            if opcode:
-                line = text.text.count("\n", 0, opcode.start()) + 1
-                yield Place(line, opcode[0], f"a file with `{sign}` compiles for targets with a suffix alone")
-        else:
-            yield from (Place(line, found) for line, found in _wrapped(text, options))
-    elif isinstance(edit, AddElement):
+        In Python only those in which ``begins`` matches, and what a variable puts into a string is ``X``; in a language
+        that is not known, the lines without their comments.
+        """
         try:
-            yield from (Place(line, found) for line, found in lacking(edit, text.text))
-        except LexError as error:
-            yield Place(error.line, error.message)
-    elif isinstance(edit, ReplaceExpression):
-        yield from text.expressions(edit.find)
-    elif isinstance(edit, ReplaceTokens | ReplaceCommand):
-        yield from text.matches(re.escape(_spaced(edit)))
-
-
-def pasted(text: Text, *, names: bool) -> Iterator[Place]:
-    """Yield each opcode that a macro completes, so that it may become a conversion to E2M1.
-
-    A literal ends within it, or it is outside a literal in a ``#define``. ``names``: the format's name is written alone
-    somewhere, for a macro to take. Without that only an opcode that has begun to name the format counts.
-    """
-    try:
-        source = lex(text.text)
-    except LexError:
-        return
-    tokens = source.tokens
-    for at, token in enumerate(tokens):
-        joined = at + 1 < len(tokens) and tokens[at + 1].kind is Kind.STRING
-        if token.kind is Kind.STRING and not joined:
-            opcode = re.search(r"cvt[\w.:]*$", literal(token))
-        elif token.text == "cvt" and token.directive >= 0:
-            opcode = re.search(r"cvt[\w.:]*", text.text[token.start : token.end + 80])
-        else:
-            continue
-        if not opcode or not source.is_live(token.start) or not ENCODE.startswith(opcode[0].rstrip(".")):
-            continue
-        if names or opcode[0].startswith(ENCODE.partition("2m1")[0]):
-            yield Place(token.line, f"{opcode[0]}…")
-
-
-def _wrapped(text: Text, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    if text.language == "c++":
-        yield from unguarded(text.text, options)
-    else:
-        yield from ((place.line, place.found) for place in text.encodes())
-
-
-def _spaced(edit: ReplaceTokens | ReplaceCommand) -> str:
-    """Return the text that the edit searches for, as ``Text.code`` writes it."""
-    code = Text("", _LANGUAGE[type(edit)], edit.find.encode()).code
-    return f" {code} " if isinstance(edit, ReplaceCommand) else code
-
-
-def concerns(edit: Edit, spoken: str) -> Callable[[bytes], object] | None:
-    """Return a quick look that passes each file of a language in which ``left`` may find something; None: no file."""
-    if isinstance(edit, WrapAsm):
-        return may_convert if spoken == "c++" else _in_strings
-    within: str = getattr(edit, "within", "")
-    if spoken != _LANGUAGE.get(type(edit)) or within:
-        return None
-    if isinstance(edit, AddElement):
-        return re.compile(re.escape(edit.beside).encode()).search
-    words = [word for word in re.findall(r"\w+|[^\w\s]", getattr(edit, "find", "")) if word not in "(),\\"]
-    return re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL).search
-
-
-def may_be_about(edit: Edit, content: bytes) -> bool:
-    """Pass every file that an edit is about, and few others: most files need no reading as tokens."""
-    if not isinstance(edit, WrapAsm) or may_convert(content) or any(n.encode() in content for n in edit.callers):
-        return True
-    signs = (max(re.findall(r"\w+", sign.tokens), key=len) for sign in edit.retired)
-    return _CONVERSION.search(content) is not None and any(sign.encode() in content for sign in signs)
-
-
-def may_convert(content: bytes) -> bool:
-    """Pass each C++ file with an instruction of E2M1, unless all that it has convert from E2M1."""
-    return any(_may_encode(content, found.start() - 1) for found in _CONVERSION.finditer(content))
-
-
-def _may_encode(content: bytes, at: int) -> bool:
-    """Tell whether a mention of the format may be more than a part of a name, or what is converted from."""
-    return not _NO_ENCODE.search(content, max(0, at - 64), at + 7)
-
-
-def mentioned(absence: Absence, content: bytes) -> bool:
-    """Pass each file with code that must be absent."""
-    return all(look(content) for look in _mentions(absence.mention))
-
-
-@lru_cache
-def _mentions(parts: tuple[str, ...]) -> tuple[Callable[[bytes], object], ...]:
-    return tuple(within(part) if part.isalnum() else re.compile(part.encode()).search for part in parts)
-
-
-def within(word: str) -> Callable[[bytes], bool]:
-    """Return what passes each file with a word in it."""
-    letters = word.encode()
-    return lambda content: letters in content
-
-
-def may_be_pasted(content: bytes) -> object:
-    """Pass a C++ file that may hold an opcode which a macro completes."""
-    return b"cvt" in content and _INCOMPLETE.search(content)
-
-
-def defines_the_format(content: bytes) -> bool:
-    """Pass a file in which a macro is the format's name, or holds it."""
-    return b"e2m1" in content and _DEFINED.search(content) is not None
-
-
-def begins_the_format(content: bytes) -> object:
-    """Pass a file in which a literal ends within the format's name."""
-    return _BEGUN.search(content)
-
-
-def names_the_format(content: bytes) -> object:
-    """Pass a file in which the format's name is written alone, as a macro takes it."""
-    return _ALONE.search(content)
-
-
-_OPCODE = re.compile(r"cvt[\w.:]*e2m1x[0-9][\w.:]*")
-_BEGUN = re.compile(rb'cvt\.rn\.satfinite\.e[2m1]*"')
-_INCOMPLETE = re.compile(rb'cvt[\w.:]*"|cvt[\w.:]*#')
-_DEFINED = re.compile(rb"#[ \t]*define[^\n]*\be2m1\b")
-_ALONE = re.compile(rb"\be2m1\b(?!\s*::)")
-
-
-def _in_strings(content: bytes) -> bool:
-    """Pass a file of another language that may hold a conversion: in one string, in several, or with a variable."""
-    if b"cvt" not in content:
-        return False
-    if any(_may_encode(content, found.start()) for found in _IN_STRINGS.finditer(content)):
-        return True
-    return b"e2m1" in content and _WITH_VARIABLE.search(content) is not None
-
-
-_GAP = rb"(?:[\s(),\\]|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+"
-_IN_STRINGS = re.compile(rb"e2[\"'\s\\+()fr]*+m1[\"'\s\\+()fr]*+x")
-_PIECES = re.compile(rb"c[\"'\s\\+()fr]*+v[\"'\s\\+()fr]*+t|" + _IN_STRINGS.pattern)
-"""The beginning of a conversion in a Python string, and its format."""
-_WITH_VARIABLE = re.compile(rb"cvt[^\n]*\}x[0-9]")
-_CONVERSION = re.compile(CUT.join("2m1x").encode(), re.DOTALL)
-"""A quick look for an instruction of E2M1: a string literal may be cut anywhere, even within the name. The ``e`` is
-left out: to search for the rarer ``2`` takes half the time."""
-_NO_ENCODE = re.compile(rb"_e2m1x[0-9].?\Z|\bcvt(?:\.(?!e2m1)\w+)*+\.e2m1x[0-9][ \t]\Z", re.DOTALL)
-"""A name in which the format occurs, or an instruction that has it as its source, in one part."""
-
-
-_LANGUAGE: Mapping[type, str] = {
-    ReplaceTokens: "c++",
-    ReplaceExpression: "python",
-    ReplaceCommand: "cmake",
-    AddElement: "cmake",
-}
+            if self.language == "python":
+                yield from list(_python_strings(ast.parse(self.text), _lines_of(begins, self.content)))
+            elif self.language == "cmake":
+                script = parse(self.text)
+                commands = (script.commands[at] for at in script.live)
+                yield from ((command.line, one.text) for command in commands for one in command.arguments)
+            else:
+                yield 1, _without_comments(self.text)
+        except (LexError, SyntaxError, ValueError, RecursionError):
+            yield 1, self.text
 
 
 # --- the words of each language --------------------------------------------------------------------------------------
@@ -332,8 +153,11 @@ def _cmake_words(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _hash_words(text: str) -> Iterator[tuple[str, int]]:
-    for number, line in enumerate(text.split("\n"), 1):
-        yield from ((word, number) for word in re.findall(r"\w+|[^\w\s]", line.partition("#")[0]))
+    return _raw_words(_without_comments(text))
+
+
+def _without_comments(text: str) -> str:
+    return "\n".join(line.partition("#")[0] for line in text.split("\n"))
 
 
 def _raw_words(text: str) -> Iterator[tuple[str, int]]:

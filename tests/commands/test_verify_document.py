@@ -7,21 +7,21 @@ import json
 import pytest
 from verify_reports import DRIFT, REPORTS
 
-from fp4patch.commands import document
-from fp4patch.commands.verify import document as report
+from fp4patch.commands.document import document, failure
 from fp4patch.core.errors import Refused
+from fp4patch.proof.result import whole
 
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_the_document_survives_json(name: str) -> None:
-    found = report.verify_document([REPORTS[name]])
+    found = document(whole([REPORTS[name]]))
     assert json.loads(json.dumps(found)) == found
     assert found["schema"] == 1
     assert found["verdict"] == ("pass" if name == "pass" else "fail")
 
 
 def test_the_document_counts_and_lists_what_is_in_the_listings() -> None:
-    result = report.report_document(REPORTS["pass"])["results"][1]
+    result = document(REPORTS["pass"])["results"][1]
     assert (result["probe"], result["arch"], result["kind"]) == ("cutlass/e2m1-x2", "sm_121a", "sass")
     assert (result["before"]["fp4"], result["after"]["fp4"]) == (1, 0)
     assert (result["after"]["branches"], result["after"]["instructions"], result["after"]["registers"]) == (1, 4, 10)
@@ -34,18 +34,18 @@ def test_the_document_counts_and_lists_what_is_in_the_listings() -> None:
 
 
 def test_the_document_says_null_where_there_is_no_listing() -> None:
-    result = report.report_document(REPORTS["pass"])["results"][2]
+    result = document(REPORTS["pass"])["results"][2]
     assert [result[key] for key in ("before", "after", "identical", "delta")] == [None] * 4
 
 
 def test_several_trees_are_one_document_that_fails_if_one_does() -> None:
-    both = report.verify_document([REPORTS["pass"], REPORTS["fail"]])
+    both = document(whole([REPORTS["pass"], REPORTS["fail"]]))
     assert (both["verdict"], [tree["verdict"] for tree in both["trees"]]) == ("fail", ["pass", "fail"])
-    assert report.verify_document([])["verdict"] == "fail"
+    assert document(whole([]))["verdict"] == "fail"
 
 
 def test_an_error_carries_its_problems_into_json() -> None:
-    found = document.error_document(Refused("no", help="do this", problems=(DRIFT,)))
+    found = document(failure(Refused("no", help="do this", problems=(DRIFT,))))
     assert (found["state"], found["error"], found["help"]) == ("refused", "no", "do this")
     assert found["problems"] == [
         {

@@ -1,60 +1,66 @@
-"""The edits of CMake files: ``add-element``, ``replace-command``, ``insert-commands``.
-
-After an edit the result is read again: its commands must be the old ones with exactly the intended arguments changed or
-commands added.
-"""
+"""The edit ``add-element``: CMake lists get an element beside another."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial, reduce
-from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
-from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
+from fp4patch.core.outcome import NothingToDo, Outcome
 from fp4patch.core.state import State
 from fp4patch.edits.cmake import Command, Script, parse
-from fp4patch.edits.kinds import AddElement, InsertCommands, ReplaceCommand
+from fp4patch.edits.cmake_edit import edit_cmake, proven
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.live import Place, Text
+from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Search, Surroundings, Template
 from fp4patch.edits.refusal import Refusal
-from fp4patch.edits.sites import ADDED, settle
 
 
-def alike(old: Command, new: Command) -> bool:
-    """Return whether one command can replace the other: the same name, with as many arguments."""
-    return old.name == new.name and len(old.arguments) == len(new.arguments)
+@dataclass(frozen=True, kw_only=True)
+class AddElement(MayBeAbsent, BySearch):
+    """Add ``element`` before the element ``beside`` of every CMake list that has the latter and not the former.
 
+    The lists are the arguments of ``commands`` after the name of the variable that they set: ``set(NAME
+    "9.0a;12.0f")``, ``list(APPEND NAME "12.0f")``, ``f(NAME "9.0a;12.0f" …)``. If all of them have ``element``, the
+    edit is upstreamed. If there is no such list, the edit is not needed, and ``otherwise`` gives the reason; if that is
+    empty, this is drift.
+    """
 
-def read_command(text: str) -> Command:
-    """Return the one command that a text is. ValueError or LexError: it is none, or several."""
-    commands = parse(text).commands
-    if len(commands) != 1:
-        raise ValueError(f"one CMake command was expected: {text!r}")
-    return commands[0]
+    subject: ClassVar = "beside"
+    language: ClassVar = "cmake"
+    op: Literal["add-element"] = "add-element"
+    commands: tuple[str, ...]
+    """Names of the commands whose arguments are lists."""
+    variable: str = "*"
+    """Glob of the variable's name."""
+    but: tuple[str, ...] = ()
+    """Globs of variables to leave out."""
+    beside: str
+    """Element that the lists have."""
+    element: str
+    """Element to add before it."""
+    drop: tuple[str, ...] = ()
+    """Elements that the new one replaces. They are removed from the lists that get it."""
+    since: str = ""
+    """Release in which upstream's lists had the element."""
 
+    def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
+        """Return the text with the element added to every list that needs it."""
+        return edit_cmake(text, self.otherwise, partial(_add_element, self))
 
-def _edit(work: Callable[[Any, Script], Outcome | None], edit: Any, text: str) -> Outcome:
-    """Read the text and do the work; None if the edit does not apply to this file."""
-    try:
-        return work(edit, parse(text)) or NothingToDo(State.NOT_NEEDED, edit.otherwise, elsewhere=True)
-    except LexError as error:
-        return Drift("CMake that can be read to its end", error.message, error.line, help="is this file whole?")
-    except Refusal as refusal:
-        return refusal.drift
+    def searches(self, language: str, /) -> Iterator[Search]:
+        """Yield the search for lists without the element, whatever command makes them."""
+        if language == self.language:
+            yield Search(re.compile(re.escape(self.beside).encode()).search, self._left)
 
-
-def _proven(text: str, meaning: Sequence[object], lines: Sequence[int]) -> Rewritten:
-    """Return the result, after reading it again."""
-    try:
-        sound = parse(text).meaning == list(meaning)
-    except LexError:
-        sound = False
-    if not sound:
-        raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
-    return Rewritten(text, tuple(sorted(set(lines))))
+    def _left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
+        try:
+            return [Place(line, found) for line, found in _lacking(self, text.text)]
+        except LexError as error:
+            return [Place(error.line, error.message)]
 
 
 class _Change(NamedTuple):
@@ -66,11 +72,6 @@ class _Change(NamedTuple):
     start: int
     end: int
     text: str
-
-
-def add_element(edit: AddElement, text: str) -> Outcome:
-    """Return the text with the element added to every list that needs it."""
-    return _edit(_add_element, edit, text)
 
 
 def _add_element(edit: AddElement, script: Script) -> Outcome | None:
@@ -89,15 +90,15 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
     for change in sorted(changes, key=lambda one: -one.start):
         text = text[: change.start] + change.text + text[change.end :]
         name, arguments = meaning[change.command]
-        quoted, old = arguments[change.argument]  # what stands before the change in it is as it was
+        quoted, old = arguments[change.argument]  # the text before the change in it is unchanged
         begins = script.commands[change.command].arguments[change.argument].start
         new = old[: change.start - begins] + change.text + old[change.end - begins :]
         number = change.argument
         meaning[change.command] = (name, (*arguments[:number], (quoted, new), *arguments[number + 1 :]))
-    return _proven(text, meaning, [script.line(change.start) for change in changes])
+    return proven(text, meaning, [script.line(change.start) for change in changes])
 
 
-def lacking(edit: AddElement, text: str) -> Iterator[tuple[int, str]]:
+def _lacking(edit: AddElement, text: str) -> Iterator[tuple[int, str]]:
     """Line and text of each live command, whatever it is, that has ``beside`` in a list without ``element``."""
     script = parse(text)
     for index in script.live:
@@ -240,91 +241,3 @@ def _list_changes(edit: AddElement, part: _Part) -> list[_Change]:
             f"{edit.element} in the place of {elsewhere[0]}", f"{elsewhere[0]} by a command of its own", command.line
         )
     return changes
-
-
-def replace_command(edit: ReplaceCommand, text: str) -> Outcome:
-    """Return the text with the command's arguments replaced where they differ; the rest of it keeps its layout."""
-    return _edit(_replace_command, edit, text)
-
-
-def _replace_command(edit: ReplaceCommand, script: Script) -> Outcome | None:
-    name, _, first = edit.about.partition("(")
-    if not any(
-        command.name == name.lower() and (not first or [a.text for a in command.arguments[:1]] == [first])
-        for command in map(script.commands.__getitem__, script.live)
-    ):
-        return None
-    old, new = read_command(edit.find), read_command(edit.replace)
-    if not alike(old, new):
-        raise ValueError(f"{edit.find!r} and {edit.replace!r} must be the same command with as many arguments")
-
-    def same(command: Command) -> list[int]:
-        return [at for at in script.live if script.commands[at].meaning == command.meaning]
-
-    def lines(indices: Sequence[int]) -> list[int]:
-        return [script.commands[at].line for at in indices]
-
-    def nearest() -> tuple[int | None, str]:
-        near = _nearest(script, old)
-        return (near.line, f"`{script.text[near.start : near.end]}`") if near else (None, "")
-
-    sites = same(old)
-    if retired := settle(edit, lines(sites), lambda sign: lines(same(read_command(sign))), nearest):
-        return retired
-    text, meaning = script.text, list(script.meaning)
-    for at in reversed(sites):
-        meaning[at] = new.meaning
-        triples = zip(script.commands[at].arguments, old.arguments, new.arguments, strict=True)
-        for argument, before, after in reversed(list(triples)):
-            if before.meaning != after.meaning:
-                text = text[: argument.start] + after.text + text[argument.end :]
-    return _proven(text, meaning, lines(sites))
-
-
-def _nearest(script: Script, wanted: Command) -> Command | None:
-    """Return the command of that name that begins with the most of the wanted arguments."""
-
-    def agreeing(command: Command) -> int:
-        pairs = zip(command.arguments, wanted.arguments, strict=False)
-        return sum(1 for _ in takewhile(lambda pair: pair[0].meaning == pair[1].meaning, pairs))
-
-    named = [command for command in script.commands if command.name == wanted.name and agreeing(command)]
-    return max(named, key=agreeing, default=None)
-
-
-def insert_commands(edit: InsertCommands, text: str, template: Callable[[str], str]) -> Outcome:
-    """Return the text with the template on lines of its own behind the line on which the command ``after`` ends."""
-    return _edit(partial(_insert_commands, template), edit, text)
-
-
-def _insert_commands(template: Callable[[str], str], edit: InsertCommands, script: Script) -> Outcome | None:
-    wanted = read_command(edit.after)
-    bodies = script.bodies(edit.function) if edit.function else [script.commands]
-    where = edit.function or "the file"
-    if not bodies or (not edit.function and wanted.meaning not in script.meaning):
-        return None
-    if len(bodies) != 1:
-        raise Refusal(f"one definition of {edit.function}", f"{len(bodies)}")
-    live = {id(script.commands[at]) for at in script.live}
-    body = [command for command in bodies[0] if id(command) in live]
-    there = {command.meaning for command in body}
-    for rule in edit.retired:
-        if read_command(rule.tokens).meaning in there:
-            return NothingToDo(rule.state, rule.because, rule.since)
-    sites = [command for command in body if command.meaning == wanted.meaning]
-    if len(sites) != 1:
-        line = sites[-1].line if sites else None
-        raise Refusal(f"1 `{edit.after}` in {where}", f"{len(sites)}", line)
-    text, end = script.text, script.text.find("\n", sites[0].end)
-    if end < 0 or text[sites[0].end : end].partition("#")[0].strip():
-        raise Refusal(f"`{edit.after}` at the end of its line", "more on it", sites[0].line)
-    newline = "\r\n" if text[end - 1] == "\r" else "\n"
-    added = template(edit.template).replace("\r\n", "\n").rstrip("\n") + "\n"
-    number = script.commands.index(sites[0]) + 1
-    new = parse(added).meaning
-    if script.meaning[number : number + len(new)] == new:
-        expected = f"`{edit.after}` without {edit.template} behind it"
-        raise Refusal(expected, "it is there already", sites[0].line, advice=ADDED)
-    text = text[: end + 1] + added.replace("\n", newline) + text[end + 1 :]
-    meaning = [*script.meaning[:number], *new, *script.meaning[number:]]
-    return _proven(text, meaning, [script.line(sites[0].end)])

@@ -1,0 +1,148 @@
+"""Results of ``list`` and ``show``: the lists, the record of the patches on each release, and one named thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+from fp4patch.catalog.manifest import Catalog
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.target import Target
+from fp4patch.catalog.variant import Variant
+from fp4patch.core.document import Document, Report
+from fp4patch.core.state import State
+from fp4patch.core.verdict import Verdict
+
+
+@dataclass(frozen=True)
+class VariantRow(Document):
+    """A variant."""
+
+    name: str
+    title: str
+    arch: tuple[str, ...]
+    """Architectures that it is verified for: ``sm_121a``."""
+    patches: tuple[str, ...]
+    """Ids of its patches in the order in which they are applied: ``cutlass/e2m1-guard``."""
+
+
+@dataclass(frozen=True)
+class PatchRow(Document):
+    """A patch."""
+
+    name: str
+    title: str
+    version: str
+    target: str
+    applies: str
+    """Upstream releases that it was tried on, a version specifier (PEP 440)."""
+
+
+@dataclass(frozen=True)
+class TargetRow(Document):
+    """A target."""
+
+    name: str
+    title: str
+    versions: tuple[str, ...]
+    """Releases with a pinned archive."""
+    git: str
+    """Upstream repository."""
+
+
+@dataclass(frozen=True)
+class Lists(Report):
+    """Variants, patches and targets; null for a list if only another one was requested."""
+
+    variants: tuple[VariantRow, ...] | None = None
+    patches: tuple[PatchRow, ...] | None = None
+    targets: tuple[TargetRow, ...] | None = None
+
+
+@dataclass(frozen=True)
+class MatrixRow(Document):
+    """Result of each patch on one release."""
+
+    target: str
+    version: str
+    source: str
+    """Archive, or repository with its tag."""
+    states: dict[str, State]
+    """States by patch; ``applied`` where it applies."""
+    inside: dict[str, str] = field(default_factory=dict)
+    """Release of each tree inside this one, by target."""
+    verified: dict[str, Verdict] = field(default_factory=dict)
+    """Verdicts by variant, where it was verified."""
+
+
+@dataclass(frozen=True)
+class Untried(Document):
+    """A release that no archive holds."""
+
+    target: str
+    version: str
+    lacks: str
+    """Kind of archive that does not exist."""
+
+
+@dataclass(frozen=True)
+class Matrix(Report):
+    """Record of ``records/matrix.json``."""
+
+    rows: tuple[MatrixRow, ...]
+    again: dict[str, str] = field(default_factory=dict)
+    """Archives that hold a release for which another one is pinned: ``cutlass 4.0.0``."""
+    without: tuple[Untried, ...] = ()
+    """Releases that no archive holds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownVariant(Variant, Report):
+    """Contents of a variant's TOML file."""
+
+    kind: Literal["variant"] = "variant"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownTarget(Target, Report):
+    """Contents of a target's TOML file."""
+
+    kind: Literal["target"] = "target"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownPatch(Patch, Report):
+    """Contents of a patch's TOML file, and the names of the variants that contain the patch."""
+
+    kind: Literal["patch"] = "patch"
+    variants: tuple[str, ...]
+
+
+Shown = ShownVariant | ShownTarget | ShownPatch
+
+
+def lists(catalog: Catalog, what: str | None) -> Lists:
+    """Return the lists; only one of the three if ``what`` names it."""
+    rows = Lists(
+        tuple(VariantRow(v.name, v.title, tuple(v.arch), ids(v)) for v in catalog.variants.values()),
+        tuple(PatchRow(p.id, p.title, p.version, p.target, p.applies) for p in catalog.patches.values()),
+        tuple(
+            TargetRow(t.name, t.title, tuple(archive.version for archive in t.pinned), t.git)
+            for t in catalog.targets.values()
+        ),
+    )
+    return Lists(**{what: getattr(rows, what)}) if what else rows
+
+
+def named(catalog: Catalog, name: str) -> Shown:
+    """Return every field of the variant, patch or target of that name. UsageError: see ``Catalog.named``."""
+    _, thing = catalog.named(name)
+    values = {one.name: getattr(thing, one.name) for one in fields(thing)}
+    if isinstance(thing, Patch):
+        return ShownPatch(**values, variants=tuple(v.name for v in catalog.variants.values() if thing.id in ids(v)))
+    return ShownVariant(**values) if isinstance(thing, Variant) else ShownTarget(**values)
+
+
+def ids(variant: Variant) -> tuple[str, ...]:
+    """Return the ids of a variant's patches."""
+    return tuple(f"{target}/{name}" for target, chosen in variant.targets.items() for name in chosen.patches)

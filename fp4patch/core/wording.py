@@ -1,0 +1,21 @@
+"""Lists and counts in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """Return ``1 check``, ``2 checks``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(items: Sequence[str], last: str = "and") -> str:
+    """Return ``a, b and c``."""
+    *head, end = [item for item in items if item] or [""]
+    return f"{', '.join(head)} {last} {end}" if head else end
+
+
+def joined(*parts: str, by: str = " ") -> str:
+    """Return the parts that are not empty, joined."""
+    return by.join(filter(None, parts))
