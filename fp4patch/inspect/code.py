@@ -104,32 +104,27 @@ class Fp4Code(Document):
 
 def total(codes: Iterable[Fp4Code]) -> Fp4Code:
     """Return the sum of several counts."""
-    encodes, encoders, mma = Counter[str](), Counter[str](), Counter[str]()
-    roundings = decodes = f64 = 0
-    traps, prints, empty, named = (dict[str, None]() for _ in range(4))
-    for code in codes:
-        encodes.update(code.encodes)
-        encoders.update(code.encoders)
-        mma.update(code.mma)
-        roundings += code.roundings
-        decodes += code.decodes
-        f64 += code.f64
-        traps.update(dict.fromkeys(code.traps))
-        prints.update(dict.fromkeys(code.prints))
-        empty.update(dict.fromkeys(code.empty))
-        named.update(dict.fromkeys(code.named))
+    every = [code for code in codes if code != _NONE]
+
+    def counted(name: str) -> dict[str, int]:
+        sums = Counter[str]()
+        for code in every:
+            sums.update(getattr(code, name))
+        return dict(sorted(sums.items()))
+
+    def listed(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(kernel for code in every for kernel in getattr(code, name)))
+
+    def number(name: str) -> int:
+        return sum(getattr(code, name) for code in every)
+
     return Fp4Code(
-        dict(sorted(encodes.items())),
-        dict(sorted(encoders.items())),
-        roundings,
-        decodes,
-        dict(sorted(mma.items())),
-        f64,
-        tuple(traps),
-        tuple(prints),
-        tuple(empty),
-        tuple(named),
+        *(counted("encodes"), counted("encoders"), number("roundings"), number("decodes"), counted("mma")),
+        *(number("f64"), listed("traps"), listed("prints"), listed("empty"), listed("named")),
     )
+
+
+_NONE = Fp4Code()
 
 
 @dataclass(frozen=True)

@@ -273,8 +273,6 @@ def _not_understood(number: int, line: str, why: str) -> ProofError:
 
 # --- the object file -------------------------------------------------------------------------------------------------
 
-_ALLOC = 2  # sh_flags of a section that the device holds
-
 
 def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
     """SHA-256 of the kernel's code and of all constants that it can read, of a cubin with the one kernel ``probe``.

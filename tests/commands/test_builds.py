@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from flashinfer_wheel import is_python, unpack
 
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
@@ -62,3 +63,36 @@ def test_without_cmake_it_is_set_aside_with_the_reason(
     found = evaluated({})
     assert found.results == ()
     assert [(one.probe, one.because) for one in found.aside] == [("vllm/arch-lists", "there is no cmake")]
+
+
+def flashinfer(folder: Path, change: Callable[[str], str], *, both: bool = False) -> builds.Evaluated:
+    """Evaluate FlashInfer 0.6.6, pristine and with its ``compilation_context.py`` changed; or changed on both sides."""
+    root = unpack("0.6.6", folder, lambda name: is_python(name) or name.endswith(("utils.cuh", "quantization.cuh")))
+    file = root / "compilation_context.py"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(change(text), encoding="utf-8")
+    catalog = load()
+    (found,) = identify_all([root], catalog)
+    view = SourceView(root, {} if both else {file.name: text.encode()})
+    return builds.evaluate(view, found, [catalog.patches["flashinfer/arch-suffix"]])
+
+
+def test_flashinfers_build_is_run_before_and_after(tmp_path: Path) -> None:
+    line = "self.TARGET_CUDA_ARCHS.add((int(major), str(minor)))"
+    after = flashinfer(tmp_path, lambda text: text.replace(line, line.replace("str(minor)", "str(minor) + 'a'")))
+    found = {one.asked: one for one in after.results}
+    assert found["12.1"].before == "on sm_120 GEMM 12.1, fused MoE 12.1, quantization 12.0f; " + (
+        "on sm_121 GEMM 12.1, fused MoE 12.1, quantization 12.0f"
+    )
+    assert (found["12.1"].verdict, found["12.1"].after) == (
+        Verdict.PASS,
+        found["12.1"].before.replace("12.1,", "12.1a,"),
+    )
+    assert found["12.0a"].verdict is Verdict.FAIL  # it is 12.0aa now
+
+
+def test_a_build_that_cannot_be_evaluated_is_no_success(tmp_path: Path) -> None:
+    """Both sides are alike, and nothing is known of either."""
+    broken = flashinfer(tmp_path, lambda text: f"import torch\nif torch.unknown: pass\n{text}", both=True)
+    assert {one.verdict for one in broken.results} == {Verdict.FAIL}
+    assert {one.detail for one in broken.results} == {"it could not be evaluated"}

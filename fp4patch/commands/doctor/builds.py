@@ -89,3 +89,8 @@ def names(asked: str, gpu: str) -> bool:
     if not asked:
         return True
     return Arch.parse(gpu) in {arch.gpu for arch in Arch.parse_list(asked, ptx=True)}
+
+
+def quoted(asked: str) -> str:
+    """Return an arch list as a shell takes it."""
+    return f'"{asked}"' if re.search(r"[;\s]", asked) else asked

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -10,7 +9,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.target import Build
-from fp4patch.commands.doctor.builds import names
+from fp4patch.commands.doctor.builds import names, quoted
 from fp4patch.commands.doctor.surveyed import Release, surveyed
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
@@ -35,7 +34,7 @@ def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[st
     made = {asked: _reaches(release, target.build, asked, cuda) for asked in target.build.lists}
     suited = [asked for asked in made if asked and all(made[asked].get(gpu, ("", False))[1] for gpu in matter)]
     remedy = (
-        f"export {finding.subject}={_quoted(min(suited, key=len))}"
+        f"export {finding.subject}={quoted(min(suited, key=len))}"
         if suited
         else "fp4patch doctor TREE says what it makes"
     )
@@ -85,7 +84,3 @@ def _sm12x(value: str) -> frozenset[Arch] | None:
     except ValueError:
         return None
     return frozenset(part for part in parts if part.major == 12)
-
-
-def _quoted(asked: str) -> str:
-    return f'"{asked}"' if re.search(r"[;\s]", asked) else asked

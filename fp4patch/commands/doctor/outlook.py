@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Build, Gate, Target
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.doctor.builds import best_of, names
+from fp4patch.commands.doctor.builds import best_of, names, quoted
 from fp4patch.commands.doctor.result import Outlook, Question
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, has, refused
@@ -75,7 +74,7 @@ def _of_builds(gpu: str, build: Build, question: Question, builds: Sequence[Buil
         return Outlook(gpu, Level.GREEN, "NVFP4 native", why)
     makes: dict[str, dict[str, None]] = {}
     for row in bad:
-        makes.setdefault(_of_row(row, gpu), {})[_quoted(row.asked) or "unset"] = None
+        makes.setdefault(_of_row(row, gpu), {})[quoted(row.asked) or "unset"] = None
     avoid = "; ".join(f"{' or '.join(lists)} makes {made}" for made, lists in makes.items())
     return Outlook(gpu, Level.YELLOW, "NVFP4 native", f"{why}. Not so every list: {avoid}", _set(build, best[0]))
 
@@ -183,7 +182,7 @@ def _wants(variant: Variant, target: Target, arch: Arch) -> str:
 
 def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its") -> str:
     """Return the result of one arch list in words, with the CUDA releases that were evaluated."""
-    setting = f"{build.setting}={_quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
+    setting = f"{build.setting}={quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
     if reasons := _stopped(rows, gpu):
         return f"{setting} compiles nothing{_with_cuda(rows)}: {'; '.join(reasons)}"
     return f"{setting} compiles {whose} FP4 kernels for {_made(rows, gpu)}{_with_cuda(rows)}"
@@ -236,8 +235,4 @@ def _with_cuda(rows: Sequence[BuildRow]) -> str:
 
 def _set(build: Build, row: BuildRow) -> str:
     """Return the command for a shell."""
-    return f"export {build.setting}={_quoted(row.asked)}" if row.asked else f"unset {build.setting}"
-
-
-def _quoted(asked: str) -> str:
-    return f'"{asked}"' if re.search(r"[;\s]", asked) else asked
+    return f"export {build.setting}={quoted(row.asked)}" if row.asked else f"unset {build.setting}"

@@ -59,7 +59,9 @@ def _results(
     old_rows, new_rows = (adapters.of(target).evaluate(root, build, written) for root in (before, after))
     for (cuda, archs), old, new in zip(asked, old_rows, new_rows, strict=True):
         wrong = [] if archs not in check.same or _said(old) == _said(new) else ["it is not as before"]
-        if archs in check.reaches and not new.stops:
+        if new.error:
+            wrong = ["it could not be evaluated"]
+        elif archs in check.reaches and not new.stops:
             wrong += [f"no code with the instruction for {gpu}" for gpu in _named(archs) if not _served(new, gpu)]
         verdict = Verdict.FAIL if wrong else Verdict.PASS
         yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict, "; ".join(wrong))
