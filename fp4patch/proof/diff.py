@@ -46,6 +46,11 @@ class _Rows(Sequence[DiffRow]):
     def _aligned(self) -> tuple[DiffRow, ...]:
         return tuple(_rows(*self._sides))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Rows) and self._sides == other._sides
+
+    __hash__ = None  # type: ignore[assignment]  # as of any sequence that compares by its contents
+
     def __len__(self) -> int:
         return len(self._aligned)
 

@@ -88,9 +88,9 @@ def _version(tree: TreeReport) -> str:
 def _patches(tree: TreeReport) -> Table:
     rows: list[Sequence[RenderableType]] = []
     for row in tree.patches:
-        says = Text(row.because or f"for {', '.join(row.variants)}", style="" if row.because else "dim")
+        says = Text(printable(row.because or f"for {', '.join(row.variants)}"), style="" if row.because else "dim")
         if row.state is State.APPLIED and tree.variant:
-            says = Text(f"by {tree.variant}", style="dim")
+            says = Text(printable(f"by {tree.variant}"), style="dim")
         rows.append((f"  {row.patch}", Text(row.state.value, style=STATES[row.state]), says))
     return table([whole(), whole(), folded()], rows)
 
@@ -136,7 +136,13 @@ def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
 
 def _outlooks(outlooks: Sequence[Outlook]) -> Table:
     return _marked(
-        (one.level, one.gpu, Text.assemble((one.verdict, COLOUR[one.level]), f": {one.because}"), one.todo, "")
+        (
+            one.level,
+            one.gpu,
+            Text.assemble((one.verdict, COLOUR[one.level]), printable(f": {one.because}")),
+            one.todo,
+            "",
+        )
         for one in outlooks
     )
 
@@ -157,9 +163,9 @@ def _marked(rows: Iterable[tuple[Level, str, Text, str, str]]) -> Table:
     cells = []
     for level, subject, text, remedy, link in rows:
         if remedy:
-            text.append("\n→ ", style=COLOUR[level]).append(remedy)
+            text.append("\n→ ", style=COLOUR[level]).append(printable(remedy))
         if link:
-            text.append(f"\n{link}", style="dim")
+            text.append(f"\n{printable(link)}", style="dim")
         cells.append((Text(MARK[level], style=COLOUR[level]), subject, text))
     return table(_GRID, cells, gap=1)
 
