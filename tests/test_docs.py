@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 
 from fp4patch.commands.main import cli
 from fp4patch.edits.kinds import Retired
+from tools import regenerate
 
 ROOT = Path(__file__).parents[1]
 TEXTS = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
@@ -61,6 +62,17 @@ def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text()
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f"({page.name})" not in index] == ["README.md"]
+
+
+@pages
+def test_programs_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text()
+    scripts = re.findall(r"python3? ((?:docs|tools|tests)/\S+\.py)", text)
+    modules = re.findall(r"python3? -m (tools\.\w+)", text)
+    tests = re.findall(r"pytest[^`\n|]*?(tests/[\w/.]+)", text)
+    files = [*scripts, *(f"{module.replace('.', '/')}.py" for module in modules), *tests]
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    assert set(re.findall(r"tools\.regenerate ([a-z][\w-]+)", text)) <= regenerate.names().keys()
 
 
 @pages
