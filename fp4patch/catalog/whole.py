@@ -24,6 +24,8 @@ _NO_SOURCE = frozenset(
 )
 """Suffixes of documentation, data and binaries. Every other file is searched."""
 _APART = frozenset({"__pycache__", "node_modules"})
+_BUILT = re.compile(r"(?:.*/)?build/(?:lib|temp|bdist)\.[^/]+")
+"""Directories that setuptools fills: copies of Python files among them, which no build reads."""
 
 
 class Whole:
@@ -57,6 +59,7 @@ class Whole:
                     below = self._link(name)
                 elif entry.is_dir():
                     skipped = entry.name.startswith(".") or entry.name in _APART or entry.path in self.apart
+                    skipped = skipped or _BUILT.fullmatch(name) is not None
                     below = "" if skipped else f"{name}/"
                 else:
                     below = ""

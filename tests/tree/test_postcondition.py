@@ -93,6 +93,19 @@ def test_code_that_comes_after_apply_and_that_no_edit_finds_is_drift_of_the_tree
     assert [one["because"].partition(":")[0] for one in status["patches"] if one["state"] == "drifted"] == [place]
 
 
+def test_copies_that_setuptools_makes_are_not_of_the_tree(
+    vllm: Callable[[str], Path], fp4patch: Callable[..., Said]
+) -> None:
+    """`pip install .` in a patched tree leaves its Python files in build/lib.PLATFORM, which the next build fills."""
+    tree = vllm("0.33.0")
+    assert fp4patch("apply", "--variant", "next3", tree).status == 0
+    for place, state in (("build/lib.linux-x86_64-cpython-312", "applied"), ("vllm/build", "drifted")):
+        copies = tree / place / "vllm/csrc"
+        copies.mkdir(parents=True)
+        (copies / "convert.cu").write_text('asm("cvt.rn.satfinite.e2m1x2.f32 %0, %1, %2;" : "=r"(x) : "f"(a), "f"(b));')
+        assert fp4patch("status", "--json", tree).document["state"] == state
+
+
 @pytest.mark.parametrize(("place", "link"), [("csrc/moved", "../moved"), ("moved", "../../moved"), (".m", "../../.m")])
 def test_a_directory_behind_a_link_is_patched_where_it_is_or_refused(
     vllm: Callable[[str], Path], fp4patch: Callable[..., Said], place: str, link: str
