@@ -316,7 +316,8 @@ class _Lab:
     def _batch(self, scratch: Path, name: str, subject: Subject, kernel: Kernel) -> tuple[Batch | str, bool]:
         """Return the result of a kernel, or the reason why there is none, and whether it was cached."""
         if self._cache and (found := self._cache.find(name, lambda _: None)):
-            return Batch(**json.loads(found.log)), True
+            kept = json.loads(found.log)
+            return Batch(**kept | {"first": tuple(kept["first"])}), True
         self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs"))
         # NumPy and the reference are needed only for an execution.
         from fp4patch.proof.lift import batch  # noqa: PLC0415
