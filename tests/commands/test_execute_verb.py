@@ -84,8 +84,9 @@ def test_cutlasss_converters(whole_tree: Callable[[str, str], Path], variant: st
 def test_flashinfers_own_conversions_and_no_pristine_code_that_does_not_convert(
     pristine_tree: Callable[[str, str], Path], tmp_path: Path
 ) -> None:
-    left_out = shutil.ignore_patterns("cutlass", "cute", "*.py[co]")
-    tree = shutil.copytree(pristine_tree("flashinfer", "0.5.0"), tmp_path / "flashinfer", ignore=left_out)
+    source = pristine_tree("flashinfer", "0.5.0")
+    tree = shutil.copytree(source, tmp_path / "flashinfer", ignore=shutil.ignore_patterns("data", "*.py[co]"))
+    shutil.copytree(source / "data", tree / "data", ignore=shutil.ignore_patterns("cutlass"))
     status, found, _ = executed(tree, "next3", "sm_121a,sm_121,sm_90")
     assert status == 0
     swept = {"float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1", "forced-float2x4-to-e2m1"}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from verify_reports import host, on_120, on_121
+from verify_reports import REPORTS, host, on_120, on_121
 
 from fp4patch.commands import words
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.result import BuildResult
 
 
 def test_the_reason_is_the_line_with_the_error() -> None:
@@ -39,3 +40,9 @@ def test_names_keep_their_target_where_there_are_several() -> None:
 def test_control_characters_become_escapes_and_letters_stay() -> None:
     assert words.printable("a\x1b[2J\n\udcffß\u202e/[b]") == "a\\x1b[2J\\n\\udcffß\\u202e/[b]"
     assert words.printable("a\n\tb\x07", kept="\n\t") == "a\n\tb\\x07"
+
+
+def test_a_build_that_is_not_as_declared_is_in_the_headline() -> None:
+    lost = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.1a", "nothing", Verdict.FAIL, "12.1a is expected")
+    title = summary.headline([dataclasses.replace(REPORTS["pass"], builds=(lost,))]).title
+    assert title == "Not verified: 1 result of the tree's own build not as declared"

@@ -134,6 +134,9 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     verdicts = [verdict for report in reports if report.executed for verdict in report.executed.verdicts]
     if wrong := sum(verdict.failed for verdict in verdicts):
         parts.append(f"{wrong} of {len(verdicts)} executions and comparisons are not as promised")
+    builds = [build for report in reports for build in report.builds]
+    if lost := sum(build.verdict.failed for build in builds):
+        parts.append(f"{counted(lost, 'result')} of the tree's own build not as declared")
     empty = [report for report in reports if not report.results]
     if empty:
         parts.append(f"nothing was checked in {listed([report.tree for report in empty])}")
