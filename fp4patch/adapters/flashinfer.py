@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import packaging
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -87,6 +88,7 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
         result = Path(folder).resolve() / "answers.json"
         environ = {"HOME": folder, "TMPDIR": folder, "PATH": "", "CUDA_HOME": "/cuda", "LC_ALL": "C.UTF-8"}
         command = [sys.executable, "-I", "-B", str(Path(__file__).with_name("flashinfer_run.py")), str(result)]
+        command += [str(Path(packaging.__file__).parents[1])]
         try:
             done = process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
         except OSError as error:

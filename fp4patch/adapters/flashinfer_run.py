@@ -1,4 +1,4 @@
-"""The separate Python process in which FlashInfer's own functions run: ``python -I -B flashinfer_run.py RESULT``.
+"""The Python process in which FlashInfer's own functions run: ``python -I -B flashinfer_run.py RESULT PACKAGES``.
 
 It reads a question as JSON from standard input, imports the named files of a FlashInfer, calls the functions that
 declare its modules, and writes the ``-gencode`` flags that each gives to ``gen_jit_spec``. Nothing is compiled.
@@ -30,6 +30,9 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
+
+if __name__ == "__main__":
+    sys.path.append(sys.argv[2])  # the directory that has packaging: an isolated Python ignores PYTHONPATH
 
 import packaging.requirements  # noqa: F401 - loaded before its directory leaves the path
 from packaging.version import Version
