@@ -37,9 +37,12 @@ def configured(tree: Path, build: Path, *archs: str) -> Path:
     return build
 
 
-@pytest.fixture
-def tree(pristine_tree: Callable[[str, str], Path]) -> Path:
-    return pristine_tree("vllm", "0.33.0")
+@pytest.fixture(scope="module")
+def tree(pristine_tree: Callable[[str, str], Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A vLLM of these tests' own: some add a source."""
+    left_out = shutil.ignore_patterns("*.so", "*.json", "benchmarks", "tests")
+    copy = tmp_path_factory.mktemp("objects") / "vllm"
+    return Path(shutil.copytree(pristine_tree("vllm", "0.33.0"), copy, ignore=left_out))
 
 
 def test_names_the_object_files_that_convert_or_see_a_patch(
@@ -255,7 +258,8 @@ def test_an_include_that_no_directory_has_is_found_before_anything_is_compiled(
     """A CUTLASS of headers alone, under vLLM's MLA kernel, which includes two files of examples/."""
     cutlass, options, includes, _ = beside_cutlass
     mla = str(next((tree / "csrc").rglob("sm100_cutlass_mla_kernel.cu")))
-    options += f" -I{cutlass}/examples/77_blackwell_fmha -I{cutlass}/examples/common {GENCODE.format('121a')}"
+    examples = tmp_path / "examples"  # beside the pristine tree, which other tests have too
+    options += f" -I{examples}/77_blackwell_fmha -I{examples}/common {GENCODE.format('121a')}"
     # torch's headers are in angle brackets or below -isystem in a real build; this one includes one of vLLM's own.
     build = compiled(tmp_path, tree, (mla, options), (includes, options))
     command = ["objects", "--build", str(build), "--includes", str(tree), str(cutlass)]
@@ -265,7 +269,7 @@ def test_an_include_that_no_directory_has_is_found_before_anything_is_compiled(
     assert "expected common/pow_2.hpp, which" in said
     assert "there is no " in said
     assert "clone of the release" in said
-    for name in ("examples/common/gather_tensor.hpp", "examples/77_blackwell_fmha/common/pow_2.hpp"):
-        (cutlass / name).parent.mkdir(parents=True, exist_ok=True)
-        (cutlass / name).touch()
+    for name in ("common/gather_tensor.hpp", "77_blackwell_fmha/common/pow_2.hpp"):
+        (examples / name).parent.mkdir(parents=True, exist_ok=True)
+        (examples / name).touch()
     assert main.run(command) == 0, capsys.readouterr().err
