@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.core import process
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     # A GPU is supported if every kernel has code for it.
     common = set.intersection(*kernels) if kernels else set[str]()
     row = BuildRow(cuda, asked, tuple(sorted(common)), error=made.error)
-    requested = re.split(r"[;\s]+", asked.replace("+PTX", "").strip())
+    requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
 
 
@@ -170,9 +171,5 @@ def _read(record: str, error: str) -> Configured:
         elif kind == "source":
             source, _, code = rest.rsplit(maxsplit=2)
             if code.startswith("sm_"):
-                sources.setdefault(source, set()).add(_torch(code))
+                sources.setdefault(source, set()).add(Arch.parse(code).torch)
     return Configured(everywhere, {source: tuple(sorted(archs)) for source, archs in sources.items()}, error)
-
-
-def _torch(code: str) -> str:
-    return re.sub(r"^sm_(\d+)(\d[af]?)$", r"\1.\2", code)

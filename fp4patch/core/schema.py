@@ -1,4 +1,4 @@
-"""The version of every JSON document that fp4patch writes."""
+"""The number by which a reader of a JSON document knows its form."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.problem import Problem
 from fp4patch.edits.condition import evaluate
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from fp4patch.catalog.patch import Patch
     from fp4patch.catalog.variant import Variant
-
-SM121 = Arch(12, 1)
-_FAMILY = Arch(12, 0, "f")
 
 
 def check(asked: Sequence[str], variant: Variant, patches: Sequence[Patch], *, allow_bare: bool) -> Architectures:
@@ -92,7 +89,6 @@ def _missed(arch: Arch, variant: Variant, patches: Sequence[Patch]) -> list[Arch
         options["guard"]
         for chosen in variant.targets.values()
         for options in chosen.options.values()
-        if options
         if "guard" in options
     ]
     operands = [op for p in patches for edit in p.edits if isinstance(edit, DropOperand) for op in edit.operands]
@@ -131,5 +127,6 @@ def _nothing_judged(archs: Sequence[Arch], variant: Variant, unreached: Mapping[
 
 
 def _runs_on(arch: Arch) -> tuple[Arch, ...]:
-    """Return the GPUs that code for a target must run on: its own, and for the family target of SM120 also GB10."""
-    return (arch.gpu, SM121) if arch == _FAMILY else (arch.gpu,)
+    """Return the GPUs that code for a target must run on: its own, and for a family target also later ones of ours."""
+    later = (gpu for gpu in map(Arch.parse, GPUS) if arch.suffix == "f" and arch.runs_on(gpu))
+    return tuple(dict.fromkeys((arch.gpu, *later)))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from flashinfer_wheel import is_python, unpack
 
+from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.verify import builds
@@ -51,6 +52,23 @@ def test_what_must_stay_as_it_was_is_compared_with_the_pristine_build(
     found = {one.asked: one for one in evaluated({LISTS: changed.encode()}).results}
     assert found["12.0a"].before != found["12.0a"].after
     assert found["12.0a"].detail == "it is not as before"
+
+
+def test_a_patch_that_makes_the_build_stop_fails(
+    evaluated: Callable[..., builds.Evaluated], monkeypatch: pytest.MonkeyPatch, pristine_tree: Callable[..., Path]
+) -> None:
+    """The compiler of the release refuses a target that only the patched tree names."""
+    patched = pristine_tree("vllm", "0.33.0").resolve()
+
+    def evaluate(root: Path, _build: object, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
+        rows = [BuildRow("12.8", asked, ("12.0a",)) for _, asked in questions]
+        return tuple(row.reached(["12.0a", "12.1a"] if root == patched else ["12.0a"]) for row in rows)
+
+    monkeypatch.setattr("fp4patch.adapters.vllm.evaluate", evaluate)
+    found = {one.asked: one for one in evaluated({}).results}
+    assert {one.verdict for one in found.values()} == {Verdict.FAIL}
+    assert found["12.0a;12.1a"].after == "the nvcc of CUDA 12.8 knows no compute_121a"
+    assert found["12.0a;12.1a"].detail == "it stops, and did not before"
 
 
 def test_without_cmake_it_is_set_aside_with_the_reason(

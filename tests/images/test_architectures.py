@@ -75,6 +75,15 @@ def test_a_variant_without_such_a_guard_has_nothing_to_say_of_it(variant: str) -
     assert not any("cannot fire" in note for note in checked(variant, "12.0f", "12.1a").notes)
 
 
+@pytest.mark.parametrize(("variant", "missed"), [("turbo", True), ("turbo2", True), ("next3", False)])
+def test_the_guard_of_inline_assembly_is_evaluated_for_the_target(variant: str, missed: bool) -> None:
+    """Without CUTLASS's patches, whose macros name the architecture."""
+    chosen = load().variant(variant)
+    of_vllm = load().patches_of(chosen, "vllm")
+    notes = check(["12.0f", "12.1a"], chosen, of_vllm, allow_bare=False).notes
+    assert any("cannot fire" in note for note in notes) is missed
+
+
 def test_the_family_target_of_sm120_must_run_on_both_gpus() -> None:
     assert [str(gpu) for gpu in checked("native", "12.0f").gpus] == ["sm_120", "sm_121"]
 

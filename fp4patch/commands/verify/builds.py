@@ -61,6 +61,8 @@ def _results(
         wrong = [] if archs not in check.same or _said(old) == _said(new) else ["it is not as before"]
         if new.error:
             wrong = ["it could not be evaluated"]
+        elif new.stops and not (old.stops or old.error):
+            wrong += ["it stops, and did not before"]
         elif archs in check.reaches and not new.stops:
             wrong += [f"no code with the instruction for {gpu}" for gpu in _named(archs) if not _served(new, gpu)]
         verdict = Verdict.FAIL if wrong else Verdict.PASS
