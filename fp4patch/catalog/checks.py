@@ -311,7 +311,8 @@ def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> No
     """Check that the releases of an image are pinned by a hash: an archive's, or a commit's."""
     if variant.image is None:
         return
-    for name, version in (("vllm", variant.image.vllm), ("cutlass", variant.image.cutlass)):
+    for name, version in variant.image.trees.items():
         target = targets.get(name)
         pinned = {*target.commits, *(archive.version for archive in target.pinned)} if target else set()
-        file.expect(version in pinned, "image", f"a release that patches/{name}/target.toml pins", repr(version))
+        wanted = f"a release that patches/{name}/target.toml pins"
+        file.expect(version in pinned, f"image.trees.{name}", wanted, repr(version))

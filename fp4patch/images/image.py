@@ -12,6 +12,9 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 from fp4patch.core.verdict import PassOrFail, Verdict
 
+PRODUCT = "vllm"
+"""Target whose package an image runs; its release names the image."""
+
 PROOF = "/opt/fp4patch/proof"
 """Directory of the proof inside an image."""
 
@@ -135,8 +138,8 @@ class BuildRequest(BuildSettings):
 
     variant: str
     archs: Architectures
-    vllm: Source
-    cutlass: Source
+    trees: Mapping[str, Source]
+    """Source of each tree, by its target's name."""
     torch: str
     base_image: str
     runtime_image: str
