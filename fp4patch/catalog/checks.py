@@ -201,6 +201,8 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
         file.pattern(stated.pattern, "version.pattern", groups=1)
     file.expect(_names_version(target.tag), "tag", "a tag with {version} or {release} in it", repr(target.tag))
     _check_sources(file, target)
+    for text in target.gcc:
+        file.expect(_is(SpecifierSet, text), "gcc", "a version specifier", repr(text))
     for number, advice in enumerate(target.advice):
         key = f"advice[{number}]"
         for text in (advice.versions, advice.cuda):
