@@ -64,7 +64,7 @@ _ANSWERS = TypeAdapter(list[_Answer])
 
 def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list, on each GPU's machine."""
-    machines = [(cuda, asked, Arch.parse(gpu)) for cuda, asked in questions for gpu in GPUS]
+    machines = [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS]
     try:
         answers = run(root, build, machines)
     except NotKnown as error:
@@ -153,8 +153,8 @@ def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow
     return BuildRow(cuda, asked, tuple(sorted(kernels)), on, {gpu: _together(on[gpu], gpu) for gpu in GPUS})
 
 
-def _together(there: Compiled, gpu: str) -> Reach:
+def _together(there: Compiled, gpu: Arch) -> Reach:
     """Return the support of the GPU over all modules."""
     if served := there.served(gpu):
         return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
-    return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], Arch.parse(gpu))
+    return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], gpu)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 from fp4patch.inspect.findings import Level, worst
 
@@ -194,7 +195,7 @@ class Unread(Document):
 class Loading(Document):
     """Code that one GPU loads from a file, for all fatbins and cubins with the same code and outcome."""
 
-    gpu: str
+    gpu: Arch
     loads: str
     """Target of the loaded code: ``sm_120f``; ``compute_90 (JIT)``; ``nothing``."""
     outcome: Outcome
@@ -211,7 +212,7 @@ class Loading(Document):
 class JustInTime(Document):
     """Fatbins of which one GPU loads PTX: its driver compiles them when they are first used."""
 
-    gpu: str
+    gpu: Arch
     """GPU whose driver compiles it."""
     arch: str
     """Target of the PTX: ``compute_80``."""
@@ -244,7 +245,7 @@ class BinaryFile(Document):
 class GpuVerdict(Document):
     """Result for one GPU over all files."""
 
-    gpu: str
+    gpu: Arch
     state: Fp4State
     because: str
     todo: str
@@ -264,7 +265,7 @@ class RunTimeCompiler(Document):
     """Caller of the compiler."""
     release: str
     """CUDA release: ``13.0.88``. Empty if it states none."""
-    lacks: tuple[str, ...]
+    lacks: tuple[Arch, ...]
     """Requested GPUs that it does not support."""
     level: Level = Level.GREEN
     remedy: str = ""

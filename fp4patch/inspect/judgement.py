@@ -33,7 +33,7 @@ _SHOWN = 3
 """Names of kernels in a sentence; the JSON document has all."""
 
 
-def judge(gpu: str, files: Sequence[BinaryFile], unread: Sequence[Unread] = (), driver_cuda: str = "") -> GpuVerdict:
+def judge(gpu: Arch, files: Sequence[BinaryFile], unread: Sequence[Unread] = (), driver_cuda: str = "") -> GpuVerdict:
     """Return what all files together are worth to one GPU. ``driver_cuda``: what its driver serves, if known."""
     loading = [row for file in files for row in file.loading if row.gpu == gpu]
     verdict = _of_units(gpu, files, loading, unread)
@@ -67,7 +67,7 @@ def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str)
 
 
 def _of_units(
-    gpu: str, files: Sequence[BinaryFile], loading: Sequence[Loading], unread: Sequence[Unread]
+    gpu: Arch, files: Sequence[BinaryFile], loading: Sequence[Loading], unread: Sequence[Unread]
 ) -> GpuVerdict:
     for outcome, (state, reason) in _VERDICTS.items():
         if rows := [row for row in loading if row.outcome is outcome]:
@@ -84,8 +84,8 @@ def _of_units(
     return GpuVerdict(gpu, Fp4State.NONE, why, "", _LEVELS[Fp4State.NONE])
 
 
-def _remedy(gpu: str, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> str:
-    if Arch.parse(gpu).major < FIRST_WITH_FP4:
+def _remedy(gpu: Arch, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> str:
+    if gpu.major < FIRST_WITH_FP4:
         return remedies.of("other_gpu", gpu)
     held_by = {holder for row in rows for holder in row.held_by}
     held = total(group.code for file in files for group in file.images if group.arch in held_by)

@@ -18,6 +18,7 @@ from fp4patch.commands import main
 from fp4patch.commands.doctor import jit_caches, packages
 from fp4patch.commands.doctor.machine import examine
 from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.errors import UsageError
 from fp4patch.inspect import binaries, run_time
 from fp4patch.inspect.findings import Level
@@ -38,11 +39,11 @@ def wheel(path: Path, members: dict[str, bytes]) -> Path:
 def test_the_real_ptxas_and_nvcc_know_what_their_own_help_lists(toolchain: Toolchain) -> None:
     for name in ("ptxas", "nvcc"):
         path = toolchain.root / "bin" / name
-        found = run_time.read(path, path.as_posix(), ["sm_90", "sm_121", "sm_107"])
+        found = run_time.read(path, path.as_posix(), [Arch(9, 0), GB10, Arch(10, 7)])
         assert (found.role, found.release, found.lacks) == (
             "assembler" if name == "ptxas" else name,
             toolchain.info.ptxas,
-            ("sm_107",),
+            (Arch(10, 7),),
         )
 
 
@@ -53,11 +54,11 @@ def test_tritons_assembler_in_a_wheel_decides_for_the_gpu(toolchain: Toolchain, 
     assert (found.role, found.release, found.lacks, found.level) == (
         "Triton's assembler",
         "12.8.93",
-        ("sm_121",),
+        (GB10,),
         Level.RED,
     )
     assert report.red
-    assert not binaries.examine(old, gpus=("sm_120",)).red
+    assert not binaries.examine(old, gpus=[Arch(12, 0)]).red
     real = (toolchain.root / "bin/ptxas").read_bytes()
     both = wheel(tmp_path / "triton-3.6.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD, f"{BIN}/ptxas-blackwell": real})
     assert [(one.release, one.level) for one in binaries.examine(both).compilers] == [
@@ -104,7 +105,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     for python in (str(tmp_path / "env"), str(tmp_path / "env/bin/python")):
         assert site in Surroundings.here(python).site_packages
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
-    findings = packages.examine_others(Surroundings.here(), ["sm_121"], None)
+    findings = packages.examine_others(Surroundings.here(), [GB10], None)
     assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.GREEN)]
     assert "sm_121: NVFP4 native" in findings[0].found
     main.run(["doctor", "--json", "--python", str(tmp_path / "env"), "--for", "sm_121"])
@@ -145,7 +146,7 @@ def test_stale_entries_of_caches_are_told_by_architecture_and_release(toolchain:
     (tmp_path / "home/.deep_gemm/cache/kernel.x").mkdir(parents=True)
     cubin = tmp_path / "home/.deep_gemm/cache/kernel.x/kernel.cubin"
     compile_cuda(toolchain, CONVERTS, cubin, "-cubin", "-arch", "sm_100a")
-    found = {one.subject: one for one in jit_caches.examine(s, ["sm_121"])}
+    found = {one.subject: one for one in jit_caches.examine(s, [GB10])}
     assert "3 compiled kernels" in found["cache of Triton"].found
     assert found["cache of Triton"].found.endswith("stale: 1 for sm_90a; 1 by release 3.5.0")
     assert found["cache of FlashInfer"].found.endswith("stale: 1 by release 0.6.7")
@@ -160,5 +161,5 @@ def test_a_cache_for_this_gpu_and_release_is_green(tmp_path: Path) -> None:
     (tmp_path / "home/.triton/cache/0/kernel.json").write_text(json.dumps(stated))
     s = machine(tmp_path)
     distribution(tmp_path / "site", "triton", "3.6.0")
-    (found,) = jit_caches.examine(s, ["sm_121"])
+    (found,) = jit_caches.examine(s, [GB10])
     assert (found.level, found.remedy) == (Level.GREEN, "")

@@ -16,6 +16,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from fp4patch.core.arch import GB10
 from fp4patch.inspect.binaries import examine
 from fp4patch.inspect.code import BinaryReport, total
 
@@ -48,7 +49,7 @@ def targets(report: BinaryReport) -> str:
 
 def counts(report: BinaryReport) -> str:
     """Return the counts of other instructions that a GPU of the family loads, and the compilers that run later."""
-    code = total(loading.code for file in report.files for loading in file.loading if loading.gpu == "sm_121")
+    code = total(loading.code for file in report.files for loading in file.loading if loading.gpu == GB10)
     parts = [
         (code.f64, "F64 instructions among the conversions"),
         (code.roundings, "values rounded, not encoded"),
@@ -56,7 +57,7 @@ def counts(report: BinaryReport) -> str:
     ]
     found = [f"{number} {what}" for number, what in parts if number]
     for one in report.compilers:
-        support = f"does not support {', '.join(one.lacks)}" if one.lacks else "supports both GPUs"
+        support = f"does not support {', '.join(map(str, one.lacks))}" if one.lacks else "supports both GPUs"
         found.append(f"{one.role} {one.release} {support}")
     return ", ".join(found) or "none"
 

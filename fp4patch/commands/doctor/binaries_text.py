@@ -13,7 +13,7 @@ from fp4patch.commands import terminal
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
 from fp4patch.commands.terminal import folded, whole
 from fp4patch.commands.words import printable
-from fp4patch.core.wording import counted
+from fp4patch.core.wording import counted, listed
 from fp4patch.inspect.code import Fp4State, Outcome, readable, total
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from fp4patch.core.arch import Arch
     from fp4patch.inspect.code import BinaryFile, BinaryReport, Fp4Code, GpuVerdict, ImageGroup
 
 COLOUR = {
@@ -44,7 +45,7 @@ def table(report: BinaryReport) -> RenderableType:
     parts += [_verdict(verdict) for verdict in report.verdicts]
     for one in report.compilers:
         release = f" {one.release}" if one.release else ""
-        lacks = f"does not know {' and '.join(one.lacks)}" if one.lacks else "knows every GPU that was asked about"
+        lacks = f"does not support {listed(one.lacks)}" if one.lacks else "supports every requested GPU"
         parts.append(
             Text.assemble(
                 (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {lacks}; {one.used_by}"
@@ -70,7 +71,7 @@ def table(report: BinaryReport) -> RenderableType:
 def _verdict(verdict: GpuVerdict) -> RenderableType:
     joint = ": because " if verdict.state is Fp4State.MISSING else ": "
     because = f"{joint}{printable(verdict.because)}"
-    rows = [(verdict.gpu, Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))]
+    rows = [(str(verdict.gpu), Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))]
     rows += [("", Text.assemble(("help: ", "bold"), verdict.todo))] if verdict.todo else []
     return terminal.table([whole(), folded()], rows)
 
@@ -126,7 +127,7 @@ def _code(group: ImageGroup) -> Text:
     return text
 
 
-def _loading(file: BinaryFile, gpu: str) -> Text:
+def _loading(file: BinaryFile, gpu: Arch) -> Text:
     rows = [row for row in file.loading if row.gpu == gpu]
     loads = Counter[str]()
     for row in rows:

@@ -64,7 +64,7 @@ def _recorded(
     return tuple(row.reached(row.kernels, str(cuda or "")) for row in rows), [missing]
 
 
-def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[BuildRow]:
+def best_of(gpu: Arch, gpus: Sequence[Arch], rows: Sequence[BuildRow]) -> list[BuildRow]:
     """Return the rows of the arch list to recommend for ``gpu``. Prefer one that works with every CUDA release, then
     one that works for all GPUs, then one that names this GPU, then the shortest. Empty if none works.
     """
@@ -84,11 +84,11 @@ def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[Bui
     return [row for row in lists[chosen] if row.reaches[gpu] is Reach.SUFFIXED]
 
 
-def names(asked: str, gpu: str) -> bool:
+def names(asked: str, gpu: Arch) -> bool:
     """Return whether an arch list names a GPU; an empty list means the GPU of the machine."""
     if not asked:
         return True
-    return Arch.parse(gpu) in {arch.gpu for arch in Arch.parse_list(asked, ptx=True)}
+    return gpu in {arch.gpu for arch in Arch.parse_list(asked, ptx=True)}
 
 
 def quoted(asked: str) -> str:

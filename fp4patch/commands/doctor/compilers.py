@@ -14,7 +14,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.commands.doctor.surroundings import Surroundings
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10, has
 from fp4patch.core.errors import ToolchainError
 from fp4patch.inspect.findings import Finding, Level
@@ -81,7 +81,7 @@ def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:
     return Toolkit(root, places, parts, tuple(broken))
 
 
-def examine(s: Surroundings, gpus: Sequence[str] = ()) -> tuple[Finding, ...]:
+def examine(s: Surroundings, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
     """Return a finding for each toolkit, then which one fp4patch takes, and the host compiler.
 
     ``gpus``: those that matter; empty where that is not known.
@@ -107,7 +107,7 @@ def examine(s: Surroundings, gpus: Sequence[str] = ()) -> tuple[Finding, ...]:
     return (*(_finding(kit, gpus, used=kit.root == used) for kit in found), *verdict)
 
 
-def _finding(kit: Toolkit, gpus: Sequence[str], *, used: bool) -> Finding:
+def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:
     place = ", ".join(kit.places)
     versions = ", ".join(f"{name} {version}" for name, version in kit.parts.items())
     subject = f"CUDA {'.'.join(str(p) for p in min(kit.releases))}" if kit.releases else "CUDA"
@@ -125,7 +125,7 @@ def _finding(kit: Toolkit, gpus: Sequence[str], *, used: bool) -> Finding:
         )
     if min(kit.releases) < FAMILIES_SINCE.release:
         about = f"{what}: knows no sm_121, and no f targets"
-        if gpus and "sm_121" not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
+        if gpus and GB10 not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
             return Finding(Level.GREEN, subject, f"{about}; sm_120a is there")
         return Finding(Level.YELLOW, subject, about, f"for GB10 take CUDA {FOR_GB10}")
     return Finding(Level.GREEN, subject, what)

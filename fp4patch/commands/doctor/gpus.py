@@ -70,10 +70,10 @@ def _library(name: str) -> Driver | None:
     return Driver("", found.cuda, tuple(Gpu(gpu.name, gpu.arch, "") for gpu in found.gpus), problem)
 
 
-def sm12x(found: Driver | None) -> tuple[str, ...]:
-    """Those of the machine's GPUs that fp4patch is about: ``sm_121``."""
+def sm12x(found: Driver | None) -> tuple[Arch, ...]:
+    """Return the machine's GPUs of SM12x."""
     archs = {gpu.arch for gpu in found.gpus if gpu.arch.major == 12} if found else set()
-    return tuple(str(arch) for arch in sorted(archs))
+    return tuple(sorted(archs))
 
 
 def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:

@@ -34,7 +34,7 @@ _LARGEST = 1 << 26
 _ARCHS = re.compile(r"\d{2,3}[af]?(_\d{2,3}[af]?)*")
 
 
-def examine(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
+def examine(s: Surroundings, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     """Return a finding for each cache that has entries. ``gpus``: those that matter; empty where that is not known."""
     return tuple(
         finding
@@ -49,7 +49,7 @@ def _directory(s: Surroundings, one: KernelCache) -> Path:
     return Path(s.environ.get(one.variable) or place) / one.below
 
 
-def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[str]) -> Finding | None:
+def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[Arch]) -> Finding | None:
     archs, releases, number = Counter[Arch](), Counter[str](), 0
     for file in islice((path for path in sorted(folder.rglob("*")) if path.is_file()), _MOST):
         found = _entry(file, folder)
@@ -60,10 +60,9 @@ def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[str
     if not number:
         return None
     installed = s.distribution(one.distribution) if one.distribution else None
-    here = [Arch.parse(gpu) for gpu in gpus]
-    foreign = [str(arch) for arch in sorted(archs) if here and not any(arch.runs_on(gpu) for gpu in here)]
+    foreign = [arch for arch in sorted(archs) if gpus and not any(arch.runs_on(gpu) for gpu in gpus)]
     older = sorted(release for release in releases if installed and release != installed.version)
-    stale = [f"{sum(archs[Arch.parse(arch)] for arch in foreign)} for {', '.join(foreign)}"] if foreign else []
+    stale = [f"{sum(archs[arch] for arch in foreign)} for {', '.join(map(str, foreign))}"] if foreign else []
     stale += [f"{sum(releases[release] for release in older)} by release {', '.join(older)}"] if older else []
     what = f"{number} compiled kernels in {folder}"
     if not stale:

@@ -38,7 +38,7 @@ def outlooks(
     found_of_each = []
     for gpu in question.gpus:
         if gpu not in GPUS:
-            why = f"of source trees doctor judges what {' and '.join(GPUS)} get"
+            why = f"of source trees doctor judges what {' and '.join(map(str, GPUS))} get"
             found_of_each.append(Outlook(gpu, Level.YELLOW, "not judged", why))
             continue
         if tree.target.build:
@@ -50,7 +50,7 @@ def outlooks(
     return tuple(found_of_each)
 
 
-def _of_builds(gpu: str, build: Build, question: Question, builds: Sequence[BuildRow], todo: str) -> Outlook | None:
+def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[BuildRow], todo: str) -> Outlook | None:
     """From what the build makes of the list that was asked about, or of those that people set."""
     if question.asked and not question.named and not names(question.asked, gpu):
         return None
@@ -79,7 +79,7 @@ def _of_builds(gpu: str, build: Build, question: Question, builds: Sequence[Buil
     return Outlook(gpu, Level.YELLOW, "NVFP4 native", f"{why}. Not so every list: {avoid}", _set(build, best[0]))
 
 
-def _of_one_list(gpu: str, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
+def _of_one_list(gpu: Arch, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
     bad = [row for row in rows if row not in good]
     if not bad:
         return Outlook(gpu, Level.GREEN, "NVFP4 native", _clause(build, rows, gpu))
@@ -95,7 +95,7 @@ def instead(tree: Identified, outlook: Outlook, question: Question, usual: Seque
     return replace(outlook, todo=f"{_set(tree.target.build, best[0])}, which makes {made}")
 
 
-def _word(rows: Sequence[BuildRow], gpu: str) -> str:
+def _word(rows: Sequence[BuildRow], gpu: Arch) -> str:
     if _stopped(rows, gpu):
         return "nothing is compiled"
     for row in rows:
@@ -105,13 +105,15 @@ def _word(rows: Sequence[BuildRow], gpu: str) -> str:
     return "nothing loads" if Reach.NOTHING in reaches else "emulated or missing"
 
 
-def _of_headers(gpu: str, tree: Identified, variant: Variant | None, cuda: Version | None, todo: str) -> Outlook | None:
+def _of_headers(
+    gpu: Arch, tree: Identified, variant: Variant | None, cuda: Version | None, todo: str
+) -> Outlook | None:
     """From the condition by which the headers let the GPU use the instruction."""
-    targets = [replace(Arch.parse(gpu), suffix=suffix) for suffix in ("a", "f")]
+    targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
     usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
     if cuda and not usable:
         return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), NEWER)
-    gate = next((gate for gate in tree.target.gates if gate.gpu == gpu), None)
+    gate = next((gate for gate in tree.target.gates if Arch.parse(gate.gpu) == gpu), None)
     if gate is None:
         return None
     opened = _open(tree.root, gate)
@@ -141,7 +143,7 @@ def _open(root: Path, gate: Gate) -> bool | None:
 
 def _converting(
     outlook: Outlook,
-    gpu: str,
+    gpu: Arch,
     tree: Identified,
     variant: Variant | None,
     builds: Sequence[BuildRow],
@@ -152,13 +154,8 @@ def _converting(
         return outlook
     usable = [row for row in builds if not row.error]
     rows = usable if question.asked else best_of(gpu, question.gpus, usable)
-    made = [
-        arch
-        for row in rows
-        for arch in _archs(row, gpu)
-        if reach([Arch.parse(arch)], Arch.parse(gpu)) is Reach.SUFFIXED
-    ]
-    loaded = set(made) or {f"{Arch.parse(gpu).torch}a"}
+    made = [arch for row in rows for arch in _archs(row, gpu) if reach([Arch.parse(arch)], gpu) is Reach.SUFFIXED]
+    loaded = set(made) or {f"{gpu.torch}a"}
     wants = {arch: _wants(variant, tree.target, Arch.parse(arch)) for arch in sorted(loaded)}
     if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
         said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
@@ -180,7 +177,7 @@ def _wants(variant: Variant, target: Target, arch: Arch) -> str:
     return "software" if any("E2M1" in pattern for rule in about for pattern in rule.forbids) else ""
 
 
-def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its") -> str:
+def _clause(build: Build, rows: Sequence[BuildRow], gpu: Arch, whose: str = "its") -> str:
     """Return the result of one arch list in words, with the CUDA releases that were evaluated."""
     setting = f"{build.setting}={quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
     if reasons := _stopped(rows, gpu):
@@ -188,25 +185,25 @@ def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its"
     return f"{setting} compiles {whose} FP4 kernels for {_made(rows, gpu)}{_with_cuda(rows)}"
 
 
-def _stopped(rows: Sequence[BuildRow], gpu: str) -> list[str]:
+def _stopped(rows: Sequence[BuildRow], gpu: Arch) -> list[str]:
     """Return the reasons why nothing is compiled on the GPU's machine; empty unless all rows stop."""
     reasons = [row.on[gpu].stops if row.on else row.stops for row in rows]
     return list(dict.fromkeys(reasons)) if all(reasons) else []
 
 
-def _newer(rows: Sequence[BuildRow], gpu: str) -> str:
+def _newer(rows: Sequence[BuildRow], gpu: Arch) -> str:
     """Return the advice to use a newer CUDA release, if the release stops all of them; else empty."""
     cudas = {Version(row.cuda) for row in rows}
-    targets = [Arch.parse(f"{gpu}{suffix}") for suffix in ("a", "f")]
+    targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
     lacking = not any(has(cuda, target) for cuda in cudas for target in targets)
     return NEWER if lacking or (min(cudas) < FAMILIES_SINCE and _stopped(rows, gpu)) else ""
 
 
-def _made(rows: Sequence[BuildRow], gpu: str) -> str:
+def _made(rows: Sequence[BuildRow], gpu: Arch) -> str:
     return " or ".join(dict.fromkeys(_of_row(row, gpu) for row in rows))
 
 
-def _of_row(row: BuildRow, gpu: str) -> str:
+def _of_row(row: BuildRow, gpu: Arch) -> str:
     """Return the architectures; of a build at run time those that it makes where the GPU is, and of which module."""
     if row.error:
         return "what is not known"
@@ -220,7 +217,7 @@ def _of_row(row: BuildRow, gpu: str) -> str:
     return " and ".join([_listed(usual), *others])
 
 
-def _archs(row: BuildRow, gpu: str) -> tuple[str, ...]:
+def _archs(row: BuildRow, gpu: Arch) -> tuple[str, ...]:
     """Return every architecture that some FP4 kernel has where the GPU is."""
     return tuple(arch for archs in row.on[gpu].modules.values() for arch in archs) if row.on else row.kernels
 

@@ -15,9 +15,10 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Build, Target
 from fp4patch.commands.doctor.compilers import toolkits
 from fp4patch.commands.doctor.surroundings import Surroundings, said
-from fp4patch.core.arch import Arch, Reach, reach
+from fp4patch.core.arch import GB10, PTX, Arch, Reach, elements, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
 from fp4patch.core.errors import BinaryError, ToolchainError
+from fp4patch.core.wording import listed
 from fp4patch.inspect import binaries, run_time
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.inspect.known import known
@@ -69,7 +70,7 @@ def _archs(s: Surroundings) -> tuple[str, ...]:
         return ()
 
 
-def examine_torch(found: Torch | None, gpus: Sequence[str], nvcc: str) -> tuple[Finding, ...]:
+def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:
     """Return ``gpus``: those that matter; ``nvcc``: the version of the compiler that a build against it takes, or
     nothing."""
     if found is None:
@@ -88,7 +89,7 @@ def examine_torch(found: Torch | None, gpus: Sequence[str], nvcc: str) -> tuple[
         findings += _false_alarm(found)
     if findings[0].level is Level.RED:
         pass  # the same remedy, or another PyTorch, decides about the compiler too
-    elif "sm_121" in gpus and Version(found.cuda) < FAMILIES_SINCE:
+    elif GB10 in gpus and Version(found.cuda) < FAMILIES_SINCE:
         why = f"a build against it takes CUDA {found.cuda}, whose compiler has no sm_121a"
         findings.append(Finding(Level.RED, "PyTorch's CUDA", why, TORCH_FOR_GB10))
     elif nvcc and release(nvcc)[0] != release(found.cuda)[0]:
@@ -103,11 +104,11 @@ def examine_torch(found: Torch | None, gpus: Sequence[str], nvcc: str) -> tuple[
     return tuple(findings)
 
 
-def _torch_archs(found: Torch, what: str, gpus: Sequence[str]) -> Finding:
+def _torch_archs(found: Torch, what: str, gpus: Sequence[Arch]) -> Finding:
     archs = [Arch.parse(arch) for arch in found.archs if arch.startswith("sm_")]
-    out = [gpu for gpu in gpus if reach(archs, Arch.parse(gpu)) is Reach.NOTHING]
+    out = [gpu for gpu in gpus if reach(archs, gpu) is Reach.NOTHING]
     if out:
-        return Finding(Level.RED, "PyTorch", f"{what}: nothing of it loads on {' and '.join(out)}", TORCH_FOR_GB10)
+        return Finding(Level.RED, "PyTorch", f"{what}: nothing of it loads on {listed(out)}", TORCH_FOR_GB10)
     return Finding(Level.GREEN, "PyTorch", what)
 
 
@@ -119,7 +120,7 @@ def _false_alarm(found: Torch) -> list[Finding]:
     return [Finding(Level.GREEN, "PyTorch's 12.1 warning", text, link=FALSE_ALARM)]
 
 
-def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
+def examine_triton(s: Surroundings, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     """Triton's own assembler, or the one that the environment puts in its place."""
     folder = s.package("triton")
     if folder is None:
@@ -144,7 +145,7 @@ def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
     if Version(version) < FAMILIES_SINCE:
         return (
             Finding(
-                Level.RED if "sm_121" in gpus else Level.YELLOW,
+                Level.RED if GB10 in gpus else Level.YELLOW,
                 what,
                 f"{said_so} is {version}, which knows no sm_121a: Triton kernels do not compile on GB10, and {users}",
                 _newer_ptxas(s, variable),
@@ -189,7 +190,7 @@ def looked_for() -> list[str]:
     return ["PyTorch", "Triton", *targets, *(package.name for package in known().package)]
 
 
-def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> tuple[Finding, ...]:
+def examine_others(s: Surroundings, gpus: Sequence[Arch], cache: Path | None) -> tuple[Finding, ...]:
     """Return the other packages with kernels, what each GPU gets of their compiled code, and compilers in packages.
 
     ``cache`` is a directory for what is found in compiled code.
@@ -212,13 +213,13 @@ def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> 
     files = {file for folder in s.site_packages for pattern in patterns for file in folder.glob(pattern)}
     for file in sorted(file for file in files if run_time.role(file.as_posix())):
         one = run_time.read(file, file.as_posix(), gpus)
-        lacks = f", which does not know {' and '.join(one.lacks)}" if one.lacks else ""
+        lacks = f", which does not know {listed(one.lacks)}" if one.lacks else ""
         found = f"{file.name}{lacks}: {one.used_by}"
         findings.append(Finding(one.level, f"{one.role} {one.release}".strip(), found, one.remedy))
     return tuple(findings)
 
 
-def _code(subject: str, folder: Path, gpus: Sequence[str], cache: Path | None) -> list[Finding]:
+def _code(subject: str, folder: Path, gpus: Sequence[Arch], cache: Path | None) -> list[Finding]:
     try:
         report = binaries.examine(folder, gpus=gpus, cache=cache)
     except BinaryError as error:
@@ -249,9 +250,9 @@ def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
         if not value:
             continue
         archs, strange = [], []
-        for part in re.split(r"[;,\s]+", value):
+        for part in elements(value):
             try:
-                archs.append(Arch.parse(part.removesuffix("+PTX")))
+                archs.append(Arch.parse(part.removesuffix(PTX)))
             except ValueError:
                 strange.append(part)
         bare = [arch for arch in archs if arch.major == 12 and not arch.suffix]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fp4patch.commands.doctor.result import Requirement
+    from fp4patch.core.arch import Arch
     from fp4patch.inspect.code import BinaryFile, BinaryReport
 
 _JIT = " (JIT)"
@@ -52,7 +53,7 @@ def _missing(file: BinaryFile, required: Requirement, strict: bool) -> Iterator[
         yield f"{len(useless)} kernels that compute nothing on it"
 
 
-def _extra(file: BinaryFile, gpus: Sequence[str]) -> Iterator[str]:
+def _extra(file: BinaryFile, gpus: Sequence[Arch]) -> Iterator[str]:
     loaded = {row.loads.removesuffix(_JIT) for row in file.loading if row.gpu in gpus}
     if extra := dict.fromkeys(group.arch for group in file.images if group.arch not in loaded):
         yield f"code that no required GPU loads: {', '.join(extra)}"

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fp4patch.commands.terminal import NONE, STATES, folded, number, table, whole
 from fp4patch.commands.words import printable
-from fp4patch.core.arch import GPUS, Reach
+from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level, worst
 from fp4patch.inspect.known import known
@@ -114,10 +114,10 @@ def _builds(found: Sequence[BuildRow]) -> Table:
             cuda = row.cuda if row.cuda != previous else ""
             rows.append((f"  {cuda}", asked, made, *(reaches.get(gpu, Text(NONE)) for gpu in GPUS)))
             previous = row.cuda
-    return table([*map(whole, ("  CUDA", "list", "FP4 kernels", *GPUS))], rows, head="dim")
+    return table([*map(whole, ("  CUDA", "list", "FP4 kernels", *map(str, GPUS)))], rows, head="dim")
 
 
-def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
+def _cells(row: BuildRow) -> list[tuple[str, Text, dict[Arch, Text]]]:
     """Return arch list, its build result, and the support of each GPU. If GPUs differ, each has its own line."""
     asked = row.asked or "unset"
     if row.error:
@@ -138,7 +138,7 @@ def _outlooks(outlooks: Sequence[Outlook]) -> Table:
     return _marked(
         (
             one.level,
-            one.gpu,
+            str(one.gpu),
             Text.assemble((one.verdict, COLOUR[one.level]), printable(f": {one.because}")),
             one.todo,
             "",

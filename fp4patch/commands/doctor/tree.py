@@ -73,9 +73,9 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
     )
 
 
-def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[str]) -> Advice | None:
+def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:
     """Return what to apply. Nothing where no patch can help: the compiler has no target with FP4 instructions."""
-    targets = [Arch.parse(f"{gpu}{suffix}") for gpu in gpus for suffix in ("a", "f")]
+    targets = [replace(gpu, suffix=suffix) for gpu in gpus for suffix in ("a", "f")]
     if cuda is None or any(has(cuda, target) for target in targets):
         return recommend(tree, cuda)
     return Advice(because=f"{refused(cuda, targets)}: {NEWER}")
