@@ -94,14 +94,14 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
         except OSError as error:
             raise NotKnown(f"its Python {error.strerror}") from None
         if not result.is_file():
-            raise NotKnown(f"its Python ended with status {done.status} and no answer")
+            raise NotKnown(f"its Python ended with status {done.status} and no result")
         try:
             with result.open("rb") as file:
                 answers = _ANSWERS.validate_json(file.read(_LARGEST))
         except (OSError, ValidationError):
             answers = []
     if len(answers) != len(machines):
-        raise NotKnown("its Python gave an answer that is none")
+        raise NotKnown("its Python returned a result that is not valid")
     return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in zip(answers, machines, strict=True)]
 
 
@@ -134,9 +134,9 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compi
             if target := _GENCODE.fullmatch(flag):
                 made |= {f"{target[1]}.{target[2]}"} if target[1] else set()
             elif flag.startswith("-gencode=arch="):
-                return Compiled({}, f"nvcc: takes no {flag}")
+                return Compiled({}, f"nvcc does not support {flag}")
             elif flag.startswith(_OTHERWISE):
-                return NotKnown(f"{module.function} gives {flag}")
+                return NotKnown(f"{module.function} returns {flag}")
         if not made:
             return NotKnown(f"{module.function} names no architectures")
         if stops := refused(Version(cuda), map(Arch.parse, sorted(made))):

@@ -291,7 +291,7 @@ class _Search:
             here = [layer for layer in image.layers if layer in layers]
             found = self.inner()
             found.unread += [
-                Unread(layer, f"the image lacks the layer {layer}", _SAVE)
+                Unread(layer, f"the image does not contain the layer {layer}", _SAVE)
                 for layer in image.layers
                 if layer not in layers
             ]
@@ -335,7 +335,9 @@ def _is_for(gpu: Arch, platform: str, platforms: Set[str]) -> bool:
 
 def _check_size(documents: Mapping[str, bytes], name: str) -> None:
     if sum(map(len, documents.values())) > _MOST_DOCUMENTS:
-        raise BinaryError(f"{name}: more manifests than any image has", help="it is made to do harm: do not use it")
+        raise BinaryError(
+            f"{name}: it has more manifests than any real image", help="do not use it: it was made to exhaust memory"
+        )
 
 
 def _head(path: Path) -> bytes:

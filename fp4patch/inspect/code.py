@@ -170,7 +170,7 @@ class LostKernel(Document):
     (conversions to E2M1, by their rounding), ``decodings``, ``matrix``."""
     idle: Idle | None = None
     """Way in which the copy that loads does nothing of use, if it does not."""
-    says: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     """Messages about a wrong architecture that the copy that loads can print, and the other cannot."""
     reason: str = ""
     """Reason why the loss is intended; empty if none is known."""
@@ -199,7 +199,7 @@ class Loading(Document):
     loads: str
     """Target of the loaded code: ``sm_120f``; ``compute_90 (JIT)``; ``nothing``."""
     outcome: Outcome
-    units: int
+    fatbins: int
     code: Fp4Code
     """Counts of the loaded code."""
     held_by: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ class JustInTime(Document):
     """Target of the PTX: ``compute_80``."""
     isa: str
     """PTX version: ``8.7``."""
-    units: int
+    fatbins: int
     """Number of fatbins."""
     size: int
     """Bytes of PTX."""
@@ -234,7 +234,7 @@ class BinaryFile(Document):
     name: str
     """Path of the file, relative to the input."""
     size: int
-    units: int
+    fatbins: int
     """Number of fatbins, and of cubins outside of any fatbin."""
     images: tuple[ImageGroup, ...]
     loading: tuple[Loading, ...]
@@ -265,7 +265,7 @@ class RunTimeCompiler(Document):
     """Caller of the compiler."""
     release: str
     """CUDA release: ``13.0.88``. Empty if it states none."""
-    lacks: tuple[Arch, ...]
+    unsupported: tuple[Arch, ...]
     """Requested GPUs that it does not support."""
     level: Level = Level.GREEN
     remedy: str = ""

@@ -100,21 +100,21 @@ def examine(
 class _Texts:
     """PTX that a GPU loads: how many texts, how long, their kernels, and what compiling them took."""
 
-    units: int = 0
+    fatbins: int = 0
     size: int = 0
     kernels: dict[str, None] = field(default_factory=dict)
     seconds: float | None = None
 
     def add(self, text: bytes, seconds: float | None) -> None:
         """Count one."""
-        self.units += 1
+        self.fatbins += 1
         self.size += len(text)
         self.kernels.update(dict.fromkeys(ptx.kernels(text)))
         self.seconds = self.seconds if seconds is None else (self.seconds or 0) + seconds
 
     def row(self, gpu: Arch, arch: str, isa: str) -> JustInTime:
         """Return all of it."""
-        return JustInTime(gpu, arch, isa, self.units, self.size, tuple(self.kernels), self.seconds)
+        return JustInTime(gpu, arch, isa, self.fatbins, self.size, tuple(self.kernels), self.seconds)
 
 
 def _order(image: _Image) -> tuple[bool, int, int, str]:

@@ -144,7 +144,7 @@ def test_cuda_12_9_compiles_for_what_13_does(package: Get, version: str) -> None
 def test_says_what_stops_it(package: Get) -> None:
     assert said(package("0.6.8"), "12.0", SM120, "12.8").stops == "RuntimeError: SM 12.x requires CUDA >= 12.9"
     assert said(package("0.7.2"), "12.0", SM120, "12.8").targets == "12.0a"
-    assert said(package("0.5.0"), "", GB10, "12.8").stops == "the nvcc of CUDA 12.8 knows no compute_121a"
+    assert said(package("0.5.0"), "", GB10, "12.8").stops == "the nvcc of CUDA 12.8 does not support compute_121a"
     assert "[12]" in said(package("0.7.2"), "9.0", SM120).stops
     assert said(package("0.5.0"), "12.0a;12.1a", SM120).stops.startswith("ValueError")
 
@@ -169,16 +169,16 @@ def lost(root: Path, archs: str = "") -> str:
 HOSTILE = {
     "a loop without an end": ("while True: pass", "its Python did not finish in 3 s and was ended"),
     "an exception": ("raise LookupError('no such thing')", "compilation_context.py:1: LookupError: no such thing"),
-    "an exit": ("import os; os._exit(0)", "its Python ended with status 0 and no answer"),
-    "a polite exit": ("import sys; sys.exit(3)", "its Python ended with status 3 and no answer"),
-    "a crash": ("import os; os.kill(os.getpid(), 11)", "its Python ended with status -11 and no answer"),
+    "an exit": ("import os; os._exit(0)", "its Python ended with status 0 and no result"),
+    "a polite exit": ("import sys; sys.exit(3)", "its Python ended with status 3 and no result"),
+    "a crash": ("import os; os.kill(os.getpid(), 11)", "its Python ended with status -11 and no result"),
     "a false answer": (
         "import os, sys; open(sys.argv[1], 'w').write('[{}]'); os._exit(0)",
-        "its Python gave an answer that is none",
+        "its Python returned a result that is not valid",
     ),
     "a large answer": (
         "import os, sys; open(sys.argv[1], 'w').write('[' * 9_000_000); os._exit(0)",
-        "its Python gave an answer that is none",
+        "its Python returned a result that is not valid",
     ),
     "a program": (
         "import os; os.system('touch trap')",

@@ -76,7 +76,7 @@ def test_a_list_that_loses_the_suffix_is_red_until_a_patch_keeps_it(
     status, tree = doctor(package, "--arch-list", "12.1")
     assert (status, verdicts(tree)) == (1, {"sm_121": ("red", "NVFP4 native for quantization only")})
     (line,) = tree["gpus"]
-    assert line["todo"].startswith("unset FLASHINFER_CUDA_ARCH_LIST, which makes 12.1a")
+    assert line["todo"].startswith("unset FLASHINFER_CUDA_ARCH_LIST, which compiles them for 12.1a")
     assert tree["recommended"]["next"] == f"fp4patch apply --variant native {package}"
     for variant in sorted({*VARIANTS} - {*GUARDED}):
         assert fp4patch("apply", "--variant", variant, package).status == 0
@@ -161,7 +161,7 @@ def test_what_its_functions_do_not_determine_is_not_known(installed: Install, do
     assert "compilation_context.py:" in finding["found"]
     assert "`if torch.the_cluster_says(major):`: an unknown value decides" in finding["found"]
     assert verdicts(tree) == dict.fromkeys(map(str, GPUS), ("yellow", "NVFP4 native"))  # by a list that names a suffix
-    assert 'unset or 12.0 or "12.0 12.1" makes what is not known' in tree["gpus"][0]["because"]
+    assert 'unset or 12.0 or "12.0 12.1" makes unknown targets' in tree["gpus"][0]["because"]
     _, tree = doctor(package, "--arch-list", "12.1")
     assert verdicts(tree) == {"sm_121": ("yellow", "not known")}
 

@@ -68,7 +68,7 @@ def states(found: BinaryReport) -> dict[Arch, Fp4State]:
     [
         (CONVERTS, ["120f"], Fp4State.NATIVE, Fp4State.NATIVE, "1 conversion to E2M1, in sm_120f"),
         (CONVERTS, ["120a"], Fp4State.NATIVE, Fp4State.MISSING, "of them this GPU loads nothing"),
-        (CONVERTS, ["120a", "compute_90"], Fp4State.NATIVE, Fp4State.MISSING, "compute_90 (JIT), where it is not"),
+        (CONVERTS, ["120a", "compute_90"], Fp4State.NATIVE, Fp4State.MISSING, "compute_90 (JIT), which does"),
         (CONVERTS, ["compute_121a"], Fp4State.MISSING, Fp4State.NATIVE, "in compute_121a (JIT)"),
         (CONVERTS, ["120"], Fp4State.MISSING, Fp4State.MISSING, "1 kernel named for FP4 in sm_120"),
         (CONVERTS, ["100a"], Fp4State.MISSING, Fp4State.MISSING, "the FP4 code is for sm_100a alone"),
@@ -131,7 +131,7 @@ def test_reads_libraries_inside_a_wheel_and_in_a_folder_alike(compiled: Compiled
     assert [file.name for file in installed.files] == ["a.so", "b.so"]
     assert packed.verdicts == installed.verdicts
     assert states(packed)[GB10] is Fp4State.SOFTWARE
-    assert "beside it by hardware: 1 conversion to E2M1" in packed.verdicts[1].because
+    assert "by hardware: 1 conversion to E2M1" in packed.verdicts[1].because
 
 
 def test_a_name_in_a_wheel_cannot_add_a_line_or_steer_the_terminal(compiled: Compiled, tmp_path: Path) -> None:
@@ -609,7 +609,7 @@ def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compil
     found = binaries.examine(path, gpus=[Arch(9, 0), GB10])
     (jit,) = found.files[0].jit
     isa = jit.isa
-    assert (jit.gpu, jit.arch, jit.units, jit.kernels, jit.seconds) == (GB10, "compute_90", 1, ("add",), None)
+    assert (jit.gpu, jit.arch, jit.fatbins, jit.kernels, jit.seconds) == (GB10, "compute_90", 1, ("add",), None)
     assert Version(isa) >= Version("9.0")
     cuda = f"1{int(isa[0]) - 6}.{isa[2:]}"
     said = found.verdicts[1].because

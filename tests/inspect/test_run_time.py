@@ -40,7 +40,7 @@ def test_the_real_ptxas_and_nvcc_know_what_their_own_help_lists(toolchain: Toolc
     for name in ("ptxas", "nvcc"):
         path = toolchain.root / "bin" / name
         found = run_time.read(path, path.as_posix(), [Arch(9, 0), GB10, Arch(10, 7)])
-        assert (found.role, found.release, found.lacks) == (
+        assert (found.role, found.release, found.unsupported) == (
             "assembler" if name == "ptxas" else name,
             toolchain.info.ptxas,
             (Arch(10, 7),),
@@ -51,7 +51,7 @@ def test_tritons_assembler_in_a_wheel_decides_for_the_gpu(toolchain: Toolchain, 
     old = wheel(tmp_path / "triton-3.5.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD})
     report = binaries.examine(old)
     (found,) = report.compilers
-    assert (found.role, found.release, found.lacks, found.level) == (
+    assert (found.role, found.release, found.unsupported, found.level) == (
         "Triton's assembler",
         "12.8.93",
         (GB10,),

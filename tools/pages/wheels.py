@@ -31,7 +31,7 @@ def row(wheel: Path) -> str:
     report = examine(wheel)
     processor = time.process_time()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    cells = [wheel.name, f"{report.size / 1e6:.0f}", str(sum(f.units for f in report.files)), targets(report)]
+    cells = [wheel.name, f"{report.size / 1e6:.0f}", str(sum(f.fatbins for f in report.files)), targets(report)]
     for verdict in report.verdicts:
         cells.append(f"**{verdict.level.value}**, *{verdict.state.value}*: {verdict.because}")
     cells += [counts(report), f"{processor:.1f}", f"{memory:.0f}"]
@@ -57,7 +57,9 @@ def counts(report: BinaryReport) -> str:
     ]
     found = [f"{number} {what}" for number, what in parts if number]
     for one in report.compilers:
-        support = f"does not support {', '.join(map(str, one.lacks))}" if one.lacks else "supports both GPUs"
+        support = (
+            f"does not support {', '.join(map(str, one.unsupported))}" if one.unsupported else "supports both GPUs"
+        )
         found.append(f"{one.role} {one.release} {support}")
     return ", ".join(found) or "none"
 

@@ -45,10 +45,10 @@ def table(report: BinaryReport) -> RenderableType:
     parts += [_verdict(verdict) for verdict in report.verdicts]
     for one in report.compilers:
         release = f" {one.release}" if one.release else ""
-        lacks = f"does not support {listed(one.lacks)}" if one.lacks else "supports every requested GPU"
+        support = f"does not support {listed(one.unsupported)}" if one.unsupported else "supports every requested GPU"
         parts.append(
             Text.assemble(
-                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {lacks}; {one.used_by}"
+                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {support}; {one.used_by}"
             )
         )
         if one.remedy:
@@ -78,7 +78,7 @@ def _verdict(verdict: GpuVerdict) -> RenderableType:
 
 def _file(file: BinaryFile) -> RenderableType:
     parts: list[RenderableType] = [
-        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.units, 'fatbin')}")
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}")
     ]
     parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
     interesting = [group for group in file.images if _speaks(group.code)]
@@ -131,10 +131,10 @@ def _loading(file: BinaryFile, gpu: Arch) -> Text:
     rows = [row for row in file.loading if row.gpu == gpu]
     loads = Counter[str]()
     for row in rows:
-        loads[row.loads] += row.units
+        loads[row.loads] += row.fatbins
     text = Text(f"{gpu} loads ")
     text.append(", ".join(f"{name} ×{number}" for name, number in loads.most_common()))
-    lost = sum(row.units for row in rows if row.outcome is Outcome.LOST)
+    lost = sum(row.fatbins for row in rows if row.outcome is Outcome.LOST)
     if lost:
         text.append(f"; {counted(lost, 'fatbin')} without their FP4 code", "bold red")
     return text

@@ -42,7 +42,7 @@ def rows_of(
     if stopped is None:
         return evaluated, []
     found = f"{build.setting}={stopped.asked} with CUDA {stopped.cuda} could not be evaluated: {stopped.error}"
-    todo = "this is a release that fp4patch has not seen, or not the whole tree; `fp4patch verify` still judges code"
+    todo = "the release was not surveyed, or the tree is incomplete; `fp4patch verify` checks its code all the same"
     return evaluated, [Finding(Level.YELLOW, adapter.READS, found, todo)]
 
 
@@ -58,9 +58,9 @@ def _recorded(
     none."""
     release = next((r for r in reversed(releases) if r.version in what.releases), None)
     rows = [row for c, asked in questions if release and (row := recorded_build(release, c, asked))]
-    said = f"shown is what was recorded of {release.version}" if rows and release else "and nothing is recorded"
-    found = f"{failed.message}, so what the build makes of {build.setting} could not be evaluated; {said}"
-    missing = Finding(Level.YELLOW, "cmake", found, f"{failed.help}, or a newer cmake on PATH")
+    said = f"the rows are from the record of {release.version}" if rows and release else "this release has no record"
+    found = f"{failed.message}, so the result of the build for {build.setting} could not be evaluated; {said}"
+    missing = Finding(Level.YELLOW, "cmake", found, f"{failed.help}, or put a newer cmake on PATH")
     return tuple(row.reached(row.kernels, str(cuda or "")) for row in rows), [missing]
 
 

@@ -37,13 +37,15 @@ def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[Ar
     remedy = (
         f"export {finding.subject}={quoted(min(suited, key=len))}"
         if suited
-        else "fp4patch doctor TREE says what it makes"
+        else "`fp4patch doctor TREE` shows the result of this list"
     )
     here = next((made[asked] for asked in made if asked and own and _sm12x(asked) == own), None)
     if not here:
         if finding.level is not Level.GREEN:
             return replace(finding, remedy=remedy)
-        lacking = "what builds make of it was not surveyed" if own else f"names no target for {listed(matter, 'or')}"
+        lacking = (
+            "the survey of releases does not have this list" if own else f"it has no target for {listed(matter, 'or')}"
+        )
         return Finding(Level.YELLOW, finding.subject, f"{value}: {lacking}", remedy)
     words = "; ".join(f"{gpu} {here[gpu][0]}" for gpu in matter)
     about = f"{value}: {target.title} {release.version} compiles its FP4 kernels for {words}"

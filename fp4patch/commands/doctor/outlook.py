@@ -18,6 +18,7 @@ from fp4patch.commands.doctor.result import Outlook, Question
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, has, refused
 from fp4patch.core.outcome import NothingToDo, Rewritten
+from fp4patch.core.wording import listed
 from fp4patch.edits.kinds import DropOperand
 from fp4patch.inspect.findings import Level
 from fp4patch.proof.judge import concerns
@@ -38,7 +39,7 @@ def outlooks(
     found_of_each = []
     for gpu in question.gpus:
         if gpu not in GPUS:
-            why = f"of source trees doctor judges what {' and '.join(map(str, GPUS))} get"
+            why = f"doctor judges source trees for {listed(GPUS)} only"
             found_of_each.append(Outlook(gpu, Level.YELLOW, "not judged", why))
             continue
         if tree.target.build:
@@ -56,14 +57,14 @@ def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[Bui
         return None
     rows = [row for row in builds if not row.error]
     if not rows:
-        return Outlook(gpu, Level.YELLOW, "not known", f"what the build makes of {build.setting} was not evaluated")
+        return Outlook(gpu, Level.YELLOW, "not known", f"the result of the build for {build.setting} was not evaluated")
     good = [row for row in rows if row.reaches[gpu] is Reach.SUFFIXED]
     if question.asked:
         return _of_one_list(gpu, build, rows, good, todo)
     best = best_of(gpu, question.gpus, rows)
     if not best:
         if reasons := _stopped(rows, gpu):
-            why = f"whatever {build.setting} says{_with_cuda(rows)}: {reasons[0]}"
+            why = f"for every {build.setting}{_with_cuda(rows)}: {reasons[0]}"
         else:
             made = f"{_made(rows, gpu)}{_with_cuda(rows)}"
             why = f"no usual {build.setting} gives it FP4 kernels: they are compiled for {made}"
@@ -75,8 +76,8 @@ def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[Bui
     makes: dict[str, dict[str, None]] = {}
     for row in bad:
         makes.setdefault(_of_row(row, gpu), {})[quoted(row.asked) or "unset"] = None
-    avoid = "; ".join(f"{' or '.join(lists)} makes {made}" for made, lists in makes.items())
-    return Outlook(gpu, Level.YELLOW, "NVFP4 native", f"{why}. Not so every list: {avoid}", _set(build, best[0]))
+    avoid = "; ".join(f"{' or '.join(lists)} results in {made}" for made, lists in makes.items())
+    return Outlook(gpu, Level.YELLOW, "NVFP4 native", f"{why}. Other lists do not: {avoid}", _set(build, best[0]))
 
 
 def _of_one_list(gpu: Arch, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
@@ -92,7 +93,7 @@ def instead(tree: Identified, outlook: Outlook, question: Question, usual: Seque
     if outlook.level is not Level.RED or not best or tree.target.build is None:
         return outlook
     made = f"{_made(best, outlook.gpu)}{_with_cuda(best)}"
-    return replace(outlook, todo=f"{_set(tree.target.build, best[0])}, which makes {made}")
+    return replace(outlook, todo=f"{_set(tree.target.build, best[0])}, which compiles them for {made}")
 
 
 def _word(rows: Sequence[BuildRow], gpu: Arch) -> str:
@@ -119,14 +120,18 @@ def _of_headers(
     opened = _open(tree.root, gate)
     if opened is None:
         return Outlook(
-            gpu, Level.YELLOW, "not known", f"{gate.file} decides in a way that fp4patch does not know", todo
+            gpu, Level.YELLOW, "not known", f"{gate.file} has a condition that fp4patch does not recognize", todo
         )
     if opened:
         where = " and ".join(map(str, usable))
         return Outlook(gpu, Level.GREEN, "NVFP4 native", f"arrays of floats convert by the instruction on {where}", "")
     level = Level.GREEN if variant else Level.YELLOW
     return Outlook(
-        gpu, level, "software conversion", f"{gate.file} does not name it: {gate.otherwise}, on every target", todo
+        gpu,
+        level,
+        "software conversion",
+        f"the condition in {gate.file} does not include {gpu}, which therefore uses {gate.otherwise} for every target",
+        todo,
     )
 
 
@@ -161,7 +166,7 @@ def _converting(
         said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
         return replace(outlook, verdict=f"software conversion ({variant.name})", because=said)
     if set(wants.values()) == {"hardware"} and not tree.target.build:
-        said = f"{variant.name} makes it use the instruction wherever the target has it"
+        said = f"{variant.name} uses the instruction on every target that has it"
         return Outlook(gpu, Level.GREEN, "NVFP4 native", said)
     return outlook
 
@@ -206,7 +211,7 @@ def _made(rows: Sequence[BuildRow], gpu: Arch) -> str:
 def _of_row(row: BuildRow, gpu: Arch) -> str:
     """Return the architectures; of a build at run time those that it makes where the GPU is, and of which module."""
     if row.error:
-        return "what is not known"
+        return "unknown targets"
     if not row.on:
         return f"nothing ({row.stops})" if row.stops else _listed(row.kernels)
     there = row.on[gpu]

@@ -46,7 +46,7 @@ def question(
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
     required = tuple(one for text in require for one in _requirements(text))
     if strict and not required:
-        raise UsageError("--strict is about --require", help="for example --require sm_121:native --strict")
+        raise UsageError("--strict requires --require", help="for example --require sm_121:native --strict")
     gpus = _gpus(for_gpus) if for_gpus is not None else ()
     gpus = tuple(dict.fromkeys((*gpus, *(one.gpu for one in required))))
     return Question(
@@ -125,7 +125,7 @@ def find(name: str) -> Path | None:
     if folder := _installed(name):
         return folder
     if name.startswith((".", "/", "~")) or name.endswith(_FILES) or not _IMAGE.fullmatch(name):
-        raise UsageError(f"there is no {name}", help="name a file, a folder, an installed package or an image")
+        raise UsageError(f"{name} does not exist", help="name a file, a directory, an installed package or an image")
     return None
 
 

@@ -47,7 +47,7 @@ def recipe_text(recipe: RecipeReport) -> RenderableType:
     """Return the recipes' place, and a finding for each that takes SM121 out of CUTLASS's guard."""
     heading = Text.assemble(("build recipes", "bold"), f"  {printable(recipe.path)}, {recipe.read} read")
     known_recipe = known().recipe
-    said = f"no command or patch takes {known_recipe.macro} out of it"
+    said = f"no command or patch removes {known_recipe.macro} from it"
     good = Finding(Level.GREEN, known_recipe.subject, said)
     return Group(heading, Text(), findings_text(recipe.findings or [good]), Text())
 
@@ -103,7 +103,7 @@ def _builds_heading(tree: TreeReport) -> Text:
         how = " on each GPU, by its own Python"
     else:
         how = ", as recorded of this release" if known.recorded else ", by its own CMake functions"
-    return Text.assemble(("build", "bold"), (f"  what it makes of {tree.setting}{how}", "dim"))
+    return Text.assemble(("build", "bold"), (f"  its result for {tree.setting}{how}", "dim"))
 
 
 def _builds(found: Sequence[BuildRow]) -> Table:

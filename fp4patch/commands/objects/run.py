@@ -105,7 +105,7 @@ def check(found: Sequence[ObjectFile], asked: Sequence[Arch]) -> None:
         problems.append(Problem("object files that convert to E2M1", "none: this build leaves the FP4 kernels out"))
     if problems:
         raise Refused(
-            "this build would not have its FP4 conversions where they are asked for",
+            "this build would not have its FP4 conversions on the requested GPUs",
             problems=problems,
             help="build for 12.1a and 12.0a (TORCH_CUDA_ARCH_LIST) with the variant's patches applied",
         )

@@ -238,7 +238,7 @@ def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
     return (
         Problem(
             expected="a probe whose machine code can be executed",
-            found="none of those that ran says what it computes",
+            found="none of the probes that ran has a specification of its results",
             help="leave --execute out: on this tree it has nothing to show",
         ),
     )
@@ -290,7 +290,7 @@ def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], ru
     if changed:
         raise Refused(
             f"{tree.root} was changed while it was being verified: {', '.join(changed)}",
-            help="verify it again when nobody else works on it",
+            help="verify it again when no other process changes it",
         )
 
 
