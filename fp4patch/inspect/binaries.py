@@ -16,7 +16,7 @@ from fp4patch.core.arch import GB10, GPUS
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import BinaryError, NothingCompiledError
 from fp4patch.core.progress import OnProgress, Step, silent
-from fp4patch.inspect import containers, device_code, kept, registry, remedies, run_time
+from fp4patch.inspect import containers, device_code, kept, linked, registry, remedies, run_time
 from fp4patch.inspect.code import BinaryFile, BinaryReport, Unread
 from fp4patch.inspect.judgement import judge
 
@@ -132,17 +132,22 @@ def _advised(verdict: GpuVerdict, source: str) -> GpuVerdict:
 
 
 def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
-    """Look into every file of a directory that can hold code; return whether all of them were known."""
+    """Look into every file of a directory that can hold code; return whether all of them were known.
+
+    An object file is left out if a library beside it has its code.
+    """
     files, root = [], path.resolve()
     for file, size in containers.folder(path):
         name = file.relative_to(root).as_posix()
         try:
             if containers.kind(_head(file)):
-                files.append((file, name))
-                search.tally.total = (search.tally.total or 0) + size
+                files.append((file, name, size))
         except BinaryError as error:
             search.unread.append(Unread(name, error.message, error.help))
-    known = [_one(file, name, search, cache) for file, name in files]
+    twice = linked.objects(file for file, _, _ in files)
+    files = [one for one in files if one[0] not in twice]
+    search.tally.total = sum(size for _, _, size in files)
+    known = [_one(file, name, search, cache) for file, name, _ in files]
     return all(known)
 
 

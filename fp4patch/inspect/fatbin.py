@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from fp4patch.inspect.window import Window
 
-# A container, or an ELF file that may be one for CUDA.
-_BEGINNINGS = (b"\x50\xed\x55\xba\x01\x00\x10\x00", b"\x7fELF\x02\x01\x01")
+CONTAINER = b"\x50\xed\x55\xba\x01\x00\x10\x00"
+"""First bytes of a fatbin."""
+_BEGINNINGS = (CONTAINER, b"\x7fELF\x02\x01\x01")  # the second: an ELF file that may be one for CUDA
 
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")

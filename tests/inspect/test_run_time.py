@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 import tarfile
 import venv
@@ -163,3 +164,46 @@ def test_a_cache_for_this_gpu_and_release_is_green(tmp_path: Path) -> None:
     distribution(tmp_path / "site", "triton", "3.6.0")
     (found,) = jit_caches.examine(s, [GB10])
     assert (found.level, found.remedy) == (Level.GREEN, "")
+
+
+def test_a_kernel_counts_once_in_all_caches_and_links_and_launchers_are_none(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    inductor = tmp_path / "root/tmp/torchinductor_home"
+    kernel = inductor / "triton/0/kernel.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(json.dumps({"target": {"backend": "cuda", "arch": 121, "warp_size": 32}}))
+    compile_cuda(toolchain, CONVERTS, kernel.with_suffix(".cubin"), "-cubin", "-arch", "sm_121a")
+    (inductor / "copy.json").symlink_to(kernel)
+    (kernel.parent / "__triton_launcher.so").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(500))
+    # Inductor sets Triton's cache to a directory of its own.
+    found = jit_caches.examine(machine(tmp_path, TRITON_CACHE_DIR=str(kernel.parents[1])), [GB10])
+    assert [(one.subject, one.found.partition(" in ")[0]) for one in found] == [
+        ("cache of Triton", "1 compiled kernels"),
+    ]
+    both = tmp_path / "home/.cache/flashinfer/0.6.8/100a_121a/cached_ops/x/x.so"
+    both.parent.mkdir(parents=True)
+    both.write_bytes(b"")
+    (found_there,) = jit_caches.examine(machine(tmp_path), [GB10])[:1]
+    assert (found_there.level, found_there.subject) == (Level.GREEN, "cache of FlashInfer")
+    (old,) = jit_caches.examine(machine(tmp_path), [Arch(12, 0)])[:1]
+    assert old.found.endswith("stale: 1 for sm_100a, sm_121a")
+
+
+def test_an_object_file_whose_code_a_library_beside_it_has_counts_once(toolchain: Toolchain, tmp_path: Path) -> None:
+    place = tmp_path / "121a/cached_ops/x"
+    place.mkdir(parents=True)
+    for name in ("a", "b"):
+        compile_cuda(
+            toolchain, CONVERTS.replace("void ", f"void {name}_"), place / f"{name}.cuda.o", "-c", *targets("121a")
+        )
+    objects = sorted(place.glob("*.o"))
+    subprocess.run(["g++", "-shared", "-o", place / "x.so", *objects], check=True)
+    found = binaries.examine(tmp_path, gpus=[GB10])
+    assert [(file.name, file.fatbins) for file in found.files] == [("121a/cached_ops/x/x.so", 2)]
+    assert "2 conversions to E2M1" in found.verdicts[0].because
+    compile_cuda(toolchain, CONVERTS, place / "b.cuda.o", "-c", *targets("120f"))  # newer than the library
+    found = binaries.examine(tmp_path, gpus=[GB10])
+    assert [file.name for file in found.files] == ["121a/cached_ops/x/b.cuda.o", "121a/cached_ops/x/x.so"]
+    (place / "x.so").unlink()
+    assert len(binaries.examine(tmp_path, gpus=[GB10]).files) == 2
