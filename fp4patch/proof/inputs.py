@@ -68,7 +68,7 @@ class NumericsReport(Document):
     promise: Promise
     """Promise of the variant."""
     seconds: float
-    passes: int
+    passes: int = 1
     """Number of lanes that each input went through, next to distant inputs."""
     alike: bool = False
     """True if the lanes that an input did not go through are proven to be the same function of their values."""
