@@ -34,7 +34,7 @@ def files(request: BuildRequest, torch: TorchPin, cuda: str, root: Path, machine
     if not dockerfile.is_file():
         raise ImageError(
             f"there is no {dockerfile}",
-            help="the data folder is not whole: install fp4patch again, or unset FP4PATCH_DATA",
+            help="the data directory is not whole: install fp4patch again, or unset FP4PATCH_DATA",
         )
     name, content = wheel(root)
     return {

@@ -144,7 +144,7 @@ def _verify(
         f"failed: {', '.join(failed)}" if failed else "none failed"
     )
     if (document["verdict"] == "pass") is not passed:
-        said += f"; the document itself says {document['verdict']}"
+        said += f"; the document itself has {document['verdict']}"
     found = [Finding("verify", _verdict(passed and document["verdict"] == "pass"), said)]
     by_target = {tree["target"]: tree for tree in trees}
     for receipt in receipts.values():
@@ -155,7 +155,7 @@ def _verify(
             receipt["version"],
             [patch for patch in receipt["patches"] if patch in changed],  # verify names those that changed something
         )
-        detail = "verified as patched" if same else "what was verified is not what the receipt says"
+        detail = "verified as patched" if same else "what was verified is not what the receipt states"
         found.append(Finding(f"receipt of {receipt['target']}", _verdict(same), detail))
     if judged := set(pins.get("judged", ())):
         of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
@@ -182,7 +182,9 @@ def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:
     document = _document(proof["binaries.json"], "binaries.json")
     verdict = str(document.get("verdict", "missing"))
     has_code = any(binary["files"] for binary in document.get("binaries", ()))
-    said = f"the scan of the built files says {verdict}" + ("" if has_code else ", and found no code for a GPU")
+    said = f"the result of the scan of the built files is {verdict}" + (
+        "" if has_code else ", and found no code for a GPU"
+    )
     return [Finding("binaries", _verdict(has_code and verdict in ("green", "yellow")), said)]
 
 
@@ -211,7 +213,7 @@ def _labels(
     for name, proven in expected.items():
         label = labels.get(OURS + name, "")
         same = label == proven
-        detail = label or "nothing" if same else f"the label says {label or 'nothing'}, the proof {proven or 'nothing'}"
+        detail = label or "nothing" if same else f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
         found.append(Finding(f"label {OURS}{name}", _verdict(same), detail))
     return found
 

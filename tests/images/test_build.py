@@ -104,7 +104,7 @@ def test_builds_an_image_that_says_what_it_is_and_whose_proof_holds(
     assert looked.status == 1
     failed = [f["subject"] for f in looked.document["findings"] if f["verdict"] != "pass"]
     assert failed == ["label io.fp4patch.patches"]
-    assert {"subject": "files of cutlass", "verdict": "pass", "detail": "2 files as the receipt says"} in (
+    assert {"subject": "files of cutlass", "verdict": "pass", "detail": "2 files as the receipt states"} in (
         looked.document["findings"]
     )
     assert looked.document["receipt"] == inspected["Config"]["Labels"]["io.fp4patch.receipt"]
@@ -320,7 +320,7 @@ def test_no_engine_is_one_sentence_with_a_remedy(
     monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
     said = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a")
     assert said.status == 1
-    assert said.err.startswith("error: no docker engine answers at unix:///no/such/socket\n")
+    assert said.err.startswith("error: no docker engine responds at unix:///no/such/socket\n")
     assert "DOCKER_HOST" in said.err
 
 
@@ -330,7 +330,7 @@ def test_inspect_says_the_same_of_no_engine(capfd: pytest.CaptureFixture[str], m
     said = Said(capfd, "inspect", "some-image")
     gc.collect()
     assert said.status == 1
-    assert said.err.startswith("error: no docker engine answers")
+    assert said.err.startswith("error: no docker engine responds")
 
 
 @pytest.mark.parametrize(

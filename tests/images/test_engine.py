@@ -195,7 +195,7 @@ def test_an_engine_that_does_not_answer_is_one_sentence(
     engine: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
-    with pytest.raises(ImageError, match=r"^no docker engine answers at unix:///no/such/socket$"):
+    with pytest.raises(ImageError, match=r"^no docker engine responds at unix:///no/such/socket$"):
         look("", needs_engine=True)
 
 

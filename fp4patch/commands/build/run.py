@@ -48,7 +48,7 @@ class BuildFailedError(ImageError):
     def __init__(self, stage: Stage, status: int) -> None:
         super().__init__(
             f"the build of stage {stage} failed (docker buildx ended with status {status})",
-            help="its last lines say which step; the stages before it are in the builder's cache",
+            help="its last lines name the step; the stages before it are in the builder's cache",
         )
         self.status = status
 
@@ -116,7 +116,7 @@ def plan(options: Options) -> Planned:
     )
     if request.sccache and not command.sccache_environment(os.environ):
         raise UsageError(
-            "--sccache has nothing to say to sccache: no SCCACHE_… variable is set",
+            "--sccache has no setting to pass on: no SCCACHE_… variable is set",
             help="set its storage, for example SCCACHE_BUCKET and AWS_…, or SCCACHE_REDIS_ENDPOINT",
         )
     return Planned(request, torch, pins.cuda, tuple(f"{p.id} {p.version}" for p in patches), catalog.root)
@@ -151,7 +151,7 @@ def _torch(pins: Pins, vllm: Source, said: str | None) -> TorchPin:
         return TorchPin(version=wanted)
     raise UsageError(
         f"another vLLM than the pinned {pins.trees[PRODUCT]} may need another PyTorch than {pins.torch.version}",
-        help="say which with --torch V: its requirements name it",
+        help="name it with --torch V; its requirements state it",
     )
 
 
@@ -322,7 +322,7 @@ def _folder(said: Path | None) -> Iterator[Path]:
 def _claim(folder: Path) -> None:
     """Make the directory, or take over one that held a context before; UsageError if it holds something else."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", help="name another with --context")
+        raise UsageError(f"{folder} is not a directory", help="name another with --context")
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()) and not (folder / "pins.json").is_file():
         raise UsageError(f"{folder} is not empty, and no build context of ours", help="name another with --context")
