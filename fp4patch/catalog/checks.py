@@ -201,6 +201,8 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
         file.pattern(stated.pattern, "version.pattern", groups=1)
     file.expect(_names_version(target.tag), "tag", "a tag with {version} or {release} in it", repr(target.tag))
     _check_sources(file, target)
+    for text in target.gcc:
+        file.expect(_is(SpecifierSet, text), "gcc", "a version specifier", repr(text))
     for number, advice in enumerate(target.advice):
         key = f"advice[{number}]"
         for text in (advice.versions, advice.cuda):
@@ -311,7 +313,8 @@ def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> No
     """Check that the releases of an image are pinned by a hash: an archive's, or a commit's."""
     if variant.image is None:
         return
-    for name, version in (("vllm", variant.image.vllm), ("cutlass", variant.image.cutlass)):
+    for name, version in variant.image.trees.items():
         target = targets.get(name)
         pinned = {*target.commits, *(archive.version for archive in target.pinned)} if target else set()
-        file.expect(version in pinned, "image", f"a release that patches/{name}/target.toml pins", repr(version))
+        wanted = f"a release that patches/{name}/target.toml pins"
+        file.expect(version in pinned, f"image.trees.{name}", wanted, repr(version))

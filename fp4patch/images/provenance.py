@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import fp4patch
 from fp4patch.core.errors import ImageError
 from fp4patch.core.verdict import Verdict
-from fp4patch.images.image import Finding
+from fp4patch.images.image import PRODUCT, Finding
 from fp4patch.sources import git
 
 if TYPE_CHECKING:
@@ -34,10 +34,11 @@ def labels(
 
     ``patches`` are ``cutlass/e2m1-guard 1``; ``created`` is UTC, RFC 3339. Empty labels are left out.
     """
-    vllm, cutlass = _said(request.vllm.pin), _said(request.cutlass.pin)
+    trees = {name: _said(source.pin) for name, source in request.trees.items()}
+    product = trees[PRODUCT]
     found = {
-        "org.opencontainers.image.title": f"vLLM {vllm} with fp4patch {request.variant}",
-        "org.opencontainers.image.version": f"{vllm}-{request.variant}",
+        "org.opencontainers.image.title": f"vLLM {product} with fp4patch {request.variant}",
+        "org.opencontainers.image.version": f"{product}-{request.variant}",
         "org.opencontainers.image.created": created,
         "org.opencontainers.image.source": SOURCE,
         "org.opencontainers.image.revision": revision,
@@ -46,8 +47,7 @@ def labels(
         f"{OURS}variant": request.variant,
         f"{OURS}patches": ", ".join(patches),
         f"{OURS}arch": ",".join(str(arch) for arch in request.archs.asked),
-        f"{OURS}vllm": vllm,
-        f"{OURS}cutlass": cutlass,
+        **{f"{OURS}{name}": said for name, said in trees.items()},
         f"{OURS}torch": request.torch,
         f"{OURS}cuda": cuda,
         RECEIPT: receipt,
@@ -205,9 +205,10 @@ def _labels(
         "arch": ",".join(pins.get("arch", ())),
         "torch": str(pins.get("torch", {}).get("version", "")),
         "cuda": str(pins.get("cuda", "")),
-        "vllm": _said(pins["vllm"]) if "vllm" in pins else "",
-        "cutlass": _said(pins["cutlass"]) if "cutlass" in pins else "",
     }
+    trees = pins.get("trees", {})
+    for name in sorted({PRODUCT, *trees, *(str(d["target"]) for d in documents.values())}):
+        expected[name] = _said(trees[name]) if name in trees else ""
     found = []
     for name, proven in expected.items():
         label = labels.get(OURS + name, "")

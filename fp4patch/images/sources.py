@@ -49,14 +49,14 @@ def release(target: Target, version: str, *, whole: bool = False) -> Source:
                 help=f"name a clone that has it, or URL#REF: --{target.name}",
             )
         pin |= {"git": target.git, "ref": target.tag_of(version), "commit": commit}
-        return Source(version=version, pin=pin, whole=True)
+        return Source(version=version, pin=pin, whole=True, gcc=target.gcc_of(version))
     if archive:
         pin |= {"archive": archive.filename, "sha256": archive.sha256}
     else:
         pin |= {"git": target.git, "ref": target.tag_of(version)}
         if commit := target.commits.get(version):
             pin["commit"] = commit
-    return Source(version=version, pin=pin)
+    return Source(version=version, pin=pin, gcc=target.gcc_of(version))
 
 
 def _folder(target: Target, folder: Path, *, whole: bool) -> Source:

@@ -310,7 +310,7 @@ def test_every_variant_has_a_build_for_one_gpu_and_for_both(
     for words in said.document["commands"]:
         assert f"TORCH_CUDA_ARCH_LIST={';'.join(archs)}" in words
         assert f"FP4_ARCH={','.join('sm_' + arch.replace('.', '') for arch in archs)}" in words
-        assert {f"VLLM_VERSION={pins.vllm}", f"CUTLASS_VERSION={pins.cutlass}"} <= set(words)
+        assert {f"{name.upper()}_VERSION={release}" for name, release in pins.trees.items()} <= set(words)
     assert said.document["notes"] == []
 
 
@@ -394,8 +394,8 @@ def test_vllm_is_compiled_with_a_cutlass_that_is_whole(capfd: pytest.CaptureFixt
     """Archives of the package index hold headers; for those the pinned commit comes from git."""
     target, pins = load().target("cutlass"), load().variant(variant).image
     assert pins
-    assert pins.cutlass in target.commits
-    partial = target.archive(pins.cutlass) is not None
+    assert pins.trees["cutlass"] in target.commits
+    partial = target.archive(pins.trees["cutlass"]) is not None
     for stage, whole in (("proof", False), ("kernels", True), ("runtime", True)):
         said = Said(capfd, "build", "--variant", variant, "--arch", "12.1a", "--target", stage, "--dry-run", "--json")
         words = json.loads(said.out)["commands"][-1]

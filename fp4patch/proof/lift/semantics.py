@@ -419,7 +419,15 @@ def _of_two(table: int, b: str, c: str) -> str:
 
 
 def logic(table: int, a: str, b: str, c: str) -> str:
-    """C of any function of three words; bit ``4 * a + 2 * b + c`` of the table is its value (PTX ISA, lop3)."""
+    """C of any function of three words; bit ``4 * a + 2 * b + c`` of the table is its value (PTX ISA, lop3).
+
+    A word that is known comes first: each of its bits then selects what the others are joined by.
+    """
+    known = next((at for at, word in enumerate((a, b, c)) if word[0].isdigit()), 0)
+    if known:
+        order = (1, 0, 2) if known == 1 else (2, 1, 0)
+        table = sum((table >> _row([row >> 2 - at & 1 for at in order]) & 1) << row for row in range(8))
+        a, b, c = ((a, b, c)[at] for at in order)
     high, low = table >> 4, table & 15  # where a has ones, and where it has none
     if high == low:
         return _of_two(high, b, c)
@@ -429,6 +437,10 @@ def logic(table: int, a: str, b: str, c: str) -> str:
     first = a if high == 15 else f"({a} & {where})" if high else ""
     second = f"~{a}" if low == 15 else f"(~{a} & {elsewhere})" if low else ""
     return f"({first} | {second})" if first and second else first or second
+
+
+def _row(bits: Sequence[int]) -> int:
+    return bits[0] << 2 | bits[1] << 1 | bits[2]
 
 
 def _lop3(o: Operands) -> list[str]:
