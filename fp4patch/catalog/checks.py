@@ -227,7 +227,7 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
 
 
 def _check_defects(file: _File, target: Target, variants: dict[str, Variant]) -> None:
-    """Each defect says whose it is, and a patch that repairs it is one that a variant has."""
+    """Each defect names its releases or its patch, and a patch is one that a variant has."""
     uses = [variant.targets[target.name] for variant in variants.values() if target.name in variant.targets]
     repairs = {"", *(name for use in uses for name in use.patches)}
     for number, defect in enumerate(target.defects):
@@ -236,7 +236,12 @@ def _check_defects(file: _File, target: Target, variants: dict[str, Variant]) ->
             file.expect(_is_arch(gpu), f"{key}.gpus", "a GPU such as sm_121", repr(gpu))
         file.expect(_is(SpecifierSet, defect.versions), f"{key}.versions", "a version specifier", repr(defect.versions))
         file.expect(defect.patch in repairs, f"{key}.patch", "a patch that a variant has", repr(defect.patch))
-        file.expect(defect.versions or defect.patch, key, "`versions` or `patch`, which say who has it", "neither")
+        file.expect(
+            defect.versions or defect.patch,
+            key,
+            "`versions` or `patch`, which select the trees that have it",
+            "neither",
+        )
 
 
 def _check_sources(file: _File, target: Target) -> None:

@@ -107,7 +107,7 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
             '[[defects]]\nlevel = "red"\ngpus = ["12"',
             "defects[0].gpus: a GPU",
         ),
-        (TE, 'patch = "e2m1-stochastic"', "", "defects[0]: `versions` or `patch`, which say who has it"),
+        (TE, 'patch = "e2m1-stochastic"', "", "defects[0]: `versions` or `patch`, which select the trees"),
         (
             TE,
             'patch = "e2m1-stochastic"',

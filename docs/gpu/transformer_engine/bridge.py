@@ -32,7 +32,7 @@ def loaded(path: Path) -> ctypes.CDLL:
 
 @dataclass(frozen=True)
 class Output:
-    """What one call of a kernel wrote: payload and scales of the matrix, of its transpose, or of both."""
+    """Results of one call of a kernel: payload and scales of the matrix, of its transpose, or of both."""
 
     data: torch.Tensor | None
     scales: torch.Tensor | None

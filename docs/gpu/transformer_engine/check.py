@@ -40,7 +40,7 @@ LARGEST = np.finfo(np.float32).max
 
 @dataclass
 class Tally:
-    """What was compared, and what differs."""
+    """Comparisons, and the arrays that differ."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     kept: dict[str, NDArray[Any]] = field(default_factory=dict)

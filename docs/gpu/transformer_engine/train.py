@@ -38,7 +38,7 @@ def values(data: torch.Tensor, scales: torch.Tensor, amax: torch.Tensor) -> torc
 
 @dataclass
 class Recipe:
-    """How a layer's operands are quantized. ``gradients``: stochastic, nearest, or the zeros of unpatched kernels."""
+    """Quantization of a layer's operands. ``gradients``: stochastic, nearest, or the zeros of unpatched kernels."""
 
     library: Any
     gradients: str
@@ -117,7 +117,7 @@ def weights(generator: torch.Generator) -> list[torch.Tensor]:
 
 
 def train(recipe: Recipe | None, seed: int) -> list[float]:
-    """Return the loss of each step, divided by the variance of what the teacher says."""
+    """Return the loss of each step, divided by the variance of the teacher's answers."""
     generator = torch.Generator(device="cuda").manual_seed(seed)
     first, second = weights(generator)
     student = [w.requires_grad_() for w in weights(generator)]
