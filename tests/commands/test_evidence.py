@@ -39,7 +39,7 @@ def kit(
     tmp_path_factory: pytest.TempPathFactory,
     environment: pytest.MonkeyPatch,
 ) -> Path:
-    """A kit of three probes for two targets, made by the command; ``fake/libcuda.so.1`` runs its kernels on the host."""
+    """A kit of three probes for two targets, made by the command. ``fake/libcuda.so.1`` acts as a GPU."""
     base = tmp_path_factory.mktemp("evidence")
     tree = base / "cutlass"
     subprocess.run(["cp", "-r", pristine_tree("cutlass", "4.2.1"), tree], check=True)
