@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +20,7 @@ from few_probes import few_probes
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
 from fp4patch.commands.evidence import run
+from fp4patch.core.verdict import Verdict
 
 Run = Callable[..., Said]
 PROBES = {"encode-half-x8": "cutlass", "encode-bfloat16": "cutlass", "construct-half-x8": "cutlass"}
@@ -58,7 +61,7 @@ def kit(
 
 def start(kit: Path, result: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run the program on the host's libcuda, with a fault in it or none."""
-    (program,) = kit.glob("fp4patch-evidence-*")
+    program = kit / f"fp4patch-evidence-{platform.machine()}"
     environ = {"LD_LIBRARY_PATH": str(kit.parent / "fake"), **environ}
     return subprocess.run([program, "-o", result], capture_output=True, text=True, env=environ, check=False)
 
@@ -74,7 +77,7 @@ def test_the_kit_has_listings_counts_versions_and_a_program_that_needs_the_c_lib
     assert "cutlass/encode-half-x8 sm_90: 930 -> 55, 128 -> 0" in page
     assert "nvcc 13.0.88" in page
     assert "fp4patch evidence --variant next3 --arch sm_90,sm_121a" in page
-    (program,) = kit.glob("fp4patch-evidence-*")
+    program = kit / f"fp4patch-evidence-{platform.machine()}"
     headers = subprocess.run(["objdump", "-p", program], capture_output=True, text=True, check=True).stdout
     assert re.findall(r"NEEDED +(\S+)", headers) == ["libc.so.6"]
     assert max(tuple(map(int, one.split("."))) for one in re.findall(r"GLIBC_([\d.]+)", headers)) <= (2, 34)
@@ -99,6 +102,26 @@ def test_export_takes_the_report_of_a_kit_as_its_evidence(kit: Path, fp4patch: R
     said = fp4patch("export", "--variant", "next3", "--evidence", kit / "verify.json", kit.parent / "cutlass")
     assert said.status == 0
     assert "cutlass/encode-half-x8 sm_90: 524,288 inputs, 0 differ" in said.out
+
+
+def test_the_program_for_aarch64_runs_there_or_the_kit_says_why_there_is_none(kit: Path, tmp_path: Path) -> None:
+    program, because = kit / "fp4patch-evidence-aarch64", "there is no aarch64-linux-gnu-gcc here"
+    if platform.machine() != "aarch64" and not shutil.which("aarch64-linux-gnu-gcc"):
+        assert not program.exists()
+        assert because in json.loads((kit.parent / "evidence.json").read_text())["no_program"]["aarch64"]
+        assert because in (kit / "README.md").read_text()
+        return
+    emulator = shutil.which("qemu-aarch64-static")
+    if not emulator or platform.machine() == "aarch64":
+        pytest.skip("an emulator runs it: qemu-user-static")
+    include = [f"-I{PROGRAM}", f"-I{kit / 'source'}"]
+    command = ["aarch64-linux-gnu-gcc", "-O2", "-shared", "-fPIC", "-w", *include, FAKE]
+    subprocess.run([*command, "-o", tmp_path / "libcuda.so.1"], check=True)
+    command = [emulator, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={tmp_path}", str(program)]
+    done = subprocess.run([*command, "-o", tmp_path / "result.json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = run.check(tmp_path / "result.json")
+    assert (found.device.machine, found.verdict, len(found.runs)) == ("aarch64", Verdict.PASS, 3)
 
 
 def test_without_a_driver_or_a_gpu_that_it_has_code_for_it_says_so_and_writes_nothing(
