@@ -115,8 +115,8 @@ def test_the_program_for_aarch64_runs_there_or_the_kit_says_why_there_is_none(ki
     if not emulator or platform.machine() == "aarch64":
         pytest.skip("an emulator runs it: qemu-user-static")
     include = [f"-I{PROGRAM}", f"-I{kit / 'source'}"]
-    command = ["aarch64-linux-gnu-gcc", "-O2", "-shared", "-fPIC", "-w", *include, FAKE]
-    subprocess.run([*command, "-o", tmp_path / "libcuda.so.1"], check=True)
+    compiler = ["aarch64-linux-gnu-gcc", "-O2", "-shared", "-fPIC", "-w", *include, str(FAKE)]
+    subprocess.run([*compiler, "-o", tmp_path / "libcuda.so.1"], check=True)
     command = [emulator, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={tmp_path}", str(program)]
     done = subprocess.run([*command, "-o", tmp_path / "result.json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
