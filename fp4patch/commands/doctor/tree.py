@@ -14,7 +14,7 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Advice, Target
 from fp4patch.commands.doctor.builds import rows_of
-from fp4patch.commands.doctor.outlook import NEWER, instead, outlooks
+from fp4patch.commands.doctor.outlook import instead, outlooks
 from fp4patch.commands.doctor.packages import bypass_findings
 from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
 from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
@@ -25,6 +25,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
 from fp4patch.core.wording import listed
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
@@ -80,7 +81,7 @@ def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Adv
     targets = [replace(gpu, suffix=suffix) for gpu in gpus for suffix in ("a", "f")]
     if cuda is None or any(has(cuda, target) for target in targets):
         return recommend(tree, cuda)
-    return Advice(because=f"{refused(cuda, targets)}: {NEWER}")
+    return Advice(because=f"{refused(cuda, targets)}: {remedies.of('cuda_too_old')}")
 
 
 def _by_content(tree: Identified, what: Content) -> Identified:
@@ -129,30 +130,33 @@ def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, 
 def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
     files = [file for file in found.files if file.state is State.FOREIGN]
     findings = [
-        Finding(
+        remedies.finding(
             Level.RED,
             file.path,
             "it was edited since fp4patch wrote it",
-            f"keep the edit elsewhere and restore the file; see `fp4patch status {shlex.quote(str(tree.root))}`",
+            "tree_edited",
+            root=shlex.quote(str(tree.root)),
         )
         for file in files
     ]
     if found.state is State.OUTDATED:
         findings.append(
-            Finding(
+            remedies.finding(
                 Level.YELLOW,
                 found.variant,
                 "an older version of its patches was applied",
-                f"fp4patch apply {shlex.quote(str(tree.root))}",
+                "tree_outdated",
+                root=shlex.quote(str(tree.root)),
             )
         )
     if found.variant and found.state is State.DRIFTED:
         findings.append(
-            Finding(
+            remedies.finding(
                 Level.RED,
                 found.variant,
                 "its patches do not fit this source any more",
-                f"fp4patch status {shlex.quote(str(tree.root))} shows where",
+                "tree_drifted",
+                root=shlex.quote(str(tree.root)),
             )
         )
     return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
@@ -168,12 +172,12 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
     claims = str(tree.version or "")
     if claims and what.releases and not _claimed(claims, what.releases):
         return [
-            Finding(
+            remedies.finding(
                 Level.YELLOW,
                 "version",
                 f"the tree states {claims}, but the files that differ between releases"
                 f" are those of {listed(what.releases, 'or')}",
-                "none is needed: fp4patch goes by the content, and its edits depend on structure, not on versions",
+                "tree_version",
             )
         ]
     return []
