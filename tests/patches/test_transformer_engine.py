@@ -128,6 +128,19 @@ def test_121_becomes_generic_code_and_a_target_with_a_suffix(
     assert (lists("before"), lists("after")) == (before, after)
 
 
+def test_the_functions_of_the_headers_pass_for_a_family(
+    tree_copy: GetTree, toolchain: Toolchain, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other targets of SM12x, and the other releases, are run by hand: docs/transformer-engine.md."""
+    tree = tree_copy("transformer_engine", "2.9.0")
+    assert Said(capsys, "apply", "--variant", "next3", tree).status == 0
+    said = Said(capsys, "verify", "--variant", "next3", "--arch", "sm_120f", "--no-execute", "--json", "-", tree)
+    found = json.loads(said.out)
+    assert (said.status, found["verdict"]) == (0, "pass"), said.err
+    probes = {one["probe"].rpartition("/")[2] for one in found["results"]}
+    assert probes == {f"{how}-{dtype}-x4" for how in ("stochastic", "nearest") for dtype in ("fp32", "bf16")}
+
+
 ZEROS, SHARED_MEMORY = "default NVFP4 recipe", "Hadamard transform"
 
 
