@@ -9,9 +9,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 
 def render(name: str, folder: Path, **values: Any) -> str:
-    """Render the template of that name with these values, by default one from the directory of the reports."""
+    """Render the template of that name with these values. It can include the files beside this module."""
     environment = Environment(
-        loader=FileSystemLoader(folder),
+        loader=FileSystemLoader([folder, Path(__file__).parent]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
