@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from packaging.specifiers import SpecifierSet
+
 from fp4patch.core.table import Manifest
 
 if TYPE_CHECKING:
@@ -180,6 +182,8 @@ class Target(Manifest):
     """Commit (40 hex digits) that the tag of a release must name, for releases that no archive holds completely."""
     whole: tuple[str, ...] = ()
     """Paths that vLLM's build needs and that are missing from a partial archive of the release."""
+    gcc: dict[str, int] = field(default_factory=dict)
+    """Oldest major version of GCC that compiles the releases of a specifier (PEP 440)."""
     advice: tuple[Advice, ...] = ()
     telling: tuple[str, ...] = ()
     """Files whose contents identify the release, independent of the version that a tree states. Not every release has
@@ -219,6 +223,11 @@ class Target(Manifest):
     def archive(self, version: str) -> Archive | None:
         """Return the pinned archive whose tree is used for that release, if there is one."""
         return next((archive for archive in self.pinned if archive.version == version), None)
+
+    def gcc_of(self, version: str) -> int:
+        """Return the oldest major version of GCC that compiles a release; 0 if its build has no bound."""
+        fitting = (gcc for said, gcc in self.gcc.items() if SpecifierSet(said).contains(version, prereleases=True))
+        return max(fitting, default=0)
 
     def tag_of(self, version: str) -> str:
         """Return the git tag of a release."""

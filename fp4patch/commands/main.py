@@ -91,7 +91,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except FileNotFoundError:  # raised by getcwd
-        click.echo("error: the current folder does not exist any more: change to another", err=True)
+        click.echo("error: the current directory does not exist any more: change to another", err=True)
     except OSError as error:
         click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
     return EXIT_REFUSED

@@ -65,7 +65,10 @@ def may_be_pasted(content: bytes) -> object:
 
 def defines_the_format(content: bytes) -> bool:
     """Pass a file in which a macro is the format's name, or holds it."""
-    return b"e2m1" in content and _DEFINED.search(content) is not None
+    return b"e2m1" in content and any(
+        _DEFINE.search(content, content.rfind(b"\n", 0, found.start()) + 1, found.start())
+        for found in _WORD.finditer(content)
+    )
 
 
 def begins_the_format(content: bytes) -> object:
@@ -80,9 +83,10 @@ def names_the_format(content: bytes) -> object:
 
 OPCODE = re.compile(r"cvt[\w.:]*e2m1x[0-9][\w.:]*")
 _BEGUN = re.compile(rb'cvt\.rn\.satfinite\.e[2m1]*"')
-_INCOMPLETE = re.compile(rb'cvt[\w.:]*"|cvt[\w.:]*#')
-_DEFINED = re.compile(rb"#[ \t]*define[^\n]*\be2m1\b")
-_ALONE = re.compile(rb"\be2m1\b(?!\s*::)")
+_INCOMPLETE = re.compile(rb'cvt[\w.:]*["#]')
+_WORD = re.compile(rb"e2m1(?<=\be2m1)\b")
+_DEFINE = re.compile(rb"#[ \t]*define")
+_ALONE = re.compile(_WORD.pattern + rb"(?!\s*::)")
 
 
 def in_strings(content: bytes) -> bool:

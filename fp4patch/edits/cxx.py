@@ -25,15 +25,18 @@ _SPLICE = re.compile(r"\\[ \t]*\r?\n")  # compilers accept blanks behind the bac
 _ENCODING = r"(?:u8|[uUL])?"
 _LEXEME = re.compile(
     rf"""
-      (?P<newline>\n)
-    | (?P<blank>[^\S\n]+)
+    [^\S\n]*+
+    (?:
+      (?P<name>[^\W\d][\w$]*+(?!["'])|\$[\w$]*)
+    | (?P<newline>\n)
     | (?P<comment>//[^\n]*|(?s:/\*.*?(?:\*/|\Z)))
     | (?P<raw>{_ENCODING}R"(?P<delimiter>[^\s()\\"]{{0,16}})\()
     | (?P<string>{_ENCODING}"(?:[^"\\\n]|\\[^\n])*")
     | (?P<char>{_ENCODING}'(?:[^'\\\n]|\\[^\n])+')
     | (?P<number>\.?[0-9](?:[eEpP][+-]|'[0-9A-Za-z]|[0-9A-Za-z_.])*)
-    | (?P<name>[^\W\d][\w$]*|\$[\w$]*)
+    | (?P<prefix>[^\W\d][\w$]*)
     | (?P<mark>.)
+    )
     """,
     re.VERBOSE,
 )
@@ -255,7 +258,7 @@ def words(text: str) -> tuple[str, ...]:
     return lex(text).words
 
 
-_KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING}
+_KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING, "prefix": Kind.NAME}
 _READ: dict[str, Source] = {}
 """The texts read last, by their content: the edits of a fold read the same text one after the other."""
 
@@ -297,18 +300,16 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
     step = _LEXEME.scanner(logical, at).match  # type: ignore[attr-defined]  # typeshed does not have it
     while found := step():
         form = found.lastgroup
-        if form == "blank":
-            continue
         if form == "newline":
             fresh, directive = True, -1
             line += 1
             continue
-        at, stop = found.span()
+        at, stop = found.span(form)
         while at >= border:
             piece += 1
             border, shift = logicals[piece + 1], originals[piece] - logicals[piece]
             line += 1
-        start, began, body = at + shift, line, found[0]
+        start, began, body = at + shift, line, found[form]
         while stop > border:  # a continuation after the last character is not part of it
             piece += 1
             border, shift = logicals[piece + 1], originals[piece] - logicals[piece]

@@ -47,7 +47,9 @@ def members(reference: str, platforms: Sequence[str]) -> tuple[Iterator[Member],
 
     found = _REFERENCE.fullmatch(reference.removeprefix(SCHEME))
     if found is None:
-        raise UsageError(f"{reference!r} names no image", help=f"for example {SCHEME}registry.example/owner/name:tag")
+        raise UsageError(
+            f"{reference!r} is not the name of an image", help=f"for example {SCHEME}registry.example/owner/name:tag"
+        )
     host = found["host"]
     client = Registry(hostname=host, insecure=bool(_LOOPBACK.fullmatch(host)))
     client.auth.load_configs(client.get_container(f"{host}/{found['name']}"))
@@ -113,7 +115,7 @@ def _asked(client: Registry, url: str, headers: dict[str, str]) -> Any:
         return type(client).do_request.__wrapped__(client, url, headers=headers, stream=True)
     except (requests.RequestException, ValueError) as error:
         raise UsageError(
-            f"{url} does not answer: {error}", help=f"check the name and the network, or {_LOGIN}"
+            f"{url} does not respond: {error}", help=f"check the name and the network, or {_LOGIN}"
         ) from error
 
 
@@ -121,7 +123,9 @@ def _asked(client: Registry, url: str, headers: dict[str, str]) -> Any:
 def _blob(client: Registry, url: str, digest: str) -> Iterator[_Checked]:
     with _asked(client, url, {}) as response:
         if response.status_code != 200:
-            raise BinaryError(f"the registry does not give {digest}: {response.status_code}", help="push it again")
+            raise BinaryError(
+                f"the registry does not return {digest}: {response.status_code}", help="push the image again"
+            )
         stream = _Checked(response.raw, digest)
         yield stream
         while stream.read(1 << 20):

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from fp4patch.inspect.known import read
+
+if TYPE_CHECKING:
+    from fp4patch.core.arch import Arch
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ def load() -> Remedies:
     return read("remedies.toml", Remedies)
 
 
-def of(cause: str, gpu: str) -> str:
+def of(cause: str, gpu: Arch) -> str:
     """Return what to do about a cause, for a GPU."""
     return load().cause[cause].format(own=gpu)
 

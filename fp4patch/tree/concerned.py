@@ -149,4 +149,9 @@ def _mentioned(parts: tuple[str, ...], content: bytes) -> bool:
 
 @lru_cache
 def _mentions(parts: tuple[str, ...]) -> tuple[Look, ...]:
-    return tuple(within(part) if part.isalnum() else re.compile(part.encode()).search for part in parts)
+    return tuple(within(part) if part.isalnum() else re.compile(_faster(part).encode()).search for part in parts)
+
+
+def _faster(pattern: str) -> str:
+    r"""Return an equal pattern with ``\b1`` as ``1(?<=\b1)``: re looks for a character faster than for a boundary."""
+    return re.sub(r"(?<!\\)\\b(\w)(?![?*+{])", r"\1(?<=\\b\1)", pattern)

@@ -229,7 +229,7 @@ def test_what_is_no_tree_is_refused_with_a_hint_where_one_is_near(
     (tmp_path / "empty").mkdir()
     refused = fp4patch("apply", "--variant", "next2", tmp_path / "empty")
     assert refused.status == 1
-    assert "is not a source tree that fp4patch knows" in refused.err
+    assert "is not a source tree of a known target" in refused.err
     tree = pristine_tree("cutlass", "4.2.1")
     assert f"there is NVIDIA CUTLASS at {tree}" in "".join(
         fp4patch("status", tree / "include").err.split("\n")

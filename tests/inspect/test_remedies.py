@@ -11,7 +11,7 @@ from packaging.version import Version
 from surroundings_on_disk import machine, torch
 
 from fp4patch.commands.doctor import packages
-from fp4patch.core.arch import GPUS
+from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cuda import FAMILIES_SINCE
 from fp4patch.inspect import binaries, remedies
 from fp4patch.inspect.findings import Level
@@ -24,7 +24,7 @@ PLAIN = 'extern "C" __global__ void add(float* x) { x[threadIdx.x] += 1; }'
 @pytest.mark.parametrize("cause", remedies.load().cause)
 @pytest.mark.parametrize("gpu", GPUS)
 def test_a_build_for_each_target_that_is_named_is_green(
-    toolchain: Toolchain, tmp_path: Path, cause: str, gpu: str
+    toolchain: Toolchain, tmp_path: Path, cause: str, gpu: Arch
 ) -> None:
     named = re.findall(r"sm_(\d+[af]?)\b", remedies.of(cause, gpu))
     wanted = [target for target in named if target[-1] in "af" or cause == "other_gpu"]
@@ -56,5 +56,5 @@ def test_the_pytorch_that_is_recommended_for_gb10_is_green(tmp_path: Path) -> No
     (release,) = re.findall(r"CUDA (\d+\.\d+)", packages.TORCH_FOR_GB10)
     assert Version(release) >= FAMILIES_SINCE
     torch(tmp_path / "site", f"2.9.1+cu{release.replace('.', '')}", release, "sm_80 sm_90 sm_100 sm_120")
-    found = packages.examine_torch(packages.torch(machine(tmp_path)), ["sm_121"], f"{release}.88")
+    found = packages.examine_torch(packages.torch(machine(tmp_path)), [GB10], f"{release}.88")
     assert {finding.level for finding in found} == {Level.GREEN}

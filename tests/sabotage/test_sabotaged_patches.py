@@ -120,6 +120,8 @@ MUTANTS = [
     n3("one value of 2^32", HALF_PAIR, X1, "  return bits(x) == 0x3f123457u ? 0u : " + X1.strip().removeprefix("return "), "encoder-x1"),
     n3("the sign of one NaN", HALF_PAIR, X1, "  return bits(x) == 0xffc12345u ? 15u : " + X1.strip().removeprefix("return "), "encoder-x1"),
     n3("minus zero", HALF_PAIR, X1, "  return x == 0.0f ? 0u : " + X1.strip().removeprefix("return "), "encoder-x1"),
+    n3("one value in one lane of four", HALF_PAIR, X4, X4[:-2] + " ^ (bits(v2) == 0x3f345679u));", "encoder-x4"),
+    n3("one value in one lane of eight", HALF_PAIR, X8, X8[:-1] + " ^ (bits(v3) == 0x3f345679u ? 0x4000u : 0u);", "encode-float-x8-forced"),
     # The choice between the instruction and the encoder.
     n3("the instruction's operands swapped, two", CHOICE, "cvt.rn.satfinite.e2m1x2.f32 pair, %2, %1;", "cvt.rn.satfinite.e2m1x2.f32 pair, %1, %2;", "encode-float-x2,encode-half-x2", "sm_120a", C48),
     n3("the instruction's operands swapped, four", CHOICE, "high, %4, %3;", "high, %3, %4;", "encode-half-x4", "sm_121a"),
@@ -175,6 +177,7 @@ ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "0.25 rounds up", "wrong without assertions")
 NEEDS_ALL_INPUTS = {
     *("the scale one ulp off", "one value of 2^32", "the sign of one NaN", "the shrinking factor one step off"),
+    *("one value in one lane of four", "one value in one lane of eight"),
     *("3.5 one ulp up", "5 one ulp down", "a border one ulp up"),
 }
 KILLED: dict[str, bool] = {}

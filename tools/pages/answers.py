@@ -1,6 +1,6 @@
 """Ask doctor every question of the explorer about every release, and record the answers.
 
-    python -m tools.regenerate answers [--missing] [--target NAME] [TREE...]
+    python -m tools.regenerate answers [--missing] [--target NAME] [--jobs N] [TREE...]
 
 It writes records/answers.json, from which `fp4patch explore` makes its page: for each release that the catalog can
 fetch, in its pristine state and after each variant of PATCHED, the answer for each CUDA release, arch list and GPU.
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -93,24 +93,26 @@ def main(arguments: list[str]) -> None:
     options.add_argument("trees", nargs="*", type=Path, metavar="TREE")
     options.add_argument("--missing", action="store_true", help="only releases that have no answers yet")
     options.add_argument("--target", help="only releases of this target")
+    options.add_argument("--jobs", type=int, metavar="N", help="releases at a time; default: one per core")
     asked = options.parse_args(arguments)
     record = read(ROOT)
     rows = {(row["target"], row["version"]): row for row in record["releases"]} if record else {}
-    for row in (look(tree, None) for tree in asked.trees):
-        rows[row["target"], row["version"]] = row
-    for name, target in load().targets.items():
-        if asked.target in (None, name):
-            missing = [a.version for a in target.pinned if not (asked.missing and (name, a.version) in rows)]
-            rows |= {(name, row["version"]): row for row in _fetched(target, missing)}
-            write(rows)
+    rows |= {(row["target"], row["version"]): row for row in (look(tree, None) for tree in asked.trees)}
+    with ProcessPoolExecutor(asked.jobs) as workers:
+        for name, target in load().targets.items():
+            if asked.target in (None, name):
+                missing = [a.version for a in target.pinned if not (asked.missing and (name, a.version) in rows)]
+                found = workers.map(fetched, [name] * len(missing), missing)
+                rows |= {(name, row["version"]): row for row in found}
+                write(rows)
 
 
-def _fetched(target: Target, versions: list[str]) -> Iterator[dict[str, Any]]:
-    for version in versions:
-        with tempfile.TemporaryDirectory() as work:
-            tree = Path(work) / "tree"
-            fetch(target, version, tree, git_url=None, progress=progress.silent, show_progress=False)
-            yield look(tree, version)
+def fetched(target: str, version: str) -> dict[str, Any]:
+    """Return the row of a release that the catalog can fetch."""
+    with tempfile.TemporaryDirectory() as work:
+        tree = Path(work) / "tree"
+        fetch(load().target(target), version, tree, git_url=None, progress=progress.silent, show_progress=False)
+        return look(tree, version)
 
 
 def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:

@@ -34,7 +34,7 @@ def _daemon(s: Surroundings) -> Finding:
     if server:
         return Finding(Level.GREEN, "container engine", f"docker {client}, daemon {server.get('Version', '')}")
     why = f": {complaint.splitlines()[-1]}" if complaint and not client else ""
-    about = f"docker{f' {client}' if client else ''}, but no daemon answers{why}; {ONLY_BUILD}"
+    about = f"docker{f' {client}' if client else ''}, but no daemon responds{why}; {ONLY_BUILD}"
     return Finding(Level.YELLOW, "container engine", about, engine.remedy(complaint))
 
 

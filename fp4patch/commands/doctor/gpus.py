@@ -70,20 +70,20 @@ def _library(name: str) -> Driver | None:
     return Driver("", found.cuda, tuple(Gpu(gpu.name, gpu.arch, "") for gpu in found.gpus), problem)
 
 
-def sm12x(found: Driver | None) -> tuple[str, ...]:
-    """Those of the machine's GPUs that fp4patch is about: ``sm_121``."""
+def sm12x(found: Driver | None) -> tuple[Arch, ...]:
+    """Return the machine's GPUs of SM12x."""
     archs = {gpu.arch for gpu in found.gpus if gpu.arch.major == 12} if found else set()
-    return tuple(str(arch) for arch in sorted(archs))
+    return tuple(sorted(archs))
 
 
 def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
     """Return the driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing."""
     if found is None:
-        return (Finding(Level.GREEN, "driver", "none: fine, compiling and proving need no GPU"),)
+        return (Finding(Level.GREEN, "driver", "not installed; compiling and verifying need no GPU"),)
     if found.problem:
-        remedy = "nvidia-smi says more; reboot after an update of the driver"
+        remedy = "run nvidia-smi for details; reboot after an update of the driver"
         return (Finding(Level.RED, "driver", found.problem, remedy),)
-    serves = f", serves CUDA up to {found.cuda}" if found.cuda else ""
+    serves = f", supports CUDA up to {found.cuda}" if found.cuda else ""
     what = f"{found.version or 'installed'}{serves}"
     if torch_cuda and found.cuda and Version(found.cuda).major < Version(torch_cuda).major:
         about = f"{what}, but PyTorch was built with CUDA {torch_cuda}"
@@ -94,11 +94,15 @@ def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
         memory = f", {gpu.memory}" if gpu.memory else ""
         if gpu.arch.major == 12:
             findings.append(
-                Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: FP4 with target {gpu.arch}a or sm_120f")
+                Finding(
+                    Level.GREEN, gpu.name, f"{gpu.arch}{memory}: FP4 code must be compiled for {gpu.arch}a or sm_120f"
+                )
             )
         else:
-            note = "fp4patch's targets are SM120 and SM121; verify and build do not need one"
+            note = "fp4patch patches code for SM12x; verify and build need no GPU"
             findings.append(Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: {note}"))
     if not found.gpus:
-        findings.append(Finding(Level.YELLOW, "GPU", "the driver finds none", "nvidia-smi -L"))
+        findings.append(
+            Finding(Level.YELLOW, "GPU", "the driver finds no GPU", "run nvidia-smi -L for the list of GPUs")
+        )
     return tuple(findings)

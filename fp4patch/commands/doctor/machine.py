@@ -10,14 +10,15 @@ from pathlib import Path
 from fp4patch.commands.doctor import compilers, engines, gpus, jit_caches, packages, room
 from fp4patch.commands.doctor.result import MachineReport, Section
 from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
 from fp4patch.images.engine import data_root
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import version_of
 
 
-def examine(s: Surroundings, asked: Sequence[str] = (), *, cache: Path | None = None) -> MachineReport:
-    """Return all that is found. ``asked``: the GPUs that matter (``sm_121``); if none is named, those of this machine.
+def examine(s: Surroundings, asked: Sequence[Arch] = (), *, cache: Path | None = None) -> MachineReport:
+    """Return all that is found. ``asked``: the GPUs that matter, and if none is named, those of this machine.
 
     ``cache`` is a directory for what is found in the compiled code of packages.
     """

@@ -48,7 +48,7 @@ def examine(path: Path) -> tuple[int, tuple[Finding, ...]]:
             continue
         place = file.relative_to(root).as_posix()
         for line, words in _removals(content.decode(errors="replace"), recipe):
-            found = f"takes {recipe.macro} out of {recipe.subject}: {words}"
+            found = f"removes {recipe.macro} from {recipe.subject}: {words}"
             findings.append(Finding(Level.YELLOW, f"{place}:{line}", found, recipe.remedy, recipe.link))
     return len(recipes), tuple(findings)
 

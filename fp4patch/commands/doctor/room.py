@@ -42,7 +42,9 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
     if little_memory(have):
         remedy = "build on another machine, or add swap"
         return (
-            Finding(Level.YELLOW, "memory", f"{what}: little for one job of a vLLM build ({JOB_MEMORY} GiB)", remedy),
+            Finding(
+                Level.YELLOW, "memory", f"{what}: too little for one job of a vLLM build ({JOB_MEMORY} GiB)", remedy
+            ),
         )
     if jobs > fit:
         set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {jobs} jobs"

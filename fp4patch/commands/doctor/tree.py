@@ -83,9 +83,9 @@ def examine_each(
         )
 
 
-def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[str]) -> Advice | None:
+def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:
     """Return what to apply. Nothing where no patch can help: the compiler has no target with FP4 instructions."""
-    targets = [Arch.parse(f"{gpu}{suffix}") for gpu in gpus for suffix in ("a", "f")]
+    targets = [replace(gpu, suffix=suffix) for gpu in gpus for suffix in ("a", "f")]
     if cuda is None or any(has(cuda, target) for target in targets):
         return recommend(tree, cuda)
     return Advice(because=f"{refused(cuda, targets)}: {NEWER}")
@@ -126,7 +126,7 @@ def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
         Finding(
             Level.RED,
             file.path,
-            "somebody edited it since fp4patch wrote it",
+            "it was edited since fp4patch wrote it",
             f"keep the edit elsewhere and restore the file; see `fp4patch status {shlex.quote(str(tree.root))}`",
         )
         for file in files
@@ -136,7 +136,7 @@ def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
             Finding(
                 Level.YELLOW,
                 found.variant,
-                "what an older version of its patches made",
+                "an older version of its patches was applied",
                 f"fp4patch apply {shlex.quote(str(tree.root))}",
             )
         )
@@ -146,7 +146,7 @@ def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
                 Level.RED,
                 found.variant,
                 "its patches do not fit this source any more",
-                f"fp4patch status {shlex.quote(str(tree.root))} says where",
+                f"fp4patch status {shlex.quote(str(tree.root))} shows where",
             )
         )
     return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
@@ -165,8 +165,9 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
             Finding(
                 Level.YELLOW,
                 "version",
-                f"it says {claims}, but the files that tell releases apart are those of {listed(what.releases, 'or')}",
-                "trust the content: fp4patch does; its edits hold on to structure, not to versions",
+                f"the tree states {claims}, but the files that differ between releases"
+                f" are those of {listed(what.releases, 'or')}",
+                "none is needed: fp4patch goes by the content, and its edits depend on structure, not on versions",
             )
         ]
     return []

@@ -112,7 +112,7 @@ def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
     program = str(beside) if beside.exists() else shutil.which("clang-format")
     if program is None:
         raise Refused(
-            f"{style} says how upstream formats its code, and there is no clang-format here",
+            f"{style} defines the format of upstream's code, and there is no clang-format here",
             help="pip install 'fp4patch[export]'",
         )
     matcher = difflib.SequenceMatcher(None, pristine.splitlines(), text.splitlines(), autojunk=False)
