@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.variant import VariantTarget
 from fp4patch.commands.explore import answers
 from fp4patch.commands.show.text import MATRIX
-from fp4patch.commands.templates import render
+from fp4patch.commands.templates import own_script, render
 from fp4patch.core.arch import Arch, reach
 from fp4patch.core.errors import Fp4PatchError
 
@@ -42,16 +40,12 @@ def page() -> str:
         "instructions": _record(catalog.root / INSTRUCTIONS),
         "catalog": answers.packed(_catalog(catalog, answers.unpacked(record))),
     }
-    code = (here / "page.js").read_text(encoding="utf-8")
-    assert "</" not in code, "it would end the script element"
-    digest = base64.b64encode(hashlib.sha256(f"\n{code}".encode()).digest()).decode()
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return render(
         "page.html.j2",
         here,
         data=Markup(text),  # noqa: S704 - no < is left in it
-        code=Markup(code),  # noqa: S704 - our own file
-        digest=digest,
+        code=own_script(here / "page.js"),
         version=__version__,
     )
 
