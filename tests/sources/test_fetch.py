@@ -105,6 +105,15 @@ def test_an_index_that_answers_with_something_else_is_one_clear_error(
         get("1.0", tmp_path / "tree", mirror[0])
 
 
+def test_an_index_that_cannot_be_reached_is_named_with_the_reason(
+    mirror: tuple[Target, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+    with pytest.raises(SourceError, match=r"no connection to 127\.0\.0\.1: Connection refused$") as error:
+        get("1.0", tmp_path / "tree", mirror[0])
+    assert "HTTPConnectionPool" not in error.value.message
+
+
 def test_a_cache_that_cannot_be_written_is_not_blamed_on_the_tree(
     mirror: tuple[Target, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
