@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from browser import browser
+from browser import PATIENCE, browser
 from support import served
 
 ROOT = Path(__file__).parents[1]
@@ -36,6 +36,7 @@ def test_it_has_every_page_the_pictures_and_the_explorer(site: Path) -> None:
 def test_a_page_is_found_by_its_words_and_no_other_host_is_asked(site: Path) -> None:
     with served(site) as url, browser() as running:
         tab = running.new_page()
+        tab.set_default_timeout(PATIENCE)
         requests: list[str] = []
         tab.on("request", lambda request: requests.append(request.url))
         tab.goto(f"{url}/index.html")

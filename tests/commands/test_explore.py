@@ -12,7 +12,7 @@ from typing import Any, Literal
 from urllib.parse import urlencode
 
 import pytest
-from browser import browser
+from browser import PATIENCE, browser
 from flashinfer_wheel import is_python, unpack
 
 from fp4patch.catalog.identify import identify_all
@@ -66,6 +66,7 @@ def running() -> Iterator[Any]:
 def shown(running: Any, file: Path) -> Iterator[Any]:
     """The open page. A request for anything but the file, or an error of the script, fails the test."""
     tab = running.new_page()
+    tab.set_default_timeout(PATIENCE)
     requests: list[str] = []
     errors: list[str] = []
     tab.on("request", lambda request: requests.append(request.url))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import browser
+from browser import PATIENCE, browser
 from verify_reports import (
     F2FP,
     HOSTILE,
@@ -216,6 +216,7 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
     with browser() as running:
         context = running.new_context(permissions=["clipboard-read", "clipboard-write"])
         tab = context.new_page()
+        tab.set_default_timeout(PATIENCE)
         wrong: list[str] = []
         tab.on("pageerror", lambda error: wrong.append(str(error)))
         tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)

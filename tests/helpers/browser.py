@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+PATIENCE = 180_000
+"""Milliseconds to wait for anything on a page: the machine may be busy."""
 
 
 def program() -> str:
@@ -33,7 +35,7 @@ def browser() -> Iterator[Browser]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path=program(), args=["--no-sandbox"], timeout=PATIENCE)
         try:
             yield running
         finally:
