@@ -119,7 +119,7 @@ def test_a_user_without_a_home_is_told_where_downloads_can_go(monkeypatch: pytes
     for variable in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
-    with pytest.raises(SourceError, match="no home folder") as error:
+    with pytest.raises(SourceError, match="no home directory") as error:
         cache_dir()
     assert "FP4PATCH_CACHE" in error.value.help
 
@@ -162,6 +162,6 @@ def test_a_repository_of_something_else_is_refused(repository: Path, tmp_path: P
 def test_a_folder_with_something_in_it_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "mine").write_text("x")
-    with pytest.raises(UsageError, match="not an empty folder"):
+    with pytest.raises(UsageError, match="not an empty directory"):
         get("4.2.1", tmp_path / "tree")
     assert (tmp_path / "tree" / "mine").read_text() == "x"
