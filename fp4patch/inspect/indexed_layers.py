@@ -263,7 +263,7 @@ def _unpacked(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 
 class _Content:
-    """A file whose pieces come from an iterator."""
+    """A file whose contents an iterator yields."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces, self._held = pieces, memoryview(b"")
