@@ -18,7 +18,7 @@ from fp4patch.commands.doctor.outlook import instead, outlooks
 from fp4patch.commands.doctor.packages import bypass_findings
 from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
 from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
-from fp4patch.commands.recommend import recommend, toolkit
+from fp4patch.commands.recommend import contains, recommend, toolkit
 from fp4patch.commands.status.result import PatchStatus, TreeStatus
 from fp4patch.commands.status.run import each_patch
 from fp4patch.core.arch import Arch
@@ -41,6 +41,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         tried = each_patch(locked, catalog, {}) if found.variant else found.patches
         hashes = hashes_of(tree.target, locked.read)
     what = content(releases, hashes)
+    rows = _patches(catalog, tree, tried, found)
     cuda = Version(question.cuda) if question.cuda else toolkit()
     builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))
     advice = _advice(_by_content(tree, what), cuda, question.gpus)
@@ -59,7 +60,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         content=what,
         variant=found.variant,
         state=found.state,
-        patches=_patches(catalog, tree, tried, found),
+        patches=rows,
         setting=setting,
         builds=tuple(replace(row, setting=setting) for row in builds),
         advice=advice,
@@ -67,6 +68,7 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         findings=(
             *_content_findings(tree, what),
             *_state_findings(tree, found),
+            *_defects(_by_content(tree, what), rows, question, advice),
             *(() if found.variant else _bypass_findings(tree)),  # in a patched tree, the status reports them
             *findings,
         ),
@@ -109,6 +111,20 @@ def _patches(
         variants = [v for v in using if patch.patch.partition("/")[2] in catalog.variants[v].targets[name].patches]
         rows.append(PatchRow(patch.patch, patch.state, patch.because, tuple(variants)))
     return tuple(rows)
+
+
+def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, advice: Advice | None) -> list[Finding]:
+    """Return the known defects of this release on the GPUs in question, without those that a patch has repaired."""
+    open_patches = {row.patch.partition("/")[2] for row in patches if row.state is State.PRISTINE}
+    variant = advice.variant if advice else ""
+    apply = f"fp4patch apply --variant {variant} {shlex.quote(str(tree.root))}" if variant else ""
+    return [
+        Finding(Level(defect.level), defect.subject, defect.found, defect.remedy or apply, defect.link)
+        for defect in tree.target.defects
+        if set(defect.gpus) & set(question.gpus)
+        and (not defect.patch or defect.patch in open_patches)
+        and (not defect.versions or (tree.version and contains(defect.versions, tree.version)))
+    ]
 
 
 def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
