@@ -196,7 +196,7 @@ class _Reader:
         """Yield the contents of a file; BinaryError at its end, or at that of a chunk, if it has another digest."""
         whole = hashlib.sha256()
         for chunk in file.chunks:
-            pieces = self._blocks(chunk, file.name)
+            pieces = self._pieces(chunk, file.name)
             if chunk.size <= _CHECKED_FIRST and chunk.digest:
                 content = b"".join(pieces)
                 _check(content, chunk.digest, file.name)
