@@ -130,7 +130,7 @@ def test_a_cuda_release_that_does_not_know_the_gpu_is_told(installed: Install, d
     assert status == 1
     assert verdicts(tree) == {"sm_120": ("yellow", "NVFP4 native"), "sm_121": ("red", "nothing is compiled")}
     assert [line["todo"] for line in tree["gpus"]] == [
-        "export FLASHINFER_CUDA_ARCH_LIST=12.0a",
+        "export FLASHINFER_CUDA_ARCH_LIST=12.0a, which compiles them for 12.0a",
         "compile with CUDA 12.9 or later",
     ]
 
