@@ -94,6 +94,7 @@ def verify(
     cache: Path | None = None,
     configured: Sequence[Arch] = (),
     every: bool = False,
+    also: bool = False,
     progress: OnProgress = silent,
 ) -> Verification:
     """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
@@ -101,7 +102,8 @@ def verify(
     ``headers`` are the include directories of what probes use in earnest, by name. ``aside`` are probes that have
     nothing to show on this tree: a rule that applies to them alone has nothing to judge, and is no mistake.
     ``configured`` are targets for which the patched probes are compiled with each of CONFIGURATIONS too: those that are
-    compiled together, or ``every`` one. ``jobs`` compilers run at a time, by default one for each processor that this
+    compiled together, or ``every`` one. With ``also``, probes are compiled for further targets of their own. ``jobs``
+    compilers run at a time, by default one for each processor that this
     process may use. ``cache`` is a directory for results of unchanged compilations; None for none. ``progress`` is
     called in this thread. A probe that does not compile or whose code is not understood is a failed result. An
     exception, KeyboardInterrupt too, ends every compiler that still runs.
@@ -114,12 +116,13 @@ def verify(
             "patched": Side(after, target, _folder(scratch, "patched")),
         }
         builder = _Builder(Compiler(toolchain, target, runner, kept, headers), toolchain, runner, kept)
-        compiled = [(probe, source, arch) for probe, source in probes for arch in archs if probe.is_for(arch)]
+        targets = {probe.id: probe.targets(archs, also=also) for probe, _ in probes}
+        compiled = [(probe, source, arch) for probe, source in probes for arch in targets[probe.id]]
         tasks = [
             (unit, arch, side)
             for whole in _units(probes)
-            for arch in archs
-            if (unit := [(probe, source) for probe, source in whole if probe.is_for(arch)])
+            for arch in dict.fromkeys(arch for one in targets.values() for arch in one)
+            if (unit := [(probe, source) for probe, source in whole if arch in targets[probe.id]])
             # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
             for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
         ]
