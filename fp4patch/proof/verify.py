@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,8 @@ class Verification:
     problems: tuple[Problem, ...]
     cubins: Mapping[tuple[str, Arch, str], bytes]
     """Disassembled cubins by probe, architecture and side: ``pristine`` or ``patched``."""
+    objects: Mapping[tuple[str, Arch], bytes] = field(default_factory=dict)
+    """Object files of the patched HOST probes by probe and architecture."""
     configured: tuple[Configured, ...] = ()
     """The patched probes, compiled with other flags."""
 
@@ -175,6 +177,11 @@ def verify(
         results,
         unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside),
         {name: one.cubin for name, one in built.items() if one.listing},
+        {
+            (probe.id, arch): built[probe.id, arch, "patched"].cubin
+            for probe, _, arch in compiled
+            if probe.kind is ProbeKind.HOST
+        },
         found,
     )
 
@@ -294,7 +301,7 @@ class _Builder:
         if compiled.failed:
             return _Built(error=compiled.log, unsupported=compiled.unsupported)
         if probe.kind is ProbeKind.HOST:
-            return _Built(cached=compiled.cached)
+            return _Built(cubin=compiled.content, cached=compiled.cached)
         try:
             whole_unit = probe.kind is ProbeKind.UNIT
             read = sass.parse_unit if whole_unit else sass.parse
