@@ -263,16 +263,16 @@ def _unpacked(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
 
 
 class _Content:
-    """A file whose pieces come from an iterator."""
+    """A file whose bytes come from an iterator."""
 
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces, self._held = pieces, memoryview(b"")
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks, self._held = blocks, memoryview(b"")
 
     def read(self, size: int = -1, /) -> bytes:
         """As a file's; with a size, what is there, and at most that."""
         if size < 0:
-            return bytes(self._held) + b"".join(self._pieces)
-        while not self._held and (piece := next(self._pieces, None)) is not None:
+            return bytes(self._held) + b"".join(self._blocks)
+        while not self._held and (piece := next(self._blocks, None)) is not None:
             self._held = memoryview(piece)
         given, self._held = self._held[:size], self._held[size:]
         return bytes(given)

@@ -69,7 +69,7 @@ class Layer:
     content: bytes
     annotations: dict[str, str]
     offsets: dict[str, int] = field(default_factory=dict)
-    """Where each file of it begins, compressed."""
+    """Offset at which each file of it begins, compressed."""
 
 
 def digest(content: bytes) -> str:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The stages kernels, proof and wheel on a machine that is thrown away afterwards: many cores, root, CUDA, PyTorch in
 # python3 on PATH, CMake, ninja and g++; no network and no container engine.
-#   build.sh pack VLLM CUTLASS DEPS DIRECTORY   here: the trees (pristine), the folder that the Dockerfile's context
+#   build.sh pack VLLM CUTLASS DEPS DIRECTORY   here: the trees (pristine), the directory that the Dockerfile's context
 #                                               deps-tree would be, and fp4patch with its requirements, as files
 #   build.sh start DIRECTORY [NAME=VALUE...]    there: begins, and returns; the values are the Dockerfile's arguments
 #   build.sh wait SECONDS                       there: progress, until the build or the time ends; logs go to $OUT
@@ -13,13 +13,13 @@ here=$(cd "$(dirname "$0")" && pwd)
 home=${WHOLE_BUILD:-/opt/whole}
 
 pack() {
-  mkdir -p "$4/wheels" "$4/root/src"
-  cp -a "$1" "$4/root/src/vllm"
-  cp -a "$2" "$4/root/src/cutlass"
-  cp -a "$3" "$4/root/src/deps"
-  rm -rf "$4"/root/src/vllm/{docs,tests,examples,benchmarks} "$4"/root/src/cutlass/{docs,media,python,test}
-  tar -C "$4/root" --owner=0 --group=0 -cJf "$4/payload.tar.xz" .
-  rm -r "$4/root"
+  mkdir -p "$4/wheels" "$4/tree/src"
+  cp -a "$1" "$4/tree/src/vllm"
+  cp -a "$2" "$4/tree/src/cutlass"
+  cp -a "$3" "$4/tree/src/deps"
+  rm -rf "$4"/tree/src/vllm/{docs,tests,examples,benchmarks} "$4"/tree/src/cutlass/{docs,media,python,test}
+  tar -C "$4/tree" --owner=0 --group=0 -cJf "$4/payload.tar.xz" .
+  rm -r "$4/tree"
   python3 -m pip wheel -q --no-deps -w "$4/wheels" .
   # shellcheck disable=SC2086 # several options
   python3 -m pip download -q -d "$4/wheels" --only-binary=:all: ${PIP_PLATFORM:---python-version 3.12 \
@@ -111,7 +111,7 @@ progress() {
   if [ -n "${OUT:-}" ]; then
     cp "$home/log" "$OUT/build.log"
     cp "$home/once/times.jsonl" "$home/operators.json" "$OUT" 2>/dev/null || true
-    tar -C /opt/fp4patch -cJf "$OUT/proof.tar.xz" proof
+    tar -C /opt/fp4patch -cJf "$OUT/proof.tar.xz" proof || true  # a file may grow meanwhile
   fi
   return $state
 }
