@@ -57,7 +57,7 @@ class Catalog:
             raise UsageError(f"there is nothing named {name!r}", help="`fp4patch list` shows what there is")
         if len(found) > 1:
             names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for _, thing in found)
-            raise UsageError(f"{name!r} names more than one thing", help=f"say which: {names}")
+            raise UsageError(f"{name!r} names more than one thing", help=f"name one of {names}")
         return found[0]
 
     def patches_of(self, variant: Variant, target: str) -> tuple[Patch, ...]:
@@ -148,7 +148,7 @@ def _validated(root: Path) -> Catalog:
         help_ = "FP4PATCH_DATA names a directory with patches/, variants/ and encoders/; unset, fp4patch takes its own"
         reader.add(Problem("targets, patches and variants", f"not all of them below {root}", help_))
     if reader.problems:
-        help_ = "docs/extending.md says what goes where, and has a table of all keys"
+        help_ = "docs/extending.md explains the layout, and has a table of all keys"
         raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
     return Catalog(root, targets, patches, variants)
 

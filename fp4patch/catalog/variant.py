@@ -33,10 +33,10 @@ class TorchPin(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class Pins(Manifest):
-    """Inputs of an image of a variant. The hashes of vLLM and CUTLASS are in their target, by release."""
+    """Inputs of an image of a variant."""
 
-    vllm: str
-    cutlass: str
+    trees: dict[str, str]
+    """Release of each source tree, by the name of its target, where the hash of that release is."""
     cuda: str
     """The release of the toolkit: ``13.0.2``."""
     torch: TorchPin

@@ -20,6 +20,7 @@ from fp4patch.commands.bench import command as bench
 from fp4patch.commands.build import command as build
 from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.commands.doctor import command as doctor
+from fp4patch.commands.evidence import command as evidence
 from fp4patch.commands.export import command as export
 from fp4patch.commands.features import command as features
 from fp4patch.commands.fetch import command as fetch
@@ -34,7 +35,7 @@ EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
 COMMANDS = (
     *(show_.list_, show_.show_name, fetch.fetch, apply.apply, status.status, apply.revert, export.export),
-    *(verify.verify, bench.bench, objects.objects),
+    *(verify.verify, evidence.evidence, bench.bench, objects.objects),
     *(doctor.doctor, features.features),
     *(build.build, inspect.inspect),
 )
@@ -90,7 +91,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except FileNotFoundError:  # raised by getcwd
-        click.echo("error: the current folder does not exist any more: change to another", err=True)
+        click.echo("error: the current directory does not exist any more: change to another", err=True)
     except OSError as error:
         click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
     return EXIT_REFUSED

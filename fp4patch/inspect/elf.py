@@ -91,7 +91,7 @@ def cubin_length(window: Window) -> int | None:
     if length > room:
         raise BinaryError(
             f"{window.name} is damaged: the cubin at byte {window.position} has {length} bytes, and {room} follow",
-            help="it was cut off, or is not what its name says; get it again",
+            help="it was cut off, or has other contents than its name states; get it again",
         )
     return length if length <= LARGEST else None
 

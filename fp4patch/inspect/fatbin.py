@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from fp4patch.inspect.window import Window
 
-# A container, or an ELF file that may be one for CUDA.
-_BEGINNINGS = (b"\x50\xed\x55\xba\x01\x00\x10\x00", b"\x7fELF\x02\x01\x01")
+CONTAINER = b"\x50\xed\x55\xba\x01\x00\x10\x00"
+"""First bytes of a fatbin."""
+_BEGINNINGS = (CONTAINER, b"\x7fELF\x02\x01\x01")  # the second: an ELF file that may be one for CUDA
 
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
@@ -102,7 +103,7 @@ def units(window: Window) -> Iterator[Unit]:
             raise BinaryError(
                 f"{window.name} is damaged: the fatbin at byte {at} has {length} bytes,"
                 f" and {window.size - at - _CONTAINER.size} follow",
-                help="it was cut off, or is not what its name says; get it again",
+                help="it was cut off, or has other contents than its name states; get it again",
             )
         entries = tuple(_entries(window, window.position + length))
         if entries:
@@ -177,15 +178,16 @@ def _entries(window: Window, end: int) -> Iterator[Entry]:
         fields = _ENTRY.unpack(window.peek(_ENTRY.size))
         if not _sane(fields, end - at):
             raise BinaryError(
-                f"{window.name} is damaged: the fatbin entry at byte {at} is none", help="get the file again"
+                f"{window.name} is damaged: the fatbin entry at byte {at} is not valid", help="get the file again"
             )
         kind, _, header, padded, packed, _, minor, major, sm, _, _, flags, _, unpacked = fields
         compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "none"
         size = unpacked if compression != "none" else padded
         if size > LARGEST:
             raise BinaryError(
-                f"{window.name}: the fatbin entry at byte {at} claims {size} bytes unpacked, more than any cubin has",
-                help="it is damaged, or made to exhaust memory; do not use it",
+                f"{window.name}: the fatbin entry at byte {at} claims {size} bytes"
+                " unpacked, which is more than any real cubin has",
+                help="it is damaged, or was made to exhaust memory; do not use it",
             )
         window.take(header, "a fatbin entry")
         kept = padded

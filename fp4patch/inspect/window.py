@@ -83,7 +83,7 @@ class Window:
     def _cut_off(self, length: int, what: str, there: int) -> BinaryError:
         return BinaryError(
             f"{self.name} is damaged: {what} at byte {self.position} has {length} bytes, and {there} follow",
-            help="it was cut off, or is not what its name says; get it again",
+            help="it was cut off, or has other contents than its name states; get it again",
         )
 
     def _fill(self, length: int) -> None:

@@ -98,7 +98,7 @@ def host_sweeps(
             where = f"host, nvcc {toolchain.info.nvcc}"
         else:
             command = [str(compiler), "-march=native", "-pthread"]
-            version = _run([str(compiler), "-dumpfullversion"], work, f"{compiler} does not say its version").strip()
+            version = _run([str(compiler), "-dumpfullversion"], work, f"{compiler} does not state its version").strip()
             where = f"host, {Path(compiler).name} {version}"
         command += ["-std=c++17", "-O3", *flags, *(f"-I{path}" for path in include), *DEFINES]
         environ = toolchain.environ if toolchain else None

@@ -206,13 +206,13 @@ def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequ
     verdict, checks, error = Verdict.FAIL, tuple[Check, ...](), after.error
     if after.unsupported:
         verdict = Verdict.UNSUPPORTED
-        checks = (_failed("this compiler knows the architecture", verdict, "no"),)
+        checks = (_failed("this compiler supports the architecture", verdict, "no"),)
     elif after.error:
         found = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
         checks = (_failed("compiles", verdict, found),)
     elif probe.kind is ProbeKind.HOST:
         verdict = Verdict.PASS
-        checks = (Check(_COMPILES, "whoever includes the header compiles it", verdict, "yes"),)
+        checks = (Check(_COMPILES, "every file that includes the header compiles it", verdict, "yes"),)
     else:
         assert after.listing is not None
         checks = judge(rules, after.listing, diff)

@@ -102,7 +102,7 @@ def download(archive: Archive, on_progress: OnProgress) -> Path:
     except OSError as error:
         raise SourceError(
             f"the download cannot be kept: {error.filename or path}: {error.strerror or error}",
-            help="make room or put that right, or set FP4PATCH_CACHE to another folder",
+            help="make room or put that right, or set FP4PATCH_CACHE to another directory",
         ) from error
 
 
@@ -128,7 +128,7 @@ def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
             if (got := sha256(part)) != archive.sha256:
                 raise SourceError(
                     f"{archive.filename} is not the file that was pinned: sha256 {got}, expected {archive.sha256}",
-                    help="the index served another file under this name; try another index, and report it",
+                    help="the index returned another file under this name; try another index, and report it",
                 )
             part.replace(path)
             return path

@@ -15,6 +15,7 @@ from fp4patch.commands.doctor.result import Content, Question
 from fp4patch.commands.doctor.surveyed import Release, recorded_build
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 
 
@@ -42,8 +43,7 @@ def rows_of(
     if stopped is None:
         return evaluated, []
     found = f"{build.setting}={stopped.asked} with CUDA {stopped.cuda} could not be evaluated: {stopped.error}"
-    todo = "this is a release that fp4patch has not seen, or not the whole tree; `fp4patch verify` still judges code"
-    return evaluated, [Finding(Level.YELLOW, adapter.READS, found, todo)]
+    return evaluated, [remedies.finding(Level.YELLOW, adapter.READS, found, "build_not_evaluated")]
 
 
 def _recorded(
@@ -58,13 +58,13 @@ def _recorded(
     none."""
     release = next((r for r in reversed(releases) if r.version in what.releases), None)
     rows = [row for c, asked in questions if release and (row := recorded_build(release, c, asked))]
-    said = f"shown is what was recorded of {release.version}" if rows and release else "and nothing is recorded"
-    found = f"{failed.message}, so what the build makes of {build.setting} could not be evaluated; {said}"
-    missing = Finding(Level.YELLOW, "cmake", found, f"{failed.help}, or a newer cmake on PATH")
+    said = f"the rows are from the record of {release.version}" if rows and release else "this release has no record"
+    found = f"{failed.message}, so the result of the build for {build.setting} could not be evaluated; {said}"
+    missing = remedies.finding(Level.YELLOW, "cmake", found, "no_cmake", help=failed.help)
     return tuple(row.reached(row.kernels, str(cuda or "")) for row in rows), [missing]
 
 
-def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[BuildRow]:
+def best_of(gpu: Arch, gpus: Sequence[Arch], rows: Sequence[BuildRow]) -> list[BuildRow]:
     """Return the rows of the arch list to recommend for ``gpu``. Prefer one that works with every CUDA release, then
     one that works for all GPUs, then one that names this GPU, then the shortest. Empty if none works.
     """
@@ -84,11 +84,11 @@ def best_of(gpu: str, gpus: Sequence[str], rows: Sequence[BuildRow]) -> list[Bui
     return [row for row in lists[chosen] if row.reaches[gpu] is Reach.SUFFIXED]
 
 
-def names(asked: str, gpu: str) -> bool:
+def names(asked: str, gpu: Arch) -> bool:
     """Return whether an arch list names a GPU; an empty list means the GPU of the machine."""
     if not asked:
         return True
-    return Arch.parse(gpu) in {arch.gpu for arch in Arch.parse_list(asked, ptx=True)}
+    return gpu in {arch.gpu for arch in Arch.parse_list(asked, ptx=True)}
 
 
 def quoted(asked: str) -> str:

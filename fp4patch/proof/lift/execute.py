@@ -235,7 +235,7 @@ def _swapped(mismatch: Mismatch) -> Mismatch:
 
 def _notes(executions: Mapping[Subject, Execution]) -> Iterator[str]:
     if any(one.instruction and one.report for one in executions.values()):
-        yield "F2FP means what the specification says, by definition: code that uses it is no proof of silicon"
+        yield "F2FP has the meaning of the specification by definition: code that uses it is no proof of silicon"
 
 
 # --- running ---------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from fp4patch.core.errors import ProofError
 STEP = 16
 """Bytes of an instruction, from sm_70 on."""
 
-_REPORT = "this nvdisasm writes something that fp4patch does not know: please report it with the listing"
+_REPORT = "this nvdisasm writes text that fp4patch does not recognize: please report it with the listing"
 
 
 # --- operands --------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def _kernel(head: dict[str, Any], functions: list[dict[str, Any]], kernel: str) 
     version = head.get("SM", {}).get("version", {})
     major, minor = version.get("major"), version.get("minor")
     if not (isinstance(major, int) and isinstance(minor, int)):
-        raise ProofError("nvdisasm's JSON does not say which architecture its code is for", help=_REPORT)
+        raise ProofError("nvdisasm's JSON does not state the architecture of its code", help=_REPORT)
     found = [function for function in functions if function.get("function-name") == kernel]
     if len(found) != 1:
         names = ", ".join(str(function.get("function-name")) for function in functions) or "no function"

@@ -369,7 +369,7 @@ class Operands:
             or self.layout.parameters <= offset < self.layout.parameters + PARAMETERS_END
         )
         if place.bank != 0 or not known or offset % 4:
-            raise Lacks(f"what stands at c[{place.bank:#x}][{offset:#x}] is not known")
+            raise Lacks(f"the contents of c[{place.bank:#x}][{offset:#x}] is not known")
         return f"lift_constant(launch, {offset:#x}u)"
 
 
@@ -386,14 +386,14 @@ def hexadecimal(value: int) -> str:
 def single_bits(source: Real) -> str:
     """Return a decimal immediate's bits: the disassembler writes 20 digits, which are enough for exactly one float."""
     if source.text.endswith("QNAN"):
-        raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
+        raise Lacks("an immediate is a NaN, whose bits the disassembler does not print")
     return f"{struct.unpack('<I', struct.pack('<f', float(source.text)))[0]:#x}u"
 
 
 def half_bits(source: Real) -> int:
     """Return the same of half precision."""
     if source.text.endswith("QNAN"):
-        raise Lacks("an immediate is a NaN, whose bits the disassembler does not say")
+        raise Lacks("an immediate is a NaN, whose bits the disassembler does not print")
     bits: int = struct.unpack("<H", struct.pack("<e", float(source.text)))[0]
     return bits
 

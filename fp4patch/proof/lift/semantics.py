@@ -472,7 +472,9 @@ def _lop3(o: Operands) -> list[str]:
     ]
 
 
-_entry(("LOP3.LUT", "ULOP3.LUT"), "PTX ISA, lop3; the predicate says that the result is not zero: by experiment")(_lop3)
+_entry(("LOP3.LUT", "ULOP3.LUT"), "PTX ISA, lop3; the predicate states that the result is not zero: by experiment")(
+    _lop3
+)
 
 
 @_entry(
@@ -501,9 +503,7 @@ def _prmt(o: Operands) -> list[str]:
     return _set(to, f"lift_permute({a}, {selector_register}, {b})")
 
 
-_entry(("PRMT", "UPRMT"), "PTX ISA, prmt, default mode; operands stand in the order a, selector, b: by experiment")(
-    _prmt
-)
+_entry(("PRMT", "UPRMT"), "PTX ISA, prmt, default mode; operands are in the order a, selector, b: by experiment")(_prmt)
 
 
 def _permuted(a: str, selector: int, b: str) -> str:
@@ -630,7 +630,7 @@ def _mnmx(cast: str) -> Emit:
     return emit
 
 
-_MINIMUM = "PTX ISA, min and max; the predicate says which, PT the minimum: by experiment"
+_MINIMUM = "PTX ISA, min and max; the predicate selects which, PT the minimum: by experiment"
 _entry(("VIMNMX", "VIMNMX.S32", "IMNMX", "UVIMNMX"), _MINIMUM)(_mnmx("(int32_t)"))
 _entry(("VIMNMX.U32", "IMNMX.U32", "UVIMNMX.U32"), _MINIMUM)(_mnmx("(uint32_t)"))
 
@@ -704,7 +704,7 @@ def _fmnmx(*, flush: bool) -> Emit:
     return emit
 
 
-_entry("FMNMX", "PTX ISA, min.f32 and max.f32; the predicate says which")(_fmnmx(flush=False))
+_entry("FMNMX", "PTX ISA, min.f32 and max.f32; the predicate selects which")(_fmnmx(flush=False))
 _entry("FMNMX.FTZ", "PTX ISA, min.ftz.f32 and max.ftz.f32")(_fmnmx(flush=True))
 
 
@@ -770,7 +770,7 @@ def _hmnmx2(sources: int, *, brain: bool) -> Emit:
     return emit
 
 
-_entry("HMNMX2", "PTX ISA, min.f16x2 and max.f16x2; the predicate says which")(_hmnmx2(2, brain=False))
+_entry("HMNMX2", "PTX ISA, min.f16x2 and max.f16x2; the predicate selects which")(_hmnmx2(2, brain=False))
 _entry("HMNMX2.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2")(_hmnmx2(2, brain=True))
 _entry("VHMNMX", "PTX ISA, min.f16x2 and max.f16x2 of three: by experiment")(_hmnmx2(3, brain=False))
 _entry("VHMNMX.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2 of three: by experiment")(_hmnmx2(3, brain=True))
