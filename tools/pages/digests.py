@@ -1,6 +1,6 @@
 """Compute the digest that all results of each form of conversion must have.
 
-``python -m tools.regenerate digests`` writes records/digests.toml, with which ``fp4patch evidence`` compares results of
+``python -m tools.regenerate digests`` writes records/digests.json, with which ``fp4patch evidence`` compares results of
 GPUs (two minutes). Forms of 2^24 records or fewer come from ``fp4patch.reference``. The others come from intervals of
 inputs with one result, by exact fractions: a C program then only adds. Neither compares with thresholds value by value,
 as the program on the GPU does.
@@ -8,6 +8,7 @@ as the program on the GPU does.
 
 from __future__ import annotations
 
+import json
 import subprocess
 import tempfile
 from bisect import bisect_right
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.probe import BITS, Executes, stored_bits
 from fp4patch.commands.evidence.forms import DIGESTS, Form, tables
+from fp4patch.core.schema import SCHEMA
 from fp4patch.proof.lift.batch import _converted, values_of
 from fp4patch.proof.specification import MAGNITUDES, magnitude, specification
 from fp4patch.reference import e2m1_encode_stochastic
@@ -150,7 +152,7 @@ def stochastic_starts(random: int) -> list[tuple[int, int]]:
 
 def main(_arguments: list[str]) -> None:
     """Write the record."""
-    lines = ["# The digest of all results of each form, by `python -m tools.regenerate digests`."]
+    made = {}
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "tables.h").write_text(tables(), encoding="utf-8")
@@ -159,5 +161,6 @@ def main(_arguments: list[str]) -> None:
         subprocess.run(command, cwd=work, check=True)
         for form in forms():
             digest = small(form) if form.space <= SMALL else large(form, work / "adds")
-            lines.append(f'"{form.name}" = "{digest:016x}"')
-    (ROOT / DIGESTS).write_text("\n".join([*lines, ""]), encoding="utf-8")
+            made[form.name] = f"{digest:016x}"
+    document = {"schema": SCHEMA, "digests": made}
+    (ROOT / DIGESTS).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

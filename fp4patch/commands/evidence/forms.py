@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
 import struct
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 
@@ -17,7 +17,7 @@ FORMATS_IN_ORDER: tuple[Format, ...] = ("float32", "float16", "bfloat16", "e2m1"
 """Formats by their number in ``program/conversion.h``."""
 MOST = 34
 """Largest number of records that a program runs, as a power of two."""
-DIGESTS = "records/digests.toml"
+DIGESTS = "records/digests.json"
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ class Form:
 @cache
 def digests() -> dict[str, int]:
     """Return the expected digest of each form by its name; ``python -m tools.regenerate digests`` computes them."""
-    text = (data_root() / DIGESTS).read_text(encoding="utf-8")
-    return {name: int(digest, 16) for name, digest in tomllib.loads(text).items()}
+    document = json.loads((data_root() / DIGESTS).read_text(encoding="utf-8"))
+    return {name: int(digest, 16) for name, digest in document["digests"].items()}
 
 
 def tables() -> str:
