@@ -11,7 +11,7 @@ import pytest
 from few_probes import copy_data
 
 from fp4patch.catalog.families import expanded, places
-from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.manifest import FORMAT, FORMAT_FILE, data_root, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.toml_text import document
@@ -95,7 +95,7 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
         (FAMILY, 'find = "defined', 'find = "" # "defined', "edits[0].find: some text: none"),
         (FAMILY, 'state = "upstreamed"', 'state = "done"', "edits[0].retired[0].state: 'upstreamed' or 'not-needed'"),
         (FAMILY, 'since = "0.16"', 'since = "long ago"', "edits[0].retired[0].since: a version"),
-        (CUTLASS, "marks = [", "marks = [] # [", "marks: a file at least, or every folder would be such a tree"),
+        (CUTLASS, "marks = [", "marks = [] # [", "marks: a file at least, or every directory would be such a tree"),
         (CUTLASS, 'tag = "v{version}"', 'tag = "v{number}"', "tag: a tag with {version} or {release} in it"),
         (CUTLASS, 'version = "4.0.0"', 'version = "four"', "archives[0].version: a version"),
         (CUTLASS, 'version = "4.0.0"', 'version = "4.2.1"', "archives[0].version: one archive for each release"),
@@ -366,3 +366,15 @@ def test_the_text_of_expanded_data_says_the_same(tmp_path: Path) -> None:
         assert table
         assert tomllib.loads(document(table)) == table
     assert reader.problems == []
+
+
+@pytest.mark.parametrize("written", ["2", "", "1.5", "one\nmore"])
+def test_data_of_another_format_is_one_error(tmp_path: Path, written: str) -> None:
+    root = copy_data(tmp_path / "data", cases=False)
+    assert (root / FORMAT_FILE).read_text().strip() == str(FORMAT)
+    (root / FORMAT_FILE).write_text(written)
+    with pytest.raises(ManifestError, match=f"has format .*, and this fp4patch reads format {FORMAT}") as refused:
+        load(root)
+    assert "FP4PATCH_DATA" in refused.value.help
+    (root / FORMAT_FILE).unlink()
+    assert load(root).variants
