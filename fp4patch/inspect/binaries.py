@@ -214,7 +214,7 @@ class _Search:
     def take(self, other: _Search, place: str) -> None:
         """Add what another one found below ``place``."""
         self.searched += other.searched
-        self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files]
+        self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files] if place else other.files
         self.unread += [replace(one, name=kept.placed(one.name, place)) for one in other.unread]
         self.compilers += [replace(one, name=kept.placed(one.name, place)) for one in other.compilers]
 

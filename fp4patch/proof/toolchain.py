@@ -219,7 +219,8 @@ def _host_compiler(environ: Mapping[str, str], path: str) -> Path:
     if found is None:
         raise ToolchainError(
             f"NVCC_CCBIN is {asked}, which is not a program" if asked else "there is no g++ on PATH",
-            help="nvcc needs a host compiler even for device code: install g++, or set NVCC_CCBIN to one",
+            help="nvcc needs a host compiler even for device code: install one (Debian, Ubuntu: `apt install g++`; "
+            "Fedora: `dnf install gcc-c++`), or set NVCC_CCBIN to one",
         )
     return Path(found)
 

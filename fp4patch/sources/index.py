@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -161,7 +162,12 @@ def listing(project: str) -> tuple[IndexFile, ...]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    """Return the cause of an error in one line: of a failed connection the host and the system's message."""
+    text = str(error).partition("\n")[0]
+    if isinstance(error, requests.ConnectionError) and (host := re.search(r"host='([^']+)'", text)):
+        cause = re.search(r"\[Errno -?\d+\] ([\w ,]+)|(certificate verify failed[\w :-]*)|(timed out)", text)
+        return f"no connection to {host[1]}" + (f": {next(filter(None, cause.groups()))}" if cause else f" ({text})")
+    return text
 
 
 def _session(config: IndexConfig) -> requests.Session:

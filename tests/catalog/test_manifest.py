@@ -85,7 +85,7 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
             GUARD,
             'VALUES = "{N}" }',
             "VALUES = 2 }\ninclude = ['stubs']",
-            f"probes[0].include ({FIRST} = 2): a folder",
+            f"probes[0].include ({FIRST} = 2): a directory",
         ),
         (GUARD, 'search = ["inc', 'search = ["/inc', f"probes[12].needs.search ({HALF}, N = 2): a path inside"),
         (FAMILY, f"search = {COMMON}", f'search = "{COMMON[2:-2]}"', "edits[0].search: a list"),

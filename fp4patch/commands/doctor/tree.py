@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from packaging.version import Version
@@ -13,7 +13,7 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Advice, Target
-from fp4patch.commands.doctor.builds import rows_of
+from fp4patch.commands.doctor.builds import Builds
 from fp4patch.commands.doctor.outlook import instead, outlooks
 from fp4patch.commands.doctor.packages import bypass_findings
 from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
@@ -33,7 +33,15 @@ from fp4patch.tree.transaction import OnWait
 
 
 def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait: OnWait) -> TreeReport:
-    """Complete report on a source tree, of which ``found`` is the status."""
+    """Return the complete report on a source tree, of which ``found`` is the status."""
+    (report,) = examine_each(tree, found, [question], on_wait=on_wait)
+    return report
+
+
+def examine_each(
+    tree: Identified, found: TreeStatus, questions: Sequence[Question], *, on_wait: OnWait
+) -> Iterator[TreeReport]:
+    """Yield a report for each question. The tree is read once, and its build is evaluated once for each arch list."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
     with reading([tree], on_wait) as (locked,):
@@ -41,39 +49,39 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         tried = each_patch(locked, catalog, {}) if found.variant else found.patches
         hashes = hashes_of(tree.target, locked.read)
     what = content(releases, hashes)
-    rows = _patches(catalog, tree, tried, found)
-    cuda = Version(question.cuda) if question.cuda else toolkit()
-    builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))
-    advice = _advice(_by_content(tree, what), cuda, question.gpus)
-    command = _next(tree, found, advice)
-    todo = "" if found.variant else command
-    lines = outlooks(tree, catalog.variants.get(found.variant), question, builds, cuda, todo)
-    if question.asked and any(line.level is Level.RED for line in lines):
-        usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
-        lines = tuple(instead(tree, line, question, usual) for line in lines)
-    setting = tree.target.build.setting if tree.target.build else ""
-    return TreeReport(
-        root=str(tree.root),
-        target=tree.target.name,
-        title=tree.target.title,
-        claims=found.version,
-        content=what,
-        variant=found.variant,
-        state=found.state,
-        patches=rows,
-        setting=setting,
-        builds=tuple(replace(row, setting=setting) for row in builds),
-        advice=advice,
-        next_command=command,
-        findings=(
-            *_content_findings(tree, what),
-            *_state_findings(tree, found),
-            *_defects(_by_content(tree, what), rows, question, advice),
-            *(() if found.variant else _bypass_findings(tree)),  # in a patched tree, the status reports them
-            *findings,
-        ),
-        outlooks=lines,
-    )
+    patches = _patches(catalog, tree, tried, found)
+    # In a patched tree, the status reports bypasses.
+    own = (*_content_findings(tree, what), *_state_findings(tree, found))
+    own = own if found.variant else (*own, *_bypass_findings(tree))
+    builds = Builds(tree, () if found.variant else releases, what)
+    cudas = {question: Version(question.cuda) if question.cuda else toolkit() for question in questions}
+    builds.evaluate(cudas.items())
+    for question, cuda in cudas.items():
+        rows, notes = builds.rows(question, cuda)
+        advice = _advice(_by_content(tree, what), cuda, question.gpus)
+        command = _next(tree, found, advice)
+        todo = "" if found.variant else command
+        lines = outlooks(tree, catalog.variants.get(found.variant), question, rows, cuda, todo)
+        if question.asked and any(line.level is Level.RED for line in lines):
+            others, _ = builds.rows(replace(question, asked=""), cuda)
+            lines = tuple(instead(tree, line, question, others) for line in lines)
+        setting = tree.target.build.setting if tree.target.build else ""
+        yield TreeReport(
+            root=str(tree.root),
+            target=tree.target.name,
+            title=tree.target.title,
+            claims=found.version,
+            content=what,
+            variant=found.variant,
+            state=found.state,
+            patches=patches,
+            setting=setting,
+            builds=tuple(replace(row, setting=setting) for row in rows),
+            advice=advice,
+            next_command=command,
+            findings=(*own, *_defects(_by_content(tree, what), patches, question, advice), *notes),
+            outlooks=lines,
+        )
 
 
 def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:

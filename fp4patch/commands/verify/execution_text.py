@@ -63,6 +63,25 @@ def lanes(report: NumericsReport) -> str:
     return ", each in one lane, boundaries in every lane"
 
 
+def worst(execution: Execution) -> str:
+    """Return the mismatch with the largest error, of the first ones of each class of input; empty if there is none.
+
+    Mismatches that break the promise precede those that it allows.
+    """
+    if execution.report is None:
+        return execution.batch.first[0] if execution.batch and execution.batch.first else ""
+    rows = (*execution.report.rows, *execution.corners)
+    found = [
+        ((row.breaks(execution.report.promise), numerics.error(mismatch)), row, mismatch)
+        for row in rows
+        for mismatch in row.first
+    ]
+    if not found:
+        return ""
+    _, row, mismatch = max(found, key=lambda one: one[0])
+    return f"{row.cls.value}: {numerics.sentence(mismatch)}"
+
+
 def lines(executed: Executed) -> Iterator[str]:
     """Return the lines below the table: the executed code, the comparison of architectures, and the limits of both."""
     patched = [one for one in executed.executions if one.side == "patched" and one.report]
