@@ -82,7 +82,7 @@ def messages(path: Path) -> Iterator[tuple[int, str]]:
             text = node.value
         else:
             continue
-        if id(node) not in left_out and re.search("(…|[a-z]{2}) (…|[a-z]{2})", text):
+        if id(node) not in left_out and re.search("(…|[a-z]) (…|[a-z]{2})", text):
             yield node.lineno, text
 
 

@@ -217,12 +217,31 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
     for number, gate in enumerate(target.gates):
         file.inside(gate.file, f"gates[{number}].file")
         file.expect(_is_arch(gate.gpu), f"gates[{number}].gpu", "a GPU such as sm_121", repr(gate.gpu))
+    _check_defects(file, target, variants)
     for number, part in enumerate(target.contains):
         known = f"one of {', '.join(targets)}"
         file.expect(part.target in targets, f"contains[{number}].target", known, repr(part.target))
         for place in part.at:
             file.inside(place, f"contains[{number}].at")
     return file.problems
+
+
+def _check_defects(file: _File, target: Target, variants: dict[str, Variant]) -> None:
+    """Each defect names its releases or its patch, and a patch is one that a variant has."""
+    uses = [variant.targets[target.name] for variant in variants.values() if target.name in variant.targets]
+    repairs = {"", *(name for use in uses for name in use.patches)}
+    for number, defect in enumerate(target.defects):
+        key = f"defects[{number}]"
+        for gpu in defect.gpus or ("none",):
+            file.expect(_is_arch(gpu), f"{key}.gpus", "a GPU such as sm_121", repr(gpu))
+        file.expect(_is(SpecifierSet, defect.versions), f"{key}.versions", "a version specifier", repr(defect.versions))
+        file.expect(defect.patch in repairs, f"{key}.patch", "a patch that a variant has", repr(defect.patch))
+        file.expect(
+            defect.versions or defect.patch,
+            key,
+            "`versions` or `patch`, which select the trees that have it",
+            "neither",
+        )
 
 
 def _check_sources(file: _File, target: Target) -> None:

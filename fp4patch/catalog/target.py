@@ -135,6 +135,25 @@ class Gate(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Defect(Manifest):
+    """A known defect of releases on some GPUs that no condition of the build shows; ``fp4patch doctor`` reports it."""
+
+    level: Literal["yellow", "red"]
+    gpus: tuple[str, ...]
+    """GPUs that have it: ``sm_121``."""
+    versions: str = ""
+    """Specifier (PEP 440) of the releases that have it. Empty: ``patch`` alone decides."""
+    patch: str = ""
+    """Patch of the target that repairs it: a tree in which the patch can be applied has the defect."""
+    subject: str
+    found: str
+    """Effect of the defect."""
+    remedy: str = ""
+    """Recommended action. Empty: the variant that is recommended for the release."""
+    link: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contained(Manifest):
     """Another target's tree inside a tree. Commands on the outer tree also process the inner one, in the same
     transaction."""
@@ -192,6 +211,7 @@ class Target(Manifest):
     """Directories of these files in each layout of a tree, relative to it, with a slash at the end."""
     build: Build | None = None
     gates: tuple[Gate, ...] = ()
+    defects: tuple[Defect, ...] = ()
     contains: tuple[Contained, ...] = ()
     distribution: str = ""
     """Project whose installed package the tree may be. Its RECORD, beside the tree, states the hash of each file."""

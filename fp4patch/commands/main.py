@@ -20,6 +20,7 @@ from fp4patch.commands.bench import command as bench
 from fp4patch.commands.build import command as build
 from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.commands.doctor import command as doctor
+from fp4patch.commands.evidence import command as evidence
 from fp4patch.commands.explore import command as explore
 from fp4patch.commands.export import command as export
 from fp4patch.commands.features import command as features
@@ -35,7 +36,7 @@ EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
 COMMANDS = (
     *(show_.list_, show_.show_name, fetch.fetch, apply.apply, status.status, apply.revert, export.export),
-    *(verify.verify, bench.bench, objects.objects),
+    *(verify.verify, evidence.evidence, bench.bench, objects.objects),
     *(doctor.doctor, explore.explore, features.features),
     *(build.build, inspect.inspect),
 )

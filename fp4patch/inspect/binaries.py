@@ -128,7 +128,10 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_
 def _advised(verdict: GpuVerdict, source: str) -> GpuVerdict:
     """Return the verdict with a published release as what to do, where one is known to be better."""
     newer = remedies.newer(source)
-    return replace(verdict, todo=f"{newer}; or {verdict.todo}") if newer and verdict.todo else verdict
+    if newer is None or not verdict.todo:
+        return verdict
+    release = {"distribution": newer.distribution, "release": newer.good}
+    return replace(verdict, todo=remedies.of("better_release", **release, otherwise=verdict.todo))
 
 
 def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
@@ -211,7 +214,7 @@ class _Search:
     def take(self, other: _Search, place: str) -> None:
         """Add what another one found below ``place``."""
         self.searched += other.searched
-        self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files]
+        self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files] if place else other.files
         self.unread += [replace(one, name=kept.placed(one.name, place)) for one in other.unread]
         self.compilers += [replace(one, name=kept.placed(one.name, place)) for one in other.compilers]
 
@@ -265,6 +268,10 @@ class _Search:
         layers: dict[str, _Layer] = {}
         with self.reading(""):
             for member in members:
+                if isinstance(member, containers.IndexedLayer):
+                    layers[member.name] = layer = _Layer(self.inner())
+                    layer.search.members(_noting(member.members, layer.names), depth + 1)
+                    continue
                 found = self.inner()
                 with found.reading(""), containers.opened(member) as (kind, content):
                     head = content.stream.head if isinstance(content.stream, containers.Peeked) else b""

@@ -106,6 +106,8 @@ class Fp4Code(Document):
 def total(codes: Iterable[Fp4Code]) -> Fp4Code:
     """Return the sum of several counts."""
     every = [code for code in codes if code != _NONE]
+    if not every:
+        return _NONE
 
     def counted(name: str) -> dict[str, int]:
         sums = Counter[str]()

@@ -72,6 +72,13 @@ class Member:
 
 
 @dataclass(frozen=True)
+class IndexedLayer(Member):
+    """A layer of an image whose files are read one by one; nothing is read from its own stream."""
+
+    members: Iterator[Member]
+
+
+@dataclass(frozen=True)
 class Image:
     """One image of an archive: what to call it, its platform, and its layers."""
 
@@ -94,6 +101,11 @@ def kind(head: bytes) -> str:
     return "code" if head.startswith((b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")) else ""
 
 
+def may_hold_code(name: str) -> bool:
+    """Return whether a file can hold device code, by the suffix of its name."""
+    return PurePosixPath(name).suffix not in _TEXTS
+
+
 def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
     """Yield the files of a wheel or another zip that may hold code. Raises BinaryError for a damaged one.
 
@@ -102,7 +114,7 @@ def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
     try:
         with zipfile.ZipFile(file) as archive:
             for entry in archive.infolist():
-                if entry.is_dir() or PurePosixPath(entry.filename).suffix in _TEXTS:
+                if entry.is_dir() or not may_hold_code(entry.filename):
                     continue
                 with _opened(archive, entry, name) as stream:
                     yield Member(entry.filename, entry.file_size, stream)

@@ -63,8 +63,8 @@ def examine(
     jit: dict[tuple[Arch, str, str], _Texts] = defaultdict(_Texts)
     number = 0
     for unit in fatbin.units(window):
-        number += 1
         images = [_image(entry, unit) for entry in unit.entries]
+        number += bool(images)
         for image in images:
             groups[image.entry.kind, image.label, image.compiler, image.entry.compression].append(_lighter(image))
         for gpu in gpus:
@@ -136,11 +136,12 @@ def _image(entry: Entry, unit: Unit) -> _Image:
             return _Image(entry, entry.arch, f"PTX {entry.isa}", Fp4Code())
         text = fatbin.unpack(entry, name)
         return _Image(entry, entry.arch, ptx.compiler(text) or f"PTX {entry.isa}", ptx.scan(text))
+    packed, entry = entry, replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
     if entry.kind == "lto":
         return _Image(entry, entry.arch, "", Fp4Code())
     if not modern:
-        return _Image(entry, entry.arch, elf.compiler(fatbin.pieces(entry, name)), Fp4Code())
-    data = fatbin.unpack(entry, name)
+        return _Image(entry, entry.arch, elf.compiler(fatbin.pieces(packed, name)), Fp4Code())
+    data = fatbin.unpack(packed, name)
     cubin = elf.parse(data, name)
     if cubin.arch.major < fatbin.FIRST_WITH_FP4:
         return _Image(entry, cubin.arch, cubin.compiler, Fp4Code())

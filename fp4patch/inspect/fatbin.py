@@ -75,13 +75,14 @@ class Unit:
 
     name: str
     position: int
-    entries: tuple[Entry, ...]
+    entries: Iterator[Entry]
+    """The entries as they are read: each payload replaces the one before it in memory, unless the reader keeps it."""
     container: bool
     """True if it is a fatbin."""
 
 
 def units(window: Window) -> Iterator[Unit]:
-    """Yield every fatbin and every cubin outside of any, in the order of the file; one at a time is held in memory.
+    """Yield every fatbin and every cubin outside of any, in the order of the file.
 
     Raises BinaryError for a container or a cubin that the file's end cuts off.
     """
@@ -93,7 +94,7 @@ def units(window: Window) -> Iterator[Unit]:
                 window.step(4)
                 continue
             cubin = window.take(length, "a cubin")
-            yield Unit(window.name, at, (Entry("cubin", Arch(0, 0), "none", length, cubin),), container=False)
+            yield Unit(window.name, at, iter([Entry("cubin", Arch(0, 0), "none", length, cubin)]), container=False)
             continue
         if not _plausible(window):
             window.step(4)  # the magic number as data: a program that reads fatbins has it
@@ -105,9 +106,10 @@ def units(window: Window) -> Iterator[Unit]:
                 f" and {window.size - at - _CONTAINER.size} follow",
                 help="it was cut off, or has other contents than its name states; get it again",
             )
-        entries = tuple(_entries(window, window.position + length))
-        if entries:
-            yield Unit(window.name, at, entries, container=True)
+        entries = _entries(window, window.position + length)
+        yield Unit(window.name, at, entries, container=True)
+        for _ in entries:
+            pass  # what the reader left
 
 
 def unpack(entry: Entry, name: str) -> bytes:
@@ -190,12 +192,11 @@ def _entries(window: Window, end: int) -> Iterator[Entry]:
                 help="it is damaged, or was made to exhaust memory; do not use it",
             )
         window.take(header, "a fatbin entry")
-        kept = padded
+        kept = padded if compression == "none" else packed
         # LZ4 only unpacks as a whole, and a GPU may load any PTX.
         if sm // 10 < FIRST_WITH_FP4 and compression != "lz4" and kind != 1:
-            kept = min(padded, _ENOUGH)
-        payload = window.take(kept, "a fatbin entry's payload")
-        window.skip(padded - kept, "a fatbin entry's payload")
+            kept = min(kept, _ENOUGH)
+        after = window.position + padded
         if kind in _KINDS:
             suffix = "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
             yield Entry(
@@ -203,7 +204,8 @@ def _entries(window: Window, end: int) -> Iterator[Entry]:
                 Arch(sm // 10, sm % 10, suffix),  # type: ignore[arg-type]  # the three that there are
                 compression,
                 size,
-                payload[:packed] if compression != "none" else payload,
+                window.take(kept, "a fatbin entry's payload"),
                 f"{major}.{minor}" if kind == 1 else "",
             )
+        window.skip(after - window.position, "a fatbin entry's payload")
     window.take(end - window.position, "a fatbin")

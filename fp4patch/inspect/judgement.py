@@ -62,7 +62,7 @@ def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str)
     verdict = replace(verdict, because=f"{verdict.because}; {why}")
     if driver_cuda and Version(driver_cuda) < Version(cuda):
         why = f"{verdict.because}, and the installed one supports CUDA {driver_cuda}"
-        return replace(verdict, because=why, todo=f"install {needs}", level=Level.RED)
+        return replace(verdict, because=why, todo=remedies.of("driver_for_ptx", driver=needs), level=Level.RED)
     return verdict
 
 
@@ -86,12 +86,12 @@ def _of_units(
 
 def _remedy(gpu: Arch, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> str:
     if gpu.major < FIRST_WITH_FP4:
-        return remedies.of("other_gpu", gpu)
+        return remedies.of("gpu_without_fp4", gpu=gpu)
     held_by = {holder for row in rows for holder in row.held_by}
     held = total(group.code for file in files for group in file.images if group.arch in held_by)
     if held.fp4_mma and not held.hardware and all(kind.startswith("UTC") for kind in held.mma):
-        return remedies.of("tensor_memory", gpu)
-    return remedies.of("build", gpu)
+        return remedies.of("tensor_memory", gpu=gpu)
+    return remedies.of("code_for_other_targets", gpu=gpu)
 
 
 _CLASSES = {
@@ -109,7 +109,7 @@ def _with_lost(verdict: GpuVerdict, lost: Sequence[LostKernel]) -> GpuVerdict:
         groups.setdefault(kernel.reason, []).append(kernel)
     why = [f"{_of_lost(kernels)}{f', by design: {reason}' if reason else ''}" for reason, kernels in groups.items()]
     level = worst((verdict.level, *(kernel.level for kernel in lost)))
-    todo = verdict.todo or ("" if level is Level.GREEN else remedies.of("build", verdict.gpu))
+    todo = verdict.todo or ("" if level is Level.GREEN else remedies.of("code_for_other_targets", gpu=verdict.gpu))
     return replace(verdict, because="; ".join([verdict.because, *why]), todo=todo, level=level)
 
 

@@ -48,6 +48,8 @@ class Window:
         if len(taken) < length:
             raise self._cut_off(length, what, len(taken))
         self._at += length
+        if self._at > _STRETCH << 10:
+            self._forget()
         return taken
 
     def skip(self, length: int, what: str) -> None:
@@ -86,12 +88,15 @@ class Window:
             help="it was cut off, or has other contents than its name states; get it again",
         )
 
-    def _fill(self, length: int) -> None:
-        if len(self._held) - self._at >= length or self._ended:
-            return
+    def _forget(self) -> None:
         del self._held[: self._at]
         self._begin += self._at
         self._at = 0
+
+    def _fill(self, length: int) -> None:
+        if len(self._held) - self._at >= length or self._ended:
+            return
+        self._forget()
         while len(self._held) < length:
             piece = self._stream.read(max(CHUNK, length - len(self._held)))
             if not piece:

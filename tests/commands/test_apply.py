@@ -334,6 +334,6 @@ def test_a_folder_that_is_gone_is_refused_by_a_dry_run_too(fp4patch: Callable[..
         (problem,) = refused.document["problems"]
         assert (problem["file"], problem["found"]) == (
             "csrc/quantization/fp4/nvfp4_utils.cuh",
-            "no folder csrc/quantization/fp4",
+            "no directory csrc/quantization/fp4",
         )
     assert snapshot(tree) == before

@@ -161,7 +161,7 @@ def test_what_its_functions_do_not_determine_is_not_known(installed: Install, do
     assert "compilation_context.py:" in finding["found"]
     assert "`if torch.the_cluster_says(major):`: an unknown value decides" in finding["found"]
     assert verdicts(tree) == dict.fromkeys(map(str, GPUS), ("yellow", "NVFP4 native"))  # by a list that names a suffix
-    assert 'unset or 12.0 or "12.0 12.1" makes unknown targets' in tree["gpus"][0]["because"]
+    assert 'unset or 12.0 or "12.0 12.1", which compiles them for unknown targets' in tree["gpus"][0]["because"]
     _, tree = doctor(package, "--arch-list", "12.1")
     assert verdicts(tree) == {"sm_121": ("yellow", "not known")}
 

@@ -409,7 +409,7 @@ def test_a_cutlass_of_headers_alone_is_refused_before_anything_is_built(
     command = ["build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--cutlass"]
     refused = Said(capfd, *command, str(tree))
     assert refused.status == 2
-    assert "lacks CMakeLists.txt, examples/common" in " ".join(refused.err.split())
+    assert "does not have CMakeLists.txt, examples/common" in " ".join(refused.err.split())
     assert Said(capfd, *command, str(tree), "--target", "proof").status == 0
     assert "no commit is pinned" in " ".join(Said(capfd, *command, "4.8.0").err.split())
 

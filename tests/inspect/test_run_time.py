@@ -116,7 +116,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/cat"])
 def test_what_is_no_python_is_a_usage_error(python: str) -> None:
-    with pytest.raises(UsageError, match="does not answer"):
+    with pytest.raises(UsageError, match="does not run as a Python"):
         Surroundings.here(python)
     assert main.run(["doctor", "--python", python]) == 2
 

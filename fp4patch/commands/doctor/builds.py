@@ -15,6 +15,7 @@ from fp4patch.commands.doctor.result import Content, Question
 from fp4patch.commands.doctor.surveyed import Release, recorded_build
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 
 
@@ -55,8 +56,8 @@ class Builds:
         if stopped is None:
             return evaluated, []
         found = f"{build.setting}={stopped.asked} with CUDA {stopped.cuda} could not be evaluated: {stopped.error}"
-        todo = "the release was not surveyed, or the tree is incomplete; `fp4patch verify` checks its code all the same"
-        return evaluated, [Finding(Level.YELLOW, adapters.of(self.tree.target).READS, found, todo)]
+        reads = adapters.of(self.tree.target).READS
+        return evaluated, [remedies.finding(Level.YELLOW, reads, found, "build_not_evaluated")]
 
 
 def _pairs(build: Build, question: Question, cuda: Version | None) -> list[tuple[str, str]]:
@@ -79,7 +80,7 @@ def _recorded(
     rows = [row for c, asked in questions if release and (row := recorded_build(release, c, asked))]
     said = f"the rows are from the record of {release.version}" if rows and release else "this release has no record"
     found = f"{failed.message}, so the result of the build for {build.setting} could not be evaluated; {said}"
-    missing = Finding(Level.YELLOW, "cmake", found, f"{failed.help}, or put a newer cmake on PATH")
+    missing = remedies.finding(Level.YELLOW, "cmake", found, "no_cmake", help=failed.help)
     return tuple(row.reached(row.kernels, str(cuda or "")) for row in rows), [missing]
 
 

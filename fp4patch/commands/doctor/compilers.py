@@ -15,8 +15,9 @@ from packaging.version import Version
 
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.arch import GB10, Arch
-from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10, has
+from fp4patch.core.cuda import FAMILIES_SINCE, has
 from fp4patch.core.errors import ToolchainError
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import (
     find_toolchain,
@@ -113,19 +114,14 @@ def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:
     subject = f"CUDA {'.'.join(str(p) for p in min(kit.releases))}" if kit.releases else "CUDA"
     what = f"{versions} ({place}){'; fp4patch uses it' if used else ''}"
     if kit.broken:
-        return Finding(
-            Level.RED if used else Level.YELLOW, subject, f"{'; '.join(kit.broken)} ({place})", "reinstall this toolkit"
-        )
+        level = Level.RED if used else Level.YELLOW
+        return remedies.finding(level, subject, f"{'; '.join(kit.broken)} ({place})", "toolkit_broken")
     if len(kit.releases) > 1:
-        return Finding(
-            Level.RED,
-            subject,
-            f"{what}: its parts are of different releases and misread each other's files",
-            "reinstall nvcc, nvvm and crt of one release: pip install 'fp4patch[cuda]'",
-        )
+        why = f"{what}: its parts are of different releases and misread each other's files"
+        return remedies.finding(Level.RED, subject, why, "toolkit_mixed")
     if min(kit.releases) < FAMILIES_SINCE.release:
         about = f"{what}: does not support sm_121 or f targets"
         if gpus and GB10 not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
             return Finding(Level.GREEN, subject, f"{about}; it supports sm_120a")
-        return Finding(Level.YELLOW, subject, about, f"for GB10 take CUDA {FOR_GB10}")
+        return remedies.finding(Level.YELLOW, subject, about, "toolkit_too_old")
     return Finding(Level.GREEN, subject, what)

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from fp4patch.commands.doctor.surroundings import Surroundings, said
 from fp4patch.core.arch import Arch
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.gpu import ask_driver
 
@@ -81,13 +82,12 @@ def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
     if found is None:
         return (Finding(Level.GREEN, "driver", "not installed; compiling and verifying need no GPU"),)
     if found.problem:
-        remedy = "run nvidia-smi for details; reboot after an update of the driver"
-        return (Finding(Level.RED, "driver", found.problem, remedy),)
+        return (remedies.finding(Level.RED, "driver", found.problem, "driver_fails"),)
     serves = f", supports CUDA up to {found.cuda}" if found.cuda else ""
     what = f"{found.version or 'installed'}{serves}"
     if torch_cuda and found.cuda and Version(found.cuda).major < Version(torch_cuda).major:
         about = f"{what}, but PyTorch was built with CUDA {torch_cuda}"
-        findings = [Finding(Level.RED, "driver", about, "update the driver (CUDA 13 needs 580 or later)")]
+        findings = [remedies.finding(Level.RED, "driver", about, "driver_too_old")]
     else:
         findings = [Finding(Level.GREEN, "driver", what)]
     for gpu in found.gpus:
@@ -102,7 +102,5 @@ def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
             note = "fp4patch patches code for SM12x; verify and build need no GPU"
             findings.append(Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: {note}"))
     if not found.gpus:
-        findings.append(
-            Finding(Level.YELLOW, "GPU", "the driver finds no GPU", "run nvidia-smi -L for the list of GPUs")
-        )
+        findings.append(remedies.finding(Level.YELLOW, "GPU", "the driver finds no GPU", "no_gpu"))
     return tuple(findings)

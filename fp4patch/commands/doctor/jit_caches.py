@@ -16,7 +16,7 @@ from packaging.version import InvalidVersion, Version
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
-from fp4patch.inspect import elf
+from fp4patch.inspect import elf, remedies
 from fp4patch.inspect.fatbin import CONTAINER
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.inspect.known import known
@@ -69,7 +69,8 @@ def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[Arc
     what = f"{len(found)} compiled kernels in {folder}"
     if not stale:
         return Finding(Level.GREEN, f"cache of {one.program}", what)
-    return Finding(Level.YELLOW, f"cache of {one.program}", f"{what}; stale: {'; '.join(stale)}", f"rm -r {folder}")
+    what += f"; stale: {'; '.join(stale)}"
+    return remedies.finding(Level.YELLOW, f"cache of {one.program}", what, "stale_kernels", directory=folder)
 
 
 def _entry(file: Path, folder: Path) -> _Entry | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from packaging.version import Version
 
@@ -14,6 +13,7 @@ from fp4patch.commands.doctor.surveyed import Release, surveyed
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
 from fp4patch.core.wording import listed
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 
 
@@ -35,23 +35,23 @@ def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[Ar
     made = {asked: _reaches(release, target.build, asked, cuda) for asked in target.build.lists}
     suited = [asked for asked in made if asked and all(made[asked].get(gpu, ("", False))[1] for gpu in matter)]
     remedy = (
-        f"export {finding.subject}={quoted(min(suited, key=len))}"
+        {"cause": "list_for_gpus", "setting": finding.subject, "list": quoted(min(suited, key=len))}
         if suited
-        else "`fp4patch doctor TREE` shows the result of this list"
+        else {"cause": "list_unknown"}
     )
     here = next((made[asked] for asked in made if asked and own and _sm12x(asked) == own), None)
     if not here:
         if finding.level is not Level.GREEN:
-            return replace(finding, remedy=remedy)
+            return remedies.finding(finding.level, finding.subject, finding.found, **remedy)
         lacking = (
             "the survey of releases does not have this list" if own else f"it has no target for {listed(matter, 'or')}"
         )
-        return Finding(Level.YELLOW, finding.subject, f"{value}: {lacking}", remedy)
+        return remedies.finding(Level.YELLOW, finding.subject, f"{value}: {lacking}", **remedy)
     words = "; ".join(f"{gpu} {here[gpu][0]}" for gpu in matter)
     about = f"{value}: {target.title} {release.version} compiles its FP4 kernels for {words}"
     if all(here[gpu][1] for gpu in matter):
         return Finding(Level.GREEN, finding.subject, about)
-    return Finding(Level.RED if gpus else Level.YELLOW, finding.subject, about, remedy)
+    return remedies.finding(Level.RED if gpus else Level.YELLOW, finding.subject, about, **remedy)
 
 
 def _reaches(release: Release, build: Build, asked: str, cuda: Version | None) -> Mapping[Arch, tuple[str, bool]]:

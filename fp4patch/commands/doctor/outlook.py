@@ -20,10 +20,9 @@ from fp4patch.core.cuda import FAMILIES_SINCE, has, refused
 from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.core.wording import listed
 from fp4patch.edits.kinds import DropOperand
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Level
 from fp4patch.proof.judge import concerns
-
-NEWER = f"compile with CUDA {FAMILIES_SINCE} or later"
 
 
 def outlooks(
@@ -76,8 +75,10 @@ def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[Bui
     makes: dict[str, dict[str, None]] = {}
     for row in bad:
         makes.setdefault(_of_row(row, gpu), {})[quoted(row.asked) or "unset"] = None
-    avoid = "; ".join(f"{' or '.join(lists)} results in {made}" for made, lists in makes.items())
-    return Outlook(gpu, Level.YELLOW, "NVFP4 native", f"{why}. Other lists do not: {avoid}", _set(build, best[0]))
+    avoid = "; ".join(f"{' or '.join(lists)}, which compiles them for {made}" for made, lists in makes.items())
+    return Outlook(
+        gpu, Level.YELLOW, "NVFP4 native", f"{why}. Other lists do not: {avoid}", _set(build, best[0], _made(best, gpu))
+    )
 
 
 def _of_one_list(gpu: Arch, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
@@ -93,7 +94,7 @@ def instead(tree: Identified, outlook: Outlook, question: Question, usual: Seque
     if outlook.level is not Level.RED or not best or tree.target.build is None:
         return outlook
     made = f"{_made(best, outlook.gpu)}{_with_cuda(best)}"
-    return replace(outlook, todo=f"{_set(tree.target.build, best[0])}, which compiles them for {made}")
+    return replace(outlook, todo=_set(tree.target.build, best[0], made))
 
 
 def _word(rows: Sequence[BuildRow], gpu: Arch) -> str:
@@ -113,7 +114,7 @@ def _of_headers(
     targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
     usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
     if cuda and not usable:
-        return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), NEWER)
+        return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), remedies.of("cuda_too_old"))
     gate = next((gate for gate in tree.target.gates if Arch.parse(gate.gpu) == gpu), None)
     if gate is None:
         return None
@@ -201,7 +202,7 @@ def _newer(rows: Sequence[BuildRow], gpu: Arch) -> str:
     cudas = {Version(row.cuda) for row in rows}
     targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
     lacking = not any(has(cuda, target) for cuda in cudas for target in targets)
-    return NEWER if lacking or (min(cudas) < FAMILIES_SINCE and _stopped(rows, gpu)) else ""
+    return remedies.of("cuda_too_old") if lacking or (min(cudas) < FAMILIES_SINCE and _stopped(rows, gpu)) else ""
 
 
 def _made(rows: Sequence[BuildRow], gpu: Arch) -> str:
@@ -235,6 +236,7 @@ def _with_cuda(rows: Sequence[BuildRow]) -> str:
     return f" (CUDA {' and '.join(dict.fromkeys(row.cuda for row in rows))})"
 
 
-def _set(build: Build, row: BuildRow) -> str:
-    """Return the command for a shell."""
-    return f"export {build.setting}={quoted(row.asked)}" if row.asked else f"unset {build.setting}"
+def _set(build: Build, row: BuildRow, made: str) -> str:
+    """Return the command for a shell that sets the list of a row; ``made`` is its result."""
+    cause = "arch_list" if row.asked else "arch_list_unset"
+    return remedies.of(cause, setting=build.setting, list=quoted(row.asked), made=made)

@@ -16,10 +16,10 @@ from fp4patch.catalog.target import Build, Target
 from fp4patch.commands.doctor.compilers import toolkits
 from fp4patch.commands.doctor.surroundings import Surroundings, said
 from fp4patch.core.arch import GB10, PTX, Arch, Reach, elements, reach
-from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
+from fp4patch.core.cuda import FAMILIES_SINCE
 from fp4patch.core.errors import BinaryError, ToolchainError
 from fp4patch.core.wording import listed
-from fp4patch.inspect import binaries, run_time
+from fp4patch.inspect import binaries, remedies, run_time
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.inspect.known import known
 from fp4patch.proof.toolchain import release, version_of
@@ -27,10 +27,6 @@ from fp4patch.tree.installed import bypasses
 
 FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
 """PyTorch on GB10: "Minimum and Maximum cuda capability supported by this version of PyTorch is (8.0) - (12.0)"."""
-TORCH_FOR_GB10 = (
-    f"install the PyTorch build for CUDA {FOR_GB10} from https://pytorch.org/get-started/locally,"
-    " and the toolkit of the same release"
-)
 TRITON_PTXAS = "https://github.com/triton-lang/triton/issues/8539"
 
 TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
@@ -76,15 +72,11 @@ def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple
     if found is None:
         return ()
     if not found.cuda:
-        remedy = "install the build for your CUDA release from https://pytorch.org/get-started/locally"
-        return (Finding(Level.YELLOW, "PyTorch", f"{found.version}, built without CUDA", remedy),)
+        what = f"{found.version}, built without CUDA"
+        return (remedies.finding(Level.YELLOW, "PyTorch", what, "torch_without_cuda"),)
     what = f"{found.version}, built with CUDA {found.cuda}"
     if not found.archs:
-        findings = [
-            Finding(
-                Level.YELLOW, "PyTorch", f"{what}; `import torch` fails", "run python -c 'import torch' for the reason"
-            )
-        ]
+        findings = [remedies.finding(Level.YELLOW, "PyTorch", f"{what}; `import torch` fails", "torch_import")]
     else:
         what += f", for {', '.join(found.archs)}"
         findings = [_torch_archs(found, what, gpus)]
@@ -93,17 +85,12 @@ def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple
         pass  # the same remedy, or another PyTorch, decides about the compiler too
     elif GB10 in gpus and Version(found.cuda) < FAMILIES_SINCE:
         why = f"a build against it uses CUDA {found.cuda}, whose compiler does not support sm_121a"
-        findings.append(Finding(Level.RED, "PyTorch's CUDA", why, TORCH_FOR_GB10))
+        findings.append(remedies.finding(Level.RED, "PyTorch's CUDA", why, "torch_for_gb10"))
     elif nvcc and release(nvcc)[0] != release(found.cuda)[0]:
-        findings.append(
-            Finding(
-                Level.RED,
-                "PyTorch's CUDA",
-                f"a build against it uses nvcc {nvcc}, whose major release is not"
-                f" that of {found.cuda}: PyTorch rejects it",
-                f"set CUDA_HOME to a toolkit of CUDA {found.cuda}, or {TORCH_FOR_GB10}",
-            )
+        why = (
+            f"a build against it uses nvcc {nvcc}, whose major release is not that of {found.cuda}: PyTorch rejects it"
         )
+        findings.append(remedies.finding(Level.RED, "PyTorch's CUDA", why, "torch_and_nvcc", cuda=found.cuda))
     return tuple(findings)
 
 
@@ -111,7 +98,8 @@ def _torch_archs(found: Torch, what: str, gpus: Sequence[Arch]) -> Finding:
     archs = [Arch.parse(arch) for arch in found.archs if arch.startswith("sm_")]
     out = [gpu for gpu in gpus if reach(archs, gpu) is Reach.NOTHING]
     if out:
-        return Finding(Level.RED, "PyTorch", f"{what}: none of its code loads on {listed(out)}", TORCH_FOR_GB10)
+        why = f"{what}: none of its code loads on {listed(out)}"
+        return remedies.finding(Level.RED, "PyTorch", why, "torch_for_gb10")
     return Finding(Level.GREEN, "PyTorch", what)
 
 
@@ -140,36 +128,30 @@ def examine_triton(s: Surroundings, gpus: Sequence[Arch]) -> tuple[Finding, ...]
     installed = s.distribution("triton")
     what = f"Triton{f' {installed.version}' if installed else ''}"
     if not ptxas.is_file():
-        remedy = f"unset {variable}, or set it to an existing ptxas" if named else "reinstall Triton"
-        return (
-            Finding(Level.RED, what, f"{f'{variable} is {named}' if named else name}, which does not exist", remedy),
-        )
+        why = f"{f'{variable} is {named}' if named else name}, which does not exist"
+        cause = "triton_variable" if named else "triton_incomplete"
+        return (remedies.finding(Level.RED, what, why, cause, variable=variable),)
+    newer = _newer_ptxas(s)
+    cause = "triton_too_old" if newer else "triton_too_old_everywhere"
     try:
         version = version_of(ptxas)
     except ToolchainError as error:
-        return (Finding(Level.RED, what, error.message, f"set {variable} to the ptxas of your CUDA toolkit"),)
+        return (remedies.finding(Level.RED, what, error.message, cause, variable=variable, ptxas=newer),)
     said_so = f"{variable}" if named else f"its own {name}"
     users = next(one.used_by for one in known().compiler if one.alone)
     if Version(version) < FAMILIES_SINCE:
-        return (
-            Finding(
-                Level.RED if GB10 in gpus else Level.YELLOW,
-                what,
-                f"{said_so} is {version}, which does not support sm_121a: Triton"
-                f" kernels do not compile on GB10, and {users}",
-                _newer_ptxas(s, variable),
-                TRITON_PTXAS,
-            ),
-        )
+        level = Level.RED if GB10 in gpus else Level.YELLOW
+        why = f"{said_so} is {version}, which does not support sm_121a: kernels do not compile on GB10, and {users}"
+        return (remedies.finding(level, what, why, cause, link=TRITON_PTXAS, variable=variable, ptxas=newer),)
     return (Finding(Level.GREEN, what, f"{said_so} is {version}; {users}"),)
 
 
-def _newer_ptxas(s: Surroundings, variable: str) -> str:
-    """Return what to type: the variable with the first assembler on this machine that is new enough."""
+def _newer_ptxas(s: Surroundings) -> Path | None:
+    """Return the first assembler on this machine that is new enough."""
     for kit in toolkits(s):
         if "ptxas" in kit.parts and Version(kit.parts["ptxas"]) >= FAMILIES_SINCE:
-            return f"export {variable}={kit.root / 'bin/ptxas'}"
-    return f"install the toolkit of CUDA {FOR_GB10}, then export {variable}=/usr/local/cuda/bin/ptxas"
+            return kit.root / "bin/ptxas"
+    return None
 
 
 def examine_targets(s: Surroundings) -> tuple[Finding, ...]:
@@ -188,9 +170,8 @@ def bypass_findings(
     root: Path, target: Target, version: Version | None, environ: Mapping[str, str], home: Path | None = None
 ) -> list[Finding]:
     """Return a finding for each kind of compiled code that is used in the place of a tree's sources."""
-    todo = "the verdict is about the sources; `fp4patch doctor` on that directory examines the compiled code"
     notes = bypasses(root, target, version, environ, home)
-    return [Finding(Level.YELLOW, "loaded instead", note, todo) for note in notes]
+    return [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
 
 
 def looked_for() -> list[str]:
@@ -217,7 +198,7 @@ def examine_others(s: Surroundings, gpus: Sequence[Arch], cache: Path | None) ->
             findings += _code(f"{subject} {installed.version}", folder, gpus, cache)
         elif folder:
             why = "this machine has no SM12x GPU, and --for is not set"
-            findings.append(Finding(Level.NONE, f"{subject}'s code", why, "run fp4patch doctor --for sm_121"))
+            findings.append(remedies.finding(Level.NONE, f"{subject}'s code", why, "code_not_examined"))
     patterns = [pattern for compiler in known().compiler for pattern in compiler.installed]
     files = {file for folder in s.site_packages for pattern in patterns for file in folder.glob(pattern)}
     for file in sorted(file for file in files if run_time.role(file.as_posix())):
@@ -253,8 +234,8 @@ def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
         given = s.environ.get(name)
         value = (given or "").strip()
         if build and build.form and given is not None and not re.fullmatch(build.form, given):
-            remedy = f"for example export {name}='12.0f{build.separator}12.1a', or unset {name}"
-            findings.append(Finding(Level.RED, name, f"{given!r}: {build.otherwise}", remedy))
+            why = f"{given!r}: {build.otherwise}"
+            findings.append(remedies.finding(Level.RED, name, why, "list_form", setting=name))
             continue
         if not value:
             continue
@@ -266,21 +247,13 @@ def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
                 strange.append(part)
         bare = [arch for arch in archs if arch.major == 12 and not arch.suffix]
         if strange:
-            remedy = f"for example export {name}=12.1a"
-            findings.append(
-                Finding(Level.YELLOW, name, f"{value}: {', '.join(strange)} is not an architecture", remedy)
-            )
+            why = f"{value}: {', '.join(strange)} is not an architecture"
+            findings.append(remedies.finding(Level.YELLOW, name, why, "list_not_archs", setting=name))
         elif bare:
             fixed = "a" if len({arch.minor for arch in archs if arch.major == 12}) == 1 else "f"
-            findings.append(
-                Finding(
-                    Level.YELLOW,
-                    name,
-                    f"{value}: {', '.join(a.torch for a in bare)} has no suffix a"
-                    " or f, and therefore no FP4 instructions",
-                    f"write {', '.join(a.torch + fixed for a in bare)}; some builds add it: see `fp4patch doctor TREE`",
-                )
-            )
+            why = f"{value}: {', '.join(a.torch for a in bare)} has no suffix a or f, and therefore no FP4 instructions"
+            written = ", ".join(arch.torch + fixed for arch in bare)
+            findings.append(remedies.finding(Level.YELLOW, name, why, "list_without_suffix", archs=written))
         else:
             findings.append(Finding(Level.GREEN, name, value))
     return tuple(findings)

@@ -14,17 +14,18 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Advice, Target
 from fp4patch.commands.doctor.builds import Builds
-from fp4patch.commands.doctor.outlook import NEWER, instead, outlooks
+from fp4patch.commands.doctor.outlook import instead, outlooks
 from fp4patch.commands.doctor.packages import bypass_findings
 from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
 from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
-from fp4patch.commands.recommend import recommend, toolkit
+from fp4patch.commands.recommend import contains, recommend, toolkit
 from fp4patch.commands.status.result import PatchStatus, TreeStatus
 from fp4patch.commands.status.run import each_patch
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
 from fp4patch.core.wording import listed
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
@@ -78,7 +79,7 @@ def examine_each(
             builds=tuple(replace(row, setting=setting) for row in rows),
             advice=advice,
             next_command=command,
-            findings=(*own, *notes),
+            findings=(*own, *_defects(_by_content(tree, what), patches, question, advice), *notes),
             outlooks=lines,
         )
 
@@ -88,7 +89,7 @@ def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Adv
     targets = [replace(gpu, suffix=suffix) for gpu in gpus for suffix in ("a", "f")]
     if cuda is None or any(has(cuda, target) for target in targets):
         return recommend(tree, cuda)
-    return Advice(because=f"{refused(cuda, targets)}: {NEWER}")
+    return Advice(because=f"{refused(cuda, targets)}: {remedies.of('cuda_too_old')}")
 
 
 def _by_content(tree: Identified, what: Content) -> Identified:
@@ -120,33 +121,50 @@ def _patches(
     return tuple(rows)
 
 
+def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, advice: Advice | None) -> list[Finding]:
+    """Return the known defects of this release on the GPUs in question, without those that a patch has repaired."""
+    open_patches = {row.patch.partition("/")[2] for row in patches if row.state is State.PRISTINE}
+    variant = advice.variant if advice else ""
+    apply = f"fp4patch apply --variant {variant} {shlex.quote(str(tree.root))}" if variant else ""
+    return [
+        Finding(Level(defect.level), defect.subject, defect.found, defect.remedy or apply, defect.link)
+        for defect in tree.target.defects
+        if set(defect.gpus) & set(question.gpus)
+        and (not defect.patch or defect.patch in open_patches)
+        and (not defect.versions or (tree.version and contains(defect.versions, tree.version)))
+    ]
+
+
 def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
     files = [file for file in found.files if file.state is State.FOREIGN]
     findings = [
-        Finding(
+        remedies.finding(
             Level.RED,
             file.path,
             "it was edited since fp4patch wrote it",
-            f"keep the edit elsewhere and restore the file; see `fp4patch status {shlex.quote(str(tree.root))}`",
+            "tree_edited",
+            root=shlex.quote(str(tree.root)),
         )
         for file in files
     ]
     if found.state is State.OUTDATED:
         findings.append(
-            Finding(
+            remedies.finding(
                 Level.YELLOW,
                 found.variant,
                 "an older version of its patches was applied",
-                f"fp4patch apply {shlex.quote(str(tree.root))}",
+                "tree_outdated",
+                root=shlex.quote(str(tree.root)),
             )
         )
     if found.variant and found.state is State.DRIFTED:
         findings.append(
-            Finding(
+            remedies.finding(
                 Level.RED,
                 found.variant,
                 "its patches do not fit this source any more",
-                f"fp4patch status {shlex.quote(str(tree.root))} shows where",
+                "tree_drifted",
+                root=shlex.quote(str(tree.root)),
             )
         )
     return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
@@ -162,12 +180,12 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
     claims = str(tree.version or "")
     if claims and what.releases and not _claimed(claims, what.releases):
         return [
-            Finding(
+            remedies.finding(
                 Level.YELLOW,
                 "version",
                 f"the tree states {claims}, but the files that differ between releases"
                 f" are those of {listed(what.releases, 'or')}",
-                "none is needed: fp4patch goes by the content, and its edits depend on structure, not on versions",
+                "tree_version",
             )
         ]
     return []

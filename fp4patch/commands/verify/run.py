@@ -163,6 +163,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         numerics_notes=numbers.notes,
         executed=executed,
         coverage=covered,
+        cubins=found.cubins,
     )
 
 
