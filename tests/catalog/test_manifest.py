@@ -126,8 +126,18 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
             '"e2m1-guard"',
             "targets.cutlass: each patch once: 2 of e2m1-guard",
         ),
-        ("variants/native.toml", 'probes = ["cutlass/*"]', "probes = []", "rules[0].probes: a probe at least"),
-        ("variants/native.toml", 'arch = ["sm_120[af]"]', 'arch = ["sm_90"]', "rules[0].arch: one of sm_120a, sm_120f"),
+        (
+            "variants/native.toml",
+            'probes = ["cutlass/*"]',
+            "probes = []",
+            "rules[4].probes (rules[0]): a probe at least",
+        ),
+        (
+            "variants/native.toml",
+            'arch = ["sm_120[af]"]',
+            'arch = ["sm_90"]',
+            "rules[4].arch (rules[0]): one of sm_120a, sm_120f",
+        ),
     ],
 )
 def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, old: str, new: str, key: str) -> None:
