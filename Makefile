@@ -1,5 +1,6 @@
 # make demo   patch a real CUTLASS, compile it for both GPUs, show the table and the page
 # make test   everything that CI runs
+# make docs   the documentation as a searchable site, in build/site
 # make lock   the versions and hashes that both install, anew from pyproject.toml (needs uv)
 # Both need python >= 3.11, g++, git and make; the CUDA compiler comes from the package index into .venv.
 
@@ -9,7 +10,7 @@ BIN := $(VENV)/bin
 CUTLASS ?= 4.2.1
 VARIANT ?= next2
 
-.PHONY: demo test lint lock clean
+.PHONY: compiler demo test lint docs lock clean
 
 $(VENV)/.ready: pyproject.toml requirements.txt Makefile
 	@test -n "$(PYTHON)" || { echo "make: no python >= 3.11 with venv here; install one (Debian: apt install python3 python3-venv), or say make PYTHON=..." >&2; exit 1; }
@@ -18,11 +19,14 @@ $(VENV)/.ready: pyproject.toml requirements.txt Makefile
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-demo: $(VENV)/.ready
+demo: | compiler $(VENV)/.ready
 	rm -rf demo && mkdir demo
 	$(BIN)/fp4patch fetch cutlass==$(CUTLASS) demo/cutlass
 	$(BIN)/fp4patch apply --variant $(VARIANT) demo/cutlass
 	$(BIN)/fp4patch verify --variant $(VARIANT) --report demo/report.html --json demo/report.json demo/cutlass
+
+compiler:
+	@command -v "$${NVCC_CCBIN:-g++}" >/dev/null || { echo "make: there is no g++, which nvcc needs; install it (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++), or set NVCC_CCBIN" >&2; exit 1; }
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -31,6 +35,9 @@ lint: $(VENV)/.ready
 
 test: lint
 	$(BIN)/pytest -n 2
+
+docs: $(VENV)/.ready
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --only-binary :all: --no-annotate \
 	--custom-compile-command 'make lock'

@@ -23,6 +23,7 @@ variable "PINS" {
       VARIANT = "native"
       VLLM_VERSION = "0.33.0"
       CUTLASS_VERSION = "4.7.1"
+      GCC_VERSION = "13"
       TORCH_VERSION = "2.14.0"
       CUTLASS_FROM = null
     }
@@ -32,6 +33,7 @@ variable "PINS" {
       VARIANT = "next2"
       VLLM_VERSION = "0.18.1"
       CUTLASS_VERSION = "4.3.5"
+      GCC_VERSION = "0"
       TORCH_VERSION = "2.10.0+cu130"
       CUTLASS_FROM = null
     }
@@ -41,6 +43,7 @@ variable "PINS" {
       VARIANT = "next3"
       VLLM_VERSION = "0.33.0"
       CUTLASS_VERSION = "4.7.1"
+      GCC_VERSION = "13"
       TORCH_VERSION = "2.14.0"
       CUTLASS_FROM = null
     }
@@ -50,6 +53,7 @@ variable "PINS" {
       VARIANT = "turbo"
       VLLM_VERSION = "0.18.1"
       CUTLASS_VERSION = "4.2.1"
+      GCC_VERSION = "0"
       TORCH_VERSION = "2.10.0+cu130"
       CUTLASS_FROM = "git"
     }
@@ -59,6 +63,7 @@ variable "PINS" {
       VARIANT = "turbo2"
       VLLM_VERSION = "0.18.1"
       CUTLASS_VERSION = "4.2.1"
+      GCC_VERSION = "0"
       TORCH_VERSION = "2.10.0+cu130"
       CUTLASS_FROM = "git"
     }
@@ -125,6 +130,7 @@ target "image" {
     VARIANT = PINS[variant].VARIANT
     VLLM_VERSION = PINS[variant].VLLM_VERSION
     CUTLASS_VERSION = PINS[variant].CUTLASS_VERSION
+    GCC_VERSION = PINS[variant].GCC_VERSION
     TORCH_VERSION = PINS[variant].TORCH_VERSION
     CUTLASS_FROM = PINS[variant].CUTLASS_FROM
     FP4_ARCH = GPUS[gpus].FP4_ARCH

@@ -72,8 +72,6 @@ NAMES_A_TARGET = {
     "commands/build": "the same",
     "commands/inspect/run.py": "the same",
     "commands/doctor/room.py": "the same",
-    "catalog/checks.py": "the pins of such an image",
-    "catalog/variant.py": "the same",
     "catalog/probe.py": "the names of published kernels' interfaces and arithmetic",
     "proof/lift/batch.py": "the same",
     "proof/lift/execute.py": "a file name of fp4patch.reference",

@@ -1,4 +1,7 @@
-"""Rules of the project's English that a program can check: openings of docstrings, and words with a better one."""
+"""Rules of the project's English that a program can check: openings of docstrings, and words with a better one.
+
+Texts are docstrings, comments, pages, help texts, and the literals of which messages are made.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import ast
 import inspect
 import re
 import tokenize
-from collections.abc import Callable, Iterator
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
@@ -36,6 +40,7 @@ BETTER = {
     r"asked for|served|seen|lacks?": "requested, supported, detected, unsupported",
     r"telling": "fingerprint",
 }
+IN_MESSAGES = BETTER | {r"knows?|wants?|tells?": "supports, recognizes, states"}
 RIGHT = r"translation units?|systemd units?|units? in the last place|stands? (alone|for)|stand-ins?|that is to say"
 """Phrases in which such a word is the right one."""
 
@@ -61,13 +66,42 @@ def comments(path: Path) -> Iterator[tuple[int, str]]:
                 yield token.start[0], token.string
 
 
-def wrong_words(text: str) -> list[str]:
+def messages(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each literal in a module that has two words or values beside each other, docstrings left
+    out.
+
+    A value in an f-string is an ellipsis.
+    """
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    left_out = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            left_out |= {id(part) for part in node.values}
+            text = "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = node.value
+        else:
+            continue
+        if id(node) not in left_out and re.search("(…|[a-z]) (…|[a-z]{2})", text):
+            yield node.lineno, text
+
+
+def texts_of(value: object) -> Iterator[str]:
+    """Yield every text in a TOML document."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from texts_of(inner)
+
+
+def wrong_words(text: str, words: Mapping[str, str] = BETTER) -> list[str]:
     """Return the words of a text that have a better one; code in backticks and code blocks do not count."""
     text = re.sub(r"^```.*?^```$|``.*?``|`[^`]*`|^ {4}[^\n]*$", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(rf"\b({RIGHT})\b", "", " ".join(text.split()), flags=re.IGNORECASE)
     return [
         f"{word[0]} ({better})"
-        for pattern, better in BETTER.items()
+        for pattern, better in words.items()
         for word in re.finditer(rf"\b({pattern})\b", text, re.IGNORECASE)
     ]
 
@@ -88,6 +122,14 @@ def test_the_first_sentence_of_a_docstring_stands_alone(place: Path) -> None:
 def test_docstrings_and_comments_have_the_words_of_the_field(place: Path) -> None:
     texts = [*of_place(place), *of_place(place, comments)]
     assert [(where, words) for where, text in texts if (words := wrong_words(text))] == []
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda path: path.name)
+def test_messages_have_the_words_of_the_field(part: Path) -> None:
+    texts = list(of_place(part, messages))
+    for table in part.rglob("*.toml"):
+        texts += [(table.name, text) for text in texts_of(tomllib.loads(table.read_text(encoding="utf-8")))]
+    assert [(where, words) for where, text in texts if (words := wrong_words(text, IN_MESSAGES))] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -123,4 +165,14 @@ def test_code_and_right_phrases_do_not_count() -> None:
         "nobody (the user, or the passive)",
         "lies (is located, is wrong)",
         "asked for (requested, supported, detected, unsupported)",
+    ]
+
+
+def test_a_message_is_found_in_a_literal_and_in_an_f_string_and_a_docstring_is_none(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text('''"""Not a message."""\nx = f"{x} is no folder {y:>4}"\nraise E("k", help="it stands here")\n''')
+    assert list(messages(module)) == [(2, "… is no folder …"), (3, "it stands here")]
+    assert [wrong_words(text, IN_MESSAGES) for _, text in messages(module)] == [
+        ["folder (directory)"],
+        ["stands (is located, is wrong)"],
     ]

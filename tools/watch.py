@@ -10,6 +10,7 @@ A release is new as long as the matrix has no row of it, or one with a drift or 
 SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. The results go
 into records/matrix.json, which `fp4patch list patches --matrix` shows, and docs/matrix.md with its picture; an archive
 that the catalog does not pin goes into patches/<target>/target.toml. So a pull request of it is a difference to review.
+The record also has the patches that upstream has taken, and since which release; the summary notes a change of that.
 
 Exit status 1 if a patch drifted, a verify failed, or a release was not available; each has its line, on stdout and,
 where GITHUB_STEP_SUMMARY is set, in the job's summary.
@@ -23,7 +24,7 @@ import os
 import sys
 import tempfile
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,10 @@ class Matrix:
             {"target": target, "version": version, "lacks": self.without[target, version]}
             for target, version in sorted(self.without.keys() - self.rows.keys(), key=in_order)
         ]
-        document = {"schema": SCHEMA, "rows": rows, "again": dict(sorted(self.again.items())), "without": without}
+        document = {
+            **{"schema": SCHEMA, "rows": rows, "upstreamed": upstreamed(rows)},
+            **{"again": dict(sorted(self.again.items())), "without": without},
+        }
         (root / MATRIX).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
         (root / PAGE).parent.mkdir(exist_ok=True)
         (root / PAGE).write_text(page(document), encoding="utf-8")
@@ -129,6 +133,30 @@ class Matrix:
             return False
         row = self.rows.get(release.key, {"states": {"": State.DRIFTED}})
         return not {*FAILS, "fail"}.isdisjoint([*row["states"].values(), *row.get("verified", {}).values()])
+
+
+def upstreamed(rows: Iterable[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return the patches whose change the newest releases of their target have, and the first of these releases."""
+    found: dict[str, dict[str, str]] = {}
+    for row in sorted(rows, key=lambda row: in_order((row["target"], row["version"]))):
+        for patch, state in row["states"].items():
+            if patch.partition("/")[0] != row["target"]:
+                continue  # of a tree inside: the release of that tree has its own row
+            if state != State.UPSTREAMED:
+                found.pop(patch, None)
+            else:
+                since = found.get(patch, {"since": row["version"]})["since"]
+                found[patch] = {"patch": patch, "since": since, "newest": row["version"]}
+    return [found[patch] for patch in sorted(found)]
+
+
+def changes(before: Sequence[dict[str, str]], after: Sequence[dict[str, str]]) -> Iterator[str]:
+    """Yield a note on each patch that upstream has taken, or has lost again, since the record before."""
+    old, new = ({one["patch"]: one for one in record} for record in (before, after))
+    for patch in sorted(new.keys() - old.keys()):
+        yield f"{patch}: upstream has an equivalent since {new[patch]['since']}"
+    for patch in sorted(old.keys() - new.keys()):
+        yield f"{patch}: upstream no longer has the equivalent of {old[patch]['since']} to {old[patch]['newest']}"
 
 
 def in_order(key: tuple[str, str]) -> tuple[str, Version]:
@@ -421,6 +449,10 @@ def page(document: dict[str, Any]) -> str:
                 for name, verdict in row.get("verified", {}).items()
             )
             text += f"| {' | '.join([version, *held, *states, verified])} |\n"
+    text += "\n## Taken by upstream\n\n"
+    text += "Patches whose change every release has, from the named one to the newest that was tried. Such a patch\n"
+    text += "retires by itself: it does nothing there.\n\n| patch | since | newest |\n|---|---|---|\n"
+    text += "".join(f"| {one['patch']} | {one['since']} | {one['newest']} |\n" for one in document["upstreamed"])
     listed = [
         f"{row['target']} {row['version']}: the package index has no {row['lacks']}" for row in document["without"]
     ]
@@ -483,6 +515,7 @@ def main(options: argparse.Namespace) -> int:
     """Find, try and write releases; write after each one, so that nothing is lost if the run is stopped."""
     catalog = load()
     matrix = Matrix.read(catalog.root / MATRIX)
+    taken = upstreamed(matrix.rows.values())
     named: list[tuple[str, str]] = [
         (name, version) for name, _, version in (n.partition("==") for n in options.releases)
     ]
@@ -523,6 +556,7 @@ def main(options: argparse.Namespace) -> int:
         wrong += [(name_of(one), what, why) for what, why in one.wrong]
         for line in one.wrong or [("fits",)]:
             print(name_of(one), *line, sep=": ", flush=True)  # noqa: T201 - a script
+    notes += changes(taken, upstreamed(matrix.rows.values()))
     text = summary(wrong, [one for one in tried if not one.wrong], notes)
     if step := os.environ.get("GITHUB_STEP_SUMMARY"):
         with Path(step).open("a", encoding="utf-8") as file:

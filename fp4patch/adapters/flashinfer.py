@@ -64,7 +64,7 @@ _ANSWERS = TypeAdapter(list[_Answer])
 
 def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list, on each GPU's machine."""
-    machines = [(cuda, asked, Arch.parse(gpu)) for cuda, asked in questions for gpu in GPUS]
+    machines = [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS]
     try:
         answers = run(root, build, machines)
     except NotKnown as error:
@@ -94,14 +94,14 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
         except OSError as error:
             raise NotKnown(f"its Python {error.strerror}") from None
         if not result.is_file():
-            raise NotKnown(f"its Python ended with status {done.status} and no answer")
+            raise NotKnown(f"its Python ended with status {done.status} and no result")
         try:
             with result.open("rb") as file:
                 answers = _ANSWERS.validate_json(file.read(_LARGEST))
         except (OSError, ValidationError):
             answers = []
     if len(answers) != len(machines):
-        raise NotKnown("its Python gave an answer that is none")
+        raise NotKnown("its Python returned a result that is not valid")
     return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in zip(answers, machines, strict=True)]
 
 
@@ -134,9 +134,9 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compi
             if target := _GENCODE.fullmatch(flag):
                 made |= {f"{target[1]}.{target[2]}"} if target[1] else set()
             elif flag.startswith("-gencode=arch="):
-                return Compiled({}, f"nvcc: takes no {flag}")
+                return Compiled({}, f"nvcc does not support {flag}")
             elif flag.startswith(_OTHERWISE):
-                return NotKnown(f"{module.function} gives {flag}")
+                return NotKnown(f"{module.function} returns {flag}")
         if not made:
             return NotKnown(f"{module.function} names no architectures")
         if stops := refused(Version(cuda), map(Arch.parse, sorted(made))):
@@ -153,8 +153,8 @@ def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow
     return BuildRow(cuda, asked, tuple(sorted(kernels)), on, {gpu: _together(on[gpu], gpu) for gpu in GPUS})
 
 
-def _together(there: Compiled, gpu: str) -> Reach:
+def _together(there: Compiled, gpu: Arch) -> Reach:
     """Return the support of the GPU over all modules."""
     if served := there.served(gpu):
         return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
-    return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], Arch.parse(gpu))
+    return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], gpu)

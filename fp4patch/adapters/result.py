@@ -31,10 +31,9 @@ class Compiled(Document):
         others = [f"{name} {', '.join(archs)}" for name, archs in self.modules.items() if archs != usual]
         return "; ".join([", ".join(usual) or "nothing", *others])
 
-    def served(self, gpu: str) -> tuple[str, ...]:
+    def served(self, gpu: Arch) -> tuple[str, ...]:
         """Return the modules of which the GPU loads a cubin with FP4 instructions."""
-        here = Arch.parse(gpu)
-        return tuple(n for n, made in self.modules.items() if reach(map(Arch.parse, made), here) is Reach.SUFFIXED)
+        return tuple(n for n, made in self.modules.items() if reach(map(Arch.parse, made), gpu) is Reach.SUFFIXED)
 
 
 @dataclass(frozen=True)
@@ -48,9 +47,9 @@ class BuildRow(Document):
     kernels: tuple[str, ...]
     """Architectures that all FP4 kernels have, as in TORCH_CUDA_ARCH_LIST. For a build at run time: those that any of
     the kernels has on any of the GPUs."""
-    on: dict[str, Compiled] = field(default_factory=dict)
+    on: dict[Arch, Compiled] = field(default_factory=dict)
     """Result of a build at run time for each GPU (``sm_121``) on whose machine it happens. Empty for other builds."""
-    reaches: dict[str, Reach] = field(default_factory=dict)
+    reaches: dict[Arch, Reach] = field(default_factory=dict)
     """Support of each GPU (``sm_121``)."""
     recorded: bool = False
     """True if the row comes from the survey of this release's pristine tree, and was not evaluated in this run."""
@@ -69,4 +68,4 @@ class BuildRow(Document):
         if stops := refused(Version(cuda or self.cuda), map(Arch.parse, sorted(targets))):
             return replace(self, stops=stops, error="", kernels=(), reaches=dict.fromkeys(GPUS, Reach.NOTHING))
         archs = [Arch.parse(arch) for arch in self.kernels]
-        return replace(self, reaches={gpu: reach(archs, Arch.parse(gpu)) for gpu in GPUS})
+        return replace(self, reaches={gpu: reach(archs, gpu) for gpu in GPUS})

@@ -143,7 +143,7 @@ def _blame_cmake(program: str, record: str, said: str) -> None:
     own = re.search(r"^cmake (.*)$", record, re.MULTILINE)
     wanted = re.search(r"^wants (.*)$", record, re.MULTILINE)
     if own is None:
-        words = said.strip().splitlines() or ["it says nothing"]
+        words = said.strip().splitlines() or ["no output"]
         raise ToolchainError(f"{program} does not run: {words[0]}", help=INSTALL)
     if wanted or _TOO_OLD.search(said):
         needed = f"; {wanted[1]} is needed" if wanted else ""

@@ -28,7 +28,7 @@ def misnamed(path: Path, root: Path, names: dict[str, str]) -> list[Problem]:
     file."""
     where = str(path.relative_to(root))
     return [
-        Problem(f"the name of its folder or file, {on_disk!r}", repr(said), file=where)
+        Problem(f"the name of its directory or file, {on_disk!r}", repr(said), file=where)
         for on_disk, said in names.items()
         if on_disk != said
     ]
@@ -63,7 +63,7 @@ class _File:
         for pattern in patterns:
             self.inside(pattern, key)
             stars = all("**" not in part or part == "**" for part in PurePosixPath(pattern).parts)
-            self.expect(stars, key, "`**` as the whole name of a folder", repr(pattern))
+            self.expect(stars, key, "`**` as the whole name of a directory", repr(pattern))
 
     def pattern(self, text: str, key: str, groups: int = 0) -> None:
         """A regular expression with so many groups at least."""
@@ -115,7 +115,9 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
             file.expect(source, f"{key}.source", "a file beside patch.toml", repr(thing.source))
             for folder in thing.include:
                 is_there = (path.parent / folder).is_dir()
-                file.expect(is_there, f"{key}.include", "a folder beside patch.toml", repr(folder))
+                file.expect(is_there, f"{key}.include", "a directory beside patch.toml", repr(folder))
+            for arch in thing.also if isinstance(thing, Probe) else ():
+                file.expect(_is_arch(arch), f"{key}.also", "an architecture such as sm_121a", repr(arch))
             if thing.needs:
                 file.globs(thing.needs.search, f"{key}.needs.search")
             file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
@@ -191,7 +193,7 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
     """Paths inside the tree, patterns and versions that parse, pins that can hold, variants and targets that exist."""
     file = _File(f"patches/{target.name}/target.toml")
     for key, marks in (("marks", target.marks), *(("other_marks", marks) for marks in target.other_marks)):
-        file.expect(marks, key, "a file at least, or every folder would be such a tree", "none")
+        file.expect(marks, key, "a file at least, or every directory would be such a tree", "none")
         for mark in marks:
             file.inside(mark, key)
     stated = target.version
@@ -201,6 +203,8 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
         file.pattern(stated.pattern, "version.pattern", groups=1)
     file.expect(_names_version(target.tag), "tag", "a tag with {version} or {release} in it", repr(target.tag))
     _check_sources(file, target)
+    for text in target.gcc:
+        file.expect(_is(SpecifierSet, text), "gcc", "a version specifier", repr(text))
     for number, advice in enumerate(target.advice):
         key = f"advice[{number}]"
         for text in (advice.versions, advice.cuda):
@@ -215,12 +219,31 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
     for number, gate in enumerate(target.gates):
         file.inside(gate.file, f"gates[{number}].file")
         file.expect(_is_arch(gate.gpu), f"gates[{number}].gpu", "a GPU such as sm_121", repr(gate.gpu))
+    _check_defects(file, target, variants)
     for number, part in enumerate(target.contains):
         known = f"one of {', '.join(targets)}"
         file.expect(part.target in targets, f"contains[{number}].target", known, repr(part.target))
         for place in part.at:
             file.inside(place, f"contains[{number}].at")
     return file.problems
+
+
+def _check_defects(file: _File, target: Target, variants: dict[str, Variant]) -> None:
+    """Each defect names its releases or its patch, and a patch is one that a variant has."""
+    uses = [variant.targets[target.name] for variant in variants.values() if target.name in variant.targets]
+    repairs = {"", *(name for use in uses for name in use.patches)}
+    for number, defect in enumerate(target.defects):
+        key = f"defects[{number}]"
+        for gpu in defect.gpus or ("none",):
+            file.expect(_is_arch(gpu), f"{key}.gpus", "a GPU such as sm_121", repr(gpu))
+        file.expect(_is(SpecifierSet, defect.versions), f"{key}.versions", "a version specifier", repr(defect.versions))
+        file.expect(defect.patch in repairs, f"{key}.patch", "a patch that a variant has", repr(defect.patch))
+        file.expect(
+            defect.versions or defect.patch,
+            key,
+            "`versions` or `patch`, which select the trees that have it",
+            "neither",
+        )
 
 
 def _check_sources(file: _File, target: Target) -> None:
@@ -276,11 +299,13 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
     taken = not variant.options or any(patch.takes_options for patch in chosen_patches if patch)
     file.expect(taken, "options", "a patch that takes options", "none")
     _check_pins(file, variant, targets)
-    for arch in variant.arch:
+    every = (*variant.arch, *variant.other_arch)
+    for arch in every:
         try:
             Arch.parse(arch)
         except ValueError as error:
-            file.wrong("arch", "an architecture such as sm_121a", str(error))
+            key = "arch" if arch in variant.arch else "other_arch"
+            file.wrong(key, "an architecture such as sm_121a", str(error))
     for number, rule in enumerate(variant.rules):
         key = f"rules[{number}]"
         for pattern in (*rule.requires, *rule.forbids):
@@ -288,10 +313,10 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
         file.expect(rule.judges, key, "a condition", "none: identical, requires, forbids or max")
         file.expect(rule.probes, f"{key}.probes", "a probe at least", "none")
         file.expect(rule.arch, f"{key}.arch", "an architecture at least", "none")
-        known = [Arch.parse(arch) for arch in variant.arch if _is_arch(arch)]
+        known = [Arch.parse(arch) for arch in every if _is_arch(arch)]
         for arch in rule.arch if known else ():
             applies = any(replace(rule, arch=(arch,)).is_for(one) for one in known)
-            file.expect(applies, f"{key}.arch", f"one of {', '.join(variant.arch)}, or a glob over them", repr(arch))
+            file.expect(applies, f"{key}.arch", f"one of {', '.join(every)}, or a glob over them", repr(arch))
     return file.problems
 
 
@@ -311,7 +336,8 @@ def _check_pins(file: _File, variant: Variant, targets: dict[str, Target]) -> No
     """Check that the releases of an image are pinned by a hash: an archive's, or a commit's."""
     if variant.image is None:
         return
-    for name, version in (("vllm", variant.image.vllm), ("cutlass", variant.image.cutlass)):
+    for name, version in variant.image.trees.items():
         target = targets.get(name)
         pinned = {*target.commits, *(archive.version for archive in target.pinned)} if target else set()
-        file.expect(version in pinned, "image", f"a release that patches/{name}/target.toml pins", repr(version))
+        wanted = f"a release that patches/{name}/target.toml pins"
+        file.expect(version in pinned, f"image.trees.{name}", wanted, repr(version))

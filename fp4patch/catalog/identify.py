@@ -37,13 +37,13 @@ def identify(path: Path, catalog: Catalog, said: str | None = None) -> Identifie
     root = Path(os.path.realpath(path))  # not resolve(): a loop of links is not a directory, and not a bug
     matches = [target for target in catalog.targets.values() if is_at(root, target)]
     if not matches and not os.path.isdir(root):  # noqa: PTH112 - nor is a name that is too long
-        raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")
+        raise Refused(f"{path} is not a directory", help="name the top directory of a source tree")
     if len(matches) > 1:
         raise Refused(
-            f"{path} looks like {' and '.join(t.title for t in matches)}", help="name the folder of one of them"
+            f"{path} looks like {' and '.join(t.title for t in matches)}", help="name the directory of one of them"
         )
     if not matches:
-        raise Refused(f"{path} is not a source tree that fp4patch knows", help=_hint(root, catalog))
+        raise Refused(f"{path} is not a source tree of a known target", help=_hint(root, catalog))
     target = matches[0]
     return Identified(root, target, _parse(said) if said else claimed_version(root, target))
 
@@ -83,7 +83,7 @@ def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identifi
                 if not found.is_relative_to(root):
                     raise Refused(
                         f"{folder} is a link to {found}, outside the tree",
-                        help="name the folder above that holds both, or put a copy in the link's place",
+                        help="name the directory above that holds both, or put a copy in the link's place",
                     )
                 yield Identified(found, inner, claimed_version(found, inner))
 

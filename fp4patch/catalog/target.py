@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from packaging.specifiers import SpecifierSet
+
 from fp4patch.core.table import Manifest
 
 if TYPE_CHECKING:
@@ -133,6 +135,25 @@ class Gate(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Defect(Manifest):
+    """A known defect of releases on some GPUs that no condition of the build shows; ``fp4patch doctor`` reports it."""
+
+    level: Literal["yellow", "red"]
+    gpus: tuple[str, ...]
+    """GPUs that have it: ``sm_121``."""
+    versions: str = ""
+    """Specifier (PEP 440) of the releases that have it. Empty: ``patch`` alone decides."""
+    patch: str = ""
+    """Patch of the target that repairs it: a tree in which the patch can be applied has the defect."""
+    subject: str
+    found: str
+    """Effect of the defect."""
+    remedy: str = ""
+    """Recommended action. Empty: the variant that is recommended for the release."""
+    link: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Contained(Manifest):
     """Another target's tree inside a tree. Commands on the outer tree also process the inner one, in the same
     transaction."""
@@ -180,6 +201,8 @@ class Target(Manifest):
     """Commit (40 hex digits) that the tag of a release must name, for releases that no archive holds completely."""
     whole: tuple[str, ...] = ()
     """Paths that vLLM's build needs and that are missing from a partial archive of the release."""
+    gcc: dict[str, int] = field(default_factory=dict)
+    """Oldest major version of GCC that compiles the releases of a specifier (PEP 440)."""
     advice: tuple[Advice, ...] = ()
     telling: tuple[str, ...] = ()
     """Files whose contents identify the release, independent of the version that a tree states. Not every release has
@@ -188,6 +211,7 @@ class Target(Manifest):
     """Directories of these files in each layout of a tree, relative to it, with a slash at the end."""
     build: Build | None = None
     gates: tuple[Gate, ...] = ()
+    defects: tuple[Defect, ...] = ()
     contains: tuple[Contained, ...] = ()
     distribution: str = ""
     """Project whose installed package the tree may be. Its RECORD, beside the tree, states the hash of each file."""
@@ -219,6 +243,11 @@ class Target(Manifest):
     def archive(self, version: str) -> Archive | None:
         """Return the pinned archive whose tree is used for that release, if there is one."""
         return next((archive for archive in self.pinned if archive.version == version), None)
+
+    def gcc_of(self, version: str) -> int:
+        """Return the oldest major version of GCC that compiles a release; 0 if its build has no bound."""
+        fitting = (gcc for said, gcc in self.gcc.items() if SpecifierSet(said).contains(version, prereleases=True))
+        return max(fitting, default=0)
 
     def tag_of(self, version: str) -> str:
         """Return the git tag of a release."""

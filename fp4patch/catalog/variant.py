@@ -33,10 +33,10 @@ class TorchPin(Manifest):
 
 @dataclass(frozen=True, kw_only=True)
 class Pins(Manifest):
-    """Inputs of an image of a variant. The hashes of vLLM and CUTLASS are in their target, by release."""
+    """Inputs of an image of a variant."""
 
-    vllm: str
-    cutlass: str
+    trees: dict[str, str]
+    """Release of each source tree, by the name of its target, where the hash of that release is."""
     cuda: str
     """The release of the toolkit: ``13.0.2``."""
     torch: TorchPin
@@ -57,6 +57,8 @@ class Variant(Manifest):
     """Cost of this variant on a target that has the instruction, in one line."""
     arch: tuple[str, ...]
     targets: dict[str, VariantTarget]
+    other_arch: tuple[str, ...] = ()
+    """Further targets that the rules are for. ``verify`` compiles for them only on request (``--arch``)."""
     options: dict[str, str] = field(default_factory=dict)
     """Options of all patches that take options. The options of a target's patch are added to them, or replace them."""
     promise: Promise = Promise.EXACT

@@ -20,6 +20,8 @@ from fp4patch.commands.bench import command as bench
 from fp4patch.commands.build import command as build
 from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.commands.doctor import command as doctor
+from fp4patch.commands.evidence import command as evidence
+from fp4patch.commands.explore import command as explore
 from fp4patch.commands.export import command as export
 from fp4patch.commands.features import command as features
 from fp4patch.commands.fetch import command as fetch
@@ -34,8 +36,8 @@ EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
 COMMANDS = (
     *(show_.list_, show_.show_name, fetch.fetch, apply.apply, status.status, apply.revert, export.export),
-    *(verify.verify, bench.bench, objects.objects),
-    *(doctor.doctor, features.features),
+    *(verify.verify, evidence.evidence, bench.bench, objects.objects),
+    *(doctor.doctor, explore.explore, features.features),
     *(build.build, inspect.inspect),
 )
 
@@ -90,7 +92,7 @@ def run(arguments: list[str]) -> int:
     try:
         return _run(arguments)
     except FileNotFoundError:  # raised by getcwd
-        click.echo("error: the current folder does not exist any more: change to another", err=True)
+        click.echo("error: the current directory does not exist any more: change to another", err=True)
     except OSError as error:
         click.echo(f"error: the output cannot be written: {error.strerror}", err=True)
     return EXIT_REFUSED

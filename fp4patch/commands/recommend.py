@@ -14,8 +14,8 @@ from fp4patch.proof.toolchain import find_toolchain
 def recommend(tree: Identified, cuda: Version | None) -> Advice | None:
     """Return ``cuda`` None: the toolkit is not known, and only advice for all of them counts. None if nothing fits."""
     for advice in tree.target.advice:
-        fits_release = not advice.versions or (tree.version and _contains(advice.versions, tree.version))
-        fits_toolkit = not advice.cuda or (cuda and _contains(advice.cuda, cuda))
+        fits_release = not advice.versions or (tree.version and contains(advice.versions, tree.version))
+        fits_toolkit = not advice.cuda or (cuda and contains(advice.cuda, cuda))
         if fits_release and fits_toolkit:
             return advice
     return None
@@ -29,5 +29,6 @@ def toolkit() -> Version | None:
         return None
 
 
-def _contains(specifier: str, version: Version) -> bool:
+def contains(specifier: str, version: Version) -> bool:
+    """Tell whether a release, or one of its candidates, is among those of a specifier."""
     return SpecifierSet(specifier).contains(version, prereleases=True)

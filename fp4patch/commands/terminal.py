@@ -89,7 +89,7 @@ def error(failure: Fp4PatchError) -> RenderableType:
 
 def _problem(problem: Problem, indent: str = "") -> RenderableType:
     title, place, sentence = words.problem_title(problem), words.problem_place(problem), words.problem_sentence(problem)
-    lines = [line for line in (title, place, sentence) if line] or ["a problem that says nothing of itself"]
+    lines = [line for line in (title, place, sentence) if line] or ["a problem without a description"]
     parts: list[RenderableType] = [label("error", lines[0], "bold red", indent)]
     parts += [Hanging(f"{indent}  ", line) for line in lines[1:]]
     if problem.help:

@@ -40,7 +40,9 @@ class Arch:
         """Tell pydantic that a document has it as text; it calls this by name."""
         from pydantic_core import core_schema as core  # noqa: PLC0415 - only where a document is made
 
-        return core.is_instance_schema(cls, serialization=core.to_string_ser_schema())
+        text = core.no_info_after_validator_function(cls.parse, core.str_schema())
+        either = core.union_schema([core.is_instance_schema(cls), text])
+        return either | {"serialization": core.to_string_ser_schema()}
 
     @classmethod
     def parse_list(cls, text: str, *, ptx: bool = False) -> tuple[Arch, ...]:
@@ -48,10 +50,10 @@ class Arch:
 
         With ``ptx`` a target can be followed by ``+PTX``, as in TORCH_CUDA_ARCH_LIST.
         """
-        parts = [part for part in re.split(r"[,;\s]+", text) if part]
+        parts = elements(text)
         if not parts:
             raise ValueError("the list of architectures is empty")
-        return tuple(dict.fromkeys(cls.parse(part.removesuffix("+PTX") if ptx else part) for part in parts))
+        return tuple(dict.fromkeys(cls.parse(part.removesuffix(PTX) if ptx else part) for part in parts))
 
     @property
     def gpu(self) -> Arch:
@@ -100,7 +102,17 @@ class Arch:
         return f"sm_{self.number}"
 
 
-GPUS = ("sm_120", "sm_121")
+PTX = "+PTX"
+"""Suffix of an element of TORCH_CUDA_ARCH_LIST for which PTX is added to the machine code."""
+
+
+def elements(text: str) -> list[str]:
+    """Return the elements of a list of targets. Commas, semicolons or blanks separate them."""
+    return [part for part in re.split(r"[,;\s]+", text) if part]
+
+
+GB10 = Arch(12, 1)
+GPUS = (Arch(12, 0), GB10)
 """GPUs that fp4patch targets: RTX PRO 6000 and RTX 50 (sm_120), and GB10 (sm_121)."""
 
 

@@ -26,8 +26,8 @@ def cache_dir() -> Path:
         return Path(os.environ.get("FP4PATCH_CACHE") or platformdirs.user_cache_path("fp4patch"))
     except RuntimeError as error:
         raise SourceError(
-            "this user has no home folder to keep downloads and compilations in",
-            help="set FP4PATCH_CACHE to a folder for them, or HOME",
+            "this user has no home directory to keep downloads and compilations in",
+            help="set FP4PATCH_CACHE to a directory for them, or HOME",
         ) from error
 
 

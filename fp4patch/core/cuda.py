@@ -74,4 +74,4 @@ def has(cuda: Version, arch: Arch) -> bool:
 def refused(cuda: Version, archs: Iterable[Arch]) -> str:
     """Return the reason why the compiler of a CUDA release rejects these targets; empty if it supports them all."""
     missing = next((arch for arch in archs if not has(cuda, arch)), None)
-    return f"the nvcc of CUDA {cuda} knows no compute_{missing.number}" if missing else ""
+    return f"the nvcc of CUDA {cuda} does not support compute_{missing.number}" if missing else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -10,9 +10,9 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def listed(items: Sequence[str], last: str = "and") -> str:
+def listed(items: Iterable[object], last: str = "and") -> str:
     """Return ``a, b and c``."""
-    *head, end = [item for item in items if item] or [""]
+    *head, end = [text for text in map(str, items) if text] or [""]
     return f"{', '.join(head)} {last} {end}" if head else end
 
 

@@ -59,7 +59,7 @@ class Placement:
             other = [b for n, b in enumerate(conditional.branches) if n != branch and b.opening.name == "else"]
             if other and not any(one is conditional for one in opened):
                 notes.append(
-                    f"line {statement.line}: stands in an #{opening.name} (line {opening.line}) "
+                    f"line {statement.line}: is inside an #{opening.name} (line {opening.line}) "
                     f"with an #else of its own (line {other[0].opening.line}), which still decides first"
                 )
         return notes

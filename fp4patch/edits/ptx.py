@@ -281,13 +281,13 @@ class _Machine:
         elif tokens[0].kind == "name":
             self.execute(tokens[0].text, self.arguments(tokens[1:]))
         else:
-            raise self.fail("not an instruction that fp4patch knows")
+            raise self.fail("not a known instruction")
 
     def declare(self, tokens: Sequence[_Token]) -> None:
         """``.reg .b8 a, b, c<4>``: the last stands for c0 to c3."""
         form = _REGISTER.fullmatch(tokens[0].text) if tokens else None
         if form is None:
-            raise self.fail("a register type that fp4patch does not know")
+            raise self.fail("an unknown register type")
         width, rest, at = int(form[1]), tokens[1:], 0
         while at < len(rest):
             if rest[at].kind != "name" or "." in rest[at].text:
@@ -334,7 +334,7 @@ class _Machine:
                 at += 1
         known = ("name", "operand", "number")
         if any(token.kind not in known for each in arguments for token in each if token.text != "{"):
-            raise self.fail("an operand that fp4patch does not know")
+            raise self.fail("an unknown operand")
         return arguments
 
     # --- instructions ------------------------------------------------------------------------------------------------
@@ -379,7 +379,7 @@ class _Machine:
             width = int(form[2])
             self.write(target, self.shifted(self.read(source, width), by, left="shl" in form[1]), exact=width)
         else:
-            raise self.fail("an instruction that fp4patch does not know")
+            raise self.fail("an unknown instruction")
 
     def move(self, width: int, arguments: list[tuple[_Token, ...]]) -> None:
         """``mov d, a``; ``mov d, {a, b}`` packs with ``a`` lowest; ``mov {a, b}, d`` unpacks."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from fp4patch.core.outcome import Drift
 
-UNKNOWN_SHAPE = "the patch does not know this shape of the source; `fp4patch show` names the releases it was tried on"
+UNKNOWN_SHAPE = (
+    "the patch does not recognize this shape of the source; `fp4patch show` names the releases it was tried on"
+)
 
 
 class Refusal(Exception):  # noqa: N818 - not an error: an outcome on its way out

@@ -13,7 +13,7 @@ from fp4patch.edits.operation import BySearch, MayBeAbsent, Retired, Search, Sur
 from fp4patch.edits.refusal import Refusal
 
 ADDED = """the source has the change of this patch: take it as upstream released it, or leave the patch out (if \
-fp4patch made it, its .fp4patch folder is gone: `git clean -x` takes that away)"""
+fp4patch made it, its .fp4patch directory is gone: `git clean -x` takes that away)"""
 
 
 _GAP = rb"(?:[\s(),\\]|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+"

@@ -167,7 +167,7 @@ class WrapAsm(BySearch):
         """Yield texts that cannot be read, and a directory of encoders that is not there."""
         yield from super().mistakes(folder)
         if not (folder / self.encoders).is_dir():
-            yield Mistake("encoders", "a folder, relative to patch.toml's", repr(self.encoders))
+            yield Mistake("encoders", "a directory, relative to patch.toml's", repr(self.encoders))
 
     def option_mistakes(self, options: Mapping[str, str], folder: Path, /) -> Iterator[Mistake]:
         """Yield options that are missing or not known, and encoders that are not there."""

@@ -128,5 +128,5 @@ def _nothing_judged(archs: Sequence[Arch], variant: Variant, unreached: Mapping[
 
 def _runs_on(arch: Arch) -> tuple[Arch, ...]:
     """Return the GPUs that code for a target must run on: its own, and for a family target also later ones of ours."""
-    later = (gpu for gpu in map(Arch.parse, GPUS) if arch.suffix == "f" and arch.runs_on(gpu))
+    later = (gpu for gpu in GPUS if arch.suffix == "f" and arch.runs_on(gpu))
     return tuple(dict.fromkeys((arch.gpu, *later)))

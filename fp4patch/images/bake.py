@@ -77,8 +77,7 @@ def _arguments(variant: Variant, asked: Sequence[str], targets: Mapping[str, Tar
     request = BuildRequest(
         variant=variant.name,
         archs=archs,
-        vllm=sources.release(targets["vllm"], pins.vllm),
-        cutlass=sources.release(targets["cutlass"], pins.cutlass, whole=True),
+        trees={name: sources.release(targets[name], version, whole=True) for name, version in pins.trees.items()},
         torch=pins.torch.version,
         base_image=pins.base,
         runtime_image=pins.runtime,

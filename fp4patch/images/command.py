@@ -98,9 +98,9 @@ def compose(
         command += ["--platform", ",".join(request.platforms)]
     for name, value in arguments(request).items():
         command += ["--build-arg", f"{name}={value}"]
-    for name, source in (("vllm-tree", request.vllm), ("cutlass-tree", request.cutlass)):
+    for name, source in request.trees.items():
         if source.context:
-            command += ["--build-context", f"{name}={source.context}"]
+            command += ["--build-context", f"{name}-tree={source.context}"]
     command += request.buildx
     for option, values in (
         ("--secret", (f"id=sccache_env,env={SCCACHE_SECRET}",) if request.sccache else ()),
@@ -128,8 +128,8 @@ def arguments(request: BuildRequest) -> dict[str, str]:
         "BASE_IMAGE": request.base_image,
         "RUNTIME_IMAGE": request.runtime_image,
         "VARIANT": request.variant,
-        "VLLM_VERSION": request.vllm.version,
-        "CUTLASS_VERSION": request.cutlass.version,
+        **{f"{name.upper()}_VERSION": source.version for name, source in request.trees.items()},
+        "GCC_VERSION": str(max(source.gcc for source in request.trees.values())),
         "TORCH_VERSION": request.torch,
         "FP4_ARCH": ",".join(str(arch) for arch in request.archs.judged),
         "FP4_FOR": ",".join(str(gpu) for gpu in request.archs.gpus),
@@ -137,8 +137,7 @@ def arguments(request: BuildRequest) -> dict[str, str]:
     }
     if request.jobs:
         found["MAX_JOBS"] = str(request.jobs)
-    if request.cutlass.whole:
-        found["CUTLASS_FROM"] = "git"
+    found |= {f"{name.upper()}_FROM": "git" for name, source in request.trees.items() if source.whole}
     if request.part:
         found["PART"] = request.part
     if request.sccache:

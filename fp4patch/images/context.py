@@ -34,7 +34,7 @@ def files(request: BuildRequest, torch: TorchPin, cuda: str, root: Path, machine
     if not dockerfile.is_file():
         raise ImageError(
             f"there is no {dockerfile}",
-            help="the data folder is not whole: install fp4patch again, or unset FP4PATCH_DATA",
+            help="the data directory is not whole: install fp4patch again, or unset FP4PATCH_DATA",
         )
     name, content = wheel(root)
     return {
@@ -64,8 +64,7 @@ def pins(request: BuildRequest, torch: TorchPin, cuda: str) -> dict[str, Any]:
         "arch": [str(arch) for arch in request.archs.asked],
         "judged": [str(arch) for arch in request.archs.judged],
         "gpus": [str(gpu) for gpu in request.archs.gpus],
-        "vllm": dict(request.vllm.pin),
-        "cutlass": dict(request.cutlass.pin),
+        "trees": {name: dict(source.pin) for name, source in request.trees.items()},
         "torch": {"version": torch.version, "wheels": torch.wheels},
         "cuda": cuda,
         "base": request.base_image,

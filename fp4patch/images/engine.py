@@ -123,7 +123,7 @@ def _unreachable(said: str) -> str:
     if "permission denied" in said:
         return "this user may not speak to the docker engine"
     where = re.search(r"(?:unix|tcp|ssh|https?)://\S+?(?=[\s.,]*(?:\s|$))", said)
-    return f"no docker engine answers{f' at {where[0]}' if where else ''}"
+    return f"no docker engine responds{f' at {where[0]}' if where else ''}"
 
 
 def remedy(said: str) -> str:

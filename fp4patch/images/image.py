@@ -12,6 +12,9 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 from fp4patch.core.verdict import PassOrFail, Verdict
 
+PRODUCT = "vllm"
+"""Target whose package an image runs; its release names the image."""
+
 PROOF = "/opt/fp4patch/proof"
 """Directory of the proof inside an image."""
 
@@ -105,6 +108,8 @@ class Source:
     """Known facts for ``pins.json``: ``version``, ``archive``, ``sha256``, ``git``, ``ref``, ``commit``."""
     whole: bool = False
     """True if the release must come from git, since its archive holds only a part."""
+    gcc: int = 0
+    """Oldest major version of GCC that compiles the tree; 0 if none is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +140,8 @@ class BuildRequest(BuildSettings):
 
     variant: str
     archs: Architectures
-    vllm: Source
-    cutlass: Source
+    trees: Mapping[str, Source]
+    """Source of each tree, by its target's name."""
     torch: str
     base_image: str
     runtime_image: str

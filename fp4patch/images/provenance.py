@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import fp4patch
 from fp4patch.core.errors import ImageError
 from fp4patch.core.verdict import Verdict
-from fp4patch.images.image import Finding
+from fp4patch.images.image import PRODUCT, Finding
 from fp4patch.sources import git
 
 if TYPE_CHECKING:
@@ -34,10 +34,11 @@ def labels(
 
     ``patches`` are ``cutlass/e2m1-guard 1``; ``created`` is UTC, RFC 3339. Empty labels are left out.
     """
-    vllm, cutlass = _said(request.vllm.pin), _said(request.cutlass.pin)
+    trees = {name: _said(source.pin) for name, source in request.trees.items()}
+    product = trees[PRODUCT]
     found = {
-        "org.opencontainers.image.title": f"vLLM {vllm} with fp4patch {request.variant}",
-        "org.opencontainers.image.version": f"{vllm}-{request.variant}",
+        "org.opencontainers.image.title": f"vLLM {product} with fp4patch {request.variant}",
+        "org.opencontainers.image.version": f"{product}-{request.variant}",
         "org.opencontainers.image.created": created,
         "org.opencontainers.image.source": SOURCE,
         "org.opencontainers.image.revision": revision,
@@ -46,8 +47,7 @@ def labels(
         f"{OURS}variant": request.variant,
         f"{OURS}patches": ", ".join(patches),
         f"{OURS}arch": ",".join(str(arch) for arch in request.archs.asked),
-        f"{OURS}vllm": vllm,
-        f"{OURS}cutlass": cutlass,
+        **{f"{OURS}{name}": said for name, said in trees.items()},
         f"{OURS}torch": request.torch,
         f"{OURS}cuda": cuda,
         RECEIPT: receipt,
@@ -144,7 +144,7 @@ def _verify(
         f"failed: {', '.join(failed)}" if failed else "none failed"
     )
     if (document["verdict"] == "pass") is not passed:
-        said += f"; the document itself says {document['verdict']}"
+        said += f"; the document itself has {document['verdict']}"
     found = [Finding("verify", _verdict(passed and document["verdict"] == "pass"), said)]
     by_target = {tree["target"]: tree for tree in trees}
     for receipt in receipts.values():
@@ -155,7 +155,7 @@ def _verify(
             receipt["version"],
             [patch for patch in receipt["patches"] if patch in changed],  # verify names those that changed something
         )
-        detail = "verified as patched" if same else "what was verified is not what the receipt says"
+        detail = "verified as patched" if same else "what was verified is not what the receipt states"
         found.append(Finding(f"receipt of {receipt['target']}", _verdict(same), detail))
     if judged := set(pins.get("judged", ())):
         of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
@@ -182,7 +182,9 @@ def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:
     document = _document(proof["binaries.json"], "binaries.json")
     verdict = str(document.get("verdict", "missing"))
     has_code = any(binary["files"] for binary in document.get("binaries", ()))
-    said = f"the scan of the built files says {verdict}" + ("" if has_code else ", and found no code for a GPU")
+    said = f"the result of the scan of the built files is {verdict}" + (
+        "" if has_code else ", and found no code for a GPU"
+    )
     return [Finding("binaries", _verdict(has_code and verdict in ("green", "yellow")), said)]
 
 
@@ -203,14 +205,15 @@ def _labels(
         "arch": ",".join(pins.get("arch", ())),
         "torch": str(pins.get("torch", {}).get("version", "")),
         "cuda": str(pins.get("cuda", "")),
-        "vllm": _said(pins["vllm"]) if "vllm" in pins else "",
-        "cutlass": _said(pins["cutlass"]) if "cutlass" in pins else "",
     }
+    trees = pins.get("trees", {})
+    for name in sorted({PRODUCT, *trees, *(str(d["target"]) for d in documents.values())}):
+        expected[name] = _said(trees[name]) if name in trees else ""
     found = []
     for name, proven in expected.items():
         label = labels.get(OURS + name, "")
         same = label == proven
-        detail = label or "nothing" if same else f"the label says {label or 'nothing'}, the proof {proven or 'nothing'}"
+        detail = label or "nothing" if same else f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
         found.append(Finding(f"label {OURS}{name}", _verdict(same), detail))
     return found
 

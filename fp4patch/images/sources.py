@@ -43,19 +43,20 @@ def release(target: Target, version: str, *, whole: bool = False) -> Source:
     if archive and archive.partial and whole:
         if (commit := target.commits.get(version)) is None:
             raise UsageError(
-                f"vLLM cannot be compiled with {target.title} {version}: {archive.filename} lacks {target.whole[1]}, "
+                f"vLLM cannot be compiled with {target.title} {version}: {archive.filename}"
+                f" does not contain {target.whole[1]}, "
                 "and no commit is pinned",
                 help=f"name a clone that has it, or URL#REF: --{target.name}",
             )
         pin |= {"git": target.git, "ref": target.tag_of(version), "commit": commit}
-        return Source(version=version, pin=pin, whole=True)
+        return Source(version=version, pin=pin, whole=True, gcc=target.gcc_of(version))
     if archive:
         pin |= {"archive": archive.filename, "sha256": archive.sha256}
     else:
         pin |= {"git": target.git, "ref": target.tag_of(version)}
         if commit := target.commits.get(version):
             pin["commit"] = commit
-    return Source(version=version, pin=pin)
+    return Source(version=version, pin=pin, gcc=target.gcc_of(version))
 
 
 def _folder(target: Target, folder: Path, *, whole: bool) -> Source:
@@ -63,11 +64,12 @@ def _folder(target: Target, folder: Path, *, whole: bool) -> Source:
     if missing:
         raise UsageError(
             f"{folder} is not a tree of {target.title}: it has no {missing[0]}",
-            help=f"name the top folder of one, a release, or a git reference of {target.git}",
+            help=f"name the top directory of one, a release, or a git reference of {target.git}",
         )
     if lacks := [path for path in target.whole if whole and not (folder / path).exists()]:
         raise UsageError(
-            f"vLLM cannot be compiled with {folder}: it has {target.title}'s headers, and lacks {', '.join(lacks)}",
+            f"vLLM cannot be compiled with {folder}: it has {target.title}'s"
+            f" headers, and does not have {', '.join(lacks)}",
             help=f"name a clone of {target.git}; --target proof needs the headers alone",
         )
     pin = {"local": folder.resolve().name}  # the path means nothing on another machine

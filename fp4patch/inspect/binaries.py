@@ -12,17 +12,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import GPUS, Arch
+from fp4patch.core.arch import GB10, GPUS
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import BinaryError, NothingCompiledError
 from fp4patch.core.progress import OnProgress, Step, silent
-from fp4patch.inspect import containers, device_code, kept, registry, remedies, run_time
+from fp4patch.inspect import containers, device_code, kept, linked, registry, remedies, run_time
 from fp4patch.inspect.code import BinaryFile, BinaryReport, Unread
 from fp4patch.inspect.judgement import judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 
+    from fp4patch.core.arch import Arch
     from fp4patch.inspect.code import GpuVerdict, RunTimeCompiler
     from fp4patch.inspect.containers import Image, Member
     from fp4patch.inspect.device_code import Price
@@ -33,7 +34,7 @@ _MOST_DOCUMENTS = 1 << 26
 """Bytes that the manifests of an image's tar may have together."""
 _DEEPEST = 4
 """Archives inside archives that are followed."""
-_PLATFORMS, _USUAL = {"sm_121": "linux/arm64"}, "linux/amd64"
+_PLATFORMS, _USUAL = {GB10: "linux/arm64"}, "linux/amd64"
 """The platform of a GPU's own machine, and that of all others."""
 _UNPACK, _SAVE = "unpack it, and name the result", "save the image again, or pull this platform first"
 
@@ -41,7 +42,7 @@ _UNPACK, _SAVE = "unpack it, and name the result", "save the image again, or pul
 def examine(
     path: Path,
     *,
-    gpus: Sequence[str] = GPUS,
+    gpus: Sequence[Arch] = GPUS,
     progress: OnProgress = silent,
     cache: Path | None = None,
     price: Price | None = None,
@@ -49,7 +50,7 @@ def examine(
 ) -> BinaryReport:
     """Look into a wheel, library, executable, cubin, fatbin, directory, or the tar of an image.
 
-    ``gpus`` are those to judge for, as ``sm_121``; ``cache`` is a directory for results, None for none. ``price``
+    ``gpus`` are those to judge for; ``cache`` is a directory for results, None for none. ``price``
     measures how long PTX takes to compile, and what it measures is not kept. ``driver_cuda`` is the newest CUDA release
     that the installed driver serves.
     Raises BinaryError for a damaged file, and for one in which no code could be.
@@ -82,7 +83,7 @@ def examine(
 def examine_image(
     reference: str,
     *,
-    gpus: Sequence[str] = GPUS,
+    gpus: Sequence[Arch] = GPUS,
     progress: OnProgress = silent,
     driver_cuda: str = "",
 ) -> BinaryReport:
@@ -127,21 +128,29 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_
 def _advised(verdict: GpuVerdict, source: str) -> GpuVerdict:
     """Return the verdict with a published release as what to do, where one is known to be better."""
     newer = remedies.newer(source)
-    return replace(verdict, todo=f"{newer}; or {verdict.todo}") if newer and verdict.todo else verdict
+    if newer is None or not verdict.todo:
+        return verdict
+    release = {"distribution": newer.distribution, "release": newer.good}
+    return replace(verdict, todo=remedies.of("better_release", **release, otherwise=verdict.todo))
 
 
 def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
-    """Look into every file of a directory that can hold code; return whether all of them were known."""
+    """Look into every file of a directory that can hold code; return whether all of them were known.
+
+    An object file is left out if a library beside it has its code.
+    """
     files, root = [], path.resolve()
     for file, size in containers.folder(path):
         name = file.relative_to(root).as_posix()
         try:
             if containers.kind(_head(file)):
-                files.append((file, name))
-                search.tally.total = (search.tally.total or 0) + size
+                files.append((file, name, size))
         except BinaryError as error:
             search.unread.append(Unread(name, error.message, error.help))
-    known = [_one(file, name, search, cache) for file, name in files]
+    twice = linked.objects(file for file, _, _ in files)
+    files = [one for one in files if one[0] not in twice]
+    search.tally.total = sum(size for _, _, size in files)
+    known = [_one(file, name, search, cache) for file, name, _ in files]
     return all(known)
 
 
@@ -153,7 +162,7 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
     found, size = search.inner(), 0
     try:
         size = path.stat().st_size
-        key = kept.name_of(sha256(path), (*search.gpus, run_time.role(path.as_posix()))) if cache else ""
+        key = kept.name_of(sha256(path), (*map(str, search.gpus), run_time.role(path.as_posix()))) if cache else ""
         known = kept.find(cache, key) if cache else None
         if known:
             found.searched, found.files, found.compilers = known.searched, list(known.files), list(known.compilers)
@@ -191,7 +200,7 @@ class _Search:
     The name of what is inside an archive comes after the archive's; the one that the user named has none.
     """
 
-    def __init__(self, gpus: Sequence[str], tally: _Tally, price: Price | None = None) -> None:
+    def __init__(self, gpus: Sequence[Arch], tally: _Tally, price: Price | None = None) -> None:
         self.gpus, self.tally, self.price = tuple(gpus), tally, price
         self.searched = 0
         self.files: list[BinaryFile] = []
@@ -205,7 +214,7 @@ class _Search:
     def take(self, other: _Search, place: str) -> None:
         """Add what another one found below ``place``."""
         self.searched += other.searched
-        self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files]
+        self.files += [replace(one, name=kept.placed(one.name, place)) for one in other.files] if place else other.files
         self.unread += [replace(one, name=kept.placed(one.name, place)) for one in other.unread]
         self.compilers += [replace(one, name=kept.placed(one.name, place)) for one in other.compilers]
 
@@ -240,7 +249,7 @@ class _Search:
                 self.tally.name = member.name
                 compiler = run_time.Listening(content.stream, place) if run_time.role(place) else None
                 heard = replace(content, stream=compiler or content.stream)
-                found = device_code.examine(heard, [Arch.parse(gpu) for gpu in self.gpus], self.tally, self.price)
+                found = device_code.examine(heard, self.gpus, self.tally, self.price)
                 self.files += [replace(found, name="")] if found else []
                 self.compilers += [replace(compiler.compiler(self.gpus), name="")] if compiler else []
             elif kind == "tar":
@@ -259,6 +268,10 @@ class _Search:
         layers: dict[str, _Layer] = {}
         with self.reading(""):
             for member in members:
+                if isinstance(member, containers.IndexedLayer):
+                    layers[member.name] = layer = _Layer(self.inner())
+                    layer.search.members(_noting(member.members, layer.names), depth + 1)
+                    continue
                 found = self.inner()
                 with found.reading(""), containers.opened(member) as (kind, content):
                     head = content.stream.head if isinstance(content.stream, containers.Peeked) else b""
@@ -290,7 +303,7 @@ class _Search:
             here = [layer for layer in image.layers if layer in layers]
             found = self.inner()
             found.unread += [
-                Unread(layer, f"the image lacks the layer {layer}", _SAVE)
+                Unread(layer, f"the image does not contain the layer {layer}", _SAVE)
                 for layer in image.layers
                 if layer not in layers
             ]
@@ -326,7 +339,7 @@ def _seen(order: int, name: str, seen: Set[tuple[int, str]]) -> bool:
     return not name or (order, name) in seen or any((order, name[:end]) in seen for end in ends)
 
 
-def _is_for(gpu: str, platform: str, platforms: Set[str]) -> bool:
+def _is_for(gpu: Arch, platform: str, platforms: Set[str]) -> bool:
     """Return whether an image for a platform is the one for a GPU's machine, among those for ``platforms``."""
     own = _PLATFORMS.get(gpu, _USUAL)
     return platform == own or own not in platforms
@@ -334,7 +347,9 @@ def _is_for(gpu: str, platform: str, platforms: Set[str]) -> bool:
 
 def _check_size(documents: Mapping[str, bytes], name: str) -> None:
     if sum(map(len, documents.values())) > _MOST_DOCUMENTS:
-        raise BinaryError(f"{name}: more manifests than any image has", help="it is made to do harm: do not use it")
+        raise BinaryError(
+            f"{name}: it has more manifests than any real image", help="do not use it: it was made to exhaust memory"
+        )
 
 
 def _head(path: Path) -> bytes:

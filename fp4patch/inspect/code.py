@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 from fp4patch.inspect.findings import Level, worst
 
@@ -105,6 +106,8 @@ class Fp4Code(Document):
 def total(codes: Iterable[Fp4Code]) -> Fp4Code:
     """Return the sum of several counts."""
     every = [code for code in codes if code != _NONE]
+    if not every:
+        return _NONE
 
     def counted(name: str) -> dict[str, int]:
         sums = Counter[str]()
@@ -169,7 +172,7 @@ class LostKernel(Document):
     (conversions to E2M1, by their rounding), ``decodings``, ``matrix``."""
     idle: Idle | None = None
     """Way in which the copy that loads does nothing of use, if it does not."""
-    says: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     """Messages about a wrong architecture that the copy that loads can print, and the other cannot."""
     reason: str = ""
     """Reason why the loss is intended; empty if none is known."""
@@ -194,11 +197,11 @@ class Unread(Document):
 class Loading(Document):
     """Code that one GPU loads from a file, for all fatbins and cubins with the same code and outcome."""
 
-    gpu: str
+    gpu: Arch
     loads: str
     """Target of the loaded code: ``sm_120f``; ``compute_90 (JIT)``; ``nothing``."""
     outcome: Outcome
-    units: int
+    fatbins: int
     code: Fp4Code
     """Counts of the loaded code."""
     held_by: tuple[str, ...] = ()
@@ -211,13 +214,13 @@ class Loading(Document):
 class JustInTime(Document):
     """Fatbins of which one GPU loads PTX: its driver compiles them when they are first used."""
 
-    gpu: str
+    gpu: Arch
     """GPU whose driver compiles it."""
     arch: str
     """Target of the PTX: ``compute_80``."""
     isa: str
     """PTX version: ``8.7``."""
-    units: int
+    fatbins: int
     """Number of fatbins."""
     size: int
     """Bytes of PTX."""
@@ -233,7 +236,7 @@ class BinaryFile(Document):
     name: str
     """Path of the file, relative to the input."""
     size: int
-    units: int
+    fatbins: int
     """Number of fatbins, and of cubins outside of any fatbin."""
     images: tuple[ImageGroup, ...]
     loading: tuple[Loading, ...]
@@ -244,7 +247,7 @@ class BinaryFile(Document):
 class GpuVerdict(Document):
     """Result for one GPU over all files."""
 
-    gpu: str
+    gpu: Arch
     state: Fp4State
     because: str
     todo: str
@@ -264,7 +267,7 @@ class RunTimeCompiler(Document):
     """Caller of the compiler."""
     release: str
     """CUDA release: ``13.0.88``. Empty if it states none."""
-    lacks: tuple[str, ...]
+    unsupported: tuple[Arch, ...]
     """Requested GPUs that it does not support."""
     level: Level = Level.GREEN
     remedy: str = ""

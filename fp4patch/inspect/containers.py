@@ -72,6 +72,13 @@ class Member:
 
 
 @dataclass(frozen=True)
+class IndexedLayer(Member):
+    """A layer of an image whose files are read one by one; nothing is read from its own stream."""
+
+    members: Iterator[Member]
+
+
+@dataclass(frozen=True)
 class Image:
     """One image of an archive: what to call it, its platform, and its layers."""
 
@@ -94,6 +101,11 @@ def kind(head: bytes) -> str:
     return "code" if head.startswith((b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")) else ""
 
 
+def may_hold_code(name: str) -> bool:
+    """Return whether a file can hold device code, by the suffix of its name."""
+    return PurePosixPath(name).suffix not in _TEXTS
+
+
 def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
     """Yield the files of a wheel or another zip that may hold code. Raises BinaryError for a damaged one.
 
@@ -102,12 +114,12 @@ def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
     try:
         with zipfile.ZipFile(file) as archive:
             for entry in archive.infolist():
-                if entry.is_dir() or PurePosixPath(entry.filename).suffix in _TEXTS:
+                if entry.is_dir() or not may_hold_code(entry.filename):
                     continue
                 with _opened(archive, entry, name) as stream:
                     yield Member(entry.filename, entry.file_size, stream)
     except _DAMAGES as error:
-        raise BinaryError(f"{name} is damaged, or no wheel: {error}", help="download it again") from error
+        raise BinaryError(f"{name} is damaged, or is not a wheel: {error}", help="download it again") from error
 
 
 @contextmanager
@@ -115,7 +127,7 @@ def _opened(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Iter
     if entry.file_size > _HARMLESS and entry.file_size > _BOMB * max(1, entry.compress_size):
         yield _Refused(
             f"{name}: {entry.filename} claims {entry.file_size} bytes, unpacked from {entry.compress_size}",
-            "no library is as repetitive; the wheel is damaged, or made to do harm: do not use it",
+            "no library compresses that well: the wheel is damaged, or was made to exhaust memory; do not use it",
         )
         return
     try:
@@ -180,7 +192,7 @@ def tar(stream: Readable, name: str) -> Iterator[Member]:
                 if content is not None:
                     yield Member(member.name.removeprefix("./"), member.size, _Guarded(content, name))
     except _DAMAGES as error:
-        raise BinaryError(f"{name} is damaged, or no tar: {error}", help="make it, or get it, again") from error
+        raise BinaryError(f"{name} is damaged, or is not a tar: {error}", help="create or download it again") from error
 
 
 class _Header(tarfile.TarInfo):
@@ -381,7 +393,8 @@ def save(reference: str) -> Iterator[IO[bytes]]:
             break
     else:
         raise UsageError(
-            f"there is no file or package {reference}, and no docker or podman to ask for an image of that name",
+            f"there is no file or package {reference}, and there is no docker or"
+            " podman that could have an image of that name",
             help="check the path; or save the image where it is (docker save -o FILE.tar) and name the file",
         )
     command = [program, "save", *(["--format", "oci-archive"] if engine == "podman" else []), "--", reference]
@@ -400,7 +413,7 @@ def save(reference: str) -> Iterator[IO[bytes]]:
             said.seek(0)
             words = said.read().decode(errors="replace").strip().splitlines()
             raise UsageError(
-                f"there is no file or package {reference}, and {engine} gives no image of that name:"
-                f" {words[-1] if words else 'it said nothing'}",
+                f"there is no file or package {reference}, and {engine} has no image of that name:"
+                f" {words[-1] if words else 'no message'}",
                 help=f"check the path; or check the image's name with `{engine} images`, or pull it",
             )

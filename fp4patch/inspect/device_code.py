@@ -59,12 +59,12 @@ def examine(
     window = Window(member.stream, member.name, member.size, tick)
     elf.check_whole(window.peek(64), member.size, member.name)
     groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
-    loads: dict[tuple[str, str, Outcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(list)
-    jit: dict[tuple[str, str, str], _Texts] = defaultdict(_Texts)
+    loads: dict[tuple[Arch, str, Outcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(list)
+    jit: dict[tuple[Arch, str, str], _Texts] = defaultdict(_Texts)
     number = 0
     for unit in fatbin.units(window):
-        number += 1
         images = [_image(entry, unit) for entry in unit.entries]
+        number += bool(images)
         for image in images:
             groups[image.entry.kind, image.label, image.compiler, image.entry.compression].append(_lighter(image))
         for gpu in gpus:
@@ -72,9 +72,9 @@ def examine(
             chosen = None if index is None else images[index]
             if chosen and chosen.entry.kind == "ptx":
                 text = fatbin.unpack(chosen.entry, unit.name)
-                jit[str(gpu), chosen.label, chosen.entry.isa].add(text, price(text, gpu) if price else None)
+                jit[gpu, chosen.label, chosen.entry.isa].add(text, price(text, gpu) if price else None)
             label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
-            loads[str(gpu), label, outcome, held_by].append((code, lost))
+            loads[gpu, label, outcome, held_by].append((code, lost))
     if not number:
         return None
     return BinaryFile(
@@ -100,21 +100,21 @@ def examine(
 class _Texts:
     """PTX that a GPU loads: how many texts, how long, their kernels, and what compiling them took."""
 
-    units: int = 0
+    fatbins: int = 0
     size: int = 0
     kernels: dict[str, None] = field(default_factory=dict)
     seconds: float | None = None
 
     def add(self, text: bytes, seconds: float | None) -> None:
         """Count one."""
-        self.units += 1
+        self.fatbins += 1
         self.size += len(text)
         self.kernels.update(dict.fromkeys(ptx.kernels(text)))
         self.seconds = self.seconds if seconds is None else (self.seconds or 0) + seconds
 
-    def row(self, gpu: str, arch: str, isa: str) -> JustInTime:
+    def row(self, gpu: Arch, arch: str, isa: str) -> JustInTime:
         """Return all of it."""
-        return JustInTime(gpu, arch, isa, self.units, self.size, tuple(self.kernels), self.seconds)
+        return JustInTime(gpu, arch, isa, self.fatbins, self.size, tuple(self.kernels), self.seconds)
 
 
 def _order(image: _Image) -> tuple[bool, int, int, str]:
@@ -136,11 +136,12 @@ def _image(entry: Entry, unit: Unit) -> _Image:
             return _Image(entry, entry.arch, f"PTX {entry.isa}", Fp4Code())
         text = fatbin.unpack(entry, name)
         return _Image(entry, entry.arch, ptx.compiler(text) or f"PTX {entry.isa}", ptx.scan(text))
+    packed, entry = entry, replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
     if entry.kind == "lto":
         return _Image(entry, entry.arch, "", Fp4Code())
     if not modern:
-        return _Image(entry, entry.arch, elf.compiler(fatbin.pieces(entry, name)), Fp4Code())
-    data = fatbin.unpack(entry, name)
+        return _Image(entry, entry.arch, elf.compiler(fatbin.pieces(packed, name)), Fp4Code())
+    data = fatbin.unpack(packed, name)
     cubin = elf.parse(data, name)
     if cubin.arch.major < fatbin.FIRST_WITH_FP4:
         return _Image(entry, cubin.arch, cubin.compiler, Fp4Code())

@@ -12,9 +12,11 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import RELEASE
-from fp4patch.core.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header, Section
+from fp4patch.core.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header
 from fp4patch.core.errors import BinaryError
 
 if TYPE_CHECKING:
@@ -23,10 +25,13 @@ if TYPE_CHECKING:
     from fp4patch.inspect.window import Window
 
 _EM_CUDA = 190
+_OF_DATA = (".nv.global", *(f".nv.constant{bank}" for bank in range(1, 18)))
+"""Sections with texts; .nv.constant0 has a kernel's arguments."""
 _OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
 _CALLS, _COMPAT = 0x70000001, 0x70000086
 _READ = (SYMTAB, NOTE, _CALLS, _COMPAT)
 _STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
+_SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("rest", "<u8", 2)])
 _ENTRY = 0x10  # st_other of a kernel; device functions have it not
 
 # The note's texts: "Cuda compilation tools, release 13.0, V13.0.88" and "-arch sm_120f -m 64 ".
@@ -40,6 +45,8 @@ _MESSAGE = re.compile(
     re.IGNORECASE,
 )
 """Texts that programs print where they run on another architecture: TransformerEngine, CUTLASS, CuTe, ggml."""
+_IN_MESSAGES = (b"architecture-specific", b"without ", b"only support", b"not available on", b"no device code")
+"""Parts of these texts, one of which each has, in lower case: a search for them is faster than the expression."""
 
 LARGEST = 1 << 30
 """Bytes that one cubin may have: the largest of vLLM 0.33 has 15 MB. More is a damaged length, or meant to do harm."""
@@ -85,13 +92,13 @@ def cubin_length(window: Window) -> int | None:
     if length <= min(LARGEST, window.size - window.position):
         # ptxas puts the tables last. Other tools put them first, and then the sections determine the end of the file.
         table = window.peek(length)[fields.shoff : fields.shoff + SECTION.size * fields.shnum]
-        sections = map(Section._make, SECTION.iter_unpack(table[: len(table) // SECTION.size * SECTION.size]))
-        length = max(length, *(section.end for section in sections if section.kind in _STORED), 0)
+        rows = SECTION.iter_unpack(table[: len(table) // SECTION.size * SECTION.size])
+        length = max(length, *(begin + size for _, kind, _, _, begin, size, *_ in rows if kind in _STORED), 0)
     room = window.size - window.position
     if length > room:
         raise BinaryError(
             f"{window.name} is damaged: the cubin at byte {window.position} has {length} bytes, and {room} follow",
-            help="it was cut off, or is not what its name says; get it again",
+            help="it was cut off, or has other contents than its name states; get it again",
         )
     return length if length <= LARGEST else None
 
@@ -150,12 +157,11 @@ def _parse(elf: Elf) -> Cubin:
             functions.append(Function(name, section.begin, section.end, index in kernels, called))
         elif section.kind == NOTE and elf.name(section) == ".note.nv.tkinfo":
             note += elf.content(section)
-        elif (
-            section.kind == PROGBITS
-            and section.size <= unsearched
-            and elf.name(section).startswith((".nv.global", ".nv.constant"))
-        ):
+        elif section.kind == PROGBITS and section.size <= unsearched and elf.name(section).startswith(_OF_DATA):
             unsearched -= section.size
+            content = elf.content(section).lower()
+            if not any(part in content for part in _IN_MESSAGES):
+                continue
             texts = (found[0] for found in _TEXT.finditer(data, section.begin, section.end))
             says.update((text.decode().strip(), None) for text in texts if _MESSAGE.search(text))
     functions.sort(key=lambda function: function.begin)
@@ -164,8 +170,11 @@ def _parse(elf: Elf) -> Cubin:
 
 def _kernels(elf: Elf) -> set[int]:
     """Return the sections that hold a kernel."""
-    tables = (section for section in elf.sections if section.kind == SYMTAB)
-    return {symbol.section for table in tables for symbol in elf.symbols(table) if symbol.other & _ENTRY}
+    kernels = set[int]()
+    for table in (section for section in elf.sections if section.kind == SYMTAB):
+        symbols = np.frombuffer(elf.content(table)[: table.size // SYMBOL.size * SYMBOL.size], _SYMBOL)
+        kernels |= set(symbols["section"][symbols["other"] & _ENTRY != 0].tolist())
+    return kernels
 
 
 def _calls(elf: Elf) -> dict[int, set[str]]:

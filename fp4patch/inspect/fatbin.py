@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     from fp4patch.inspect.window import Window
 
-# A container, or an ELF file that may be one for CUDA.
-_BEGINNINGS = (b"\x50\xed\x55\xba\x01\x00\x10\x00", b"\x7fELF\x02\x01\x01")
+CONTAINER = b"\x50\xed\x55\xba\x01\x00\x10\x00"
+"""First bytes of a fatbin."""
+_BEGINNINGS = (CONTAINER, b"\x7fELF\x02\x01\x01")  # the second: an ELF file that may be one for CUDA
 
 _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
@@ -74,13 +75,14 @@ class Unit:
 
     name: str
     position: int
-    entries: tuple[Entry, ...]
+    entries: Iterator[Entry]
+    """The entries as they are read: each payload replaces the one before it in memory, unless the reader keeps it."""
     container: bool
     """True if it is a fatbin."""
 
 
 def units(window: Window) -> Iterator[Unit]:
-    """Yield every fatbin and every cubin outside of any, in the order of the file; one at a time is held in memory.
+    """Yield every fatbin and every cubin outside of any, in the order of the file.
 
     Raises BinaryError for a container or a cubin that the file's end cuts off.
     """
@@ -92,7 +94,7 @@ def units(window: Window) -> Iterator[Unit]:
                 window.step(4)
                 continue
             cubin = window.take(length, "a cubin")
-            yield Unit(window.name, at, (Entry("cubin", Arch(0, 0), "none", length, cubin),), container=False)
+            yield Unit(window.name, at, iter([Entry("cubin", Arch(0, 0), "none", length, cubin)]), container=False)
             continue
         if not _plausible(window):
             window.step(4)  # the magic number as data: a program that reads fatbins has it
@@ -102,11 +104,12 @@ def units(window: Window) -> Iterator[Unit]:
             raise BinaryError(
                 f"{window.name} is damaged: the fatbin at byte {at} has {length} bytes,"
                 f" and {window.size - at - _CONTAINER.size} follow",
-                help="it was cut off, or is not what its name says; get it again",
+                help="it was cut off, or has other contents than its name states; get it again",
             )
-        entries = tuple(_entries(window, window.position + length))
-        if entries:
-            yield Unit(window.name, at, entries, container=True)
+        entries = _entries(window, window.position + length)
+        yield Unit(window.name, at, entries, container=True)
+        for _ in entries:
+            pass  # what the reader left
 
 
 def unpack(entry: Entry, name: str) -> bytes:
@@ -177,23 +180,23 @@ def _entries(window: Window, end: int) -> Iterator[Entry]:
         fields = _ENTRY.unpack(window.peek(_ENTRY.size))
         if not _sane(fields, end - at):
             raise BinaryError(
-                f"{window.name} is damaged: the fatbin entry at byte {at} is none", help="get the file again"
+                f"{window.name} is damaged: the fatbin entry at byte {at} is not valid", help="get the file again"
             )
         kind, _, header, padded, packed, _, minor, major, sm, _, _, flags, _, unpacked = fields
         compression = "zstd" if flags & _ZSTD else "lz4" if flags & _LZ4 else "none"
         size = unpacked if compression != "none" else padded
         if size > LARGEST:
             raise BinaryError(
-                f"{window.name}: the fatbin entry at byte {at} claims {size} bytes unpacked, more than any cubin has",
-                help="it is damaged, or made to exhaust memory; do not use it",
+                f"{window.name}: the fatbin entry at byte {at} claims {size} bytes"
+                " unpacked, which is more than any real cubin has",
+                help="it is damaged, or was made to exhaust memory; do not use it",
             )
         window.take(header, "a fatbin entry")
-        kept = padded
+        kept = padded if compression == "none" else packed
         # LZ4 only unpacks as a whole, and a GPU may load any PTX.
         if sm // 10 < FIRST_WITH_FP4 and compression != "lz4" and kind != 1:
-            kept = min(padded, _ENOUGH)
-        payload = window.take(kept, "a fatbin entry's payload")
-        window.skip(padded - kept, "a fatbin entry's payload")
+            kept = min(kept, _ENOUGH)
+        after = window.position + padded
         if kind in _KINDS:
             suffix = "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
             yield Entry(
@@ -201,7 +204,8 @@ def _entries(window: Window, end: int) -> Iterator[Entry]:
                 Arch(sm // 10, sm % 10, suffix),  # type: ignore[arg-type]  # the three that there are
                 compression,
                 size,
-                payload[:packed] if compression != "none" else payload,
+                window.take(kept, "a fatbin entry's payload"),
                 f"{major}.{minor}" if kind == 1 else "",
             )
+        window.skip(after - window.position, "a fatbin entry's payload")
     window.take(end - window.position, "a fatbin")

@@ -37,5 +37,7 @@ class Finding(Document):
     found: str
     remedy: str = ""
     """Recommended action; empty if all is well."""
+    cause: str = ""
+    """Name of the remedy in fp4patch/inspect/remedies.toml; empty if it comes from an error of a program or a build."""
     link: str = ""
     """Link to a public discussion of the finding; mostly empty."""

@@ -33,7 +33,7 @@ _SHOWN = 3
 """Names of kernels in a sentence; the JSON document has all."""
 
 
-def judge(gpu: str, files: Sequence[BinaryFile], unread: Sequence[Unread] = (), driver_cuda: str = "") -> GpuVerdict:
+def judge(gpu: Arch, files: Sequence[BinaryFile], unread: Sequence[Unread] = (), driver_cuda: str = "") -> GpuVerdict:
     """Return what all files together are worth to one GPU. ``driver_cuda``: what its driver serves, if known."""
     loading = [row for file in files for row in file.loading if row.gpu == gpu]
     verdict = _of_units(gpu, files, loading, unread)
@@ -52,8 +52,8 @@ def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str)
     names = list(dict.fromkeys(readable(kernel) for row in rows for kernel in row.kernels))
     shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
     took = [row.seconds for row in rows if row.seconds is not None]
-    measured = f", ptxas takes {sum(took):.1f} s for it here" if took else ""
-    fatbins = counted(sum(row.units for row in rows), "fatbin")
+    measured = f"; ptxas takes {sum(took):.1f} s for it on this machine" if took else ""
+    fatbins = counted(sum(row.fatbins for row in rows), "fatbin")
     archs = listed(sorted({row.arch for row in rows}))
     why = (
         f"the driver compiles the PTX of {fatbins} when first used ({shown}): {archs},"
@@ -62,12 +62,12 @@ def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str)
     verdict = replace(verdict, because=f"{verdict.because}; {why}")
     if driver_cuda and Version(driver_cuda) < Version(cuda):
         why = f"{verdict.because}, and the installed one supports CUDA {driver_cuda}"
-        return replace(verdict, because=why, todo=f"install {needs}", level=Level.RED)
+        return replace(verdict, because=why, todo=remedies.of("driver_for_ptx", driver=needs), level=Level.RED)
     return verdict
 
 
 def _of_units(
-    gpu: str, files: Sequence[BinaryFile], loading: Sequence[Loading], unread: Sequence[Unread]
+    gpu: Arch, files: Sequence[BinaryFile], loading: Sequence[Loading], unread: Sequence[Unread]
 ) -> GpuVerdict:
     for outcome, (state, reason) in _VERDICTS.items():
         if rows := [row for row in loading if row.outcome is outcome]:
@@ -78,20 +78,20 @@ def _of_units(
         why = "no device code was read" if unread else "there is no device code"
         return GpuVerdict(gpu, state, why, "", Level.RED if unread else Level.YELLOW)
     if all(row.loads == "nothing" for row in loading):
-        why = f"none of {counted(sum(row.units for row in loading), 'fatbin')} has code for it"
+        why = f"none of {counted(sum(row.fatbins for row in loading), 'fatbin')} has code for {gpu}"
         return GpuVerdict(gpu, Fp4State.NOTHING, why, _remedy(gpu, files, []), Level.RED)
     why = "no FP4 instruction, encoder or kernel for any target"
     return GpuVerdict(gpu, Fp4State.NONE, why, "", _LEVELS[Fp4State.NONE])
 
 
-def _remedy(gpu: str, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> str:
-    if Arch.parse(gpu).major < FIRST_WITH_FP4:
-        return remedies.of("other_gpu", gpu)
+def _remedy(gpu: Arch, files: Sequence[BinaryFile], rows: Sequence[Loading]) -> str:
+    if gpu.major < FIRST_WITH_FP4:
+        return remedies.of("gpu_without_fp4", gpu=gpu)
     held_by = {holder for row in rows for holder in row.held_by}
     held = total(group.code for file in files for group in file.images if group.arch in held_by)
     if held.fp4_mma and not held.hardware and all(kind.startswith("UTC") for kind in held.mma):
-        return remedies.of("tensor_memory", gpu)
-    return remedies.of("build", gpu)
+        return remedies.of("tensor_memory", gpu=gpu)
+    return remedies.of("code_for_other_targets", gpu=gpu)
 
 
 _CLASSES = {
@@ -109,7 +109,7 @@ def _with_lost(verdict: GpuVerdict, lost: Sequence[LostKernel]) -> GpuVerdict:
         groups.setdefault(kernel.reason, []).append(kernel)
     why = [f"{_of_lost(kernels)}{f', by design: {reason}' if reason else ''}" for reason, kernels in groups.items()]
     level = worst((verdict.level, *(kernel.level for kernel in lost)))
-    todo = verdict.todo or ("" if level is Level.GREEN else remedies.of("build", verdict.gpu))
+    todo = verdict.todo or ("" if level is Level.GREEN else remedies.of("code_for_other_targets", gpu=verdict.gpu))
     return replace(verdict, because="; ".join([verdict.because, *why]), todo=todo, level=level)
 
 
@@ -119,16 +119,16 @@ def _of_lost(lost: Sequence[LostKernel]) -> str:
     classes = Counter(kind for kernel in lost for kind in kernel.lost)
     holders = listed(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
     idle = Counter(kernel.idle.value for kernel in lost if kernel.idle)
-    says = dict.fromkeys(message for kernel in lost for message in kernel.says)
+    messages = dict.fromkeys(message for kernel in lost for message in kernel.messages)
     parts = [f"{number} without the {_CLASSES[kind]} of {holders}" for kind, number in sorted(classes.items())]
     parts += [f"{number} {what}" for what, number in sorted(idle.items())]
-    parts += [f"{sum(bool(kernel.says) for kernel in lost)} can print {next(iter(says))!r}"] if says else []
+    parts += [f"{sum(bool(kernel.messages) for kernel in lost)} can print {next(iter(messages))!r}"] if messages else []
     return f"{counted(len(lost), 'kernel')} ({shown}): {', '.join(parts)}"
 
 
 def _software(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
     which = ", ".join(f"{name} ({counted(n, 'value')})" for name, n in total(row.code for row in rows).encoders.items())
-    beside = f"; beside it by hardware: {hardware}" if (hardware := _hardware(loading)) else ""
+    beside = f"; by hardware: {hardware}" if (hardware := _hardware(loading)) else ""
     return f"{which}, in {_targets(rows)}{beside}"
 
 
@@ -153,15 +153,15 @@ def _other(rows: Sequence[Loading], _: Sequence[Loading]) -> str:
 
 
 def _lost(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
-    lost = sum(row.units for row in rows)
-    reached = sum(row.units for row in loading if row.outcome in (Outcome.NATIVE, Outcome.SOFTWARE))
+    lost = sum(row.fatbins for row in rows)
+    reached = sum(row.fatbins for row in loading if row.outcome in (Outcome.NATIVE, Outcome.SOFTWARE))
     holders = listed(sorted({holder for row in rows for holder in row.held_by}))
     got = listed(sorted({_says(row.loads) for row in rows}))
     return f"{lost} of {lost + reached} fatbins with FP4 code have it for {holders}; of them this GPU loads {got}"
 
 
 def _says(loads: str) -> str:
-    return loads if loads == "nothing" else f"{loads}, where it is not"
+    return loads if loads == "nothing" else f"{loads}, which does not have it"
 
 
 def _hardware(loading: Iterable[Loading]) -> str:
@@ -177,7 +177,7 @@ def _hardware(loading: Iterable[Loading]) -> str:
 def _targets(rows: Iterable[Loading]) -> str:
     loads = Counter[str]()
     for row in rows:
-        loads[row.loads] += row.units
+        loads[row.loads] += row.fatbins
     return listed([name for name, _ in loads.most_common()])
 
 

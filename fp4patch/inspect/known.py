@@ -21,7 +21,7 @@ class Compiler:
     role: str
     used_by: str
     alone: bool = False
-    remedy: str = "take one of CUDA {cuda} or later"
+    remedy: str = "use the one of CUDA {cuda} or later"
     installed: tuple[str, ...] = ()
 
 

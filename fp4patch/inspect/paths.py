@@ -6,6 +6,8 @@ writes. Offsets of branches were found by comparing with nvdisasm; ``tests/inspe
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 import numpy as np
 
 BRA, CALLS = 0x147, (0x143, 0x144)
@@ -32,28 +34,28 @@ def writes(code: bytes, calls: frozenset[str]) -> bool:
         return True
     words = np.frombuffer(code, "<u8").reshape(-1, 2)
     opcodes = words[:, 0] & 0x1FF
-    at = np.flatnonzero(_EVENTS[opcodes])
+    places = np.flatnonzero(_EVENTS[opcodes])
+    at, events = places.tolist(), words[places].tolist()
     pending, seen, joined = [0], set[int](), False
     while pending:
         here = pending.pop()
         if here in seen or here >= len(at):
             continue
         seen.add(here)
-        index = int(at[here])
-        low, high = words[index].tolist()
+        index, (low, high) = at[here], events[here]
         opcode = low & 0x1FF
         always = low >> 12 & 0xF == _ALWAYS
         if opcode in WRITES or opcode in _JUMPS:
             return True
         if opcode == BRA:
-            pending.append(int(np.searchsorted(at, target(index, low | high << 64, BRA))))
+            pending.append(bisect_left(at, target(index, low | high << 64, BRA)))
             # Beside the predicate that all have, a branch can have one of its own (bits 87 to 90), or a uniform one.
             always = always and high >> 23 & 0xF == _ALWAYS and low >> 9 & 7 == 4
         elif opcode == _BSYNC:
             if not joined:  # which of them is not known: all may follow
                 starts = np.flatnonzero(opcodes == _BSSY).tolist()
                 joins = [target(start, int(words[start, 0]), _BSSY) for start in starts]
-                pending += np.searchsorted(at, joins).tolist()
+                pending += [bisect_left(at, join) for join in joins]
             joined, always = True, False
         elif opcode == _ABSOLUTE:
             always = always and calls == {_ASSERTS}

@@ -1,6 +1,7 @@
 """Reads a container image in a registry: its manifests, and the layers for the platforms that count, as streams.
 
-Nothing is written to disk, and no engine is needed. Manifests and layers are compared with their digests.
+Nothing is written to disk, and no engine is needed. Manifests and layers are compared with their digests. Of a layer
+with a table of contents, the table and the files that can hold code are read.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import io
 import json
 import re
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from fp4patch.core.errors import BinaryError, UsageError
-from fp4patch.inspect.containers import Member, is_attestation, platform_of
+from fp4patch.inspect import indexed_layers
+from fp4patch.inspect.containers import IndexedLayer, Member, is_attestation, platform_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +50,9 @@ def members(reference: str, platforms: Sequence[str]) -> tuple[Iterator[Member],
 
     found = _REFERENCE.fullmatch(reference.removeprefix(SCHEME))
     if found is None:
-        raise UsageError(f"{reference!r} names no image", help=f"for example {SCHEME}registry.example/owner/name:tag")
+        raise UsageError(
+            f"{reference!r} is not the name of an image", help=f"for example {SCHEME}registry.example/owner/name:tag"
+        )
     host = found["host"]
     client = Registry(hostname=host, insecure=bool(_LOOPBACK.fullmatch(host)))
     client.auth.load_configs(client.get_container(f"{host}/{found['name']}"))
@@ -75,10 +80,30 @@ def _members(client: Registry, base: str, index: Sequence[Any], documents: Seque
     blobs = {}
     for document in map(json.loads, documents):
         for blob in [document["config"], *document["layers"]]:
-            blobs[blob["digest"]] = blob["size"]
-    for digest, size in blobs.items():
-        with _blob(client, f"{base}/blobs/{digest}", digest) as stream:
-            yield Member(_place(digest), size, stream)
+            blobs[blob["digest"]] = blob
+    for digest, blob in blobs.items():
+        place, size, url = _place(digest), blob["size"], f"{base}/blobs/{digest}"
+        notes = blob.get("annotations") or {}
+        if indexed_layers.has_table(notes) and _serves_ranges(client, url):
+            layer = indexed_layers.Layer(f"layer {digest}", size, notes, partial(_range, client, url))
+            nothing = cast("IO[bytes]", io.BytesIO())
+            yield IndexedLayer(place, size, nothing, indexed_layers.members(layer))
+            continue
+        with _blob(client, url, digest) as stream:
+            yield Member(place, size, stream)
+
+
+def _serves_ranges(client: Registry, url: str) -> bool:
+    with _asked(client, url, {"Range": "bytes=0-0"}) as response:
+        return bool(response.status_code == 206)
+
+
+@contextmanager
+def _range(client: Registry, url: str, begin: int, end: int) -> Iterator[_Raw]:
+    with _asked(client, url, {"Range": f"bytes={begin}-{end - 1}", "Accept-Encoding": "identity"}) as response:
+        if response.status_code != 206:
+            raise BinaryError(f"the registry does not return a part of {url}: {response.status_code}", help="try again")
+        yield _Raw(response.raw, url)
 
 
 def _place(digest: str) -> str:
@@ -113,7 +138,7 @@ def _asked(client: Registry, url: str, headers: dict[str, str]) -> Any:
         return type(client).do_request.__wrapped__(client, url, headers=headers, stream=True)
     except (requests.RequestException, ValueError) as error:
         raise UsageError(
-            f"{url} does not answer: {error}", help=f"check the name and the network, or {_LOGIN}"
+            f"{url} does not respond: {error}", help=f"check the name and the network, or {_LOGIN}"
         ) from error
 
 
@@ -121,28 +146,41 @@ def _asked(client: Registry, url: str, headers: dict[str, str]) -> Any:
 def _blob(client: Registry, url: str, digest: str) -> Iterator[_Checked]:
     with _asked(client, url, {}) as response:
         if response.status_code != 200:
-            raise BinaryError(f"the registry does not give {digest}: {response.status_code}", help="push it again")
+            raise BinaryError(
+                f"the registry does not return {digest}: {response.status_code}", help="push the image again"
+            )
         stream = _Checked(response.raw, digest)
         yield stream
         while stream.read(1 << 20):
             pass
 
 
-class _Checked:
-    """A blob as it comes; BinaryError at its end if it does not have its digest."""
+class _Raw:
+    """A response as it comes; BinaryError where it is cut off."""
 
-    def __init__(self, stream: Any, digest: str) -> None:
-        self._stream, self._expected = stream, digest
-        self._hash = hashlib.sha256()
+    def __init__(self, stream: Any, name: str) -> None:
+        self._stream, self._name = stream, name
 
     def read(self, size: int = -1, /) -> bytes:
         """As a file's."""
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
         try:
-            piece = bytes(self._stream.read(size if size >= 0 else None))
+            return bytes(self._stream.read(size if size >= 0 else None))
         except HTTPError as error:
-            raise BinaryError(f"{self._expected} was cut off: {error}", help="try again") from error
+            raise BinaryError(f"{self._name} was cut off: {error}", help="try again") from error
+
+
+class _Checked(_Raw):
+    """A blob as it comes; BinaryError at its end if it does not have its digest."""
+
+    def __init__(self, stream: Any, digest: str) -> None:
+        super().__init__(stream, digest)
+        self._expected, self._hash = digest, hashlib.sha256()
+
+    def read(self, size: int = -1, /) -> bytes:
+        """As a file's."""
+        piece = super().read(size)
         self._hash.update(piece)
         if not piece and f"sha256:{self._hash.hexdigest()}" != self._expected:
             raise BinaryError(f"a layer does not have its digest {self._expected}", help="do not use this image")

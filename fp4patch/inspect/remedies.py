@@ -8,6 +8,8 @@ from pathlib import PurePath
 
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
+from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
+from fp4patch.inspect.findings import Finding, Level
 from fp4patch.inspect.known import read
 
 
@@ -34,19 +36,22 @@ def load() -> Remedies:
     return read("remedies.toml", Remedies)
 
 
-def of(cause: str, gpu: str) -> str:
-    """Return what to do about a cause, for a GPU."""
-    return load().cause[cause].format(own=gpu)
+def of(cause: str, **values: object) -> str:
+    """Return the recommended action for a cause; ``values`` are those of its text."""
+    return load().cause[cause].format(**values, cuda_of_families=FAMILIES_SINCE, cuda_for_gb10=FOR_GB10)
 
 
-def newer(source: str) -> str:
-    """Return which published release to take instead of a wheel or an installed package; empty if none is known."""
+def finding(level: Level, subject: str, found: str, cause: str, *, link: str = "", **values: object) -> Finding:
+    """Return a finding with the recommended action for its cause."""
+    return Finding(level, subject, found, of(cause, **values), cause, link)
+
+
+def newer(source: str) -> Release | None:
+    """Return the published release to use instead of a wheel or an installed package; None if none is known."""
     name = PurePath(source).name
     try:
         distribution, version, *_ = parse_wheel_filename(name)
-        known = next((one for one in load().release if canonicalize_name(one.distribution) == distribution), None)
-        if known and str(version) == known.good:
-            return ""
     except InvalidWheelFilename:
-        known = next((one for one in load().release if one.package == name), None)
-    return f"take {known.distribution} {known.good}, which has the FP4 code for both GPUs" if known else ""
+        return next((one for one in load().release if one.package == name), None)
+    known = (one for one in load().release if canonicalize_name(one.distribution) == distribution)
+    return next((one for one in known if str(version) != one.good), None)

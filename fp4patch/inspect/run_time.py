@@ -53,14 +53,14 @@ class Listening:
         self._tail = searched[-_OVERLAP:]
         return piece
 
-    def compiler(self, gpus: Iterable[str]) -> RunTimeCompiler:
+    def compiler(self, gpus: Iterable[Arch]) -> RunTimeCompiler:
         """Return what was found out, after all was read."""
         one = next(one for one in known().compiler if re.fullmatch(one.file, self.name))
-        lacks = tuple(gpu for gpu in gpus if not self._knows(Arch.parse(gpu)))
+        unsupported = tuple(gpu for gpu in gpus if not self._knows(gpu))
         # One that compiles for the GPU's own target alone fails; others may be configured for an older target.
-        level = Level.GREEN if not lacks else Level.RED if one.alone else Level.YELLOW
-        remedy = one.remedy.format(cuda=FOR_GB10) if lacks else ""
-        return RunTimeCompiler(self.name, one.role, one.used_by, self.release, lacks, level, remedy)
+        level = Level.GREEN if not unsupported else Level.RED if one.alone else Level.YELLOW
+        remedy = one.remedy.format(cuda=FOR_GB10) if unsupported else ""
+        return RunTimeCompiler(self.name, one.role, one.used_by, self.release, unsupported, level, remedy)
 
     def _knows(self, gpu: Arch) -> bool:
         if self.targets:
@@ -73,7 +73,7 @@ def role(name: str) -> str:
     return next((one.role for one in known().compiler if re.fullmatch(one.file, name)), "")
 
 
-def read(path: Path, name: str, gpus: Iterable[str]) -> RunTimeCompiler:
+def read(path: Path, name: str, gpus: Iterable[Arch]) -> RunTimeCompiler:
     """Read one from the disk; OSError where that fails."""
     with path.open("rb") as file:
         listening = Listening(file, name)

@@ -48,6 +48,8 @@ class Window:
         if len(taken) < length:
             raise self._cut_off(length, what, len(taken))
         self._at += length
+        if self._at > _STRETCH << 10:
+            self._forget()
         return taken
 
     def skip(self, length: int, what: str) -> None:
@@ -83,15 +85,18 @@ class Window:
     def _cut_off(self, length: int, what: str, there: int) -> BinaryError:
         return BinaryError(
             f"{self.name} is damaged: {what} at byte {self.position} has {length} bytes, and {there} follow",
-            help="it was cut off, or is not what its name says; get it again",
+            help="it was cut off, or has other contents than its name states; get it again",
         )
+
+    def _forget(self) -> None:
+        del self._held[: self._at]
+        self._begin += self._at
+        self._at = 0
 
     def _fill(self, length: int) -> None:
         if len(self._held) - self._at >= length or self._ended:
             return
-        del self._held[: self._at]
-        self._begin += self._at
-        self._at = 0
+        self._forget()
         while len(self._held) < length:
             piece = self._stream.read(max(CHUNK, length - len(self._held)))
             if not piece:

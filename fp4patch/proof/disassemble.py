@@ -30,7 +30,7 @@ def disassemble(
         also = ", or not write JSON" if form == "-json" else ""
         raise ProofError(
             f"nvdisasm {form} ended with status {status}: {said.strip()}",
-            help=f"nvdisasm {toolchain.info.nvdisasm} may not know this code{also}",
+            help=f"nvdisasm {toolchain.info.nvdisasm} may not support this code{also}",
         )
     if cache:
         cache.store(name, [], Stored(b"", text))

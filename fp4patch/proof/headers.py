@@ -26,7 +26,7 @@ def find_headers(torch_include: Path | None) -> dict[str, tuple[Path, ...]]:
     if not (folder / _OF_TORCH).is_file():
         raise UsageError(
             f"{folder} does not hold PyTorch's headers",
-            help="name the folder that holds c10 and torch, for example site-packages/torch/include",
+            help="name the directory that holds c10 and torch, for example site-packages/torch/include",
         )
     return {"torch": (folder, folder / "torch/csrc/api/include")}
 

@@ -68,21 +68,28 @@ class NumericsReport(Document):
     promise: Promise
     """Promise of the variant."""
     seconds: float
-    every_lane: bool = True
-    """True if every input went through every lane. Otherwise each went through one lane, next to distant inputs."""
+    passes: int = 1
+    """Number of lanes that each input went through, next to distant inputs."""
+    alike: bool = False
+    """True if the lanes that an input did not go through are proven to be the same function of their values."""
     bits: int = 32
     """Bits of an input: 16 if half or bfloat16 is converted."""
 
     @property
     @shown()
     def inputs(self) -> int:
-        """Number of inputs that ran. A complete sweep has all inputs, or all of them for each lane."""
+        """Number of inputs that ran. A complete sweep has all inputs, or all of them for each pass."""
         return sum(row.inputs for row in self.rows)
+
+    @property
+    @shown()
+    def every_lane(self) -> bool:
+        """True if the result of every input is known for every lane."""
+        return self.alike or self.passes == self.lanes
 
     @property
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS only if every input was run and the promise was kept."""
         broken = any(row.breaks(self.promise) for row in self.rows)
-        every = (self.lanes if self.every_lane else 1) << self.bits
-        return Verdict.FAIL if broken or self.inputs != every else Verdict.PASS
+        return Verdict.FAIL if broken or self.inputs != self.passes << self.bits else Verdict.PASS

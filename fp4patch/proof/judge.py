@@ -105,7 +105,7 @@ def unjudged(
             Problem(
                 expected="at least one probe whose machine code is judged",
                 found="all were set aside",
-                help="only host code was compiled; the reasons stand beside what did not run",
+                help="only host code was compiled; the reasons are beside the probes that did not run",
             )
         )
     for rule in rules:
@@ -123,7 +123,7 @@ def unjudged(
             known = ", ".join(sorted({probe.id for probe, _ in ran if probe.kind is not ProbeKind.HOST}))
             problems.append(
                 Problem(
-                    expected=f"a probe that the {name} speaks of",
+                    expected=f"a probe to which the {name} applies",
                     found="none ran",
                     help=f"the probes are {known or 'none'}; correct the rule in the variant's file",
                 )
@@ -158,7 +158,7 @@ def _is_known(pattern: str) -> bool:
 
 def _unknown(pattern: str, name: str) -> Problem:
     return Problem(
-        expected=f"an instruction that {pattern} of the {name} speaks of",
+        expected=f"an instruction that matches {pattern} of the {name}",
         found="none has such a name",
         help="what does not exist is never found; correct the rule in the variant's file",
     )

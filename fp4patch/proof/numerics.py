@@ -98,7 +98,7 @@ def host_sweeps(
             where = f"host, nvcc {toolchain.info.nvcc}"
         else:
             command = [str(compiler), "-march=native", "-pthread"]
-            version = _run([str(compiler), "-dumpfullversion"], work, f"{compiler} does not say its version").strip()
+            version = _run([str(compiler), "-dumpfullversion"], work, f"{compiler} does not state its version").strip()
             where = f"host, {Path(compiler).name} {version}"
         command += ["-std=c++17", "-O3", *flags, *(f"-I{path}" for path in include), *DEFINES]
         environ = toolchain.environ if toolchain else None
@@ -106,7 +106,7 @@ def host_sweeps(
         program = [str(work / "sweep"), *([str(threads)] if threads else [])]
         output = _run(program, work, f"{what} did not run on the host")
     seconds = round(time.monotonic() - started, 3)
-    return _read(output, subjects, where=where, promise=promise, seconds=seconds, every_lane=False)
+    return _read(output, subjects, where=where, promise=promise, seconds=seconds)
 
 
 # --- on a GPU --------------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def read_device(
 
 
 def _read(
-    output: str, subjects: Sequence[Subject], *, where: str, promise: Promise, seconds: float, every_lane: bool
+    output: str, subjects: Sequence[Subject], *, where: str, promise: Promise, seconds: float, every_lane: bool = False
 ) -> tuple[NumericsReport, ...]:
     """Return a report for each subject. ``seconds`` is used for those that do not report their own."""
     _, *parts = output.split("subject ")
@@ -196,7 +196,7 @@ def _read(
             rows=tuple(row_of(line) for line in part.splitlines()[1:] if not line.startswith("seconds ")),
             promise=promise,
             seconds=next((float(s[8:]) for s in part.splitlines() if s.startswith("seconds ")), seconds),
-            every_lane=every_lane,
+            passes=subject.lanes if every_lane else 1,
         )
         for subject, part in zip(subjects, parts, strict=True)
     )

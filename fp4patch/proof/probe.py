@@ -108,7 +108,7 @@ class Compiler:
             said = (out + err).replace(str(folder), str(side.root)).strip()
             refused = status != 0 or not product.is_file()
             if refused:
-                said = said or f"nvcc ended with status {status} and said nothing"
+                said = said or f"nvcc ended with status {status} without a message"
                 if first := _ERROR.search(said):
                     said = said[first.start() :]  # warnings precede it, and can be megabytes too
                 if len(said) > _LONGEST_ERROR:

@@ -88,7 +88,9 @@ class Assembler:
         done = _run([str(self.path), "-arch", str(OLDEST), "-o", os.devnull, "-ias", ".version 99.9"])
         found = _NEWEST_ISA.search(done.err + done.out)
         if found is None:
-            raise ToolchainError(f"{self.path} does not say which PTX it takes", help="is it a ptxas of CUDA 12 or 13?")
+            raise ToolchainError(
+                f"{self.path} does not state which PTX versions it supports", help="is it a ptxas of CUDA 12 or 13?"
+            )
         return found[1]
 
     @cached_property

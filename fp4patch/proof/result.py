@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fp4patch.catalog.coverage import Covered
@@ -152,6 +152,8 @@ class VerifyReport(Report):
     """The tree's own build, evaluated."""
     coverage: tuple[Covered, ...] = ()
     """Each function that the patches touch, with its checks on each target."""
+    cubins: Mapping[tuple[str, Arch, str], bytes] = field(default_factory=dict, metadata=HIDDEN)
+    """Disassembled cubins by probe, architecture and side: ``pristine`` or ``patched``."""
 
     @property
     @shown()

@@ -170,7 +170,7 @@ def find_program(
     """
     for source, root in named_roots(environ, explicit):
         if not os.access(program := root / "bin" / tool, os.X_OK):
-            remedy = f"name the folder that holds bin/{tool}" if explicit else f"correct or unset {source}"
+            remedy = f"name the directory that holds bin/{tool}" if explicit else f"correct or unset {source}"
             raise ToolchainError(f"{source} is {root}, where there is no bin/{tool}", help=f"{remedy}, or {INSTALL}")
         return program
     path = environ.get("PATH", os.defpath)
@@ -189,7 +189,7 @@ def _root_of(program: Path) -> Path:
     told = _output([str(program), "--dryrun", "-cubin", "-x", "cu", os.devnull])
     top = re.search(r"^#\$ TOP=(.+)$", told, re.MULTILINE)
     if top is None or not (root := Path(top[1].strip()).resolve()).joinpath("bin/nvcc").is_file():
-        raise ToolchainError(f"{program} does not say where its toolkit is", help=_WHEELS)
+        raise ToolchainError(f"{program} does not state the path of its toolkit", help=_WHEELS)
     return root
 
 
@@ -219,7 +219,8 @@ def _host_compiler(environ: Mapping[str, str], path: str) -> Path:
     if found is None:
         raise ToolchainError(
             f"NVCC_CCBIN is {asked}, which is not a program" if asked else "there is no g++ on PATH",
-            help="nvcc needs a host compiler even for device code: install g++, or set NVCC_CCBIN to one",
+            help="nvcc needs a host compiler even for device code: install one (Debian, Ubuntu: `apt install g++`; "
+            "Fedora: `dnf install gcc-c++`), or set NVCC_CCBIN to one",
         )
     return Path(found)
 
@@ -227,7 +228,7 @@ def _host_compiler(environ: Mapping[str, str], path: str) -> Path:
 def _host_version(compiler: Path) -> str:
     version = _output([str(compiler), "-dumpfullversion", "-dumpversion"]).strip()
     if not re.fullmatch(r"\d+(\.\d+)*", version):
-        raise ToolchainError(f"{compiler} does not say which version it is", help="set NVCC_CCBIN to a g++")
+        raise ToolchainError(f"{compiler} does not state its version", help="set NVCC_CCBIN to a g++")
     return version
 
 
@@ -247,7 +248,7 @@ def version_of(tool: Path) -> str:
     """Return the release that nvcc, ptxas or a disassembler prints: ``13.0.88``. ToolchainError if it prints none."""
     said = RELEASE.search(_output([str(tool), "--version"]).encode())
     if said is None:
-        raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
+        raise ToolchainError(f"{tool} does not state its version", help=_WHEELS)
     return said[1].decode()
 
 
@@ -259,7 +260,7 @@ def stated_version(tool: Path) -> str:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             said = RELEASE.search(content)
             if said is None:
-                raise ToolchainError(f"{tool} does not say which version it is", help=_WHEELS)
+                raise ToolchainError(f"{tool} does not state its version", help=_WHEELS)
             return said[1].decode()
 
 

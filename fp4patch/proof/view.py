@@ -62,7 +62,7 @@ class Side:
                 except OSError as error:
                     raise ProofError(
                         f"{self._root} cannot be copied to {self._scratch}: {_reason(error)}",
-                        help="its include folders are needed as they were; TMPDIR names another place for the copy",
+                        help="its include directories are needed as they were; TMPDIR names another place for the copy",
                     ) from error
             return self._folder
 

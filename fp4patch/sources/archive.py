@@ -36,7 +36,7 @@ def extract(archive: Path, subtree: str, to: Path) -> int:
         raise SourceError(f"{archive.name} is damaged: {error}", help=f"delete {archive} and fetch again") from error
     if not count:
         raise SourceError(
-            f"{archive.name} holds no folder {subtree!r}", help="the pin in target.toml is wrong; please report it"
+            f"{archive.name} holds no directory {subtree!r}", help="the pin in target.toml is wrong; please report it"
         )
     return count
 

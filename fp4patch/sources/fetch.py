@@ -43,9 +43,11 @@ def fetch(
         ) from None
     try:
         if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
-            raise UsageError(f"{to} exists and is not an empty folder", help="name a folder that does not exist yet")
+            raise UsageError(
+                f"{to} exists and is not an empty directory", help="name a directory that does not exist yet"
+            )
     except OSError as error:
-        raise SourceError(f"cannot look at {to}: {error.strerror}", help="choose another folder") from error
+        raise SourceError(f"cannot look at {to}: {error.strerror}", help="choose another directory") from error
     archive = None if git_url else target.archive(version)
     if archive and archive.partial and whole:
         archive = None
@@ -72,7 +74,7 @@ def fetch(
     except OSError as error:
         raise SourceError(
             f"cannot put the tree into {to}: {error.filename or to}: {error.strerror or error}",
-            help="free space, or choose another folder",
+            help="free space, or choose another directory",
         ) from error
     if archive:
         return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -102,7 +103,7 @@ def download(archive: Archive, on_progress: OnProgress) -> Path:
     except OSError as error:
         raise SourceError(
             f"the download cannot be kept: {error.filename or path}: {error.strerror or error}",
-            help="make room or put that right, or set FP4PATCH_CACHE to another folder",
+            help="make room or put that right, or set FP4PATCH_CACHE to another directory",
         ) from error
 
 
@@ -128,7 +129,7 @@ def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
             if (got := sha256(part)) != archive.sha256:
                 raise SourceError(
                     f"{archive.filename} is not the file that was pinned: sha256 {got}, expected {archive.sha256}",
-                    help="the index served another file under this name; try another index, and report it",
+                    help="the index returned another file under this name; try another index, and report it",
                 )
             part.replace(path)
             return path
@@ -161,7 +162,12 @@ def listing(project: str) -> tuple[IndexFile, ...]:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+    """Return the cause of an error in one line: of a failed connection the host and the system's message."""
+    text = str(error).partition("\n")[0]
+    if isinstance(error, requests.ConnectionError) and (host := re.search(r"host='([^']+)'", text)):
+        cause = re.search(r"\[Errno -?\d+\] ([\w ,]+)|(certificate verify failed[\w :-]*)|(timed out)", text)
+        return f"no connection to {host[1]}" + (f": {next(filter(None, cause.groups()))}" if cause else f" ({text})")
+    return text
 
 
 def _session(config: IndexConfig) -> requests.Session:

@@ -24,7 +24,7 @@ _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 KINDS = {
     stat.S_IFLNK: "a symlink",
-    stat.S_IFDIR: "a folder",
+    stat.S_IFDIR: "a directory",
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",

@@ -51,7 +51,7 @@ class Tree:
         """Return the tree at ``path``, symlinks resolved. Refused if that is no directory."""
         root = Path(os.path.realpath(path))
         if not os.path.isdir(root):  # noqa: PTH112 - Path.is_dir raises where a name is too long
-            raise Refused(f"{path} is not a folder", help="name the top folder of a source tree")
+            raise Refused(f"{path} is not a directory", help="name the top directory of a source tree")
         return cls(root)
 
     def open(self, *parts: str) -> disk.Directory:
@@ -134,8 +134,8 @@ def _hindrance(path: Path, root: Path) -> tuple[str, str]:
         read_only = os.statvfs(path.parent).f_flag & os.ST_RDONLY
         mode = stat.S_IMODE(path.lstat().st_mode) if os.path.lexists(path) else None
     except OSError as error:
-        advice = f"put the folder back; if {STATE_DIR} was copied here from another tree, delete that"
-        gone = f"no folder {path.parent.relative_to(root)}", advice
+        advice = f"put the directory back; if {STATE_DIR} was copied here from another tree, delete that"
+        gone = f"no directory {path.parent.relative_to(root)}", advice
         return gone if error.errno in _ABSENT else (error.strerror or str(error), "")
     if read_only:
         return "a read-only file system", "mount it writable, or copy the tree"
@@ -148,7 +148,7 @@ def _hindrance(path: Path, root: Path) -> tuple[str, str]:
         return found, "run fp4patch as its owner, or copy the tree"
     for folder in (path.parent, root):
         if not os.access(folder, os.W_OK | os.X_OK):
-            return f"a read-only folder, {folder}", "make the folder writable, or copy the tree"
+            return f"a read-only directory, {folder}", "make the directory writable, or copy the tree"
     return "", ""
 
 

@@ -136,7 +136,7 @@ def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
     return Drift(
         f"`{getattr(edit, edit.subject)}` for {edit.op}, which releases {edit.present} have",
         f"none in {version}",
-        help="somebody renamed it, or upstream moved it: the patch does not know this shape of the source",
+        help="it was renamed, or upstream moved it: the patch does not recognize this shape of the source",
     )
 
 
@@ -222,7 +222,7 @@ def _unplaced(edit: Edit, version: Version | None) -> Outcome:
     return Drift(
         f"a file that {edit.op} is about, below {', '.join(edit.places)}",
         "none",
-        help="this is not the whole source tree, or a release that fp4patch does not know",
+        help="this is not the whole source tree, or an unknown release",
     )
 
 
@@ -270,7 +270,7 @@ def missing(wanted: Plan, path: str) -> Outcome:
     return Drift(
         "the file is there",
         "no such file",
-        help="this is not the whole source tree, or a release that fp4patch does not know",
+        help="this is not the whole source tree, or an unknown release",
     )
 
 
@@ -281,7 +281,7 @@ def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]
     for patch, outcome in outcomes:
         if isinstance(outcome, Drift):
             tried = SpecifierSet(patch.applies)
-            advice = outcome.help or f"somebody changed this place; see `fp4patch show {patch.name}`"
+            advice = outcome.help or f"this place was changed; see `fp4patch show {patch.name}`"
             if version and not tried.contains(version, prereleases=True):
                 advice = (
                     f"this is {wanted.tree.target.name} {version}, and the patch was tried on {patch.applies}; {advice}"

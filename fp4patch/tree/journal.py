@@ -107,7 +107,7 @@ class Store:
         if directory and found:
             path = directory.path / name
             if not stat.S_ISDIR(found.st_mode):  # a link here would lead what we write out of the tree
-                raise Refused(f"{path} is not a folder of fp4patch's making", help="look at it, and move it away")
+                raise Refused(f"{path} is not a directory of fp4patch's making", help="look at it, and move it away")
             self._is_trusted(path, found)
 
     def _is_trusted(self, path: Path, found: os.stat_result) -> None:
@@ -115,7 +115,7 @@ class Store:
         if self._owner and found.st_uid not in (0, os.geteuid(), self._owner.st_uid):
             raise Refused(
                 f"{path} belongs to {user_name(found.st_uid)}, the tree to {user_name(self._owner.st_uid)}: "
-                "whoever made it could have fp4patch change files for them",
+                "its owner could use fp4patch to change other users' files",
                 help="if you trust that user, give it to the tree's owner: `chown -R --reference="
                 f"{shlex.quote(str(self.tree.root))} {shlex.quote(str(self.folder))}`; else {self._anew()}",
             )
@@ -334,7 +334,7 @@ class Store:
             raise self._refuse(
                 entry,
                 f"the bytes from before or after the interrupted command (SHA-256 {entry.before} or {entry.after})",
-                "an edit that somebody made since",
+                "an edit that was made since",
                 f"save your edit elsewhere and delete {directory.path / target}; `fp4patch apply` or `fp4patch revert` "
                 "then puts the file in order",
             )

@@ -419,9 +419,9 @@ def _foreign(path: str) -> Refused:
     return refuse(
         path,
         "the pristine bytes, or what fp4patch wrote",
-        "a file that somebody edited since",
+        "a file that was edited since",
         advice=f"take the edit away (in a checkout: `git checkout -- {shlex.quote(path)}`) and run this again; if the "
-        "whole tree was replaced by another release, delete its .fp4patch folder",
+        "whole tree was replaced by another release, delete its .fp4patch directory",
         state=State.FOREIGN,
     )
 
@@ -438,5 +438,5 @@ def _identity(root: Path) -> tuple[int, int]:
     try:
         found = root.stat()
     except OSError as error:
-        raise Refused(f"{root}: {error.strerror}", help="name a folder that you may read") from error
+        raise Refused(f"{root}: {error.strerror}", help="name a directory that you may read") from error
     return found.st_dev, found.st_ino

@@ -26,7 +26,8 @@ from fp4patch.tree.concerned import Quick
 from fp4patch.tree.remainder import Remainder
 
 ADVICE = (
-    "the patch does not know this place, and it would stay as it is; `fp4patch show` names the releases it was tried on"
+    "the patch does not recognize this place, which would stay as it is; "
+    "`fp4patch show` names the releases it was tried on"
 )
 
 

@@ -70,7 +70,7 @@ def loads(data: bytes, where: str) -> Receipt:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # json's own is a ValueError
         raise Refused(
             f"{where} is damaged ({error or type(error).__name__})",
-            help=f"put back a pristine tree (git checkout, or fetch it again), and delete its {STATE_DIR} folder",
+            help=f"put back a pristine tree (git checkout, or fetch it again), and delete its {STATE_DIR} directory",
         ) from error
     return receipt
 

@@ -205,7 +205,7 @@ def lock(root: Path, on_wait: OnWait) -> int:
             descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise Refused(
-                f"{root} cannot be opened: {error.strerror}", help="name a folder that you may read"
+                f"{root} cannot be opened: {error.strerror}", help="name a directory that you may read"
             ) from error
         try:
             try:
@@ -220,7 +220,7 @@ def lock(root: Path, on_wait: OnWait) -> int:
             os.close(descriptor)
             raise Refused(
                 f"{root} cannot be locked: {error.strerror}",
-                help="its file system has no flock on folders; copy the tree to a local disk",
+                help="its file system has no flock on directories; copy the tree to a local disk",
             ) from error
         except BaseException:
             os.close(descriptor)

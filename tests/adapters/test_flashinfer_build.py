@@ -21,7 +21,7 @@ from fp4patch.adapters import flashinfer
 from fp4patch.adapters.result import Compiled
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main as cli
-from fp4patch.core.arch import GPUS, Arch
+from fp4patch.core.arch import GB10, GPUS, Arch
 
 ROOT = Path(__file__).parents[2]
 TARGET = load().target("flashinfer")
@@ -48,16 +48,19 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Get:
 
 
 @cache
-def answers(root: Path, cuda: str) -> dict[tuple[str, str], Compiled | flashinfer.NotKnown]:
+def answers(root: Path, cuda: str) -> dict[tuple[str, Arch], Compiled | flashinfer.NotKnown]:
     """Return the result of every list on every GPU."""
-    machines = [(cuda, archs, Arch.parse(gpu)) for archs in LISTS for gpu in GPUS]
+    machines = [(cuda, archs, gpu) for archs in LISTS for gpu in GPUS]
     return {
-        (asked, str(gpu)): made
+        (asked, gpu): made
         for (_, asked, gpu), made in zip(machines, flashinfer.run(root, BUILD, machines), strict=True)
     }
 
 
-def said(root: Path, archs: str, gpu: str, cuda: str = "13.0") -> Compiled:
+SM120 = Arch(12, 0)
+
+
+def said(root: Path, archs: str, gpu: Arch, cuda: str = "13.0") -> Compiled:
     made = answers(root, cuda)[archs, gpu]
     assert isinstance(made, Compiled), made
     return made
@@ -99,7 +102,7 @@ def test_says_of_each_list_what_flashinfers_own_python_does(
     asks.get_cuda_path = lambda: "/nonexistent"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "flashinfer.jit.cpp_ext", asks)
     logging.getLogger("compilation_context").setLevel(logging.CRITICAL)
-    for gpu in map(Arch.parse, GPUS):
+    for gpu in GPUS:
         torch = ModuleType("torch")
         capability = (gpu.major, gpu.minor)
         torch.cuda = SimpleNamespace(  # type: ignore[attr-defined]
@@ -121,7 +124,7 @@ def test_says_of_each_list_what_flashinfers_own_python_does(
             except (RuntimeError, ValueError) as error:
                 raised = type(error).__name__
             targets = {flag.partition("code=sm_")[2] for flag in flags if "gencode" in flag}
-            made = said(package(version), archs, str(gpu), cuda)
+            made = said(package(version), archs, gpu, cuda)
             if raised:
                 assert made.stops.startswith(raised), (archs, made)
             elif made.stops:  # nvcc, which does not run here, would refuse it
@@ -139,11 +142,11 @@ def test_cuda_12_9_compiles_for_what_13_does(package: Get, version: str) -> None
 
 
 def test_says_what_stops_it(package: Get) -> None:
-    assert said(package("0.6.8"), "12.0", "sm_120", "12.8").stops == "RuntimeError: SM 12.x requires CUDA >= 12.9"
-    assert said(package("0.7.2"), "12.0", "sm_120", "12.8").targets == "12.0a"
-    assert said(package("0.5.0"), "", "sm_121", "12.8").stops == "the nvcc of CUDA 12.8 knows no compute_121a"
-    assert "[12]" in said(package("0.7.2"), "9.0", "sm_120").stops
-    assert said(package("0.5.0"), "12.0a;12.1a", "sm_120").stops.startswith("ValueError")
+    assert said(package("0.6.8"), "12.0", SM120, "12.8").stops == "RuntimeError: SM 12.x requires CUDA >= 12.9"
+    assert said(package("0.7.2"), "12.0", SM120, "12.8").targets == "12.0a"
+    assert said(package("0.5.0"), "", GB10, "12.8").stops == "the nvcc of CUDA 12.8 does not support compute_121a"
+    assert "[12]" in said(package("0.7.2"), "9.0", SM120).stops
+    assert said(package("0.5.0"), "12.0a;12.1a", SM120).stops.startswith("ValueError")
 
 
 def test_a_module_that_chooses_in_a_way_that_is_not_known_is_not_guessed(package: Get, tmp_path: Path) -> None:
@@ -166,16 +169,16 @@ def lost(root: Path, archs: str = "") -> str:
 HOSTILE = {
     "a loop without an end": ("while True: pass", "its Python did not finish in 3 s and was ended"),
     "an exception": ("raise LookupError('no such thing')", "compilation_context.py:1: LookupError: no such thing"),
-    "an exit": ("import os; os._exit(0)", "its Python ended with status 0 and no answer"),
-    "a polite exit": ("import sys; sys.exit(3)", "its Python ended with status 3 and no answer"),
-    "a crash": ("import os; os.kill(os.getpid(), 11)", "its Python ended with status -11 and no answer"),
+    "an exit": ("import os; os._exit(0)", "its Python ended with status 0 and no result"),
+    "a polite exit": ("import sys; sys.exit(3)", "its Python ended with status 3 and no result"),
+    "a crash": ("import os; os.kill(os.getpid(), 11)", "its Python ended with status -11 and no result"),
     "a false answer": (
         "import os, sys; open(sys.argv[1], 'w').write('[{}]'); os._exit(0)",
-        "its Python gave an answer that is none",
+        "its Python returned a result that is not valid",
     ),
     "a large answer": (
         "import os, sys; open(sys.argv[1], 'w').write('[' * 9_000_000); os._exit(0)",
-        "its Python gave an answer that is none",
+        "its Python returned a result that is not valid",
     ),
     "a program": (
         "import os; os.system('touch trap')",
@@ -215,7 +218,7 @@ def test_output_without_an_end_is_not_kept(package: Get, tmp_path: Path, monkeyp
     shutil.copytree(package("0.7.2"), copy, ignore=lambda folder, names: {"data"} & set(names))
     text = (copy / "compilation_context.py").read_text()
     (copy / "compilation_context.py").write_text(f"for _ in range(100): print('x' * 1_000_000)\n{text}")
-    assert said(copy, "12.1", "sm_121") == said(package("0.7.2"), "12.1", "sm_121")
+    assert said(copy, "12.1", GB10) == said(package("0.7.2"), "12.1", GB10)
 
 
 def test_a_function_that_is_gone_is_named(package: Get, tmp_path: Path) -> None:
@@ -235,7 +238,7 @@ def test_nothing_is_written_to_the_tree_or_to_the_home(
     root = package("0.6.0")
     monkeypatch.setenv("HOME", str(tmp_path))
     before = sorted(root.rglob("*"))
-    assert said(root, "12.0", "sm_120").targets == "12.0; quantization 12.0a"
+    assert said(root, "12.0", SM120).targets == "12.0; quantization 12.0a"
     assert sorted(root.rglob("*")) == before
     assert list(tmp_path.iterdir()) == []
 

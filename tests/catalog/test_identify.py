@@ -82,7 +82,7 @@ def test_a_link_to_a_folder_whose_name_begins_alike_is_outside(catalog: Catalog,
 def test_a_name_that_cannot_be_a_folder_is_refused_as_any_other(catalog: Catalog, tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     for path in (tmp_path / "loop", tmp_path / ("x" * 300), tmp_path / "none"):
-        with pytest.raises(Refused, match="is not a folder"):
+        with pytest.raises(Refused, match="is not a directory"):
             identify(path, catalog)
 
 

@@ -11,7 +11,7 @@ import pytest
 from few_probes import copy_data
 
 from fp4patch.catalog.families import expanded, places
-from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.manifest import FORMAT, FORMAT_FILE, data_root, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.toml_text import document
@@ -60,7 +60,7 @@ def test_every_mistake_is_reported_at_once_with_file_and_key(data: Path) -> None
 
 ENCODE = "patches/cutlass/e2m1-encode/patch.toml"
 GUARD, FAMILY = "patches/cutlass/e2m1-guard/patch.toml", "patches/vllm/sm120-family/patch.toml"
-CUTLASS, VLLM = "patches/cutlass/target.toml", "patches/vllm/target.toml"
+CUTLASS, VLLM, TE = (f"patches/{name}/target.toml" for name in ("cutlass", "vllm", "transformer_engine"))
 COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
 
 
@@ -85,7 +85,7 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
             GUARD,
             'VALUES = "{N}" }',
             "VALUES = 2 }\ninclude = ['stubs']",
-            f"probes[0].include ({FIRST} = 2): a folder",
+            f"probes[0].include ({FIRST} = 2): a directory",
         ),
         (GUARD, 'search = ["inc', 'search = ["/inc', f"probes[12].needs.search ({HALF}, N = 2): a path inside"),
         (FAMILY, f"search = {COMMON}", f'search = "{COMMON[2:-2]}"', "edits[0].search: a list"),
@@ -95,12 +95,26 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
         (FAMILY, 'find = "defined', 'find = "" # "defined', "edits[0].find: some text: none"),
         (FAMILY, 'state = "upstreamed"', 'state = "done"', "edits[0].retired[0].state: 'upstreamed' or 'not-needed'"),
         (FAMILY, 'since = "0.16"', 'since = "long ago"', "edits[0].retired[0].since: a version"),
-        (CUTLASS, "marks = [", "marks = [] # [", "marks: a file at least, or every folder would be such a tree"),
+        (CUTLASS, "marks = [", "marks = [] # [", "marks: a file at least, or every directory would be such a tree"),
         (CUTLASS, 'tag = "v{version}"', 'tag = "v{number}"', "tag: a tag with {version} or {release} in it"),
         (CUTLASS, 'version = "4.0.0"', 'version = "four"', "archives[0].version: a version"),
         (CUTLASS, 'version = "4.0.0"', 'version = "4.2.1"', "archives[0].version: one archive for each release"),
         (CUTLASS, 'sha256 = "1e71', 'sha256 = "1E71', "archives[0].sha256: a SHA-256"),
         (CUTLASS, 'gpu = "sm_120"', 'gpu = "sm120"', "gates[0].gpu: a GPU such as sm_121"),
+        (
+            TE,
+            '[[defects]]\nlevel = "red"\ngpus = ["sm_120"',
+            '[[defects]]\nlevel = "red"\ngpus = ["12"',
+            "defects[0].gpus: a GPU",
+        ),
+        (TE, 'patch = "e2m1-stochastic"', "", "defects[0]: `versions` or `patch`, which select the trees"),
+        (
+            TE,
+            'patch = "e2m1-stochastic"',
+            'patch = "stochastic"',
+            "defects[0].patch: a patch that a variant has: 'stoch",
+        ),
+        (TE, 'versions = ">=2.8,<2.16"', 'versions = "2.8 on"', "defects[1].versions: a version specifier: '2.8 on'"),
         (VLLM, '"vllm-{version}.tar.gz"', '"vllm.tar.gz"', "series[0].filename: a name with {version} in it"),
         (VLLM, '"0.10.2" = "57', '"ten" = "57', "series.sha256: a version: 'ten'"),
         (VLLM, '"0.10.2" = "57', '"0.10.2" = "5Z', "series.sha256: a SHA-256"),
@@ -134,7 +148,7 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
         ),
         (
             "variants/native.toml",
-            'arch = ["sm_120[af]"]',
+            'arch = ["sm_120[af]", "sm_10[03]a"]',
             'arch = ["sm_90"]',
             "rules[4].arch (rules[0]): one of sm_120a, sm_120f",
         ),
@@ -362,3 +376,15 @@ def test_the_text_of_expanded_data_says_the_same(tmp_path: Path) -> None:
         assert table
         assert tomllib.loads(document(table)) == table
     assert reader.problems == []
+
+
+@pytest.mark.parametrize("written", ["2", "", "1.5", "one\nmore"])
+def test_data_of_another_format_is_one_error(tmp_path: Path, written: str) -> None:
+    root = copy_data(tmp_path / "data", cases=False)
+    assert (root / FORMAT_FILE).read_text().strip() == str(FORMAT)
+    (root / FORMAT_FILE).write_text(written)
+    with pytest.raises(ManifestError, match=f"has format .*, and this fp4patch reads format {FORMAT}") as refused:
+        load(root)
+    assert "FP4PATCH_DATA" in refused.value.help
+    (root / FORMAT_FILE).unlink()
+    assert load(root).variants

@@ -229,7 +229,7 @@ def test_what_is_no_tree_is_refused_with_a_hint_where_one_is_near(
     (tmp_path / "empty").mkdir()
     refused = fp4patch("apply", "--variant", "next2", tmp_path / "empty")
     assert refused.status == 1
-    assert "is not a source tree that fp4patch knows" in refused.err
+    assert "is not a source tree of a known target" in refused.err
     tree = pristine_tree("cutlass", "4.2.1")
     assert f"there is NVIDIA CUTLASS at {tree}" in "".join(
         fp4patch("status", tree / "include").err.split("\n")
@@ -334,6 +334,6 @@ def test_a_folder_that_is_gone_is_refused_by_a_dry_run_too(fp4patch: Callable[..
         (problem,) = refused.document["problems"]
         assert (problem["file"], problem["found"]) == (
             "csrc/quantization/fp4/nvfp4_utils.cuh",
-            "no folder csrc/quantization/fp4",
+            "no directory csrc/quantization/fp4",
         )
     assert snapshot(tree) == before

@@ -18,7 +18,7 @@ RETIRED = (
     Retired("vllm/family", State.UPSTREAMED, "0.23", "so is the other"),
     Retired("vllm/family", State.NOT_NEEDED, "", "there is no third"),
 )
-FOREIGN = Problem("the pristine bytes", "a file that somebody edited since", file="a.h", state=State.FOREIGN)
+FOREIGN = Problem("the pristine bytes", "a file that was edited since", file="a.h", state=State.FOREIGN)
 
 
 def tree(name: str, state: ApplyState, *problems: Problem) -> TreeResult:
@@ -37,7 +37,10 @@ def test_several_edits_with_nothing_to_do_are_counted_and_one_says_its_reason() 
     text = printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=False))
     assert "b.h  (vllm/asm 1)" in text
     assert "vllm/cmake: upstreamed since 0.19: each list has it" in text
-    assert "vllm/family: 3 of its edits have nothing to do here (2 upstreamed, 1 not-needed); --why says why" in text
+    assert (
+        "vllm/family: 3 of its edits have nothing to do here (2 upstreamed, 1 not-needed); --why shows the reasons"
+        in text
+    )
     assert "so is the other" not in text
 
 

@@ -67,7 +67,7 @@ def test_a_patch_that_makes_the_build_stop_fails(
     monkeypatch.setattr("fp4patch.adapters.vllm.evaluate", evaluate)
     found = {one.asked: one for one in evaluated({}).results}
     assert {one.verdict for one in found.values()} == {Verdict.FAIL}
-    assert found["12.0a;12.1a"].after == "the nvcc of CUDA 12.8 knows no compute_121a"
+    assert found["12.0a;12.1a"].after == "the nvcc of CUDA 12.8 does not support compute_121a"
     assert found["12.0a;12.1a"].detail == "it stops, and did not before"
 
 

@@ -242,4 +242,4 @@ def test_a_current_folder_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None
     command = f"cd {tmp_path} && rmdir {tmp_path} && exec {sys.executable} -m fp4patch status ."
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert ended.stderr == "error: the current folder does not exist any more: change to another\n"
+    assert ended.stderr == "error: the current directory does not exist any more: change to another\n"

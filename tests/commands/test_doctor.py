@@ -19,8 +19,9 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
+from fp4patch.commands.doctor.run import question
 from fp4patch.commands.doctor.surveyed import Release, content, recorded_build, surveyed
-from fp4patch.core.arch import GPUS, Arch, Reach, reach
+from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import has, known_gpus
 from fp4patch.proof.toolchain import Toolchain
 
@@ -63,7 +64,7 @@ def gpu(document: dict[str, Any], name: str, tree: int = 0) -> dict[str, str]:
     ],
 )
 def test_a_cubin_loads_by_the_rule_of_its_suffix(arch: str, on_120: bool, on_121: bool) -> None:
-    assert [Arch.parse(arch).runs_on(Arch.parse(gpu)) for gpu in GPUS] == [on_120, on_121]
+    assert [Arch.parse(arch).runs_on(gpu) for gpu in GPUS] == [on_120, on_121]
 
 
 def test_the_best_of_what_loads_counts() -> None:
@@ -137,7 +138,7 @@ def test_the_verdict_is_what_the_trees_own_functions_make_of_the_list(
     (tree,) = document["trees"]
     (release,) = (r for r in surveyed(load().root) if (r.target, r.version) == ("vllm", version))
     assert {row["asked"]: tuple(row["kernels"]) for row in tree["builds"]} == dict(release.builds[cuda])
-    for name in GPUS:
+    for name in map(str, GPUS):
         served = [row for row in tree["builds"] if row["reaches"][name] == "native"]
         assert (gpu(document, name)["level"] == "red") is not bool(served)
     assert status == (1 if any(line["level"] == "red" for line in tree["gpus"]) else 0)
@@ -261,7 +262,7 @@ def test_headers_are_judged_for_the_cuda_release_that_compiles_them(
     doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, cuda: str, on_120: str, on_121: str
 ) -> None:
     status, document = doctor(pristine_tree("cutlass", "4.5.0"), "--cuda", cuda)
-    assert [gpu(document, name)["level"] for name in GPUS] == [on_120, on_121]
+    assert [gpu(document, name)["level"] for name in map(str, GPUS)] == [on_120, on_121]
     assert status == (1 if "red" in (on_120, on_121) else 0)
     assert bool(document["trees"][0]["recommended"]["variant"]) <= (cuda != "12.4")
 
@@ -394,7 +395,9 @@ def test_a_file_that_somebody_edited_since_is_red(
         ["--for", "sm_121a"],
         ["--for", "sm_999"],
         ["--for", "sm_122"],
-        ["--for", "sm_121,"],
+        ["--for", ","],
+        ["--for", "sm_120,,GB10"],
+        ["--require", "sm_120,sm_999"],
         ["no-such-folder/x.y"],
         ["vllm-0.99"],
         ["--torch-cuda-arch-list", "Blackwell"],
@@ -409,6 +412,20 @@ def test_a_file_that_somebody_edited_since_is_red(
 def test_what_cannot_be_asked_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main.run(["doctor", *arguments]) == 2
     assert "help:" in capsys.readouterr().err
+
+
+def test_lists_have_the_separators_and_the_messages_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("sm_121,sm_120", "sm_121;12.0", "121 sm_120", "sm_121,sm_120,"):
+        assert question(text, None, None).gpus == (GB10, Arch(12, 0))
+    for text in ("12.0a;12.1a+PTX", "12.0a,12.1a+PTX", "sm_120a 121a+PTX", "12.0a; 12.1a+PTX;"):
+        assert question(None, text, None).asked == "12.0a;12.1a+PTX"
+    required = question(None, None, None, ["sm_120,sm_121:native", "sm_121"]).required
+    assert list(map(str, required)) == ["sm_120:native", "sm_121:native", "sm_121"]
+    said = []
+    for command in (["doctor"], ["objects", "--build", "."]):
+        assert main.run([*command, "--for", "GB10", "."]) == 2
+        said.append(capsys.readouterr().err.splitlines()[0])
+    assert said[0] == said[1]
 
 
 def test_the_machine_is_examined_where_nothing_is_named(doctor: Callable[..., tuple[int, dict[str, Any]]]) -> None:

@@ -48,7 +48,7 @@ def verdicts(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
 
 def worth(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
     """Return the support that each arch list gives either GPU."""
-    return {row["asked"]: tuple(row["reaches"][gpu] for gpu in GPUS) for row in tree["builds"]}
+    return {row["asked"]: tuple(row["reaches"][str(gpu)] for gpu in GPUS) for row in tree["builds"]}
 
 
 @pytest.mark.parametrize("version", ["0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2"])
@@ -63,10 +63,10 @@ def test_the_verdict_is_the_record_of_the_release(installed: Install, doctor: Do
     assert list(made) == [row["asked"] for row in tree["builds"]]
     for row in tree["builds"]:
         for gpu, recorded in zip(GPUS, made[row["asked"]], strict=True):
-            assert recorded.startswith(row["on"][gpu]["modules"]["GEMM"][0])
-            assert recorded.endswith(": native") is (row["reaches"][gpu] == "native")
+            assert recorded.startswith(row["on"][str(gpu)]["modules"]["GEMM"][0])
+            assert recorded.endswith(": native") is (row["reaches"][str(gpu)] == "native")
     level = "yellow" if version in ("0.5.0", "0.6.6") else "green"
-    assert verdicts(tree) == dict.fromkeys(GPUS, (level, "NVFP4 native"))
+    assert verdicts(tree) == dict.fromkeys(map(str, GPUS), (level, "NVFP4 native"))
 
 
 def test_a_list_that_loses_the_suffix_is_red_until_a_patch_keeps_it(
@@ -76,14 +76,14 @@ def test_a_list_that_loses_the_suffix_is_red_until_a_patch_keeps_it(
     status, tree = doctor(package, "--arch-list", "12.1")
     assert (status, verdicts(tree)) == (1, {"sm_121": ("red", "NVFP4 native for quantization only")})
     (line,) = tree["gpus"]
-    assert line["todo"].startswith("unset FLASHINFER_CUDA_ARCH_LIST, which makes 12.1a")
+    assert line["todo"].startswith("unset FLASHINFER_CUDA_ARCH_LIST, which compiles them for 12.1a")
     assert tree["recommended"]["next"] == f"fp4patch apply --variant native {package}"
     for variant in sorted({*VARIANTS} - {*GUARDED}):
         assert fp4patch("apply", "--variant", variant, package).status == 0
         status, tree = doctor(package, "--arch-list", "12.1")
         assert (status, verdicts(tree)) == (0, {"sm_121": ("green", "NVFP4 native")})
         _, tree = doctor(package)
-        assert verdicts(tree) == dict.fromkeys(GPUS, ("green", "NVFP4 native"))
+        assert verdicts(tree) == dict.fromkeys(map(str, GPUS), ("green", "NVFP4 native"))
         assert "0.6.6" in tree["content"]["releases"]
     assert fp4patch("revert", package).status == 0
     assert doctor(package, "--arch-list", "12.1")[0] == 1
@@ -160,8 +160,8 @@ def test_what_its_functions_do_not_determine_is_not_known(installed: Install, do
     assert (status, finding["level"]) == (0, "yellow")
     assert "compilation_context.py:" in finding["found"]
     assert "`if torch.the_cluster_says(major):`: an unknown value decides" in finding["found"]
-    assert verdicts(tree) == dict.fromkeys(GPUS, ("yellow", "NVFP4 native"))  # by a list that names a suffix
-    assert 'unset or 12.0 or "12.0 12.1" makes what is not known' in tree["gpus"][0]["because"]
+    assert verdicts(tree) == dict.fromkeys(map(str, GPUS), ("yellow", "NVFP4 native"))  # by a list that names a suffix
+    assert 'unset or 12.0 or "12.0 12.1", which compiles them for unknown targets' in tree["gpus"][0]["because"]
     _, tree = doctor(package, "--arch-list", "12.1")
     assert verdicts(tree) == {"sm_121": ("yellow", "not known")}
 

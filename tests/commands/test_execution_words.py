@@ -17,7 +17,7 @@ from fp4patch.proof.lift.result import Executed, Execution, summary
 
 
 def ran(rows: tuple[NumericsRow, ...], corners: tuple[NumericsRow, ...], **more: object) -> Execution:
-    sweep = NumericsReport("x", "y", 2, rows, Promise.EXACT, 1.0, every_lane=False)
+    sweep = NumericsReport("x", "y", 2, rows, Promise.EXACT, 1.0, passes=1)
     return Execution("cutlass/e2m1-x2", SM121A, "patched", sweep, corners, **more)  # type: ignore[arg-type]
 
 

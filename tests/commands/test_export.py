@@ -183,7 +183,7 @@ def report(tmp_path: Path, **changes: Any) -> Path:
             result | {"after": {"instructions": 38, "branches": 0, "registers": 11}},
             result | {"identical": True, "after": listing},
         ],
-        "executed": {"executions": [sweep | {"sweep": {"inputs": 1 << 32, "mismatches": 0}}]},
+        "executed": {"executions": [sweep | {"sweep": {"inputs": 1 << 32, "classes": [{"mismatches": 0}]}}]},
     }
     path = tmp_path / "verify.json"
     path.write_text(json.dumps(document | changes))

@@ -8,7 +8,7 @@ from pathlib import Path
 from surroundings_on_disk import machine, program
 
 from fp4patch.commands.doctor import gpus
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GPUS, Arch
 from fp4patch.inspect.findings import Level
 
 LIBCUDA = """
@@ -63,7 +63,7 @@ def test_reads_what_nvidia_smi_prints_on_gb10_and_on_a_card(tmp_path: Path) -> N
         (Arch(12, 0), "97887 MiB"),
         (Arch(9, 0), "143771 MiB"),
     ]
-    assert gpus.sm12x(found) == ("sm_120", "sm_121")
+    assert gpus.sm12x(found) == GPUS
     assert {finding.level for finding in gpus.examine(found, "13.0")} == {Level.GREEN}
 
 

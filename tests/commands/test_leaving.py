@@ -57,7 +57,7 @@ def test_an_output_without_room_says_what_became_of_the_trees(tree: Path, form: 
     before = snapshot(tree)
     assert run("apply", "--variant", "turbo", "--dry-run", *form) == (1, f"{no_room}no tree was changed")
     assert snapshot(tree) == before
-    done = "itself was done, and `fp4patch status` says what the trees are"
+    done = "itself was done, and `fp4patch status` shows the states of the trees"
     assert run("apply", "--variant", "turbo", *form) == (1, f"{no_room}the apply {done}")
     assert snapshot(tree) != before
     if form != ["--diff"]:

@@ -9,6 +9,7 @@ from surroundings_on_disk import machine, program, toolkit, torch, triton
 
 from fp4patch.commands.doctor.machine import examine
 from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.arch import Arch
 from fp4patch.inspect.findings import Level
 
 
@@ -45,7 +46,7 @@ def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Surroundi
 
 
 def test_an_asked_gpu_goes_before_the_machines_own(spark: Surroundings) -> None:
-    found = examine(spark, ["sm_120"])
+    found = examine(spark, [Arch(12, 0)])
     (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
     assert triton_.level is Level.YELLOW
 

@@ -139,7 +139,7 @@ def test_what_a_promise_allows_is_counted_and_passes() -> None:
     def of(promise: Promise) -> NumericsReport:
         nan = NumericsRow(InputClass.NEGATIVE_NAN, 1 << 23, 5, 0, (Mismatch(0xFF800001, 7, 15),))
         rest = NumericsRow(InputClass.FINITE, (1 << 32) - (1 << 23), 0, 0)
-        return NumericsReport("x", "host", 8, (nan, rest), promise, 1.0, every_lane=False)
+        return NumericsReport("x", "host", 8, (nan, rest), promise, 1.0, passes=1)
 
     assert of(Promise.EXACT_BUT_NAN_SIGN).verdict is Verdict.PASS
     assert of(Promise.EXACT).verdict is Verdict.FAIL

@@ -24,7 +24,7 @@ def test_the_table_at_80_columns() -> None:
         "include-only sm_120a    host pass        -       -         - pass",
     ]
     assert lines[-3:] == [
-        "PASS  Verified: next2 on cutlass 4.2.1 does what it says",
+        "PASS  Verified: next2 on cutlass 4.2.1 satisfies its rules",
         "      4 checks, nvcc 13.0.88, ptxas 13.0.88, nvdisasm 13.5.37, 1.2 s, 1 of 3",
         "      from cache",
     ]

@@ -96,7 +96,7 @@ def test_an_output_that_is_also_read_is_fine_once_it_is_overwritten() -> None:
         (f"mul.f32x2 w, %1, %2; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "bits"),
         (f"mov.b32 {{h, h}}, %1; fma.rn.f32.bf16 w, h, h, %2; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "addend"),
         (f"mov.b16 h, 0x3f80; cvt.f32.bf16 w, h; {ENCODE} b, w, %2; cvt.u32.u8 %0, b;", "bfloat16"),
-        (f"{ENCODE} b, %1, %2; @p cvt.u32.u8 %0, b;", "not an instruction"),
+        (f"{ENCODE} b, %1, %2; @p cvt.u32.u8 %0, b;", "not a known instruction"),
         (f"again: {ENCODE} b, %1, %2; cvt.u32.u8 %0, b;", "not a list of operands"),
         ("cvt.rn.satfinite .e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;", "operand"),
         (f"{ENCODE} b, %1, %2; cvt.u32.u8 %0, b", "no ;"),

@@ -61,7 +61,7 @@ def test_a_software_else_of_its_own_is_reported_and_stays() -> None:
     assert isinstance(outcome, Rewritten)
     assert outcome.lines == (14,)
     assert outcome.notes == (
-        "line 14: stands in an #if (line 12) with an #else of its own (line 22), which still decides first",
+        "line 14: is inside an #if (line 12) with an #else of its own (line 22), which still decides first",
     )
     assert all(line in outcome.text.splitlines() for line in before.splitlines())
 
@@ -80,7 +80,7 @@ def test_an_instruction_that_is_not_known_is_refused_with_its_line() -> None:
     outcome = edited(function(asm(TWO.replace("cvt.u32", "prmt.b32 %0, b; cvt.u32"), '"=r"(x)', '"f"(a), "f"(b)')))
     assert isinstance(outcome, Drift)
     assert outcome.line == 4
-    assert outcome.found == "an instruction that fp4patch does not know"
+    assert outcome.found == "an unknown instruction"
     assert outcome.nearest == "prmt.b32 %0, b;"
 
 

@@ -173,7 +173,7 @@ def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable
         str(made / "proof" / "verify.json"),
     ]
     assert main.run([*verify, str(tree)]) == 0
-    planned = plan(Options(variant="next2", archs=("12.1a",), cutlass="4.2.1"))
+    planned = plan(Options(variant="next2", archs=("12.1a",), trees={"cutlass": "4.2.1"}))
     pins = context.pins(planned.request, planned.torch, planned.cuda)
     (made / "proof" / "pins.json").write_text(json.dumps(pins))
     for path in (tree / "include").rglob("*"):  # the patched files alone: an image needs no more to be checked

@@ -104,7 +104,7 @@ def test_builds_an_image_that_says_what_it_is_and_whose_proof_holds(
     assert looked.status == 1
     failed = [f["subject"] for f in looked.document["findings"] if f["verdict"] != "pass"]
     assert failed == ["label io.fp4patch.patches"]
-    assert {"subject": "files of cutlass", "verdict": "pass", "detail": "2 files as the receipt says"} in (
+    assert {"subject": "files of cutlass", "verdict": "pass", "detail": "2 files as the receipt states"} in (
         looked.document["findings"]
     )
     assert looked.document["receipt"] == inspected["Config"]["Labels"]["io.fp4patch.receipt"]
@@ -310,7 +310,7 @@ def test_every_variant_has_a_build_for_one_gpu_and_for_both(
     for words in said.document["commands"]:
         assert f"TORCH_CUDA_ARCH_LIST={';'.join(archs)}" in words
         assert f"FP4_ARCH={','.join('sm_' + arch.replace('.', '') for arch in archs)}" in words
-        assert {f"VLLM_VERSION={pins.vllm}", f"CUTLASS_VERSION={pins.cutlass}"} <= set(words)
+        assert {f"{name.upper()}_VERSION={release}" for name, release in pins.trees.items()} <= set(words)
     assert said.document["notes"] == []
 
 
@@ -320,7 +320,7 @@ def test_no_engine_is_one_sentence_with_a_remedy(
     monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
     said = Said(capfd, "build", "--variant", "next3", "--arch", "12.1a")
     assert said.status == 1
-    assert said.err.startswith("error: no docker engine answers at unix:///no/such/socket\n")
+    assert said.err.startswith("error: no docker engine responds at unix:///no/such/socket\n")
     assert "DOCKER_HOST" in said.err
 
 
@@ -330,7 +330,7 @@ def test_inspect_says_the_same_of_no_engine(capfd: pytest.CaptureFixture[str], m
     said = Said(capfd, "inspect", "some-image")
     gc.collect()
     assert said.status == 1
-    assert said.err.startswith("error: no docker engine answers")
+    assert said.err.startswith("error: no docker engine responds")
 
 
 @pytest.mark.parametrize(
@@ -394,8 +394,8 @@ def test_vllm_is_compiled_with_a_cutlass_that_is_whole(capfd: pytest.CaptureFixt
     """Archives of the package index hold headers; for those the pinned commit comes from git."""
     target, pins = load().target("cutlass"), load().variant(variant).image
     assert pins
-    assert pins.cutlass in target.commits
-    partial = target.archive(pins.cutlass) is not None
+    assert pins.trees["cutlass"] in target.commits
+    partial = target.archive(pins.trees["cutlass"]) is not None
     for stage, whole in (("proof", False), ("kernels", True), ("runtime", True)):
         said = Said(capfd, "build", "--variant", variant, "--arch", "12.1a", "--target", stage, "--dry-run", "--json")
         words = json.loads(said.out)["commands"][-1]
@@ -409,7 +409,7 @@ def test_a_cutlass_of_headers_alone_is_refused_before_anything_is_built(
     command = ["build", "--variant", "next3", "--arch", "12.1a", "--dry-run", "--cutlass"]
     refused = Said(capfd, *command, str(tree))
     assert refused.status == 2
-    assert "lacks CMakeLists.txt, examples/common" in " ".join(refused.err.split())
+    assert "does not have CMakeLists.txt, examples/common" in " ".join(refused.err.split())
     assert Said(capfd, *command, str(tree), "--target", "proof").status == 0
     assert "no commit is pinned" in " ".join(Said(capfd, *command, "4.8.0").err.split())
 

@@ -21,8 +21,7 @@ VLLM, CUTLASS = load().target("vllm"), load().target("cutlass")
 REQUEST = BuildRequest(
     variant="next3",
     archs=BOTH,
-    vllm=sources.release(VLLM, "0.33.0"),
-    cutlass=sources.release(CUTLASS, "4.7.1"),
+    trees={"vllm": sources.release(VLLM, "0.33.0"), "cutlass": sources.release(CUTLASS, "4.7.1")},
     torch="2.14.0",
     base_image="base:1",
     runtime_image="runtime:1",
@@ -42,6 +41,7 @@ def test_the_arguments_say_what_is_built_judged_and_scanned() -> None:
         "VARIANT": "next3",
         "VLLM_VERSION": "0.33.0",
         "CUTLASS_VERSION": "4.7.1",
+        "GCC_VERSION": "13",
         "TORCH_VERSION": "2.14.0",
         "FP4_ARCH": "sm_121a",
         "FP4_FOR": "sm_121,sm_120",
@@ -182,7 +182,7 @@ def test_a_local_tree_becomes_a_build_context_that_says_its_commit_and_not_its_p
     assert (found.pin["local"], len(found.pin["commit"]), found.pin["changed"]) == ("mine", 40, "no")
     (tree / CUTLASS.marks[0]).write_text("y\n")
     assert sources.source(CUTLASS, "4.7.1", str(tree)).pin["changed"] == "yes"
-    words = command.compose(replace(REQUEST, cutlass=found), "ctx", progress="plain")
+    words = command.compose(replace(REQUEST, trees={"cutlass": found}), "ctx", progress="plain")
     assert options(words, "--build-context") == [f"cutlass-tree={tree}"]
 
 

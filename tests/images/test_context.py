@@ -42,8 +42,8 @@ def test_the_context_holds_what_the_stages_read_and_nothing_of_this_machine() ->
         ["sm_121a"],
         ["sm_121"],
     )
-    assert len(pins["vllm"]["sha256"]) == 64
-    assert pins["cutlass"]["commit"] == load().target("cutlass").commits["4.7.1"]
+    assert len(pins["trees"]["vllm"]["sha256"]) == 64
+    assert pins["trees"]["cutlass"]["commit"] == load().target("cutlass").commits["4.7.1"]
     for name in ("constraints.txt", "torch.txt", "pins.json"):
         assert str(ROOT) not in files[name].decode()
 

@@ -162,3 +162,49 @@ def test_setuptools_scm_is_given_a_version_only_where_it_finds_none(
         check=True,
     )
     assert run.stdout.strip() == pretended
+
+
+# --- the scripts that depend on the base image -----------------------------------------------------------------------
+
+
+def script_with(text: str) -> str:
+    """Return the Dockerfile's script that contains the text."""
+    scripts = re.findall(r"<<'EOF'\n(#!/bin/bash.*?)^EOF$", TEXT, re.MULTILINE | re.DOTALL)
+    (found,) = [script for script in scripts if text in script]
+    return str(found)
+
+
+@pytest.mark.parametrize(
+    ("found", "needed", "builds"), [("12", "13", False), ("13", "13", True), ("12.2.0", "0", True)]
+)
+def test_a_base_image_with_an_older_gcc_ends_the_build_at_once(
+    tmp_path: Path, found: str, needed: str, builds: bool
+) -> None:
+    gcc = tmp_path / "gcc"
+    gcc.write_text(f"#!/bin/sh\necho {found}\n")
+    gcc.chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GCC_VERSION": needed}
+    script = ["bash", "-c", script_with("gcc -dumpversion")]
+    run = subprocess.run(script, env=environ, capture_output=True, text=True, check=False)
+    assert run.returncode == (0 if builds else 1)
+    assert run.stderr == (
+        "" if builds else "this vLLM needs GCC 13, and the base image has 12: choose another one (--base-image)\n"
+    )
+
+
+def test_a_toolkit_out_of_wheels_gets_the_libraries_that_it_lacks_and_keeps_its_own(tmp_path: Path) -> None:
+    """The commands are those of coreutils 8 too: `cp --update=none` came with 9.3."""
+    torch, toolkit = tmp_path / "packages" / "nvidia" / "cu13", tmp_path / "cu13"
+    for path in (torch / "lib" / "libcublas.so.13", torch / "include" / "both.h", torch / "include" / "a" / "new.h"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("torch")
+    (toolkit / "include").mkdir(parents=True)
+    (toolkit / "include" / "both.h").write_text("own")
+    script = script_with("nvidia/cu${cuda##*/cu}")
+    start = script.index("  from=$packages")
+    lines = script[start : script.index("  /scripts/complete-toolkit", start)]
+    environ = {"PATH": os.environ["PATH"], "packages": str(tmp_path / "packages"), "cuda": str(toolkit)}
+    subprocess.run(["bash", "-euo", "pipefail", "-c", lines], env=environ, check=True)
+    texts = {path.relative_to(toolkit).as_posix(): path.read_text() for path in toolkit.rglob("*") if path.is_file()}
+    assert texts == {"lib/libcublas.so.13": "torch", "include/both.h": "own", "include/a/new.h": "torch"}
+    assert (toolkit / "lib" / "libcublas.so.13").is_symlink()

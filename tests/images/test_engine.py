@@ -26,8 +26,7 @@ SM121A = Architectures((Arch(12, 1, "a"),), (Arch(12, 1, "a"),), (Arch(12, 1),))
 REQUEST = BuildRequest(
     variant="next3",
     archs=SM121A,
-    vllm=sources.release(load().target("vllm"), "0.33.0"),
-    cutlass=sources.release(load().target("cutlass"), "4.7.1"),
+    trees={n: sources.release(load().target(n), v) for n, v in (("vllm", "0.33.0"), ("cutlass", "4.7.1"))},
     torch="2.14.0",
     base_image="base:1",
     runtime_image="runtime:1",
@@ -196,7 +195,7 @@ def test_an_engine_that_does_not_answer_is_one_sentence(
     engine: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
-    with pytest.raises(ImageError, match=r"^no docker engine answers at unix:///no/such/socket$"):
+    with pytest.raises(ImageError, match=r"^no docker engine responds at unix:///no/such/socket$"):
         look("", needs_engine=True)
 
 

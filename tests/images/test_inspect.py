@@ -29,7 +29,7 @@ def proof(real_proof: Path) -> Proof:
 
 
 def request_of() -> BuildRequest:
-    return plan(Options(variant="next2", archs=("12.1a",), cutlass="4.2.1")).request
+    return plan(Options(variant="next2", archs=("12.1a",), trees={"cutlass": "4.2.1"})).request
 
 
 def labels(proof: Proof) -> dict[str, str]:

@@ -15,6 +15,8 @@ from ruamel.yaml import YAML
 
 import fp4patch
 from fp4patch.catalog.manifest import load
+from fp4patch.commands.show.text import MATRIX
+from tools import watch
 
 ROOT = Path(fp4patch.__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -72,9 +74,10 @@ def test_every_variant_that_pins_an_image_is_built(tmp_path: Path) -> None:
         assert "variants" in job["needs"]
 
 
-def test_the_watch_proposes_the_page_and_the_picture_that_it_writes() -> None:
+def test_the_watch_proposes_every_file_that_it_writes() -> None:
     """Both jobs name them: one makes the difference, the other takes nothing else of it."""
-    written = re.search(r'^PAGE, PICTURE = "(.*)", "(.*)"$', (ROOT / "tools" / "watch.py").read_text(), re.MULTILINE)
-    assert written
     workflow = (ROOT / ".github" / "workflows" / "watch.yml").read_text()
-    assert [workflow.count(file) for file in written.groups()] == [2, 2]
+    (written,) = re.findall(r"git diff --output \S+ -- (.*)", workflow)
+    proposed = re.findall(r"--include '?([^'\s]+)'?", workflow)
+    files = {MATRIX, watch.PAGE, watch.PICTURE}
+    assert (set(written.split()), set(proposed)) == ({"patches", *files}, {"patches/*/target.toml", *files})

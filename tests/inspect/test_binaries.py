@@ -24,7 +24,7 @@ from fp4patch.commands import main
 from fp4patch.commands.doctor import binaries_text as report
 from fp4patch.commands.doctor import run as verb
 from fp4patch.commands.document import document
-from fp4patch.core.arch import GPUS
+from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cuda import ptx_needs
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect import binaries, ptx
@@ -59,7 +59,7 @@ def compiled(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> 
     return get
 
 
-def states(found: BinaryReport) -> dict[str, Fp4State]:
+def states(found: BinaryReport) -> dict[Arch, Fp4State]:
     return {verdict.gpu: verdict.state for verdict in found.verdicts}
 
 
@@ -68,7 +68,7 @@ def states(found: BinaryReport) -> dict[str, Fp4State]:
     [
         (CONVERTS, ["120f"], Fp4State.NATIVE, Fp4State.NATIVE, "1 conversion to E2M1, in sm_120f"),
         (CONVERTS, ["120a"], Fp4State.NATIVE, Fp4State.MISSING, "of them this GPU loads nothing"),
-        (CONVERTS, ["120a", "compute_90"], Fp4State.NATIVE, Fp4State.MISSING, "compute_90 (JIT), where it is not"),
+        (CONVERTS, ["120a", "compute_90"], Fp4State.NATIVE, Fp4State.MISSING, "compute_90 (JIT), which does"),
         (CONVERTS, ["compute_121a"], Fp4State.MISSING, Fp4State.NATIVE, "in compute_121a (JIT)"),
         (CONVERTS, ["120"], Fp4State.MISSING, Fp4State.MISSING, "1 kernel named for FP4 in sm_120"),
         (CONVERTS, ["100a"], Fp4State.MISSING, Fp4State.MISSING, "the FP4 code is for sm_100a alone"),
@@ -80,7 +80,7 @@ def test_judges_by_what_each_gpu_loads(
     compiled: Compiled, source: str, names: list[str], on_120: Fp4State, on_121: Fp4State, says: str
 ) -> None:
     found = binaries.examine(compiled(source, *names))
-    assert states(found) == {"sm_120": on_120, "sm_121": on_121}
+    assert states(found) == {Arch(12, 0): on_120, GB10: on_121}
     assert says in found.verdicts[1].because
     for verdict in found.verdicts:
         assert bool(verdict.todo) == (verdict.state in (Fp4State.SOFTWARE, Fp4State.MISSING))
@@ -108,7 +108,7 @@ def test_a_quantizer_that_lost_its_instruction_is_named_beside_what_is_native(
 
 
 def test_judges_only_for_the_gpus_that_were_asked_for(compiled: Compiled) -> None:
-    assert states(binaries.examine(compiled(CONVERTS, "120a"), gpus=("sm_120",))) == {"sm_120": Fp4State.NATIVE}
+    assert states(binaries.examine(compiled(CONVERTS, "120a"), gpus=[Arch(12, 0)])) == {Arch(12, 0): Fp4State.NATIVE}
 
 
 def wheel_of(path: Path, members: dict[str, bytes]) -> Path:
@@ -130,8 +130,8 @@ def test_reads_libraries_inside_a_wheel_and_in_a_folder_alike(compiled: Compiled
     assert [file.name for file in packed.files] == ["p/a.so", "p/b.so"]
     assert [file.name for file in installed.files] == ["a.so", "b.so"]
     assert packed.verdicts == installed.verdicts
-    assert states(packed)["sm_121"] is Fp4State.SOFTWARE
-    assert "beside it by hardware: 1 conversion to E2M1" in packed.verdicts[1].because
+    assert states(packed)[GB10] is Fp4State.SOFTWARE
+    assert "by hardware: 1 conversion to E2M1" in packed.verdicts[1].because
 
 
 def test_a_name_in_a_wheel_cannot_add_a_line_or_steer_the_terminal(compiled: Compiled, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_remembers_a_file_by_its_content(compiled: Compiled, tmp_path: Path) -> 
     assert (first.cached, again.cached) == (False, True)
     assert (again.files, again.verdicts) == (first.files, first.verdicts)
     wheel_of(wheel, {"p/a.so": compiled(SOFTWARE, "120").read_bytes()})
-    assert states(binaries.examine(wheel, cache=tmp_path / "cache"))["sm_121"] is Fp4State.SOFTWARE
+    assert states(binaries.examine(wheel, cache=tmp_path / "cache"))[GB10] is Fp4State.SOFTWARE
     for entry in (tmp_path / "cache").iterdir():
         entry.write_text("damaged")
     assert binaries.examine(wheel, cache=tmp_path / "cache").cached is False
@@ -173,7 +173,7 @@ def test_sees_of_an_image_what_a_container_sees(compiled: Compiled, tmp_path: Pa
     )
     found = binaries.examine(image)
     assert [file.name for file in found.files] == ["usr/a.so"]
-    assert states(found) == {"sm_120": Fp4State.NATIVE, "sm_121": Fp4State.NATIVE}
+    assert states(found) == {Arch(12, 0): Fp4State.NATIVE, GB10: Fp4State.NATIVE}
 
 
 def test_the_json_document_has_everything(compiled: Compiled) -> None:
@@ -271,7 +271,7 @@ def test_a_tar_made_to_fill_the_memory_is_refused(tmp_path: Path) -> None:
         binaries.examine(tar)
     document = b"{" + b" " * ((1 << 22) - 2)
     tar.write_bytes(gzip.compress(tar_of({f"blobs/sha256/{n}": document for n in range(20)}), 1))
-    with pytest.raises(BinaryError, match="more manifests than any image"):
+    with pytest.raises(BinaryError, match="more manifests than any real image"):
         binaries.examine(tar)
 
 
@@ -319,7 +319,7 @@ def test_code_of_which_nothing_loads_is_red(compiled: Compiled, source: str, arc
     assert states(found) == dict.fromkeys(GPUS, Fp4State.NOTHING)
     assert found.red
     assert all("sm_120f" in verdict.todo for verdict in found.verdicts)
-    assert states(binaries.examine(compiled(source, *archs, "compute_90")))["sm_121"] is Fp4State.NONE
+    assert states(binaries.examine(compiled(source, *archs, "compute_90")))[GB10] is Fp4State.NONE
 
 
 def test_one_damaged_library_does_not_lose_the_report_of_the_others(compiled: Compiled, tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ def test_one_damaged_library_does_not_lose_the_report_of_the_others(compiled: Co
         assert "b.so is damaged" in found.unread[0].because
         assert found.unread[0].help
         assert found.red
-        assert states(found)["sm_121"] is Fp4State.NATIVE
+        assert states(found)[GB10] is Fp4State.NATIVE
         assert "not read: b.so" in text(found)
         assert not binaries.examine(path, cache=tmp_path / "cache").cached
 
@@ -378,7 +378,7 @@ def test_archives_in_archives_are_read(compiled: Compiled, tmp_path: Path) -> No
     conda = wheel_of(tmp_path / "p-1.conda", {"pkg-p.tar.zst": zstandard.compress(tar_of({"lib/a.so": library}))})
     found = binaries.examine(conda)
     assert [file.name for file in found.files] == ["pkg-p.tar.zst!lib/a.so"]
-    assert states(found)["sm_121"] is Fp4State.MISSING
+    assert states(found)[GB10] is Fp4State.MISSING
     inner = wheel_of(tmp_path / "x.whl", {"x.so": library}).read_bytes()
     for mode in ("w:bz2", "w:xz", "w:gz"):
         packed = tmp_path / "p.tar.bz2"
@@ -456,7 +456,7 @@ def test_every_image_of_a_saved_tar_is_judged(compiled: Compiled, tmp_path: Path
     layers = {"one/layer.tar": compiled(CONVERTS, "120f"), "two/layer.tar": compiled(CONVERTS, "120a")}
     members = {name: tar_of({"a.so": path.read_bytes()}) for name, path in layers.items()}
     (tmp_path / "x.tar").write_bytes(tar_of(members | {"manifest.json": json.dumps(manifest).encode()}))
-    assert states(binaries.examine(tmp_path / "x.tar")) == {"sm_120": Fp4State.NATIVE, "sm_121": Fp4State.MISSING}
+    assert states(binaries.examine(tmp_path / "x.tar")) == {Arch(12, 0): Fp4State.NATIVE, GB10: Fp4State.MISSING}
 
 
 def test_no_device_code_is_no_green_verdict(tmp_path: Path) -> None:
@@ -496,7 +496,7 @@ def test_a_kernel_that_converts_on_sm_100_alone_is_named(
 
 
 def lost_of(found: BinaryReport) -> list[LostKernel]:
-    return [kernel for file in found.files for row in file.loading if row.gpu == "sm_121" for kernel in row.lost]
+    return [kernel for file in found.files for row in file.loading if row.gpu == GB10 for kernel in row.lost]
 
 
 def test_a_message_about_the_architecture_on_one_path_is_yellow(compiled: Compiled) -> None:
@@ -606,10 +606,10 @@ def test_strict_needs_a_requirement(compiled: Compiled) -> None:
 
 def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compiled: Compiled) -> None:
     path = compiled(PLAIN, "90", "compute_90")
-    found = binaries.examine(path, gpus=("sm_90", "sm_121"))
+    found = binaries.examine(path, gpus=[Arch(9, 0), GB10])
     (jit,) = found.files[0].jit
     isa = jit.isa
-    assert (jit.gpu, jit.arch, jit.units, jit.kernels, jit.seconds) == ("sm_121", "compute_90", 1, ("add",), None)
+    assert (jit.gpu, jit.arch, jit.fatbins, jit.kernels, jit.seconds) == (GB10, "compute_90", 1, ("add",), None)
     assert Version(isa) >= Version("9.0")
     cuda = f"1{int(isa[0]) - 6}.{isa[2:]}"
     said = found.verdicts[1].because
@@ -621,7 +621,7 @@ def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compil
 
 @pytest.mark.parametrize(("driver", "level"), [("12.8", Level.RED), ("13.9", Level.GREEN), ("", Level.GREEN)])
 def test_ptx_that_is_newer_than_the_driver_is_red(compiled: Compiled, driver: str, level: Level) -> None:
-    (verdict,) = binaries.examine(compiled(PLAIN, "90", "compute_90"), gpus=("sm_121",), driver_cuda=driver).verdicts
+    (verdict,) = binaries.examine(compiled(PLAIN, "90", "compute_90"), gpus=[GB10], driver_cuda=driver).verdicts
     assert verdict.level is level
     assert ("installed one supports CUDA 12.8" in verdict.because) == (level is Level.RED)
 

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from cubins import CONVERTS, compile_cuda, targets
@@ -21,11 +22,17 @@ from fp4patch.proof.toolchain import Toolchain
 MANY = ("90", "120f", "121a", "compute_90", "compute_121a")
 
 
-def read(data: bytes) -> list[fatbin.Unit]:
-    return list(fatbin.units(Window(BytesIO(data), "file", len(data), lambda _: None)))
+class Read(NamedTuple):
+    unit: fatbin.Unit
+    entries: tuple[fatbin.Entry, ...]
 
 
-def labels(unit: fatbin.Unit) -> list[str]:
+def read(data: bytes) -> list[Read]:
+    found = fatbin.units(Window(BytesIO(data), "file", len(data), lambda _: None))
+    return [Read(unit, tuple(unit.entries)) for unit in found]
+
+
+def labels(unit: Read) -> list[str]:
     return sorted(f"compute_{e.arch.number}" if e.kind == "ptx" else str(e.arch) for e in unit.entries)
 
 

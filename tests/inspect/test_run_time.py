@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 import tarfile
 import venv
@@ -18,6 +19,7 @@ from fp4patch.commands import main
 from fp4patch.commands.doctor import jit_caches, packages
 from fp4patch.commands.doctor.machine import examine
 from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.errors import UsageError
 from fp4patch.inspect import binaries, run_time
 from fp4patch.inspect.findings import Level
@@ -38,11 +40,11 @@ def wheel(path: Path, members: dict[str, bytes]) -> Path:
 def test_the_real_ptxas_and_nvcc_know_what_their_own_help_lists(toolchain: Toolchain) -> None:
     for name in ("ptxas", "nvcc"):
         path = toolchain.root / "bin" / name
-        found = run_time.read(path, path.as_posix(), ["sm_90", "sm_121", "sm_107"])
-        assert (found.role, found.release, found.lacks) == (
+        found = run_time.read(path, path.as_posix(), [Arch(9, 0), GB10, Arch(10, 7)])
+        assert (found.role, found.release, found.unsupported) == (
             "assembler" if name == "ptxas" else name,
             toolchain.info.ptxas,
-            ("sm_107",),
+            (Arch(10, 7),),
         )
 
 
@@ -50,14 +52,14 @@ def test_tritons_assembler_in_a_wheel_decides_for_the_gpu(toolchain: Toolchain, 
     old = wheel(tmp_path / "triton-3.5.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD})
     report = binaries.examine(old)
     (found,) = report.compilers
-    assert (found.role, found.release, found.lacks, found.level) == (
+    assert (found.role, found.release, found.unsupported, found.level) == (
         "Triton's assembler",
         "12.8.93",
-        ("sm_121",),
+        (GB10,),
         Level.RED,
     )
     assert report.red
-    assert not binaries.examine(old, gpus=("sm_120",)).red
+    assert not binaries.examine(old, gpus=[Arch(12, 0)]).red
     real = (toolchain.root / "bin/ptxas").read_bytes()
     both = wheel(tmp_path / "triton-3.6.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD, f"{BIN}/ptxas-blackwell": real})
     assert [(one.release, one.level) for one in binaries.examine(both).compilers] == [
@@ -104,7 +106,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     for python in (str(tmp_path / "env"), str(tmp_path / "env/bin/python")):
         assert site in Surroundings.here(python).site_packages
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
-    findings = packages.examine_others(Surroundings.here(), ["sm_121"], None)
+    findings = packages.examine_others(Surroundings.here(), [GB10], None)
     assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.GREEN)]
     assert "sm_121: NVFP4 native" in findings[0].found
     main.run(["doctor", "--json", "--python", str(tmp_path / "env"), "--for", "sm_121"])
@@ -114,7 +116,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
 
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/cat"])
 def test_what_is_no_python_is_a_usage_error(python: str) -> None:
-    with pytest.raises(UsageError, match="does not answer"):
+    with pytest.raises(UsageError, match="does not run as a Python"):
         Surroundings.here(python)
     assert main.run(["doctor", "--python", python]) == 2
 
@@ -145,7 +147,7 @@ def test_stale_entries_of_caches_are_told_by_architecture_and_release(toolchain:
     (tmp_path / "home/.deep_gemm/cache/kernel.x").mkdir(parents=True)
     cubin = tmp_path / "home/.deep_gemm/cache/kernel.x/kernel.cubin"
     compile_cuda(toolchain, CONVERTS, cubin, "-cubin", "-arch", "sm_100a")
-    found = {one.subject: one for one in jit_caches.examine(s, ["sm_121"])}
+    found = {one.subject: one for one in jit_caches.examine(s, [GB10])}
     assert "3 compiled kernels" in found["cache of Triton"].found
     assert found["cache of Triton"].found.endswith("stale: 1 for sm_90a; 1 by release 3.5.0")
     assert found["cache of FlashInfer"].found.endswith("stale: 1 by release 0.6.7")
@@ -160,5 +162,48 @@ def test_a_cache_for_this_gpu_and_release_is_green(tmp_path: Path) -> None:
     (tmp_path / "home/.triton/cache/0/kernel.json").write_text(json.dumps(stated))
     s = machine(tmp_path)
     distribution(tmp_path / "site", "triton", "3.6.0")
-    (found,) = jit_caches.examine(s, ["sm_121"])
+    (found,) = jit_caches.examine(s, [GB10])
     assert (found.level, found.remedy) == (Level.GREEN, "")
+
+
+def test_a_kernel_counts_once_in_all_caches_and_links_and_launchers_are_none(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    inductor = tmp_path / "root/tmp/torchinductor_home"
+    kernel = inductor / "triton/0/kernel.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(json.dumps({"target": {"backend": "cuda", "arch": 121, "warp_size": 32}}))
+    compile_cuda(toolchain, CONVERTS, kernel.with_suffix(".cubin"), "-cubin", "-arch", "sm_121a")
+    (inductor / "copy.json").symlink_to(kernel)
+    (kernel.parent / "__triton_launcher.so").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(500))
+    # Inductor sets Triton's cache to a directory of its own.
+    found = jit_caches.examine(machine(tmp_path, TRITON_CACHE_DIR=str(kernel.parents[1])), [GB10])
+    assert [(one.subject, one.found.partition(" in ")[0]) for one in found] == [
+        ("cache of Triton", "1 compiled kernels"),
+    ]
+    both = tmp_path / "home/.cache/flashinfer/0.6.8/100a_121a/cached_ops/x/x.so"
+    both.parent.mkdir(parents=True)
+    both.write_bytes(b"")
+    (found_there,) = jit_caches.examine(machine(tmp_path), [GB10])[:1]
+    assert (found_there.level, found_there.subject) == (Level.GREEN, "cache of FlashInfer")
+    (old,) = jit_caches.examine(machine(tmp_path), [Arch(12, 0)])[:1]
+    assert old.found.endswith("stale: 1 for sm_100a, sm_121a")
+
+
+def test_an_object_file_whose_code_a_library_beside_it_has_counts_once(toolchain: Toolchain, tmp_path: Path) -> None:
+    place = tmp_path / "121a/cached_ops/x"
+    place.mkdir(parents=True)
+    for name in ("a", "b"):
+        compile_cuda(
+            toolchain, CONVERTS.replace("void ", f"void {name}_"), place / f"{name}.cuda.o", "-c", *targets("121a")
+        )
+    objects = sorted(place.glob("*.o"))
+    subprocess.run(["g++", "-shared", "-o", place / "x.so", *objects], check=True)
+    found = binaries.examine(tmp_path, gpus=[GB10])
+    assert [(file.name, file.fatbins) for file in found.files] == [("121a/cached_ops/x/x.so", 2)]
+    assert "2 conversions to E2M1" in found.verdicts[0].because
+    compile_cuda(toolchain, CONVERTS, place / "b.cuda.o", "-c", *targets("120f"))  # newer than the library
+    found = binaries.examine(tmp_path, gpus=[GB10])
+    assert [file.name for file in found.files] == ["121a/cached_ops/x/b.cuda.o", "121a/cached_ops/x/x.so"]
+    (place / "x.so").unlink()
+    assert len(binaries.examine(tmp_path, gpus=[GB10]).files) == 2

@@ -7,6 +7,7 @@ hand: ``fp4patch fetch transformer_engine==2.18.0 --git https://github.com/NVIDI
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -125,3 +126,52 @@ def test_121_becomes_generic_code_and_a_target_with_a_suffix(
         return tuple(re.findall(r"^\[(.*)\]$", done.stderr, re.MULTILINE))
 
     assert (lists("before"), lists("after")) == (before, after)
+
+
+def test_the_functions_of_the_headers_pass_for_a_family(
+    tree_copy: GetTree, toolchain: Toolchain, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other targets of SM12x, and the other releases, are run by hand: docs/transformer-engine.md."""
+    tree = tree_copy("transformer_engine", "2.9.0")
+    assert Said(capsys, "apply", "--variant", "next3", tree).status == 0
+    said = Said(capsys, "verify", "--variant", "next3", "--arch", "sm_120f", "--no-execute", "--json", "-", tree)
+    found = json.loads(said.out)
+    assert (said.status, found["verdict"]) == (0, "pass"), said.err
+    probes = {one["probe"].rpartition("/")[2] for one in found["results"]}
+    assert probes == {f"{how}-{dtype}-x4" for how in ("stochastic", "nearest") for dtype in ("fp32", "bf16")}
+
+
+ZEROS, SHARED_MEMORY = "default NVFP4 recipe", "Hadamard transform"
+
+
+@pytest.mark.parametrize(
+    ("version", "gpu", "known"),
+    [
+        ("2.12.0", "sm_120", {ZEROS: "red", SHARED_MEMORY: "red"}),
+        ("2.16.1", "sm_121", {ZEROS: "red", SHARED_MEMORY: "yellow"}),
+        ("2.18.0", "sm_121", {ZEROS: "red"}),
+        ("2.18.0", "sm_100", {}),
+        ("2.19.0", "sm_121", {}),
+    ],
+)
+def test_doctor_names_the_defects_of_a_release_and_who_repairs_them(
+    version: str, gpu: str, known: dict[str, str], pristine_tree: GetTree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = pristine_tree("transformer_engine", version)
+    said = Said(capsys, "doctor", "--for", gpu, "--json", tree)
+    findings = {one["subject"]: one for one in json.loads(said.out)["trees"][0]["findings"]}
+    assert {subject: findings[subject]["level"] for subject in findings} == known
+    assert said.status == (1 if known else 0)
+    if ZEROS in known:
+        assert findings[ZEROS]["remedy"] == f"fp4patch apply --variant next3 {tree}"
+    if SHARED_MEMORY in known:
+        assert "disable_rht=True" in findings[SHARED_MEMORY]["remedy"]
+
+
+def test_a_patched_tree_has_no_defect_that_its_patch_repairs(
+    tree_copy: GetTree, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("transformer_engine", "2.12.0")
+    assert Said(capsys, "apply", "--variant", "next3", tree).status == 0
+    found = json.loads(Said(capsys, "doctor", "--for", "sm_121", "--json", tree).out)["trees"][0]["findings"]
+    assert [one["subject"] for one in found] == [SHARED_MEMORY]

@@ -126,7 +126,7 @@ def test_a_script_on_path_is_asked_where_its_root_is(fake: Fake, no_toolkit: dic
 def test_a_script_on_path_that_says_nothing_is_refused(no_toolkit: dict[str, str], tmp_path: Path) -> None:
     script(tmp_path / "wrapped/nvcc", "true")
     environ = {"PATH": f"{tmp_path / 'wrapped'}:{no_toolkit['PATH']}"}
-    assert "does not say where its toolkit is" in refusal(environ=environ, site_packages=[]).message
+    assert "does not state the path of its toolkit" in refusal(environ=environ, site_packages=[]).message
 
 
 def test_a_named_root_without_compiler_is_not_passed_over(

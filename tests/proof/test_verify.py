@@ -357,7 +357,7 @@ def test_rules_that_meet_nothing_are_reported_beside_the_results(bench: Bench) -
     bench.rules = [IDENTICAL, replace(SOFTWARE, probes=("lib/frob",))]
     verification = bench.run(A121)
     assert [problem.expected for problem in verification.problems] == [
-        "a probe that the rule for lib/frob on sm_121a speaks of",
+        "a probe to which the rule for lib/frob on sm_121a applies",
         "a rule for lib/scale on sm_121a",
     ]
     assert verification.results[0].verdict is Verdict.FAIL

@@ -54,7 +54,7 @@ def test_links_in_an_archive_are_left_out(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_in_the_archive_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="holds no folder 'q'"):
+    with pytest.raises(SourceError, match="holds no directory 'q'"):
         extract(wheel(tmp_path / "a.whl", {"p/a": "x"}), "q", tmp_path / "out")
 
 

@@ -105,6 +105,15 @@ def test_an_index_that_answers_with_something_else_is_one_clear_error(
         get("1.0", tmp_path / "tree", mirror[0])
 
 
+def test_an_index_that_cannot_be_reached_is_named_with_the_reason(
+    mirror: tuple[Target, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:1/simple")
+    with pytest.raises(SourceError, match=r"no connection to 127\.0\.0\.1: Connection refused$") as error:
+        get("1.0", tmp_path / "tree", mirror[0])
+    assert "HTTPConnectionPool" not in error.value.message
+
+
 def test_a_cache_that_cannot_be_written_is_not_blamed_on_the_tree(
     mirror: tuple[Target, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,7 +128,7 @@ def test_a_user_without_a_home_is_told_where_downloads_can_go(monkeypatch: pytes
     for variable in ("HOME", "XDG_CACHE_HOME"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("pwd.getpwuid", lambda number: {}[number])
-    with pytest.raises(SourceError, match="no home folder") as error:
+    with pytest.raises(SourceError, match="no home directory") as error:
         cache_dir()
     assert "FP4PATCH_CACHE" in error.value.help
 
@@ -162,6 +171,6 @@ def test_a_repository_of_something_else_is_refused(repository: Path, tmp_path: P
 def test_a_folder_with_something_in_it_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "mine").write_text("x")
-    with pytest.raises(UsageError, match="not an empty folder"):
+    with pytest.raises(UsageError, match="not an empty directory"):
         get("4.2.1", tmp_path / "tree")
     assert (tmp_path / "tree" / "mine").read_text() == "x"

@@ -23,7 +23,9 @@ from support import served, wheel
 import fp4patch
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Archive
+from fp4patch.commands.show.text import MATRIX
 from fp4patch.core.cache import cache_dir
+from tools import watch
 
 ROOT = Path(fp4patch.__file__).parents[1]
 
@@ -188,7 +190,7 @@ def test_a_release_in_which_a_patch_drifted_fails_every_day_until_it_fits(
     assert "e2m1-asm drifted" in run.stdout, run.stdout + run.stderr
     line = next(line for line in run.stdout.splitlines() if "e2m1-asm drifted" in line)
     assert line.startswith("vllm 0.34.0: vllm/e2m1-asm drifted: csrc/quantization/fp4/nvfp4_utils.cuh:")
-    assert "found an instruction that fp4patch does not know" in line
+    assert "found an unknown instruction" in line
     assert "## Wrong" in world.summary
     assert "| vllm 0.34.0 | verify --variant next3 | vllm/e2m1-asm is refused" in world.summary
     row = world.row("vllm", "0.34.0")
@@ -286,3 +288,42 @@ def test_a_tag_without_an_archive_comes_by_git(
     run = world.watch("--git")
     assert run.returncode == 1
     assert "| vllm | releases | git cannot list the tags" in run.stdout
+
+
+def rows(*states: tuple[str, str]) -> list[dict[str, Any]]:
+    """Rows of one patch by version and state, and one of a tree inside another, which does not count."""
+    within = {"cutlass/a": "upstreamed", "flashinfer/b": "applied"}
+    inside = {"target": "flashinfer", "version": "1.0", "states": within}
+    return [inside, *({"target": "cutlass", "version": v, "states": {"cutlass/a": state}} for v, state in states)]
+
+
+@pytest.mark.parametrize(
+    ("states", "since"),
+    [
+        ([("4.1", "applied"), ("4.2", "upstreamed"), ("4.10", "upstreamed")], "4.2"),
+        ([("4.10", "upstreamed"), ("4.2", "applied")], "4.10"),
+        ([("4.2", "upstreamed"), ("4.10", "applied")], ""),
+        ([("4.1", "upstreamed"), ("4.2", "drifted"), ("4.3", "upstreamed")], "4.3"),
+        ([("4.2", "not-needed")], ""),
+    ],
+)
+def test_a_patch_is_taken_since_the_release_from_which_all_have_it(states: list[tuple[str, str]], since: str) -> None:
+    newest = max((version for version, _ in states), key=lambda version: [int(part) for part in version.split(".")])
+    expected = [{"patch": "cutlass/a", "since": since, "newest": newest}] if since else []
+    assert watch.upstreamed(rows(*states)) == expected
+
+
+def test_the_watch_notes_what_upstream_takes_and_what_it_loses_again() -> None:
+    before = watch.upstreamed(rows(("4.1", "applied")))
+    taken = watch.upstreamed(rows(("4.1", "applied"), ("4.2", "upstreamed")))
+    lost = watch.upstreamed(rows(("4.1", "applied"), ("4.2", "upstreamed"), ("4.3", "drifted")))
+    assert list(watch.changes(before, taken)) == ["cutlass/a: upstream has an equivalent since 4.2"]
+    assert list(watch.changes(taken, lost)) == ["cutlass/a: upstream no longer has the equivalent of 4.2 to 4.2"]
+    assert list(watch.changes(taken, taken)) == []
+
+
+def test_the_record_has_what_its_rows_say_and_the_page_and_the_list_show_it() -> None:
+    record = json.loads((ROOT / MATRIX).read_text())
+    assert record["upstreamed"] == watch.upstreamed(record["rows"])
+    assert (ROOT / watch.PAGE).read_text() == watch.page(record)
+    assert {"patch": "cutlass/e2m1-converter", "since": "4.7.0", "newest": "4.8.0"} in record["upstreamed"]

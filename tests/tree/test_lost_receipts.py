@@ -140,7 +140,7 @@ def test_another_tag_under_a_receipt_is_refused_until_the_receipt_goes(
     for command in (["apply"], ["apply", "--variant", "turbo"], ["revert"]):
         said = fp4patch(*command, tree)
         assert said.status == 1
-        assert "delete its .fp4patch folder" in " ".join(said.err.split())
+        assert "delete its .fp4patch directory" in " ".join(said.err.split())
     assert snapshot(tree) == before
     shutil.rmtree(tree / ".fp4patch")
     assert fp4patch("apply", "--variant", "next2", tree).status == 0

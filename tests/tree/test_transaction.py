@@ -261,7 +261,7 @@ def test_refuses_state_that_leads_elsewhere(
     outside.mkdir()
     (roots[1] / name).parent.mkdir(exist_ok=True)
     make(roots[1] / name, outside)
-    refuses_and_leaves_all(roots, "not a folder of fp4patch's making")
+    refuses_and_leaves_all(roots, "not a directory of fp4patch's making")
     assert not list(outside.iterdir())
 
 

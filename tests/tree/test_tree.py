@@ -98,16 +98,16 @@ def test_refuses_a_loop_of_symlinks(tree: Tree) -> None:
 def test_refuses_what_is_no_regular_file_without_opening_it(tree: Tree) -> None:
     os.mkfifo(tree.root / "fifo.h")  # opening it would wait for ever
     assert refusal(tree, "fifo.h") == "a named pipe"
-    assert refusal(tree, "include") == "a folder"
+    assert refusal(tree, "include") == "a directory"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tree.root / "s"))
         assert refusal(tree, "s") == "a socket"
 
 
 def test_refuses_a_root_that_is_no_folder(tree: Tree) -> None:
-    with pytest.raises(Refused, match="is not a folder"):
+    with pytest.raises(Refused, match="is not a directory"):
         Tree.at(tree.root / "include/a.h")
-    with pytest.raises(Refused, match="is not a folder"):
+    with pytest.raises(Refused, match="is not a directory"):
         Tree.at(tree.root / "none")
 
 

@@ -26,7 +26,7 @@ from fp4patch.commands.doctor.surveyed import RECORD
 from fp4patch.commands.doctor.tree import examine, hashes_of
 from fp4patch.commands.status.result import TreeStatus
 from fp4patch.core import progress
-from fp4patch.core.arch import GPUS, Reach
+from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.schema import SCHEMA
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import Locked
@@ -56,7 +56,7 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
         "builds": {c: _made(r) for c, r in reports.items() if build},
         "verdicts": {
             c: {
-                "gpus": {o.gpu: [o.level.value, o.verdict] for o in r.outlooks},
+                "gpus": {str(o.gpu): [o.level.value, o.verdict] for o in r.outlooks},
                 "recommended": r.advice.variant if r.advice else "",
             }
             for c, r in reports.items()
@@ -74,7 +74,7 @@ def _made(report: TreeReport) -> dict[str, list[str]]:
     }
 
 
-def _worth(row: BuildRow, gpu: str) -> str:
+def _worth(row: BuildRow, gpu: Arch) -> str:
     found = row.reaches[gpu]
     return f"only {', '.join(row.on[gpu].served(gpu))}" if found is Reach.PARTLY else found.value
 
@@ -179,6 +179,6 @@ def _plain(rows: list[dict[str, Any]], title: str) -> str:
 def _gpus(said: dict[str, Any]) -> str:
     cells = []
     for gpu in GPUS:
-        level, verdict = said["gpus"].get(gpu, ["", "not asked"])
+        level, verdict = said["gpus"].get(str(gpu), ["", "not asked"])
         cells.append(f"{level}: {verdict}" if level else verdict)
     return " | ".join(cells)

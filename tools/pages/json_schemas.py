@@ -29,6 +29,7 @@ from fp4patch.commands.apply.result import Applied
 from fp4patch.commands.bench.result import BenchReport
 from fp4patch.commands.doctor.result import DoctorReport
 from fp4patch.commands.document import Failure
+from fp4patch.commands.evidence.result import Checked, Evidence
 from fp4patch.commands.export.result import Series
 from fp4patch.commands.objects.result import Objects
 from fp4patch.commands.show.result import Lists, Matrix, Shown
@@ -53,6 +54,8 @@ DOCUMENTS: Mapping[str, Any] = {
     "status": OneTree | SeveralTrees,
     "export": Series,
     "verify": VerifyReport | VerifyReports,
+    "evidence": Evidence,
+    "evidence-check": Checked,
     "bench": BenchReport,
     "objects": Objects,
     "features": FeatureReport,

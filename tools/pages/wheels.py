@@ -16,6 +16,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from fp4patch.core.arch import GB10
 from fp4patch.inspect.binaries import examine
 from fp4patch.inspect.code import BinaryReport, total
 
@@ -30,7 +31,7 @@ def row(wheel: Path) -> str:
     report = examine(wheel)
     processor = time.process_time()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    cells = [wheel.name, f"{report.size / 1e6:.0f}", str(sum(f.units for f in report.files)), targets(report)]
+    cells = [wheel.name, f"{report.size / 1e6:.0f}", str(sum(f.fatbins for f in report.files)), targets(report)]
     for verdict in report.verdicts:
         cells.append(f"**{verdict.level.value}**, *{verdict.state.value}*: {verdict.because}")
     cells += [counts(report), f"{processor:.1f}", f"{memory:.0f}"]
@@ -48,7 +49,7 @@ def targets(report: BinaryReport) -> str:
 
 def counts(report: BinaryReport) -> str:
     """Return the counts of other instructions that a GPU of the family loads, and the compilers that run later."""
-    code = total(loading.code for file in report.files for loading in file.loading if loading.gpu == "sm_121")
+    code = total(loading.code for file in report.files for loading in file.loading if loading.gpu == GB10)
     parts = [
         (code.f64, "F64 instructions among the conversions"),
         (code.roundings, "values rounded, not encoded"),
@@ -56,7 +57,9 @@ def counts(report: BinaryReport) -> str:
     ]
     found = [f"{number} {what}" for number, what in parts if number]
     for one in report.compilers:
-        support = f"does not support {', '.join(one.lacks)}" if one.lacks else "supports both GPUs"
+        support = (
+            f"does not support {', '.join(map(str, one.unsupported))}" if one.unsupported else "supports both GPUs"
+        )
         found.append(f"{one.role} {one.release} {support}")
     return ", ".join(found) or "none"
 

@@ -70,5 +70,5 @@ def revert(trees: tuple[Path, ...], as_json: bool) -> None:
 
 def _what_became(applied: Applied) -> str:
     if applied.written:
-        return f"the {applied.verb} itself was done, and `fp4patch status` says what the trees are"
+        return f"the {applied.verb} itself was done, and `fp4patch status` shows the states of the trees"
     return "no tree was changed"

@@ -75,7 +75,7 @@ def _nothing_to_do(tree: TreeResult, *, why: bool) -> Iterator[str]:
         else:
             states = Counter(edit.state.value for edit in edits)
             found = ", ".join(f"{number} {state}" for state, number in states.items())
-            yield f"{patch}: {len(edits)} of its edits have nothing to do here ({found}); --why says why"
+            yield f"{patch}: {len(edits)} of its edits have nothing to do here ({found}); --why shows the reasons"
 
 
 def _remaining(tree: TreeResult, *, why: bool) -> Iterator[str]:

@@ -71,6 +71,8 @@ def build(
     variant: str | None,
     buildx: tuple[str, ...],
     output: Path | None,
+    vllm: str | None,
+    cutlass: str | None,
     dry_run: bool,
     print_bake: bool,
     as_json: bool,
@@ -88,7 +90,8 @@ def build(
     if print_bake:
         click.echo(verb.print_bake(), nl=False)
         return
-    asked = verb.Options(variant=variant, **verb.handed_on(buildx, output), **options)
+    trees = {name: said for name, said in (("vllm", vllm), ("cutlass", cutlass)) if said}
+    asked = verb.Options(variant=variant, trees=trees, **verb.handed_on(buildx, output), **options)
     if dry_run:
         planned = verb.dry_run(asked)
         emit(planned) if as_json else click.echo(report.dry_run_script(planned), nl=False)

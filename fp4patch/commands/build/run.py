@@ -11,9 +11,9 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from fp4patch.catalog.manifest import Catalog, data_root, load
 from fp4patch.catalog.variant import Pins, TorchPin
 from fp4patch.core.errors import ImageError, UsageError
 from fp4patch.images import architectures, command, context, engine, provenance, sources
-from fp4patch.images.image import BuildRequest, BuildSettings, Built, DryRun, Engine, Outcome, Source, Stage
+from fp4patch.images.image import PRODUCT, BuildRequest, BuildSettings, Built, DryRun, Engine, Outcome, Source, Stage
 
 OnNote = Callable[[str], None]
 
@@ -48,7 +48,7 @@ class BuildFailedError(ImageError):
     def __init__(self, stage: Stage, status: int) -> None:
         super().__init__(
             f"the build of stage {stage} failed (docker buildx ended with status {status})",
-            help="its last lines say which step; the stages before it are in the builder's cache",
+            help="its last lines name the step; the stages before it are in the builder's cache",
         )
         self.status = status
 
@@ -62,8 +62,8 @@ class Options(BuildSettings):
     archs: tuple[str, ...]
     allow_bare: bool = False
     target: str | None = None
-    vllm: str | None = None
-    cutlass: str | None = None
+    trees: Mapping[str, str] = field(default_factory=dict)
+    """Source that the user names for a tree, by the target's name: a release, a directory, ``URL#REF``."""
     torch: str | None = None
     base_image: str | None = None
     runtime_image: str | None = None
@@ -94,18 +94,20 @@ def plan(options: Options) -> Planned:
     if variant.image is None:
         raise UsageError(f"variant {variant.name} pins nothing to build an image from", help="it has no table [image]")
     pins = variant.image
-    patches = tuple(patch for target in ("cutlass", "vllm") for patch in catalog.patches_of(variant, target))
+    patches = tuple(patch for target in sorted(pins.trees) for patch in catalog.patches_of(variant, target))
     archs = architectures.check(options.archs, variant, patches, allow_bare=options.allow_bare)
     if options.variant is None:
         archs = replace(archs, notes=(f"without --variant the build takes {RECOMMENDED}, {WHY}", *archs.notes))
-    vllm = sources.source(catalog.target("vllm"), pins.vllm, options.vllm)
     stage = _stage(options)
-    torch = _torch(pins, vllm, options.torch)
+    trees = {
+        name: sources.source(catalog.target(name), version, options.trees.get(name), whole=stage.compiles)
+        for name, version in pins.trees.items()
+    }
+    torch = _torch(pins, trees[PRODUCT], options.torch)
     request = BuildRequest(
         variant=variant.name,
         archs=archs,
-        vllm=vllm,
-        cutlass=sources.source(catalog.target("cutlass"), pins.cutlass, options.cutlass, whole=stage.compiles),
+        trees=trees,
         torch=torch.version,
         base_image=options.base_image or pins.base,
         runtime_image=options.runtime_image or pins.runtime,
@@ -114,7 +116,7 @@ def plan(options: Options) -> Planned:
     )
     if request.sccache and not command.sccache_environment(os.environ):
         raise UsageError(
-            "--sccache has nothing to say to sccache: no SCCACHE_… variable is set",
+            "--sccache has no setting to pass on: no SCCACHE_… variable is set",
             help="set its storage, for example SCCACHE_BUCKET and AWS_…, or SCCACHE_REDIS_ENDPOINT",
         )
     return Planned(request, torch, pins.cuda, tuple(f"{p.id} {p.version}" for p in patches), catalog.root)
@@ -140,7 +142,7 @@ def _torch(pins: Pins, vllm: Source, said: str | None) -> TorchPin:
     """Return the pinned PyTorch; for another vLLM the one that the user names, or that a local tree requires."""
     if said:
         return pins.torch if said == pins.torch.version else TorchPin(version=said)
-    if vllm.version == pins.vllm:
+    if vllm.version == pins.trees[PRODUCT]:
         return pins.torch
     wanted = _torch_of(Path(vllm.context)) if vllm.context and Path(vllm.context).is_dir() else ""
     if wanted and wanted == pins.torch.version.partition("+")[0]:
@@ -148,8 +150,8 @@ def _torch(pins: Pins, vllm: Source, said: str | None) -> TorchPin:
     if wanted:
         return TorchPin(version=wanted)
     raise UsageError(
-        f"another vLLM than the pinned {pins.vllm} may need another PyTorch than {pins.torch.version}",
-        help="say which with --torch V: its requirements name it",
+        f"another vLLM than the pinned {pins.trees[PRODUCT]} may need another PyTorch than {pins.torch.version}",
+        help="name it with --torch V; its requirements state it",
     )
 
 
@@ -320,7 +322,7 @@ def _folder(said: Path | None) -> Iterator[Path]:
 def _claim(folder: Path) -> None:
     """Make the directory, or take over one that held a context before; UsageError if it holds something else."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is not a folder", help="name another with --context")
+        raise UsageError(f"{folder} is not a directory", help="name another with --context")
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()) and not (folder / "pins.json").is_file():
         raise UsageError(f"{folder} is not empty, and no build context of ours", help="name another with --context")

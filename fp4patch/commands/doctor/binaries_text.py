@@ -13,7 +13,7 @@ from fp4patch.commands import terminal
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
 from fp4patch.commands.terminal import folded, whole
 from fp4patch.commands.words import printable
-from fp4patch.core.wording import counted
+from fp4patch.core.wording import counted, listed
 from fp4patch.inspect.code import Fp4State, Outcome, readable, total
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from fp4patch.core.arch import Arch
     from fp4patch.inspect.code import BinaryFile, BinaryReport, Fp4Code, GpuVerdict, ImageGroup
 
 COLOUR = {
@@ -44,10 +45,10 @@ def table(report: BinaryReport) -> RenderableType:
     parts += [_verdict(verdict) for verdict in report.verdicts]
     for one in report.compilers:
         release = f" {one.release}" if one.release else ""
-        lacks = f"does not know {' and '.join(one.lacks)}" if one.lacks else "knows every GPU that was asked about"
+        support = f"does not support {listed(one.unsupported)}" if one.unsupported else "supports every requested GPU"
         parts.append(
             Text.assemble(
-                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {lacks}; {one.used_by}"
+                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {support}; {one.used_by}"
             )
         )
         if one.remedy:
@@ -70,14 +71,14 @@ def table(report: BinaryReport) -> RenderableType:
 def _verdict(verdict: GpuVerdict) -> RenderableType:
     joint = ": because " if verdict.state is Fp4State.MISSING else ": "
     because = f"{joint}{printable(verdict.because)}"
-    rows = [(verdict.gpu, Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))]
+    rows = [(str(verdict.gpu), Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))]
     rows += [("", Text.assemble(("help: ", "bold"), verdict.todo))] if verdict.todo else []
     return terminal.table([whole(), folded()], rows)
 
 
 def _file(file: BinaryFile) -> RenderableType:
     parts: list[RenderableType] = [
-        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.units, 'fatbin')}")
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}")
     ]
     parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
     interesting = [group for group in file.images if _speaks(group.code)]
@@ -126,14 +127,14 @@ def _code(group: ImageGroup) -> Text:
     return text
 
 
-def _loading(file: BinaryFile, gpu: str) -> Text:
+def _loading(file: BinaryFile, gpu: Arch) -> Text:
     rows = [row for row in file.loading if row.gpu == gpu]
     loads = Counter[str]()
     for row in rows:
-        loads[row.loads] += row.units
+        loads[row.loads] += row.fatbins
     text = Text(f"{gpu} loads ")
     text.append(", ".join(f"{name} ×{number}" for name, number in loads.most_common()))
-    lost = sum(row.units for row in rows if row.outcome is Outcome.LOST)
+    lost = sum(row.fatbins for row in rows if row.outcome is Outcome.LOST)
     if lost:
         text.append(f"; {counted(lost, 'fatbin')} without their FP4 code", "bold red")
     return text

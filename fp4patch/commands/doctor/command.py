@@ -80,9 +80,11 @@ def doctor(
 
     question = verb.question(gpus, arch_list, cuda, require, strict=strict, time_jit=time_jit)
     if require and not paths:
-        raise UsageError("--require is about compiled files", help="name a wheel, a library, a directory or an image")
+        raise UsageError(
+            "--require applies to compiled files only", help="name a wheel, a library, a directory or an image"
+        )
     if python and paths:
-        raise UsageError("--python is about this machine", help="name no PATH with it")
+        raise UsageError("--python applies to this machine only", help="omit every PATH")
     machine = None if paths else verb.examine_machine(question, python)
     if machine and not as_json:
         show(report.machine_text(machine))

@@ -14,9 +14,10 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.commands.doctor.surroundings import Surroundings
-from fp4patch.core.arch import Arch
-from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10, has
+from fp4patch.core.arch import GB10, Arch
+from fp4patch.core.cuda import FAMILIES_SINCE, has
 from fp4patch.core.errors import ToolchainError
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import (
     find_toolchain,
@@ -81,7 +82,7 @@ def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:
     return Toolkit(root, places, parts, tuple(broken))
 
 
-def examine(s: Surroundings, gpus: Sequence[str] = ()) -> tuple[Finding, ...]:
+def examine(s: Surroundings, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
     """Return a finding for each toolkit, then which one fp4patch takes, and the host compiler.
 
     ``gpus``: those that matter; empty where that is not known.
@@ -99,7 +100,7 @@ def examine(s: Surroundings, gpus: Sequence[str] = ()) -> tuple[Finding, ...]:
     else:
         used = chain.root
         info, newest = chain.info, newest_gcc(chain.root)
-        limit = f"; this toolkit takes g++ up to {newest}" if newest else ""
+        limit = f"; this toolkit supports g++ up to {newest}" if newest else ""
         verdict = [
             Finding(Level.GREEN, "host compiler", info.host_compiler + limit),
             Finding(Level.GREEN, "disassembler", f"nvdisasm {info.nvdisasm}"),
@@ -107,25 +108,20 @@ def examine(s: Surroundings, gpus: Sequence[str] = ()) -> tuple[Finding, ...]:
     return (*(_finding(kit, gpus, used=kit.root == used) for kit in found), *verdict)
 
 
-def _finding(kit: Toolkit, gpus: Sequence[str], *, used: bool) -> Finding:
+def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:
     place = ", ".join(kit.places)
     versions = ", ".join(f"{name} {version}" for name, version in kit.parts.items())
     subject = f"CUDA {'.'.join(str(p) for p in min(kit.releases))}" if kit.releases else "CUDA"
-    what = f"{versions} ({place}){': what fp4patch uses' if used else ''}"
+    what = f"{versions} ({place}){'; fp4patch uses it' if used else ''}"
     if kit.broken:
-        return Finding(
-            Level.RED if used else Level.YELLOW, subject, f"{'; '.join(kit.broken)} ({place})", "reinstall this toolkit"
-        )
+        level = Level.RED if used else Level.YELLOW
+        return remedies.finding(level, subject, f"{'; '.join(kit.broken)} ({place})", "toolkit_broken")
     if len(kit.releases) > 1:
-        return Finding(
-            Level.RED,
-            subject,
-            f"{what}: its parts are of different releases and misread each other's files",
-            "reinstall nvcc, nvvm and crt of one release: pip install 'fp4patch[cuda]'",
-        )
+        why = f"{what}: its parts are of different releases and misread each other's files"
+        return remedies.finding(Level.RED, subject, why, "toolkit_mixed")
     if min(kit.releases) < FAMILIES_SINCE.release:
-        about = f"{what}: knows no sm_121, and no f targets"
-        if gpus and "sm_121" not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
-            return Finding(Level.GREEN, subject, f"{about}; sm_120a is there")
-        return Finding(Level.YELLOW, subject, about, f"for GB10 take CUDA {FOR_GB10}")
+        about = f"{what}: does not support sm_121 or f targets"
+        if gpus and GB10 not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
+            return Finding(Level.GREEN, subject, f"{about}; it supports sm_120a")
+        return remedies.finding(Level.YELLOW, subject, about, "toolkit_too_old")
     return Finding(Level.GREEN, subject, what)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fp4patch.commands.doctor.surroundings import said
 from fp4patch.core.errors import ImageError
 from fp4patch.images import engine
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 
 if TYPE_CHECKING:
@@ -22,11 +23,10 @@ def examine(s: Surroundings) -> tuple[Finding, ...]:
         return _daemon(s), _buildx(s)
     podman = shutil.which("podman", path=s.path)
     if podman is None:
-        remedy = "to build images: https://docs.docker.com/engine/install"
-        return (Finding(Level.YELLOW, "container engine", f"none; {ONLY_BUILD}", remedy),)
+        return (remedies.finding(Level.YELLOW, "container engine", f"none; {ONLY_BUILD}", "no_engine"),)
     version = said([podman, "--version"], s.environ)[1].splitlines()[0]
-    remedy = "images are built by docker with buildx"
-    return (Finding(Level.YELLOW, "container engine", f"{version}, no docker; {ONLY_BUILD}", remedy),)
+    about = f"{version}, no docker; {ONLY_BUILD}"
+    return (remedies.finding(Level.YELLOW, "container engine", about, "podman_alone"),)
 
 
 def _daemon(s: Surroundings) -> Finding:
@@ -34,7 +34,7 @@ def _daemon(s: Surroundings) -> Finding:
     if server:
         return Finding(Level.GREEN, "container engine", f"docker {client}, daemon {server.get('Version', '')}")
     why = f": {complaint.splitlines()[-1]}" if complaint and not client else ""
-    about = f"docker{f' {client}' if client else ''}, but no daemon answers{why}; {ONLY_BUILD}"
+    about = f"docker{f' {client}' if client else ''}, but no daemon responds{why}; {ONLY_BUILD}"
     return Finding(Level.YELLOW, "container engine", about, engine.remedy(complaint))
 
 

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from fp4patch.commands.doctor.surroundings import Surroundings, said
 from fp4patch.core.arch import Arch
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.gpu import ask_driver
 
@@ -70,35 +71,36 @@ def _library(name: str) -> Driver | None:
     return Driver("", found.cuda, tuple(Gpu(gpu.name, gpu.arch, "") for gpu in found.gpus), problem)
 
 
-def sm12x(found: Driver | None) -> tuple[str, ...]:
-    """Those of the machine's GPUs that fp4patch is about: ``sm_121``."""
+def sm12x(found: Driver | None) -> tuple[Arch, ...]:
+    """Return the machine's GPUs of SM12x."""
     archs = {gpu.arch for gpu in found.gpus if gpu.arch.major == 12} if found else set()
-    return tuple(str(arch) for arch in sorted(archs))
+    return tuple(sorted(archs))
 
 
 def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
     """Return the driver and each GPU. ``torch_cuda``: the CUDA release that PyTorch was built with, or nothing."""
     if found is None:
-        return (Finding(Level.GREEN, "driver", "none: fine, compiling and proving need no GPU"),)
+        return (Finding(Level.GREEN, "driver", "not installed; compiling and verifying need no GPU"),)
     if found.problem:
-        remedy = "nvidia-smi says more; reboot after an update of the driver"
-        return (Finding(Level.RED, "driver", found.problem, remedy),)
-    serves = f", serves CUDA up to {found.cuda}" if found.cuda else ""
+        return (remedies.finding(Level.RED, "driver", found.problem, "driver_fails"),)
+    serves = f", supports CUDA up to {found.cuda}" if found.cuda else ""
     what = f"{found.version or 'installed'}{serves}"
     if torch_cuda and found.cuda and Version(found.cuda).major < Version(torch_cuda).major:
         about = f"{what}, but PyTorch was built with CUDA {torch_cuda}"
-        findings = [Finding(Level.RED, "driver", about, "update the driver (CUDA 13 needs 580 or later)")]
+        findings = [remedies.finding(Level.RED, "driver", about, "driver_too_old")]
     else:
         findings = [Finding(Level.GREEN, "driver", what)]
     for gpu in found.gpus:
         memory = f", {gpu.memory}" if gpu.memory else ""
         if gpu.arch.major == 12:
             findings.append(
-                Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: FP4 with target {gpu.arch}a or sm_120f")
+                Finding(
+                    Level.GREEN, gpu.name, f"{gpu.arch}{memory}: FP4 code must be compiled for {gpu.arch}a or sm_120f"
+                )
             )
         else:
-            note = "fp4patch's targets are SM120 and SM121; verify and build do not need one"
+            note = "fp4patch patches code for SM12x; verify and build need no GPU"
             findings.append(Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: {note}"))
     if not found.gpus:
-        findings.append(Finding(Level.YELLOW, "GPU", "the driver finds none", "nvidia-smi -L"))
+        findings.append(remedies.finding(Level.YELLOW, "GPU", "the driver finds no GPU", "no_gpu"))
     return tuple(findings)

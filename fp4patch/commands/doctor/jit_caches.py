@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +16,8 @@ from packaging.version import InvalidVersion, Version
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
-from fp4patch.inspect import elf
+from fp4patch.inspect import elf, remedies
+from fp4patch.inspect.fatbin import CONTAINER
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.inspect.known import known
 
@@ -30,16 +30,18 @@ if TYPE_CHECKING:
 _MOST = 20_000
 """Entries of one cache that are read."""
 _LARGEST = 1 << 26
-"""Bytes of one entry."""
+"""Bytes of one entry that are read."""
+_Entry = tuple[list[Arch], str]
 _ARCHS = re.compile(r"\d{2,3}[af]?(_\d{2,3}[af]?)*")
 
 
-def examine(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
+def examine(s: Surroundings, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     """Return a finding for each cache that has entries. ``gpus``: those that matter; empty where that is not known."""
+    seen = set[Path]()  # one program may keep its cache inside another's, and links are no second kernel
     return tuple(
         finding
         for one in known().cache
-        if (folder := _directory(s, one)).is_dir() and (finding := _examine(s, one, folder, gpus))
+        if (folder := _directory(s, one)).is_dir() and (finding := _examine(s, one, folder, gpus, seen))
     )
 
 
@@ -49,47 +51,62 @@ def _directory(s: Surroundings, one: KernelCache) -> Path:
     return Path(s.environ.get(one.variable) or place) / one.below
 
 
-def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[str]) -> Finding | None:
-    archs, releases, number = Counter[Arch](), Counter[str](), 0
+def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[Arch], seen: set[Path]) -> Finding | None:
+    found = []
     for file in islice((path for path in sorted(folder.rglob("*")) if path.is_file()), _MOST):
-        found = _entry(file, folder)
-        if found:
-            number += 1
-            archs.update(found[0])
-            releases.update([found[1]] if found[1] else [])
-    if not number:
+        same = file.resolve()
+        if same not in seen and (entry := _entry(file, folder)):
+            seen.add(same)
+            found.append(entry)
+    if not found:
         return None
     installed = s.distribution(one.distribution) if one.distribution else None
-    here = [Arch.parse(gpu) for gpu in gpus]
-    foreign = [str(arch) for arch in sorted(archs) if here and not any(arch.runs_on(gpu) for gpu in here)]
-    older = sorted(release for release in releases if installed and release != installed.version)
-    stale = [f"{sum(archs[Arch.parse(arch)] for arch in foreign)} for {', '.join(foreign)}"] if foreign else []
-    stale += [f"{sum(releases[release] for release in older)} by release {', '.join(older)}"] if older else []
-    what = f"{number} compiled kernels in {folder}"
+    foreign = [archs for archs, _ in found if archs and gpus and not any(a.runs_on(gpu) for a in archs for gpu in gpus)]
+    older = [release for _, release in found if installed and release and release != installed.version]
+    others = ", ".join(map(str, sorted({arch for archs in foreign for arch in archs})))
+    stale = [f"{len(foreign)} for {others}"] if foreign else []
+    stale += [f"{len(older)} by release {', '.join(sorted(set(older)))}"] if older else []
+    what = f"{len(found)} compiled kernels in {folder}"
     if not stale:
         return Finding(Level.GREEN, f"cache of {one.program}", what)
-    return Finding(Level.YELLOW, f"cache of {one.program}", f"{what}; stale: {'; '.join(stale)}", f"rm -r {folder}")
+    what += f"; stale: {'; '.join(stale)}"
+    return remedies.finding(Level.YELLOW, f"cache of {one.program}", what, "stale_kernels", directory=folder)
 
 
-def _entry(file: Path, folder: Path) -> tuple[list[Arch], str] | None:
+def _entry(file: Path, folder: Path) -> _Entry | None:
     """Return the architectures of a compiled kernel and the release that compiled it; None of other files."""
     try:
-        if file.suffix == ".so":
-            parts = file.relative_to(folder).parts
-            archs = next((part for part in parts if _ARCHS.fullmatch(part)), "")
-            return [Arch.parse(f"sm_{one}") for one in archs.split("_") if one], next(filter(_is_version, parts), "")
-        if file.stat().st_size > _LARGEST:
-            return None
-        if file.suffix == ".cubin" and not file.with_suffix(".json").is_file():
-            return [elf.parse(file.read_bytes(), file.name).arch], ""
-        if file.suffix == ".json":  # Triton's
-            stated = json.loads(file.read_bytes())
-            number = stated["target"]["arch"]
-            suffix = "a" if number >= 90 else ""
-            return [Arch.parse(f"sm_{number}{suffix}")], str(stated.get("triton_version", ""))
+        return _READERS[file.suffix](file, file.relative_to(folder).parts) if file.suffix in _READERS else None
     except (OSError, ValueError, KeyError, TypeError, BinaryError):
         return None
-    return None
+
+
+def _library(file: Path, parts: Sequence[str]) -> _Entry | None:
+    """Read the names of FlashInfer's directories. A library elsewhere without device code is a launcher."""
+    archs = next((part for part in parts if _ARCHS.fullmatch(part)), "")
+    if not archs and CONTAINER not in _content(file):
+        return None
+    return [Arch.parse(f"sm_{one}") for one in archs.split("_") if one], next(filter(_is_version, parts), "")
+
+
+def _cubin(file: Path, _: Sequence[str]) -> _Entry | None:
+    """Read a cubin, unless Triton's description of it counts."""
+    return None if file.with_suffix(".json").is_file() else ([elf.parse(_content(file), file.name).arch], "")
+
+
+def _described(file: Path, _: Sequence[str]) -> _Entry | None:
+    """Read Triton's description of a kernel."""
+    stated = json.loads(_content(file))
+    number = stated["target"]["arch"]
+    return [Arch.parse(f"sm_{number}{'a' if number >= 90 else ''}")], str(stated.get("triton_version", ""))
+
+
+_READERS = {".so": _library, ".cubin": _cubin, ".json": _described}
+
+
+def _content(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return stream.read(_LARGEST)
 
 
 def _is_version(text: str) -> bool:

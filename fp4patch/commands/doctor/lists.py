@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from packaging.version import Version
 
@@ -13,10 +12,12 @@ from fp4patch.commands.doctor.builds import names, quoted
 from fp4patch.commands.doctor.surveyed import Release, surveyed
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
+from fp4patch.core.wording import listed
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 
 
-def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[str], cuda: Version | None) -> Finding:
+def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[Arch], cuda: Version | None) -> Finding:
     """Return the finding about an arch list that replaces ``finding``, which concerns its form alone.
 
     ``gpus``: those that matter; if there are none, those that the list names. A red finding stays: the list has no
@@ -34,27 +35,29 @@ def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[st
     made = {asked: _reaches(release, target.build, asked, cuda) for asked in target.build.lists}
     suited = [asked for asked in made if asked and all(made[asked].get(gpu, ("", False))[1] for gpu in matter)]
     remedy = (
-        f"export {finding.subject}={quoted(min(suited, key=len))}"
+        {"cause": "list_for_gpus", "setting": finding.subject, "list": quoted(min(suited, key=len))}
         if suited
-        else "fp4patch doctor TREE says what it makes"
+        else {"cause": "list_unknown"}
     )
     here = next((made[asked] for asked in made if asked and own and _sm12x(asked) == own), None)
     if not here:
         if finding.level is not Level.GREEN:
-            return replace(finding, remedy=remedy)
-        lacking = "what builds make of it was not surveyed" if own else f"names no target for {' or '.join(matter)}"
-        return Finding(Level.YELLOW, finding.subject, f"{value}: {lacking}", remedy)
+            return remedies.finding(finding.level, finding.subject, finding.found, **remedy)
+        lacking = (
+            "the survey of releases does not have this list" if own else f"it has no target for {listed(matter, 'or')}"
+        )
+        return remedies.finding(Level.YELLOW, finding.subject, f"{value}: {lacking}", **remedy)
     words = "; ".join(f"{gpu} {here[gpu][0]}" for gpu in matter)
     about = f"{value}: {target.title} {release.version} compiles its FP4 kernels for {words}"
     if all(here[gpu][1] for gpu in matter):
         return Finding(Level.GREEN, finding.subject, about)
-    return Finding(Level.RED if gpus else Level.YELLOW, finding.subject, about, remedy)
+    return remedies.finding(Level.RED if gpus else Level.YELLOW, finding.subject, about, **remedy)
 
 
-def _reaches(release: Release, build: Build, asked: str, cuda: Version | None) -> Mapping[str, tuple[str, bool]]:
+def _reaches(release: Release, build: Build, asked: str, cuda: Version | None) -> Mapping[Arch, tuple[str, bool]]:
     """Return for each GPU what it gets of a list, in words, and whether that is FP4 code; nothing if not recorded."""
     cudas = [name for name in release.builds if cuda is None or Version(name).major == cuda.major]
-    found: dict[str, tuple[str, bool]] = {}
+    found: dict[Arch, tuple[str, bool]] = {}
     for name in cudas:
         made = release.builds[name].get(asked)
         if made is None:
@@ -67,13 +70,13 @@ def _reaches(release: Release, build: Build, asked: str, cuda: Version | None) -
     return found
 
 
-def _of_gpu(made: Sequence[str], number: int, gpu: str, build: Build, cuda: Version) -> tuple[str, bool]:
+def _of_gpu(made: Sequence[str], number: int, gpu: Arch, build: Build, cuda: Version) -> tuple[str, bool]:
     if build.kind == "jit":  # in words, for each GPU: `12.1a; quantization 12.0f: native`
         return f"as {made[number]}", made[number].endswith(f": {Reach.SUFFIXED.value}")
     archs = [Arch.parse(arch) for arch in made]
     if stops := refused(cuda, archs):
         return f"nothing, since {stops}", False
-    got = reach(archs, Arch.parse(gpu))
+    got = reach(archs, gpu)
     return f"as {', '.join(made) or 'nothing'}, {got.value}", got is Reach.SUFFIXED
 
 

@@ -10,14 +10,16 @@ from pathlib import Path
 from fp4patch.commands.doctor import compilers, engines, gpus, jit_caches, packages, room
 from fp4patch.commands.doctor.result import MachineReport, Section
 from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
 from fp4patch.images.engine import data_root
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import version_of
 
 
-def examine(s: Surroundings, asked: Sequence[str] = (), *, cache: Path | None = None) -> MachineReport:
-    """Return all that is found. ``asked``: the GPUs that matter (``sm_121``); if none is named, those of this machine.
+def examine(s: Surroundings, asked: Sequence[Arch] = (), *, cache: Path | None = None) -> MachineReport:
+    """Return all that is found. ``asked``: the GPUs that matter, and if none is named, those of this machine.
 
     ``cache`` is a directory for what is found in the compiled code of packages.
     """
@@ -47,7 +49,7 @@ def examine(s: Surroundings, asked: Sequence[str] = (), *, cache: Path | None = 
 
 def _no_packages(s: Surroundings) -> tuple[Finding, ...]:
     missing = f"none of {', '.join(packages.looked_for())} is in {s.python}"
-    return (Finding(Level.NONE, "packages", missing, "name the Python that has them: fp4patch doctor --python PATH"),)
+    return (remedies.finding(Level.NONE, "packages", missing, "no_packages"),)
 
 
 def _nvcc_of_builds(s: Surroundings) -> str:

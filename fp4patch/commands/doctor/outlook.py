@@ -18,11 +18,11 @@ from fp4patch.commands.doctor.result import Outlook, Question
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, has, refused
 from fp4patch.core.outcome import NothingToDo, Rewritten
+from fp4patch.core.wording import listed
 from fp4patch.edits.kinds import DropOperand
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Level
 from fp4patch.proof.judge import concerns
-
-NEWER = f"compile with CUDA {FAMILIES_SINCE} or later"
 
 
 def outlooks(
@@ -38,7 +38,7 @@ def outlooks(
     found_of_each = []
     for gpu in question.gpus:
         if gpu not in GPUS:
-            why = f"of source trees doctor judges what {' and '.join(GPUS)} get"
+            why = f"doctor judges source trees for {listed(GPUS)} only"
             found_of_each.append(Outlook(gpu, Level.YELLOW, "not judged", why))
             continue
         if tree.target.build:
@@ -50,20 +50,20 @@ def outlooks(
     return tuple(found_of_each)
 
 
-def _of_builds(gpu: str, build: Build, question: Question, builds: Sequence[BuildRow], todo: str) -> Outlook | None:
+def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[BuildRow], todo: str) -> Outlook | None:
     """From what the build makes of the list that was asked about, or of those that people set."""
     if question.asked and not question.named and not names(question.asked, gpu):
         return None
     rows = [row for row in builds if not row.error]
     if not rows:
-        return Outlook(gpu, Level.YELLOW, "not known", f"what the build makes of {build.setting} was not evaluated")
+        return Outlook(gpu, Level.YELLOW, "not known", f"the result of the build for {build.setting} was not evaluated")
     good = [row for row in rows if row.reaches[gpu] is Reach.SUFFIXED]
     if question.asked:
         return _of_one_list(gpu, build, rows, good, todo)
     best = best_of(gpu, question.gpus, rows)
     if not best:
         if reasons := _stopped(rows, gpu):
-            why = f"whatever {build.setting} says{_with_cuda(rows)}: {reasons[0]}"
+            why = f"for every {build.setting}{_with_cuda(rows)}: {reasons[0]}"
         else:
             made = f"{_made(rows, gpu)}{_with_cuda(rows)}"
             why = f"no usual {build.setting} gives it FP4 kernels: they are compiled for {made}"
@@ -75,11 +75,13 @@ def _of_builds(gpu: str, build: Build, question: Question, builds: Sequence[Buil
     makes: dict[str, dict[str, None]] = {}
     for row in bad:
         makes.setdefault(_of_row(row, gpu), {})[quoted(row.asked) or "unset"] = None
-    avoid = "; ".join(f"{' or '.join(lists)} makes {made}" for made, lists in makes.items())
-    return Outlook(gpu, Level.YELLOW, "NVFP4 native", f"{why}. Not so every list: {avoid}", _set(build, best[0]))
+    avoid = "; ".join(f"{' or '.join(lists)}, which compiles them for {made}" for made, lists in makes.items())
+    return Outlook(
+        gpu, Level.YELLOW, "NVFP4 native", f"{why}. Other lists do not: {avoid}", _set(build, best[0], _made(best, gpu))
+    )
 
 
-def _of_one_list(gpu: str, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
+def _of_one_list(gpu: Arch, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
     bad = [row for row in rows if row not in good]
     if not bad:
         return Outlook(gpu, Level.GREEN, "NVFP4 native", _clause(build, rows, gpu))
@@ -92,10 +94,10 @@ def instead(tree: Identified, outlook: Outlook, question: Question, usual: Seque
     if outlook.level is not Level.RED or not best or tree.target.build is None:
         return outlook
     made = f"{_made(best, outlook.gpu)}{_with_cuda(best)}"
-    return replace(outlook, todo=f"{_set(tree.target.build, best[0])}, which makes {made}")
+    return replace(outlook, todo=_set(tree.target.build, best[0], made))
 
 
-def _word(rows: Sequence[BuildRow], gpu: str) -> str:
+def _word(rows: Sequence[BuildRow], gpu: Arch) -> str:
     if _stopped(rows, gpu):
         return "nothing is compiled"
     for row in rows:
@@ -105,26 +107,32 @@ def _word(rows: Sequence[BuildRow], gpu: str) -> str:
     return "nothing loads" if Reach.NOTHING in reaches else "emulated or missing"
 
 
-def _of_headers(gpu: str, tree: Identified, variant: Variant | None, cuda: Version | None, todo: str) -> Outlook | None:
+def _of_headers(
+    gpu: Arch, tree: Identified, variant: Variant | None, cuda: Version | None, todo: str
+) -> Outlook | None:
     """From the condition by which the headers let the GPU use the instruction."""
-    targets = [replace(Arch.parse(gpu), suffix=suffix) for suffix in ("a", "f")]
+    targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
     usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
     if cuda and not usable:
-        return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), NEWER)
-    gate = next((gate for gate in tree.target.gates if gate.gpu == gpu), None)
+        return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), remedies.of("cuda_too_old"))
+    gate = next((gate for gate in tree.target.gates if Arch.parse(gate.gpu) == gpu), None)
     if gate is None:
         return None
     opened = _open(tree.root, gate)
     if opened is None:
         return Outlook(
-            gpu, Level.YELLOW, "not known", f"{gate.file} decides in a way that fp4patch does not know", todo
+            gpu, Level.YELLOW, "not known", f"{gate.file} has a condition that fp4patch does not recognize", todo
         )
     if opened:
         where = " and ".join(map(str, usable))
         return Outlook(gpu, Level.GREEN, "NVFP4 native", f"arrays of floats convert by the instruction on {where}", "")
     level = Level.GREEN if variant else Level.YELLOW
     return Outlook(
-        gpu, level, "software conversion", f"{gate.file} does not name it: {gate.otherwise}, on every target", todo
+        gpu,
+        level,
+        "software conversion",
+        f"the condition in {gate.file} does not include {gpu}, which therefore uses {gate.otherwise} for every target",
+        todo,
     )
 
 
@@ -141,7 +149,7 @@ def _open(root: Path, gate: Gate) -> bool | None:
 
 def _converting(
     outlook: Outlook,
-    gpu: str,
+    gpu: Arch,
     tree: Identified,
     variant: Variant | None,
     builds: Sequence[BuildRow],
@@ -152,19 +160,14 @@ def _converting(
         return outlook
     usable = [row for row in builds if not row.error]
     rows = usable if question.asked else best_of(gpu, question.gpus, usable)
-    made = [
-        arch
-        for row in rows
-        for arch in _archs(row, gpu)
-        if reach([Arch.parse(arch)], Arch.parse(gpu)) is Reach.SUFFIXED
-    ]
-    loaded = set(made) or {f"{Arch.parse(gpu).torch}a"}
+    made = [arch for row in rows for arch in _archs(row, gpu) if reach([Arch.parse(arch)], gpu) is Reach.SUFFIXED]
+    loaded = set(made) or {f"{gpu.torch}a"}
     wants = {arch: _wants(variant, tree.target, Arch.parse(arch)) for arch in sorted(loaded)}
     if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
         said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
         return replace(outlook, verdict=f"software conversion ({variant.name})", because=said)
     if set(wants.values()) == {"hardware"} and not tree.target.build:
-        said = f"{variant.name} makes it use the instruction wherever the target has it"
+        said = f"{variant.name} uses the instruction on every target that has it"
         return Outlook(gpu, Level.GREEN, "NVFP4 native", said)
     return outlook
 
@@ -180,7 +183,7 @@ def _wants(variant: Variant, target: Target, arch: Arch) -> str:
     return "software" if any("E2M1" in pattern for rule in about for pattern in rule.forbids) else ""
 
 
-def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its") -> str:
+def _clause(build: Build, rows: Sequence[BuildRow], gpu: Arch, whose: str = "its") -> str:
     """Return the result of one arch list in words, with the CUDA releases that were evaluated."""
     setting = f"{build.setting}={quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
     if reasons := _stopped(rows, gpu):
@@ -188,28 +191,28 @@ def _clause(build: Build, rows: Sequence[BuildRow], gpu: str, whose: str = "its"
     return f"{setting} compiles {whose} FP4 kernels for {_made(rows, gpu)}{_with_cuda(rows)}"
 
 
-def _stopped(rows: Sequence[BuildRow], gpu: str) -> list[str]:
+def _stopped(rows: Sequence[BuildRow], gpu: Arch) -> list[str]:
     """Return the reasons why nothing is compiled on the GPU's machine; empty unless all rows stop."""
     reasons = [row.on[gpu].stops if row.on else row.stops for row in rows]
     return list(dict.fromkeys(reasons)) if all(reasons) else []
 
 
-def _newer(rows: Sequence[BuildRow], gpu: str) -> str:
+def _newer(rows: Sequence[BuildRow], gpu: Arch) -> str:
     """Return the advice to use a newer CUDA release, if the release stops all of them; else empty."""
     cudas = {Version(row.cuda) for row in rows}
-    targets = [Arch.parse(f"{gpu}{suffix}") for suffix in ("a", "f")]
+    targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
     lacking = not any(has(cuda, target) for cuda in cudas for target in targets)
-    return NEWER if lacking or (min(cudas) < FAMILIES_SINCE and _stopped(rows, gpu)) else ""
+    return remedies.of("cuda_too_old") if lacking or (min(cudas) < FAMILIES_SINCE and _stopped(rows, gpu)) else ""
 
 
-def _made(rows: Sequence[BuildRow], gpu: str) -> str:
+def _made(rows: Sequence[BuildRow], gpu: Arch) -> str:
     return " or ".join(dict.fromkeys(_of_row(row, gpu) for row in rows))
 
 
-def _of_row(row: BuildRow, gpu: str) -> str:
+def _of_row(row: BuildRow, gpu: Arch) -> str:
     """Return the architectures; of a build at run time those that it makes where the GPU is, and of which module."""
     if row.error:
-        return "what is not known"
+        return "unknown targets"
     if not row.on:
         return f"nothing ({row.stops})" if row.stops else _listed(row.kernels)
     there = row.on[gpu]
@@ -220,7 +223,7 @@ def _of_row(row: BuildRow, gpu: str) -> str:
     return " and ".join([_listed(usual), *others])
 
 
-def _archs(row: BuildRow, gpu: str) -> tuple[str, ...]:
+def _archs(row: BuildRow, gpu: Arch) -> tuple[str, ...]:
     """Return every architecture that some FP4 kernel has where the GPU is."""
     return tuple(arch for archs in row.on[gpu].modules.values() for arch in archs) if row.on else row.kernels
 
@@ -233,6 +236,7 @@ def _with_cuda(rows: Sequence[BuildRow]) -> str:
     return f" (CUDA {' and '.join(dict.fromkeys(row.cuda for row in rows))})"
 
 
-def _set(build: Build, row: BuildRow) -> str:
-    """Return the command for a shell."""
-    return f"export {build.setting}={quoted(row.asked)}" if row.asked else f"unset {build.setting}"
+def _set(build: Build, row: BuildRow, made: str) -> str:
+    """Return the command for a shell that sets the list of a row; ``made`` is its result."""
+    cause = "arch_list" if row.asked else "arch_list_unset"
+    return remedies.of(cause, setting=build.setting, list=quoted(row.asked), made=made)

@@ -15,10 +15,11 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Build, Target
 from fp4patch.commands.doctor.compilers import toolkits
 from fp4patch.commands.doctor.surroundings import Surroundings, said
-from fp4patch.core.arch import Arch, Reach, reach
-from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
+from fp4patch.core.arch import GB10, PTX, Arch, Reach, elements, reach
+from fp4patch.core.cuda import FAMILIES_SINCE
 from fp4patch.core.errors import BinaryError, ToolchainError
-from fp4patch.inspect import binaries, run_time
+from fp4patch.core.wording import listed
+from fp4patch.inspect import binaries, remedies, run_time
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.inspect.known import known
 from fp4patch.proof.toolchain import release, version_of
@@ -26,10 +27,6 @@ from fp4patch.tree.installed import bypasses
 
 FALSE_ALARM = "https://github.com/pytorch/pytorch/issues/164596"
 """PyTorch on GB10: "Minimum and Maximum cuda capability supported by this version of PyTorch is (8.0) - (12.0)"."""
-TORCH_FOR_GB10 = (
-    f"install the PyTorch build for CUDA {FOR_GB10} from https://pytorch.org/get-started/locally,"
-    " and the toolkit of the same release"
-)
 TRITON_PTXAS = "https://github.com/triton-lang/triton/issues/8539"
 
 TORCH_LIST = "TORCH_CUDA_ARCH_LIST"
@@ -69,45 +66,40 @@ def _archs(s: Surroundings) -> tuple[str, ...]:
         return ()
 
 
-def examine_torch(found: Torch | None, gpus: Sequence[str], nvcc: str) -> tuple[Finding, ...]:
+def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:
     """Return ``gpus``: those that matter; ``nvcc``: the version of the compiler that a build against it takes, or
     nothing."""
     if found is None:
         return ()
     if not found.cuda:
-        remedy = "install the build for your CUDA release from https://pytorch.org/get-started/locally"
-        return (Finding(Level.YELLOW, "PyTorch", f"{found.version}, built without CUDA", remedy),)
+        what = f"{found.version}, built without CUDA"
+        return (remedies.finding(Level.YELLOW, "PyTorch", what, "torch_without_cuda"),)
     what = f"{found.version}, built with CUDA {found.cuda}"
     if not found.archs:
-        findings = [
-            Finding(Level.YELLOW, "PyTorch", f"{what}; it does not import", "python -c 'import torch' says why")
-        ]
+        findings = [remedies.finding(Level.YELLOW, "PyTorch", f"{what}; `import torch` fails", "torch_import")]
     else:
         what += f", for {', '.join(found.archs)}"
         findings = [_torch_archs(found, what, gpus)]
         findings += _false_alarm(found)
     if findings[0].level is Level.RED:
         pass  # the same remedy, or another PyTorch, decides about the compiler too
-    elif "sm_121" in gpus and Version(found.cuda) < FAMILIES_SINCE:
-        why = f"a build against it takes CUDA {found.cuda}, whose compiler has no sm_121a"
-        findings.append(Finding(Level.RED, "PyTorch's CUDA", why, TORCH_FOR_GB10))
+    elif GB10 in gpus and Version(found.cuda) < FAMILIES_SINCE:
+        why = f"a build against it uses CUDA {found.cuda}, whose compiler does not support sm_121a"
+        findings.append(remedies.finding(Level.RED, "PyTorch's CUDA", why, "torch_for_gb10"))
     elif nvcc and release(nvcc)[0] != release(found.cuda)[0]:
-        findings.append(
-            Finding(
-                Level.RED,
-                "PyTorch's CUDA",
-                f"a build against it takes nvcc {nvcc}, of another major release than {found.cuda}: PyTorch refuses",
-                f"set CUDA_HOME to a toolkit of CUDA {found.cuda}, or {TORCH_FOR_GB10}",
-            )
+        why = (
+            f"a build against it uses nvcc {nvcc}, whose major release is not that of {found.cuda}: PyTorch rejects it"
         )
+        findings.append(remedies.finding(Level.RED, "PyTorch's CUDA", why, "torch_and_nvcc", cuda=found.cuda))
     return tuple(findings)
 
 
-def _torch_archs(found: Torch, what: str, gpus: Sequence[str]) -> Finding:
+def _torch_archs(found: Torch, what: str, gpus: Sequence[Arch]) -> Finding:
     archs = [Arch.parse(arch) for arch in found.archs if arch.startswith("sm_")]
-    out = [gpu for gpu in gpus if reach(archs, Arch.parse(gpu)) is Reach.NOTHING]
+    out = [gpu for gpu in gpus if reach(archs, gpu) is Reach.NOTHING]
     if out:
-        return Finding(Level.RED, "PyTorch", f"{what}: nothing of it loads on {' and '.join(out)}", TORCH_FOR_GB10)
+        why = f"{what}: none of its code loads on {listed(out)}"
+        return remedies.finding(Level.RED, "PyTorch", why, "torch_for_gb10")
     return Finding(Level.GREEN, "PyTorch", what)
 
 
@@ -115,11 +107,14 @@ def _false_alarm(found: Torch) -> list[Finding]:
     """PyTorch compiled for sm_120 runs on GB10, and some releases warn all the same."""
     if "sm_120" not in found.archs or "sm_121" in found.archs:
         return []
-    text = 'on GB10 it may warn of "cuda capability 12.1 … maximum (12.0)": a false alarm, sm_120 code runs there'
+    text = (
+        'on GB10 it may print a warning about "cuda capability 12.1 … maximum (12.0)", which is a false alarm:'
+        " sm_120 code runs on GB10"
+    )
     return [Finding(Level.GREEN, "PyTorch's 12.1 warning", text, link=FALSE_ALARM)]
 
 
-def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
+def examine_triton(s: Surroundings, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     """Triton's own assembler, or the one that the environment puts in its place."""
     folder = s.package("triton")
     if folder is None:
@@ -133,33 +128,30 @@ def examine_triton(s: Surroundings, gpus: Sequence[str]) -> tuple[Finding, ...]:
     installed = s.distribution("triton")
     what = f"Triton{f' {installed.version}' if installed else ''}"
     if not ptxas.is_file():
-        remedy = f"unset {variable}, or name a ptxas" if named else "reinstall Triton"
-        return (Finding(Level.RED, what, f"{f'{variable} is {named}' if named else name}, which is not there", remedy),)
+        why = f"{f'{variable} is {named}' if named else name}, which does not exist"
+        cause = "triton_variable" if named else "triton_incomplete"
+        return (remedies.finding(Level.RED, what, why, cause, variable=variable),)
+    newer = _newer_ptxas(s)
+    cause = "triton_too_old" if newer else "triton_too_old_everywhere"
     try:
         version = version_of(ptxas)
     except ToolchainError as error:
-        return (Finding(Level.RED, what, error.message, f"set {variable} to the ptxas of your CUDA toolkit"),)
+        return (remedies.finding(Level.RED, what, error.message, cause, variable=variable, ptxas=newer),)
     said_so = f"{variable}" if named else f"its own {name}"
     users = next(one.used_by for one in known().compiler if one.alone)
     if Version(version) < FAMILIES_SINCE:
-        return (
-            Finding(
-                Level.RED if "sm_121" in gpus else Level.YELLOW,
-                what,
-                f"{said_so} is {version}, which knows no sm_121a: Triton kernels do not compile on GB10, and {users}",
-                _newer_ptxas(s, variable),
-                TRITON_PTXAS,
-            ),
-        )
+        level = Level.RED if GB10 in gpus else Level.YELLOW
+        why = f"{said_so} is {version}, which does not support sm_121a: kernels do not compile on GB10, and {users}"
+        return (remedies.finding(level, what, why, cause, link=TRITON_PTXAS, variable=variable, ptxas=newer),)
     return (Finding(Level.GREEN, what, f"{said_so} is {version}; {users}"),)
 
 
-def _newer_ptxas(s: Surroundings, variable: str) -> str:
-    """Return what to type: the variable with the first assembler on this machine that is new enough."""
+def _newer_ptxas(s: Surroundings) -> Path | None:
+    """Return the first assembler on this machine that is new enough."""
     for kit in toolkits(s):
         if "ptxas" in kit.parts and Version(kit.parts["ptxas"]) >= FAMILIES_SINCE:
-            return f"export {variable}={kit.root / 'bin/ptxas'}"
-    return f"install the toolkit of CUDA {FOR_GB10}, then export {variable}=/usr/local/cuda/bin/ptxas"
+            return kit.root / "bin/ptxas"
+    return None
 
 
 def examine_targets(s: Surroundings) -> tuple[Finding, ...]:
@@ -178,9 +170,8 @@ def bypass_findings(
     root: Path, target: Target, version: Version | None, environ: Mapping[str, str], home: Path | None = None
 ) -> list[Finding]:
     """Return a finding for each kind of compiled code that is used in the place of a tree's sources."""
-    todo = "the verdict is of what would be compiled; `fp4patch doctor` on that folder says what is in it"
     notes = bypasses(root, target, version, environ, home)
-    return [Finding(Level.YELLOW, "loaded instead", note, todo) for note in notes]
+    return [remedies.finding(Level.YELLOW, "loaded instead", note, "loaded_instead") for note in notes]
 
 
 def looked_for() -> list[str]:
@@ -189,7 +180,7 @@ def looked_for() -> list[str]:
     return ["PyTorch", "Triton", *targets, *(package.name for package in known().package)]
 
 
-def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> tuple[Finding, ...]:
+def examine_others(s: Surroundings, gpus: Sequence[Arch], cache: Path | None) -> tuple[Finding, ...]:
     """Return the other packages with kernels, what each GPU gets of their compiled code, and compilers in packages.
 
     ``cache`` is a directory for what is found in compiled code.
@@ -206,19 +197,19 @@ def examine_others(s: Surroundings, gpus: Sequence[str], cache: Path | None) -> 
         if folder and gpus:
             findings += _code(f"{subject} {installed.version}", folder, gpus, cache)
         elif folder:
-            why = "no GPU of SM12x is here, and none was named"
-            findings.append(Finding(Level.NONE, f"{subject}'s code", why, "fp4patch doctor --for sm_121"))
+            why = "this machine has no SM12x GPU, and --for is not set"
+            findings.append(remedies.finding(Level.NONE, f"{subject}'s code", why, "code_not_examined"))
     patterns = [pattern for compiler in known().compiler for pattern in compiler.installed]
     files = {file for folder in s.site_packages for pattern in patterns for file in folder.glob(pattern)}
     for file in sorted(file for file in files if run_time.role(file.as_posix())):
         one = run_time.read(file, file.as_posix(), gpus)
-        lacks = f", which does not know {' and '.join(one.lacks)}" if one.lacks else ""
-        found = f"{file.name}{lacks}: {one.used_by}"
+        support = f", which does not support {listed(one.unsupported)}" if one.unsupported else ""
+        found = f"{file.name}{support}: {one.used_by}"
         findings.append(Finding(one.level, f"{one.role} {one.release}".strip(), found, one.remedy))
     return tuple(findings)
 
 
-def _code(subject: str, folder: Path, gpus: Sequence[str], cache: Path | None) -> list[Finding]:
+def _code(subject: str, folder: Path, gpus: Sequence[Arch], cache: Path | None) -> list[Finding]:
     try:
         report = binaries.examine(folder, gpus=gpus, cache=cache)
     except BinaryError as error:
@@ -243,31 +234,26 @@ def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
         given = s.environ.get(name)
         value = (given or "").strip()
         if build and build.form and given is not None and not re.fullmatch(build.form, given):
-            remedy = f"for example export {name}='12.0f{build.separator}12.1a', or unset {name}"
-            findings.append(Finding(Level.RED, name, f"{given!r}: {build.otherwise}", remedy))
+            why = f"{given!r}: {build.otherwise}"
+            findings.append(remedies.finding(Level.RED, name, why, "list_form", setting=name))
             continue
         if not value:
             continue
         archs, strange = [], []
-        for part in re.split(r"[;,\s]+", value):
+        for part in elements(value):
             try:
-                archs.append(Arch.parse(part.removesuffix("+PTX")))
+                archs.append(Arch.parse(part.removesuffix(PTX)))
             except ValueError:
                 strange.append(part)
         bare = [arch for arch in archs if arch.major == 12 and not arch.suffix]
         if strange:
-            remedy = f"for example export {name}=12.1a"
-            findings.append(Finding(Level.YELLOW, name, f"{value}: {', '.join(strange)} is no architecture", remedy))
+            why = f"{value}: {', '.join(strange)} is not an architecture"
+            findings.append(remedies.finding(Level.YELLOW, name, why, "list_not_archs", setting=name))
         elif bare:
             fixed = "a" if len({arch.minor for arch in archs if arch.major == 12}) == 1 else "f"
-            findings.append(
-                Finding(
-                    Level.YELLOW,
-                    name,
-                    f"{value}: {', '.join(a.torch for a in bare)} without a or f has no FP4 instruction",
-                    f"write {', '.join(a.torch + fixed for a in bare)}; a build may add it: fp4patch doctor TREE says",
-                )
-            )
+            why = f"{value}: {', '.join(a.torch for a in bare)} has no suffix a or f, and therefore no FP4 instructions"
+            written = ", ".join(arch.torch + fixed for arch in bare)
+            findings.append(remedies.finding(Level.YELLOW, name, why, "list_without_suffix", archs=written))
         else:
             findings.append(Finding(Level.GREEN, name, value))
     return tuple(findings)

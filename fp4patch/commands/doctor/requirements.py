@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from fp4patch.commands.doctor.result import Requirement
+    from fp4patch.core.arch import Arch
     from fp4patch.inspect.code import BinaryFile, BinaryReport
 
 _JIT = " (JIT)"
@@ -42,17 +43,17 @@ def _missing(file: BinaryFile, required: Requirement, strict: bool) -> Iterator[
     rows = [row for row in file.loading if row.gpu == required.gpu]
     if rows and all(row.loads == "nothing" for row in rows):
         yield "nothing loads"
-    elif strict and (missing := sum(row.units for row in rows if row.loads == "nothing" or row.loads.endswith(_JIT))):
-        yield f"{missing} of {file.units} fatbins have no machine code for it"
+    elif strict and (missing := sum(row.fatbins for row in rows if row.loads == "nothing" or row.loads.endswith(_JIT))):
+        yield f"{missing} of {file.fatbins} fatbins have no machine code for it"
     for outcome, what in _NOT_NATIVE.items() if required.native else ():
-        if number := sum(row.units for row in rows if row.outcome is outcome):
+        if number := sum(row.fatbins for row in rows if row.outcome is outcome):
             yield f"{number} {what}"
     useless = {kernel.name for row in rows for kernel in row.lost if kernel.level is Level.RED}
     if required.native and useless:
         yield f"{len(useless)} kernels that compute nothing on it"
 
 
-def _extra(file: BinaryFile, gpus: Sequence[str]) -> Iterator[str]:
+def _extra(file: BinaryFile, gpus: Sequence[Arch]) -> Iterator[str]:
     loaded = {row.loads.removesuffix(_JIT) for row in file.loading if row.gpu in gpus}
     if extra := dict.fromkeys(group.arch for group in file.images if group.arch not in loaded):
         yield f"code that no required GPU loads: {', '.join(extra)}"

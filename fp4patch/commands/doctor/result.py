@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.target import Advice
-from fp4patch.core.arch import GPUS
+from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.state import State
 from fp4patch.inspect.code import BinaryReport
@@ -17,7 +17,7 @@ from fp4patch.inspect.findings import Finding, Level, worst
 class Requirement:
     """Code that every compiled file must hold for a GPU: code that loads, or FP4 instructions."""
 
-    gpu: str
+    gpu: Arch
     native: bool
 
     def __str__(self) -> str:
@@ -29,7 +29,7 @@ class Requirement:
 class Question:
     """Options of a run that apply to every tree and binary."""
 
-    gpus: tuple[str, ...] = GPUS
+    gpus: tuple[Arch, ...] = GPUS
     named: bool = False
     """True if the user named the GPUs. Otherwise an arch list that the user gave selects them."""
     asked: str = ""
@@ -73,7 +73,7 @@ class PatchRow(Document):
 class Outlook(Document):
     """Result for one GPU from this tree, in one line."""
 
-    gpu: str
+    gpu: Arch
     level: Level
     verdict: str
     because: str

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fp4patch.inspect import remedies
 from fp4patch.inspect.containers import folder
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.inspect.known import known
@@ -42,14 +43,15 @@ def examine(path: Path) -> tuple[int, tuple[Finding, ...]]:
         try:
             content = file.read_bytes()
         except OSError as error:
-            findings.append(Finding(Level.RED, file.name, f"cannot be read: {error.strerror}", "check its permissions"))
+            why = f"cannot be read: {error.strerror}"
+            findings.append(remedies.finding(Level.RED, file.name, why, "recipe_unread"))
             continue
         if recipe.macro.encode() not in content:
             continue
         place = file.relative_to(root).as_posix()
         for line, words in _removals(content.decode(errors="replace"), recipe):
-            found = f"takes {recipe.macro} out of {recipe.subject}: {words}"
-            findings.append(Finding(Level.YELLOW, f"{place}:{line}", found, recipe.remedy, recipe.link))
+            found = f"removes {recipe.macro} from {recipe.subject}: {words}"
+            findings.append(Finding(Level.YELLOW, f"{place}:{line}", found, recipe.remedy, link=recipe.link))
     return len(recipes), tuple(findings)
 
 

@@ -10,6 +10,7 @@ from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.process import processors
 from fp4patch.images.engine import GIB, little_disk, little_memory
 from fp4patch.images.image import JOB_MEMORY, Stage
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 
 
@@ -40,14 +41,12 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
     fit = max(1, have // (JOB_MEMORY * GIB))
     what = f"{have / GIB:.0f} GiB, {processors()} cores"
     if little_memory(have):
-        remedy = "build on another machine, or add swap"
-        return (
-            Finding(Level.YELLOW, "memory", f"{what}: little for one job of a vLLM build ({JOB_MEMORY} GiB)", remedy),
-        )
+        about = f"{what}: too little for one job of a vLLM build ({JOB_MEMORY} GiB)"
+        return (remedies.finding(Level.YELLOW, "memory", about, "little_memory"),)
     if jobs > fit:
         set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {jobs} jobs"
         about = f"{what}: {set_by}, and each may take {JOB_MEMORY} GiB"
-        return (Finding(Level.YELLOW, "memory", about, f"before a build: export MAX_JOBS={fit}"),)
+        return (remedies.finding(Level.YELLOW, "memory", about, "many_jobs", jobs=fit),)
     return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {jobs} jobs at a time"),)
 
 

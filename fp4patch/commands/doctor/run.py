@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
+from fp4patch.commands.archs import requested
 from fp4patch.commands.doctor import gpus, machine, requirements, reverse_patches
 from fp4patch.commands.doctor import tree as doctor_tree
 from fp4patch.commands.doctor.lists import judge_list
@@ -22,7 +23,7 @@ from fp4patch.commands.doctor.result import MachineReport, Question, RecipeRepor
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.commands.recommend import toolkit
 from fp4patch.commands.status.run import status
-from fp4patch.core.arch import GPUS, Arch
+from fp4patch.core.arch import GPUS, PTX, Arch, elements
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError
@@ -43,9 +44,9 @@ def question(
     time_jit: bool = False,
 ) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
-    required = tuple(_requirement(text) for text in require)
+    required = tuple(one for text in require for one in _requirements(text))
     if strict and not required:
-        raise UsageError("--strict is about --require", help="for example --require sm_121:native --strict")
+        raise UsageError("--strict requires --require", help="for example --require sm_121:native --strict")
     gpus = _gpus(for_gpus) if for_gpus is not None else ()
     gpus = tuple(dict.fromkeys((*gpus, *(one.gpu for one in required))))
     return Question(
@@ -59,41 +60,29 @@ def question(
     )
 
 
-def _requirement(text: str) -> Requirement:
-    gpu, colon, what = text.partition(":")
+def _requirements(text: str) -> tuple[Requirement, ...]:
+    named, colon, what = text.partition(":")
     if colon and what != "native":
         raise UsageError(f"{text!r} requires {what!r}", help="for example --require sm_121, or --require sm_121:native")
-    return Requirement(_gpus(gpu)[0], bool(colon))
+    return tuple(Requirement(gpu, bool(colon)) for gpu in _gpus(named))
 
 
-def _gpus(text: str) -> tuple[str, ...]:
-    """Return ``sm_121,sm_120`` as a tuple; UsageError for anything that is no known GPU's own plain architecture."""
-    found = []
-    for part in text.split(","):
-        try:
-            arch = Arch.parse(part)
-        except ValueError:
-            arch = None
-        if arch not in known_gpus():
-            raise UsageError(
-                f"{part.strip()!r} is not a GPU",
-                help=f"for example --for sm_121, or --for sm_120,sm_121; known are {', '.join(map(str, known_gpus()))}",
-            )
-        found.append(str(arch))
-    return tuple(dict.fromkeys(found))
+def _gpus(text: str) -> tuple[Arch, ...]:
+    """Parse ``sm_121,sm_120``; UsageError for anything that is no known GPU's own plain architecture."""
+    known = known_gpus()
+    help_text = f"for example --for sm_121, or --for sm_120,sm_121; known are {', '.join(map(str, known))}"
+    found = requested(text, help_text)
+    for arch in found:
+        if arch not in known:
+            raise UsageError(f"{arch} is not a GPU", help=help_text)
+    return found
 
 
 def _list(text: str) -> str:
-    """Return a TORCH_CUDA_ARCH_LIST with semicolons; UsageError where a part is no architecture."""
-    parts = [part for part in re.split(r"[;\s]+", text.strip()) if part]
-    for part in parts:
-        try:
-            Arch.parse(part.removesuffix("+PTX"))
-        except ValueError as error:
-            raise UsageError(str(error), help="for example --torch-cuda-arch-list '12.0a;12.1a'") from None
-    if not parts:
-        raise UsageError("the list of architectures is empty", help="for example --torch-cuda-arch-list 12.1a")
-    return ";".join(parts)
+    """Return a TORCH_CUDA_ARCH_LIST in PyTorch's notation, with semicolons; UsageError for any other text."""
+    requested(text, "for example --arch-list '12.0a;12.1a'", ptx=True)
+    parts = [(part, PTX if part.endswith(PTX) else "") for part in elements(text)]
+    return ";".join(Arch.parse(part.removesuffix(ptx)).torch + ptx for part, ptx in parts)
 
 
 def _cuda(text: str) -> str:
@@ -112,7 +101,7 @@ def examine_machine(question: Question, python: str = "") -> MachineReport:
     return replace(found, sections=tuple(_judged(section, s, own, cuda) for section in found.sections))
 
 
-def _judged(section: Section, s: Surroundings, own: Sequence[str], cuda: Version | None) -> Section:
+def _judged(section: Section, s: Surroundings, own: Sequence[Arch], cuda: Version | None) -> Section:
     """Return the section, its lists of architectures judged by what surveyed releases make of them."""
     findings = [
         judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in settings() else finding
@@ -136,7 +125,7 @@ def find(name: str) -> Path | None:
     if folder := _installed(name):
         return folder
     if name.startswith((".", "/", "~")) or name.endswith(_FILES) or not _IMAGE.fullmatch(name):
-        raise UsageError(f"there is no {name}", help="name a file, a folder, an installed package or an image")
+        raise UsageError(f"{name} does not exist", help="name a file, a directory, an installed package or an image")
     return None
 
 

@@ -59,7 +59,7 @@ class Surroundings:
             status = 1
         if status:
             raise UsageError(
-                f"{program} does not answer as a Python does: {output.splitlines()[-1] if output else 'no output'}",
+                f"{program} does not run as a Python: {output.splitlines()[-1] if output else 'no output'}",
                 help="name a program, or the directory of a virtual environment: fp4patch doctor --python .venv",
             )
         return cls(

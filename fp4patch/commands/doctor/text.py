@@ -10,7 +10,7 @@ from rich.text import Text
 
 from fp4patch.commands.terminal import NONE, STATES, folded, number, table, whole
 from fp4patch.commands.words import printable
-from fp4patch.core.arch import GPUS, Reach
+from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level, worst
 from fp4patch.inspect.known import known
@@ -47,7 +47,7 @@ def recipe_text(recipe: RecipeReport) -> RenderableType:
     """Return the recipes' place, and a finding for each that takes SM121 out of CUTLASS's guard."""
     heading = Text.assemble(("build recipes", "bold"), f"  {printable(recipe.path)}, {recipe.read} read")
     known_recipe = known().recipe
-    said = f"no command or patch takes {known_recipe.macro} out of it"
+    said = f"no command or patch removes {known_recipe.macro} from it"
     good = Finding(Level.GREEN, known_recipe.subject, said)
     return Group(heading, Text(), findings_text(recipe.findings or [good]), Text())
 
@@ -103,7 +103,7 @@ def _builds_heading(tree: TreeReport) -> Text:
         how = " on each GPU, by its own Python"
     else:
         how = ", as recorded of this release" if known.recorded else ", by its own CMake functions"
-    return Text.assemble(("build", "bold"), (f"  what it makes of {tree.setting}{how}", "dim"))
+    return Text.assemble(("build", "bold"), (f"  its result for {tree.setting}{how}", "dim"))
 
 
 def _builds(found: Sequence[BuildRow]) -> Table:
@@ -114,10 +114,10 @@ def _builds(found: Sequence[BuildRow]) -> Table:
             cuda = row.cuda if row.cuda != previous else ""
             rows.append((f"  {cuda}", asked, made, *(reaches.get(gpu, Text(NONE)) for gpu in GPUS)))
             previous = row.cuda
-    return table([*map(whole, ("  CUDA", "list", "FP4 kernels", *GPUS))], rows, head="dim")
+    return table([*map(whole, ("  CUDA", "list", "FP4 kernels", *map(str, GPUS)))], rows, head="dim")
 
 
-def _cells(row: BuildRow) -> list[tuple[str, Text, dict[str, Text]]]:
+def _cells(row: BuildRow) -> list[tuple[str, Text, dict[Arch, Text]]]:
     """Return arch list, its build result, and the support of each GPU. If GPUs differ, each has its own line."""
     asked = row.asked or "unset"
     if row.error:
@@ -138,7 +138,7 @@ def _outlooks(outlooks: Sequence[Outlook]) -> Table:
     return _marked(
         (
             one.level,
-            one.gpu,
+            str(one.gpu),
             Text.assemble((one.verdict, COLOUR[one.level]), printable(f": {one.because}")),
             one.todo,
             "",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from packaging.version import Version
@@ -13,18 +13,19 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Read
 from fp4patch.catalog.target import Advice, Target
-from fp4patch.commands.doctor.builds import rows_of
-from fp4patch.commands.doctor.outlook import NEWER, instead, outlooks
+from fp4patch.commands.doctor.builds import Builds
+from fp4patch.commands.doctor.outlook import instead, outlooks
 from fp4patch.commands.doctor.packages import bypass_findings
 from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
 from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
-from fp4patch.commands.recommend import recommend, toolkit
+from fp4patch.commands.recommend import contains, recommend, toolkit
 from fp4patch.commands.status.result import PatchStatus, TreeStatus
 from fp4patch.commands.status.run import each_patch
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
 from fp4patch.core.state import State
 from fp4patch.core.wording import listed
+from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
@@ -32,7 +33,15 @@ from fp4patch.tree.transaction import OnWait
 
 
 def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait: OnWait) -> TreeReport:
-    """Complete report on a source tree, of which ``found`` is the status."""
+    """Return the complete report on a source tree, of which ``found`` is the status."""
+    (report,) = examine_each(tree, found, [question], on_wait=on_wait)
+    return report
+
+
+def examine_each(
+    tree: Identified, found: TreeStatus, questions: Sequence[Question], *, on_wait: OnWait
+) -> Iterator[TreeReport]:
+    """Yield a report for each question. The tree is read once, and its build is evaluated once for each arch list."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
     with reading([tree], on_wait) as (locked,):
@@ -40,45 +49,47 @@ def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait:
         tried = each_patch(locked, catalog, {}) if found.variant else found.patches
         hashes = hashes_of(tree.target, locked.read)
     what = content(releases, hashes)
-    cuda = Version(question.cuda) if question.cuda else toolkit()
-    builds, findings = rows_of(tree, question, cuda, releases, what, patched=bool(found.variant))
-    advice = _advice(_by_content(tree, what), cuda, question.gpus)
-    command = _next(tree, found, advice)
-    todo = "" if found.variant else command
-    lines = outlooks(tree, catalog.variants.get(found.variant), question, builds, cuda, todo)
-    if question.asked and any(line.level is Level.RED for line in lines):
-        usual, _ = rows_of(tree, replace(question, asked=""), cuda, releases, what, patched=bool(found.variant))
-        lines = tuple(instead(tree, line, question, usual) for line in lines)
-    setting = tree.target.build.setting if tree.target.build else ""
-    return TreeReport(
-        root=str(tree.root),
-        target=tree.target.name,
-        title=tree.target.title,
-        claims=found.version,
-        content=what,
-        variant=found.variant,
-        state=found.state,
-        patches=_patches(catalog, tree, tried, found),
-        setting=setting,
-        builds=tuple(replace(row, setting=setting) for row in builds),
-        advice=advice,
-        next_command=command,
-        findings=(
-            *_content_findings(tree, what),
-            *_state_findings(tree, found),
-            *(() if found.variant else _bypass_findings(tree)),  # in a patched tree, the status reports them
-            *findings,
-        ),
-        outlooks=lines,
-    )
+    patches = _patches(catalog, tree, tried, found)
+    # In a patched tree, the status reports bypasses.
+    own = (*_content_findings(tree, what), *_state_findings(tree, found))
+    own = own if found.variant else (*own, *_bypass_findings(tree))
+    builds = Builds(tree, () if found.variant else releases, what)
+    cudas = {question: Version(question.cuda) if question.cuda else toolkit() for question in questions}
+    builds.evaluate(cudas.items())
+    for question, cuda in cudas.items():
+        rows, notes = builds.rows(question, cuda)
+        advice = _advice(_by_content(tree, what), cuda, question.gpus)
+        command = _next(tree, found, advice)
+        todo = "" if found.variant else command
+        lines = outlooks(tree, catalog.variants.get(found.variant), question, rows, cuda, todo)
+        if question.asked and any(line.level is Level.RED for line in lines):
+            others, _ = builds.rows(replace(question, asked=""), cuda)
+            lines = tuple(instead(tree, line, question, others) for line in lines)
+        setting = tree.target.build.setting if tree.target.build else ""
+        yield TreeReport(
+            root=str(tree.root),
+            target=tree.target.name,
+            title=tree.target.title,
+            claims=found.version,
+            content=what,
+            variant=found.variant,
+            state=found.state,
+            patches=patches,
+            setting=setting,
+            builds=tuple(replace(row, setting=setting) for row in rows),
+            advice=advice,
+            next_command=command,
+            findings=(*own, *_defects(_by_content(tree, what), patches, question, advice), *notes),
+            outlooks=lines,
+        )
 
 
-def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[str]) -> Advice | None:
+def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:
     """Return what to apply. Nothing where no patch can help: the compiler has no target with FP4 instructions."""
-    targets = [Arch.parse(f"{gpu}{suffix}") for gpu in gpus for suffix in ("a", "f")]
+    targets = [replace(gpu, suffix=suffix) for gpu in gpus for suffix in ("a", "f")]
     if cuda is None or any(has(cuda, target) for target in targets):
         return recommend(tree, cuda)
-    return Advice(because=f"{refused(cuda, targets)}: {NEWER}")
+    return Advice(because=f"{refused(cuda, targets)}: {remedies.of('cuda_too_old')}")
 
 
 def _by_content(tree: Identified, what: Content) -> Identified:
@@ -110,33 +121,50 @@ def _patches(
     return tuple(rows)
 
 
+def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, advice: Advice | None) -> list[Finding]:
+    """Return the known defects of this release on the GPUs in question, without those that a patch has repaired."""
+    open_patches = {row.patch.partition("/")[2] for row in patches if row.state is State.PRISTINE}
+    variant = advice.variant if advice else ""
+    apply = f"fp4patch apply --variant {variant} {shlex.quote(str(tree.root))}" if variant else ""
+    return [
+        Finding(Level(defect.level), defect.subject, defect.found, defect.remedy or apply, defect.link)
+        for defect in tree.target.defects
+        if set(defect.gpus) & set(question.gpus)
+        and (not defect.patch or defect.patch in open_patches)
+        and (not defect.versions or (tree.version and contains(defect.versions, tree.version)))
+    ]
+
+
 def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
     files = [file for file in found.files if file.state is State.FOREIGN]
     findings = [
-        Finding(
+        remedies.finding(
             Level.RED,
             file.path,
-            "somebody edited it since fp4patch wrote it",
-            f"keep the edit elsewhere and restore the file; see `fp4patch status {shlex.quote(str(tree.root))}`",
+            "it was edited since fp4patch wrote it",
+            "tree_edited",
+            root=shlex.quote(str(tree.root)),
         )
         for file in files
     ]
     if found.state is State.OUTDATED:
         findings.append(
-            Finding(
+            remedies.finding(
                 Level.YELLOW,
                 found.variant,
-                "what an older version of its patches made",
-                f"fp4patch apply {shlex.quote(str(tree.root))}",
+                "an older version of its patches was applied",
+                "tree_outdated",
+                root=shlex.quote(str(tree.root)),
             )
         )
     if found.variant and found.state is State.DRIFTED:
         findings.append(
-            Finding(
+            remedies.finding(
                 Level.RED,
                 found.variant,
                 "its patches do not fit this source any more",
-                f"fp4patch status {shlex.quote(str(tree.root))} says where",
+                "tree_drifted",
+                root=shlex.quote(str(tree.root)),
             )
         )
     return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
@@ -152,11 +180,12 @@ def _content_findings(tree: Identified, what: Content) -> list[Finding]:
     claims = str(tree.version or "")
     if claims and what.releases and not _claimed(claims, what.releases):
         return [
-            Finding(
+            remedies.finding(
                 Level.YELLOW,
                 "version",
-                f"it says {claims}, but the files that tell releases apart are those of {listed(what.releases, 'or')}",
-                "trust the content: fp4patch does; its edits hold on to structure, not to versions",
+                f"the tree states {claims}, but the files that differ between releases"
+                f" are those of {listed(what.releases, 'or')}",
+                "tree_version",
             )
         ]
     return []

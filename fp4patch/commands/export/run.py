@@ -7,13 +7,13 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
+from fp4patch.commands import measured
 from fp4patch.commands.export.result import Change, Exported
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.tree_path import CXX
@@ -112,7 +112,7 @@ def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
     program = str(beside) if beside.exists() else shutil.which("clang-format")
     if program is None:
         raise Refused(
-            f"{style} says how upstream formats its code, and there is no clang-format here",
+            f"{style} defines the format of upstream's code, and there is no clang-format here",
             help="pip install 'fp4patch[export]'",
         )
     matcher = difflib.SequenceMatcher(None, pristine.splitlines(), text.splitlines(), autojunk=False)
@@ -138,7 +138,7 @@ def _evidence(file: Path, tree: Identified, variant: str) -> tuple[str, ...]:
         document = json.loads(file.read_text(encoding="utf-8"))
         report = next(one for one in document.get("trees", [document]) if one["target"] == tree.target.name)
         found = (report["variant"], report["version"], report["verdict"])
-        lines = [*_compiled(report), *_executed(report)]
+        lines = measured.lines(report)
     except (OSError, ValueError, LookupError, AttributeError, TypeError, StopIteration) as error:
         raise UsageError(
             f"{file} is not a report of `fp4patch verify --json` on {tree.target.title}",
@@ -149,28 +149,4 @@ def _evidence(file: Path, tree: Identified, variant: str) -> tuple[str, ...]:
             f"{file} does not prove this: it reports {found[2]} for {found[0]} on {found[1]}",
             help=f"the series is {variant} on {tree.version}",
         )
-    return tuple(lines)
-
-
-def _compiled(report: dict[str, Any]) -> Iterator[str]:
-    tools = report["toolchain"]
-    yield f"Instructions, branches and registers of each probe (nvcc {tools['nvcc']}, ptxas {tools['ptxas']}):"
-    for result in report["results"]:
-        before, after = result["before"], result["after"]
-        if before and after and not result["identical"]:
-            counts = (f"{before[key]} -> {after[key]}" for key in ("instructions", "branches", "registers"))
-            yield f"  {result['probe']} {result['arch']}: {', '.join(counts)}"
-    same = sum(result["identical"] is True for result in report["results"])
-    yield f"  machine code of {same} other compilations is identical"
-
-
-def _executed(report: dict[str, Any]) -> Iterator[str]:
-    sweeps = [
-        (one, one["sweep"])
-        for one in (report["executed"] or {"executions": ()})["executions"]
-        if one["side"] == "patched" and one["sweep"]
-    ]
-    if sweeps:
-        yield "Executed from the machine code on a CPU, compared with the PTX ISA's definition:"
-    for one, sweep in sweeps:
-        yield f"  {one['probe']} {one['arch']}: {sweep['inputs']:,} inputs, {sweep['mismatches']:,} differ"
+    return lines

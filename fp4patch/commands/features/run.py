@@ -11,8 +11,8 @@ from fp4patch import __version__
 from fp4patch.catalog.feature import FeatureGroup, FeatureReport
 from fp4patch.catalog.features import load_features, load_toolkits
 from fp4patch.catalog.manifest import data_root
+from fp4patch.commands.archs import requested
 from fp4patch.commands.features import measure as doctor
-from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import UsageError
 from fp4patch.core.progress import silent
@@ -54,7 +54,7 @@ def probe(
     default the newest PTX that each takes.
     """
     groups = _chosen(load_features(data_root()), patterns)
-    archs = _targets(targets) if targets else None
+    archs = requested(targets, "for example --target 120a,121a") if targets else None
     if isa is not None and not re.fullmatch(r"\d+\.\d+", isa):
         raise UsageError(f"{isa!r} is not a PTX version", help="for example 8.6")
     wanted = [feature for group in groups for feature in group.features]
@@ -94,10 +94,3 @@ def _chosen(groups: Sequence[FeatureGroup], patterns: Sequence[str]) -> tuple[Fe
         for group in groups
     ]
     return tuple(group for group in chosen if group.features)
-
-
-def _targets(text: str) -> tuple[Arch, ...]:
-    try:
-        return Arch.parse_list(text)
-    except ValueError as error:
-        raise UsageError(str(error), help="for example --target 120a,121a") from None

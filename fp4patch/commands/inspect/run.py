@@ -40,7 +40,7 @@ def _inspect_folder(folder: Path) -> Inspection:
     documents = (path for pattern in ("*.json", "receipts/*.json") for path in folder.glob(pattern) if path.is_file())
     proof = {path.relative_to(folder).as_posix(): path.read_bytes() for path in documents}
     _must_have_receipts(proof, str(folder))
-    return _inspection(str(folder), "", "", None, proof, [], ["a folder has no labels"])
+    return _inspection(str(folder), "", "", None, proof, [], ["a directory has no labels"])
 
 
 def _inspect_image(name: str) -> Inspection:
@@ -55,7 +55,7 @@ def _inspect_image(name: str) -> Inspection:
         client = docker.from_env(environment=_environment())
     except DockerException as error:
         raise ImageError(
-            "no docker engine answers", help="start it (systemctl start docker), or name another: DOCKER_HOST"
+            "no docker engine responds", help="start it (systemctl start docker), or name another: DOCKER_HOST"
         ) from error
     try:
         image = client.images.get(name)
@@ -88,7 +88,7 @@ def _must_have_receipts(proof: Mapping[str, bytes], where: str) -> None:
     if not provenance.receipts_of(proof):
         raise ImageError(
             f"{where} holds no proof of fp4patch's ({PROOF}/receipts)",
-            help="images of stage proof and later have one, and so have folders made by --target proof --output",
+            help="images of stage proof and later have one, and so have directories made by --target proof --output",
         )
 
 
@@ -156,7 +156,9 @@ def _trees(container: Container, expected: Mapping[str, str]) -> tuple[list[Find
             continue
         wrong = [path for path in names if hashlib.sha256(b"".join(got[path].values())).hexdigest() != expected[path]]
         detail = (
-            f"{len(names)} files as the receipt says" if not wrong else f"not as the receipt says: {', '.join(wrong)}"
+            f"{len(names)} files as the receipt states"
+            if not wrong
+            else f"not as the receipt states: {', '.join(wrong)}"
         )
         findings.append(Finding(f"files of {target}", Verdict.FAIL if wrong else Verdict.PASS, detail))
     return findings, notes

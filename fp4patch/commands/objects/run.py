@@ -18,9 +18,10 @@ from typing import Any
 
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
+from fp4patch.commands.archs import requested
 from fp4patch.commands.objects.result import ObjectFile
 from fp4patch.core.arch import Arch
-from fp4patch.core.errors import BinaryError, Refused, UsageError
+from fp4patch.core.errors import BinaryError, Refused
 from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import CXX
 from fp4patch.edits.asm import scan
@@ -87,10 +88,7 @@ def objects(
 
 def gpus(text: str) -> tuple[Arch, ...]:
     """Return ``sm_120,sm_121``; UsageError if one of them is no architecture."""
-    try:
-        return Arch.parse_list(text)
-    except ValueError as error:
-        raise UsageError(str(error), help="for example --for sm_121") from error
+    return requested(text, "for example --for sm_121")
 
 
 def check(found: Sequence[ObjectFile], asked: Sequence[Arch]) -> None:
@@ -107,7 +105,7 @@ def check(found: Sequence[ObjectFile], asked: Sequence[Arch]) -> None:
         problems.append(Problem("object files that convert to E2M1", "none: this build leaves the FP4 kernels out"))
     if problems:
         raise Refused(
-            "this build would not have its FP4 conversions where they are asked for",
+            "this build would not have its FP4 conversions on the requested GPUs",
             problems=problems,
             help="build for 12.1a and 12.0a (TORCH_CUDA_ARCH_LIST) with the variant's patches applied",
         )
@@ -215,11 +213,11 @@ def _outcomes(build: Path, name: str, asked: Sequence[Arch]) -> dict[Arch, froze
     try:
         if not asked or path.stat().st_mtime < (build / COMMANDS).stat().st_mtime:
             return {}
-        (file,) = binaries.examine(path, gpus=[str(gpu) for gpu in asked]).files
+        (file,) = binaries.examine(path, gpus=asked).files
     except (OSError, BinaryError, ValueError):  # a value: it has no device code
         return {}
     rows = file.loading
-    return {gpu: frozenset(row.outcome for row in rows if row.gpu == str(gpu)) for gpu in asked}
+    return {gpu: frozenset(row.outcome for row in rows if row.gpu == gpu) for gpu in asked}
 
 
 # --- the tree's text -------------------------------------------------------------------------------------------------

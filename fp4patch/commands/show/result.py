@@ -87,11 +87,24 @@ class Untried(Document):
 
 
 @dataclass(frozen=True)
+class Taken(Document):
+    """A patch whose change the newest release of its target has."""
+
+    patch: str
+    since: str
+    """First release since which every tried one has the change."""
+    newest: str
+    """Newest release that was tried."""
+
+
+@dataclass(frozen=True)
 class Matrix(Report):
     """Record of ``records/matrix.json``."""
 
     sparse: ClassVar[bool] = True
     rows: tuple[MatrixRow, ...]
+    upstreamed: tuple[Taken, ...] = ()
+    """Patches that upstream has taken: they do nothing on later releases."""
     again: dict[str, str] = field(default_factory=dict)
     """Archives that hold a release for which another one is pinned: ``cutlass 4.0.0``."""
     without: tuple[Untried, ...] = ()

@@ -83,11 +83,11 @@ def _modules(there: Compiled) -> str:
     return there.stops or ", ".join(f"{name} {' '.join(archs)}" for name, archs in there.modules.items())
 
 
-def _named(asked: str) -> list[str]:
-    return [str(arch.gpu) for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12]
+def _named(asked: str) -> list[Arch]:
+    return [arch.gpu for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12]
 
 
-def _served(row: BuildRow, gpu: str) -> bool:
+def _served(row: BuildRow, gpu: Arch) -> bool:
     return row.reaches.get(gpu) is Reach.SUFFIXED
 
 

@@ -150,4 +150,4 @@ def _because(
         for unchecked in patch.unchecked:
             if any(names(entry, function, files) for entry in unchecked.functions):
                 return unchecked.because
-    return "no probe of the variant covers it, and no patch says why"
+    return "no probe of the variant covers it, and no patch states a reason"

@@ -10,7 +10,7 @@ from fp4patch.proof.lift.result import summary
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fp4patch.proof.inputs import NumericsRow
+    from fp4patch.proof.inputs import NumericsReport, NumericsRow
     from fp4patch.proof.lift.result import Executed, Execution
     from fp4patch.proof.result import ProbeResult
 
@@ -49,10 +49,37 @@ def sentence(execution: Execution) -> str:
         return f"{name}: {summary(execution)}"
     signs = " of NaN's sign alone" if cell(execution).endswith("signs") else ""
     inputs = f"{1 << execution.report.bits:,} inputs"
-    lanes = " through every lane" if execution.report.every_lane else ""
-    if not lanes and execution.report.lanes > 1:
-        lanes = ", each in one lane"
-    return f"{name}: {inputs}{lanes}, {_mismatches(execution.report.rows):,} mismatches{signs}"
+    return f"{name}: {inputs}{lanes(execution.report)}, {_mismatches(execution.report.rows):,} mismatches{signs}"
+
+
+def lanes(report: NumericsReport) -> str:
+    """Return the lanes that each input went through: empty if a thread has one value."""
+    if report.lanes == 1:
+        return ""
+    if report.passes == report.lanes:
+        return " through every lane"
+    if report.alike:
+        return ", each in one lane of those that are proven alike"
+    return ", each in one lane, boundaries in every lane"
+
+
+def worst(execution: Execution) -> str:
+    """Return the mismatch with the largest error, of the first ones of each class of input; empty if there is none.
+
+    Mismatches that break the promise precede those that it allows.
+    """
+    if execution.report is None:
+        return execution.batch.first[0] if execution.batch and execution.batch.first else ""
+    rows = (*execution.report.rows, *execution.corners)
+    found = [
+        ((row.breaks(execution.report.promise), numerics.error(mismatch)), row, mismatch)
+        for row in rows
+        for mismatch in row.first
+    ]
+    if not found:
+        return ""
+    _, row, mismatch = max(found, key=lambda one: one[0])
+    return f"{row.cls.value}: {numerics.sentence(mismatch)}"
 
 
 def lines(executed: Executed) -> Iterator[str]:
@@ -67,12 +94,15 @@ def lines(executed: Executed) -> Iterator[str]:
             f"patched and {sum(one.side == 'pristine' for one in executed.executions)} pristine kernels; "
             f"0 mismatches in {exact} of the patched" + (f", signs of NaN alone in {signs}" if signs else "")
         )
+    if one_lane := [one for one in patched if one.report and not one.report.every_lane]:
+        names = ", ".join(f"{one.probe.partition('/')[2]} {one.arch}" for one in one_lane)
+        yield f"each input in one lane, boundaries in every lane, since the lanes are not proven alike: {names}"
     batches = [one for one in executed.executions if one.side == "patched" and one.batch and not one.problem]
     if batches:
         wrong = sum(one.batch.mismatches > 0 for one in batches if one.batch)
         yield (
             f"executed on this host: chosen blocks and codes through the machine code of {len(batches)} patched "
-            f"kernels, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
+            f"functions, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
         )
     said: dict[str, list[str]] = {}  # probes with the same result share a line
     for one in executed.equivalences:

@@ -67,6 +67,16 @@ def first(report: NumericsReport) -> Iterator[str]:
             yield f"{row.cls.value}  {sentence(mismatch)}"
 
 
+def error(mismatch: Mismatch) -> float:
+    """Return the distance of the result from the expected value; of codes that are not E2M1, of the codes."""
+    if max(mismatch.got, mismatch.expected) > 15:
+        return abs(mismatch.got - mismatch.expected)
+    got, expected = (
+        float(MAGNITUDES[code & 7]) * (-1 if code & 8 else 1) for code in (mismatch.got, mismatch.expected)
+    )
+    return abs(got - expected)
+
+
 def sentence(mismatch: Mismatch) -> str:
     """Return ``0x3e800001 (0.25000003) gives 0x0 (0), not 0x1 (0.5)``."""
     (number,) = struct.unpack("<f", struct.pack("<I", mismatch.input))

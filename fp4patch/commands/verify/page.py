@@ -1,11 +1,14 @@
-"""The HTML page of verify: one file without script or network that shows the machine code before and after.
+"""The HTML page of verify: one file without network that shows the machine code before and after.
 
-Its contents are prepared here and in ``rows``; ``page.html.j2`` only lays them out, and escapes everything.
+Its contents are prepared here and in ``rows``; ``page.html.j2`` lays them out, and escapes everything. The listings are
+compressed, and ``page.js`` shows them; all else is there without script.
 """
 
 from __future__ import annotations
 
+import base64
 import shlex
+import zlib
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -13,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import words
-from fp4patch.commands.templates import render
+from fp4patch.commands.templates import own_script, render
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
@@ -23,6 +26,8 @@ from fp4patch.proof.instruction import DiffKind, InstructionClass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from markupsafe import Markup
 
     from fp4patch.proof.result import ProbeResult, VerifyReport
 
@@ -62,7 +67,7 @@ class Tree:
 
 
 def page(reports: Sequence[VerifyReport]) -> str:
-    """Return the page over the trees of one verify as a complete string: no script, no request, everything escaped."""
+    """Return the page over the trees of one verify as a complete string: no request, one script, everything escaped."""
     trees = [_tree(report, f"t{number}") for number, report in enumerate(reports, start=1)]
     shown = {
         instruction.cls
@@ -73,6 +78,8 @@ def page(reports: Sequence[VerifyReport]) -> str:
         for instruction in listing.instructions
     }
     context: dict[str, Any] = {
+        "packed": packed,
+        "script": own_script(Path(__file__).parent / "page.js"),
         "head": summary.headline(reports),
         "trees": trees,
         "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
@@ -85,6 +92,11 @@ def page(reports: Sequence[VerifyReport]) -> str:
     rendered = render("page.html.j2", Path(__file__).parent, **context)
     # A path that is not UTF-8 arrives as lone surrogates, which no file can hold.
     return rendered.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def packed(markup: Markup) -> str:
+    """Return a part of the page compressed, as base64: listings repeat themselves."""
+    return base64.b64encode(zlib.compress(markup.encode("utf-8", "backslashreplace"), 9)).decode()
 
 
 def _tree(report: VerifyReport, prefix: str) -> Tree:

@@ -43,6 +43,10 @@ CLASSES: dict[InstructionClass, tuple[str, str]] = {
 }
 """CSS class of each instruction class (two letters, since it appears in every row), and its words in the legend."""
 
+NEXT = "."
+"""Address 16 bytes after the one above on the same side, which ``page.js`` writes out: digits that count up are most of
+a compressed listing."""
+
 MINUS = "\N{MINUS SIGN}"
 
 MARKS = {DiffKind.SAME: "", DiffKind.CHANGED: "~", DiffKind.REMOVED: MINUS, DiffKind.ADDED: "+"}
@@ -70,6 +74,7 @@ class Side:
     """One instruction as the page shows it."""
 
     address: str
+    """Four hexadecimal digits, or NEXT."""
     cls: str
     predicate: str
     opcode: str
@@ -121,14 +126,21 @@ def stretches_of(result: ProbeResult, anchor: str) -> tuple[Stretch, ...]:
         name = labels[side].get(instruction.address) if instruction else None
         return Label(name, _label_anchor(anchor, side, name)) if name is not None else None
 
+    previous: dict[str, int] = {}
+
+    def address(side: str, instruction: Instruction) -> str:
+        follows = previous.get(side) == instruction.address - 16
+        previous[side] = instruction.address
+        return NEXT if follows else f"{instruction.address:04x}"
+
     def shown(row: DiffRow) -> Row:
         old, new = row.before, row.after
         changed = row.kind is DiffKind.CHANGED
         return Row(
             css=ROW_CLASS[row.kind],
             mark=MARKS[row.kind],
-            before=_side(old, new if changed else None, f"{anchor}-b", names["b"]) if old else None,
-            after=_side(new, old if changed else None, f"{anchor}-a", names["a"]) if new else None,
+            before=_side(address("b", old), old, new if changed else None, f"{anchor}-b", names["b"]) if old else None,
+            after=_side(address("a", new), new, old if changed else None, f"{anchor}-a", names["a"]) if new else None,
             before_label=label("b", old),
             after_label=label("a", new),
         )
@@ -184,9 +196,9 @@ def _summary(rows: Sequence[DiffRow]) -> str:
     return f"{len(rows):,} more {kind.value} instructions: " + " · ".join(f"{number} {name}" for name, number in found)
 
 
-def _side(instruction: Instruction, other: Instruction | None, anchor: str, labels: set[str]) -> Side:
+def _side(address: str, instruction: Instruction, other: Instruction | None, anchor: str, labels: set[str]) -> Side:
     return Side(
-        address=f"{instruction.address:04x}",
+        address=address,
         cls=CLASSES[instruction.cls][0],
         predicate=instruction.predicate,
         opcode=instruction.opcode,

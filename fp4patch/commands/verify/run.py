@@ -21,12 +21,13 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.variant import Variant
+from fp4patch.commands.archs import requested
 from fp4patch.commands.verify import builds, execute, numerics
 from fp4patch.commands.verify.coverage import coverage, touched_functions
 from fp4patch.commands.verify.needs import has, nothing_to_show
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
-from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress
@@ -91,19 +92,13 @@ def verify(
     compiler."""
     catalog = load()
     variant = catalog.variant(options.variant)
-    archs = _archs(options.archs, variant)
+    own = ",".join(variant.arch)
+    archs = requested(options.archs or own, f"variant {variant.name} is for {own}")
     identified = identify_all(trees, catalog)
     toolchain = find_toolchain(options.cuda_root)
     headers = find_headers(options.torch_include)
     run = _Run(options, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
     return tuple(_verify_tree(tree, run) for tree in identified)
-
-
-def _archs(said: str | None, variant: Variant) -> tuple[Arch, ...]:
-    try:
-        return Arch.parse_list(said or ",".join(variant.arch))
-    except ValueError as error:
-        raise UsageError(str(error), help=f"variant {variant.name} is for {','.join(variant.arch)}") from None
 
 
 def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
@@ -127,6 +122,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         aside=[probe for probe, _ in probes if probe.id in aside],
         configured=_configured(run),
         every=run.options.every_probe,
+        also=run.options.archs is None and not run.options.compile_only,
         jobs=run.options.jobs,
         cache=cache_dir() / "compilations",
         progress=run.on_progress,
@@ -168,6 +164,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         numerics_notes=numbers.notes,
         executed=executed,
         coverage=covered,
+        cubins=found.cubins,
     )
 
 
@@ -243,7 +240,7 @@ def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
     return (
         Problem(
             expected="a probe whose machine code can be executed",
-            found="none of those that ran says what it computes",
+            found="none of the probes that ran has a specification of its results",
             help="leave --execute out: on this tree it has nothing to show",
         ),
     )
@@ -295,7 +292,7 @@ def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], ru
     if changed:
         raise Refused(
             f"{tree.root} was changed while it was being verified: {', '.join(changed)}",
-            help="verify it again when nobody else works on it",
+            help="verify it again when no other process changes it",
         )
 
 

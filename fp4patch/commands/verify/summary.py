@@ -113,14 +113,14 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         where = f" for {len(coverage) - len(missing)} of {counted(len(coverage), 'function')}" if missing else ""
         return Headline(
             Verdict.PASS,
-            f"Verified: {variant} on {names} does what it says{where}",
+            f"Verified: {variant} on {names} satisfies its rules{where}",
             f"{looked}, all passed." + (f" Not checked: {counted(len(missing), 'function')}." if missing else ""),
         )
     if not results:
         return Headline(
             Verdict.FAIL,
             "Not verified: nothing was checked",
-            "No probe ran, so nothing can be said of the machine code.",
+            "No probe ran, so nothing is known about the machine code.",
         )
     parts = []
     if failed:

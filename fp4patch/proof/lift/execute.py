@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.catalog.probe import Executes, Quantizes
+from fp4patch.catalog.probe import Executes, Quantizes, stored_bits
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
@@ -26,7 +26,7 @@ from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.inputs import Mismatch, NumericsReport
 from fp4patch.proof.instruction import InstructionClass
-from fp4patch.proof.lift import grid, program, taint
+from fp4patch.proof.lift import grid, lanes, program, taint
 from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from fp4patch.proof.lift.result import Side
     from fp4patch.proof.toolchain import Toolchain
 
-_DECIDING = ("batch.py", "grid.py", "formats.py", "layout.py", "vllm.py", "blocks.py")
+_OF_LANES = ("lanes.py", "symbols.py", "expressions.py")
 CARD = Arch(12, 0, "a")
 """The RTX PRO 6000's own target: what the others are compared with."""
 
@@ -169,7 +169,8 @@ def _execution(subject: Subject, done: _Done) -> Execution:
             rows=swept.rows,
             promise=subject.promise,
             seconds=done.seconds,
-            every_lane=executes.bits == 16,
+            passes=swept.passes,
+            alike=swept.alike,
             bits=executes.bits,
         )
     return Execution(
@@ -213,18 +214,19 @@ def _equivalence(
 ) -> Equivalence:
     one, other = pair
     rows: tuple[NumericsRow, ...] = ()
+    assert one.swept
+    passes = one.swept.lanes if one.swept.bits == 16 else 1
     if same_code:
         pass
     elif direct:
         rows = direct.swept.rows if direct.swept else ()
     elif _exact(found[0]):
         # The one gives the specification's nibble for every input: where the other does not, they differ.
-        rows = found[1].report.rows if found[1].report else ()
+        rows, passes = (found[1].report.rows, found[1].report.passes) if found[1].report else ((), 1)
     elif found[0].report:
         rows = tuple(replace(row, first=tuple(_swapped(m) for m in row.first)) for row in found[0].report.rows)
-    assert one.swept
-    inputs = (one.swept.lanes if one.swept.bits == 16 else 1) << one.swept.bits
-    return Equivalence(one.probe, one.name, other.name, inputs, rows, other.promise, same_code)
+        passes = found[0].report.passes
+    return Equivalence(one.probe, one.name, other.name, passes << one.swept.bits, rows, other.promise, same_code)
 
 
 def _swapped(mismatch: Mismatch) -> Mismatch:
@@ -233,7 +235,7 @@ def _swapped(mismatch: Mismatch) -> Mismatch:
 
 def _notes(executions: Mapping[Subject, Execution]) -> Iterator[str]:
     if any(one.instruction and one.report for one in executions.values()):
-        yield "F2FP means what the specification says, by definition: code that uses it is no proof of silicon"
+        yield "F2FP has the meaning of the specification by definition: code that uses it is no proof of silicon"
 
 
 # --- running ---------------------------------------------------------------------------------------------------------
@@ -266,6 +268,7 @@ class _Lab:
         parts = [part for name in sorted(texts) for part in (name, texts[name])]
         return key(
             "execute",
+            *_texts("fp4patch.proof.lift", _OF_LANES),
             self._toolchain.info.host_compiler,
             *program.defines(job.kernel, job.executes, job.reference),
             *parts,
@@ -374,10 +377,11 @@ class _Lab:
         try:
             binary = built.result()
             began = time.monotonic()
-            text = program.run(binary, threads=self._threads, progress=tick)
+            turns, alike = _turns(job)
+            text = program.run(binary, threads=self._threads, turns=turns, progress=tick)
         except ProofError as error:
             return _Done(None, problem=f"{error.message}\n{error.help}".strip())
-        text += f"\nseconds {time.monotonic() - began:.3f}\n"
+        text += f"\nlanes {len(turns)} {int(alike)}\nseconds {time.monotonic() - began:.3f}\n"
         if self._cache:
             self._cache.store(name, [], Stored(b"", text))
         return _read(text, cached=False)
@@ -394,11 +398,33 @@ def _must_depend_on_input_alone(kernel: Kernel) -> None:
         raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, found[:4])))
 
 
+def _turns(job: _Job) -> tuple[Sequence[int], bool]:
+    """Return the rotations of the inputs over the lanes, and whether the lanes that an input then misses are alike.
+
+    Each group of lanes gets every input. Code with branches, which runs thread by thread, has all inputs once even if
+    its lanes are not shown to be alike.
+    """
+    executes, listing = job.executes, job.kernel.listing
+    if executes.bits == 16:
+        return range(executes.lanes), False
+    if job.reference or executes.lanes == 1 or not listing:
+        return (0,), False
+    graph = flow(listing)
+    stored = stored_bits(executes.output)
+    turns = lanes.turns(lanes.groups(listing, graph, lanes=executes.lanes, bits=executes.bits, stored=stored))
+    return (turns, True) if len(turns) == 1 or len(graph.blocks) == 1 else ((0,), False)
+
+
+def _texts(package: str, names: Sequence[str]) -> tuple[str, ...]:
+    return tuple((resources.files(package) / name).read_text(encoding="utf-8") for name in names)
+
+
 def inputs_texts() -> dict[str, str]:
     """Return the texts that decide what a batch's inputs are, and what they should become."""
-    parts = resources.files("fp4patch.reference"), resources.files("fp4patch.proof.lift")
-    found = {one.name: one for part in parts for one in part.iterdir() if one.name.endswith(".py")}
-    return {name: found[name].read_text(encoding="utf-8") for name in _DECIDING}
+    of_lift = ("batch.py", "grid.py")
+    of_reference = ("formats.py", "layout.py", "vllm.py", "blocks.py")
+    texts = _texts("fp4patch.proof.lift", of_lift) + _texts("fp4patch.reference", of_reference)
+    return dict(zip(of_lift + of_reference, texts, strict=True))
 
 
 def _read(text: str, *, cached: bool) -> _Done:

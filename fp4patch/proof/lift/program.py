@@ -62,9 +62,13 @@ class Swept:
     corners: tuple[NumericsRow, ...]
     """Inputs at the boundaries, each through every lane."""
     rows: tuple[NumericsRow, ...]
-    """The sweep. Of 16-bit inputs each goes through every lane, of floats through one."""
+    """The sweep."""
     digest: str = ""
     """Order-independent digest of all stored values: 16 hex digits; empty if it was not requested."""
+    passes: int = 1
+    """Number of lanes that each input went through."""
+    alike: bool = True
+    """True if the lanes that an input did not go through are the same function of their values."""
     stray: str = ""
     """Memory access of the kernel outside its own data; then nothing else was run."""
 
@@ -139,15 +143,17 @@ def run(
     stride: int = 1,
     until: Promise | None = None,
     digest: bool = False,
+    turns: Sequence[int] = (0,),
     seconds: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> str:
     """Return its output, for :func:`read`, over all inputs or every so many blocks of 1024 threads.
 
     ``until`` ends it at the first mismatch that the promise does not allow. ``progress`` gets the part that is done, 0
-    to 1, in this thread. ProofError if it crashes, or takes longer than ``seconds`` of processor time.
+    to 1, in this thread. Inputs run once for each of ``turns``, rotated by so many lanes. ProofError if it crashes, or
+    takes longer than ``seconds`` of processor time.
     """
-    command = [str(program), str(threads), str(stride), _ON[until], str(int(digest))]
+    command = [str(program), str(threads), str(stride), _ON[until], str(int(digest)), ",".join(map(str, turns))]
     if seconds is not None:
         command = ["/bin/sh", "-c", f'ulimit -t {int(seconds) or 1}; exec "$0" "$@"', *command]
     lines: list[str] = []
@@ -178,8 +184,11 @@ def read(text: str) -> Swept:
     if text.startswith("stray "):
         return Swept((), (), stray=text)
     lines = [line.partition(" ") for line in text.splitlines()]
+    passes, _, alike = next((rest for word, _, rest in lines if word == "lanes"), "1 1").partition(" ")
     return Swept(
         corners=tuple(row_of(rest) for word, _, rest in lines if word == "corner"),
         rows=tuple(row_of(rest) for word, _, rest in lines if word == "row"),
         digest=next((rest for word, _, rest in lines if word == "digest"), ""),
+        passes=int(passes),
+        alike=alike == "1",
     )

@@ -106,7 +106,8 @@ def summary(execution: Execution) -> str:
                 (f", first {m.input:#x}: {m.got:#x}, not {m.expected:#x}" for row in wrong for m in row.first), ""
             )
             return f"{count:,} of {of} differ ({wrong[0].cls.value}{first})"
-    return f"{1 << report.bits:,} inputs, 0 mismatches"
+    lanes = "" if report.every_lane else ", each in one lane, boundaries in every lane"
+    return f"{1 << report.bits:,} inputs{lanes}, 0 mismatches"
 
 
 @dataclass(frozen=True)

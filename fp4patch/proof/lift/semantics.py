@@ -166,8 +166,11 @@ def _store(bits: int) -> Emit:
 
 
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
-    _entry((f"LDG.E{_suffix}", f"LDG.E{_suffix}.CONSTANT"), "PTX ISA, ld.global")(_load(_bits))
-    _entry(f"STG.E{_suffix}", "PTX ISA, st.global")(_store(_bits))
+    _entry(
+        [f"LDG.E{_suffix}{kind}" for kind in ("", ".CONSTANT", ".SYS", ".CONSTANT.SYS")],
+        "PTX ISA, ld.global; .SYS is the scope in which it is ordered",
+    )(_load(_bits))
+    _entry((f"STG.E{_suffix}", f"STG.E{_suffix}.SYS"), "PTX ISA, st.global")(_store(_bits))
 
 
 def _shared(bits: int, *, store: bool) -> Emit:
@@ -191,7 +194,9 @@ def _shared(bits: int, *, store: bool) -> Emit:
 
 
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
-    _entry(f"LDS{_suffix}", "PTX ISA, ld.shared")(_shared(_bits, store=False))
+    _entry((f"LDS{_suffix}", f"LDS.U{_suffix}"), "PTX ISA, ld.shared; sm_75 has .U at all of them")(
+        _shared(_bits, store=False)
+    )
     _entry(f"STS{_suffix}", "PTX ISA, st.shared")(_shared(_bits, store=True))
 
 
@@ -231,6 +236,15 @@ def _bar_sync(o: Operands) -> list[str]:
 
 @_entry("NOP", "CUDA Binary Utilities: no operation")
 def _nop(o: Operands) -> list[str]:
+    o.end()
+    return []
+
+
+@_entry("BMOV.32.CLEAR", "CUDA Binary Utilities: move convergence barrier state; nothing for one thread alone")
+def _bmov_clear(o: Operands) -> list[str]:
+    if o.to():
+        raise Lacks("its result is used")
+    o.barrier()
     o.end()
     return []
 
@@ -419,7 +433,15 @@ def _of_two(table: int, b: str, c: str) -> str:
 
 
 def logic(table: int, a: str, b: str, c: str) -> str:
-    """C of any function of three words; bit ``4 * a + 2 * b + c`` of the table is its value (PTX ISA, lop3)."""
+    """C of any function of three words; bit ``4 * a + 2 * b + c`` of the table is its value (PTX ISA, lop3).
+
+    A word that is known comes first: each of its bits then selects what the others are joined by.
+    """
+    known = next((at for at, word in enumerate((a, b, c)) if word[0].isdigit()), 0)
+    if known:
+        order = (1, 0, 2) if known == 1 else (2, 1, 0)
+        table = sum((table >> _row([row >> 2 - at & 1 for at in order]) & 1) << row for row in range(8))
+        a, b, c = ((a, b, c)[at] for at in order)
     high, low = table >> 4, table & 15  # where a has ones, and where it has none
     if high == low:
         return _of_two(high, b, c)
@@ -429,6 +451,10 @@ def logic(table: int, a: str, b: str, c: str) -> str:
     first = a if high == 15 else f"({a} & {where})" if high else ""
     second = f"~{a}" if low == 15 else f"(~{a} & {elsewhere})" if low else ""
     return f"({first} | {second})" if first and second else first or second
+
+
+def _row(bits: Sequence[int]) -> int:
+    return bits[0] << 2 | bits[1] << 1 | bits[2]
 
 
 def _lop3(o: Operands) -> list[str]:
@@ -446,7 +472,9 @@ def _lop3(o: Operands) -> list[str]:
     ]
 
 
-_entry(("LOP3.LUT", "ULOP3.LUT"), "PTX ISA, lop3; the predicate says that the result is not zero: by experiment")(_lop3)
+_entry(("LOP3.LUT", "ULOP3.LUT"), "PTX ISA, lop3; the predicate states that the result is not zero: by experiment")(
+    _lop3
+)
 
 
 @_entry(
@@ -475,9 +503,7 @@ def _prmt(o: Operands) -> list[str]:
     return _set(to, f"lift_permute({a}, {selector_register}, {b})")
 
 
-_entry(("PRMT", "UPRMT"), "PTX ISA, prmt, default mode; operands stand in the order a, selector, b: by experiment")(
-    _prmt
-)
+_entry(("PRMT", "UPRMT"), "PTX ISA, prmt, default mode; operands are in the order a, selector, b: by experiment")(_prmt)
 
 
 def _permuted(a: str, selector: int, b: str) -> str:
@@ -604,7 +630,7 @@ def _mnmx(cast: str) -> Emit:
     return emit
 
 
-_MINIMUM = "PTX ISA, min and max; the predicate says which, PT the minimum: by experiment"
+_MINIMUM = "PTX ISA, min and max; the predicate selects which, PT the minimum: by experiment"
 _entry(("VIMNMX", "VIMNMX.S32", "IMNMX", "UVIMNMX"), _MINIMUM)(_mnmx("(int32_t)"))
 _entry(("VIMNMX.U32", "IMNMX.U32", "UVIMNMX.U32"), _MINIMUM)(_mnmx("(uint32_t)"))
 
@@ -678,7 +704,7 @@ def _fmnmx(*, flush: bool) -> Emit:
     return emit
 
 
-_entry("FMNMX", "PTX ISA, min.f32 and max.f32; the predicate says which")(_fmnmx(flush=False))
+_entry("FMNMX", "PTX ISA, min.f32 and max.f32; the predicate selects which")(_fmnmx(flush=False))
 _entry("FMNMX.FTZ", "PTX ISA, min.ftz.f32 and max.ftz.f32")(_fmnmx(flush=True))
 
 
@@ -744,7 +770,7 @@ def _hmnmx2(sources: int, *, brain: bool) -> Emit:
     return emit
 
 
-_entry("HMNMX2", "PTX ISA, min.f16x2 and max.f16x2; the predicate says which")(_hmnmx2(2, brain=False))
+_entry("HMNMX2", "PTX ISA, min.f16x2 and max.f16x2; the predicate selects which")(_hmnmx2(2, brain=False))
 _entry("HMNMX2.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2")(_hmnmx2(2, brain=True))
 _entry("VHMNMX", "PTX ISA, min.f16x2 and max.f16x2 of three: by experiment")(_hmnmx2(3, brain=False))
 _entry("VHMNMX.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2 of three: by experiment")(_hmnmx2(3, brain=True))
@@ -797,10 +823,14 @@ for _relation in _RELATIONS:
 )
 def _hadd2_f32(o: Operands) -> list[str]:
     to = o.to()
-    if not o.is_zero(negated=True):
-        raise Lacks("it adds something else than -0")
-    o.halves()
+    before = o.is_zero(negated=True)
+    if before:
+        o.halves()
     half = o.one_half()
+    if not before:
+        if not o.is_zero(negated=True):
+            raise Lacks("it adds something else than -0")
+        o.halves()
     o.end()
     return _set(to, f"lift_result(lift_of_half({half}))")
 
@@ -886,6 +916,13 @@ for _form in ("e4m3", "e2m3", "e3m2"):
     _entry(
         f"F2FP.F16.{_form.upper()}.UNPACK_B", f"PTX ISA, cvt.rn.f16x2.{_form}x2: exact; the low byte gives the low half"
     )(_unpacked(f"lift_half_of_{_form}"))
+
+
+@_entry("F2F.F16.F32", "PTX ISA, cvt.rn.f16.f32: the low half; of the high one nothing is documented, so it is poison")
+def _f2f_f16(o: Operands) -> list[str]:
+    to, a = o.to(), o.single()
+    o.end()
+    return _set(to, f"lift_pack(lift_to_half(lift_single({a})), LIFT_POISON >> 16)")
 
 
 @_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")

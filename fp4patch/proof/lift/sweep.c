@@ -7,10 +7,11 @@
 //   FP4PATCH_BLOCK_SIZE  where blockDim.x stands in it
 //   FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE  the same of the other kernel, if there is one
 // and beside kernel.inc (reference.inc: the other one), runtime.h and intervals.inc: lines {first, last, code, class}.
-// Run as: sweep THREADS STRIDE SIGN DIGEST
+// Run as: sweep THREADS STRIDE SIGN DIGEST TURNS
 //   STRIDE  1 for all inputs; else every so many blocks alone
 //   SIGN    -1: go on to the end; 0 or 1: end at the first mismatch, 1 if a NaN's sign is free
 //   DIGEST  1: also make the digest of all that was stored
+//   TURNS   by how much the inputs are rotated over the lanes, for each time that all of them run: 0, or 0,4
 // It writes "progress <done> <total>" as it goes; then for the corners, which go through every lane, and for the sweep a
 // line for each class: class, inputs, mismatches, those of the magnitude, the lowest few as input:expected:got in hex.
 #include <pthread.h>
@@ -402,7 +403,8 @@ static void run_corners(struct row *rows) {
 
 static const uint64_t all_inputs = FP4PATCH_INPUT == 32 ? 1ull << 32 : 1ull << 16;
 static uint32_t blocks;  // of one turn
-static uint32_t turns;   // 16-bit inputs all go through every lane
+static uint32_t turn[kLanes];
+static uint32_t turns;
 static uint32_t stride = 1;
 static int sign = -1;
 static bool with_digest;
@@ -413,7 +415,7 @@ static uint32_t chunks;
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t chunks_done;
 
-static void run_block(uint32_t block, uint32_t turn, struct row *rows, uint64_t *digest) {
+static void run_block(uint32_t block, uint32_t by, struct row *rows, uint64_t *digest) {
   const uint64_t part = all_inputs / kLanes;
   const uint64_t group = (uint64_t)block * kBlock;
   uint32_t base[kLanes];
@@ -421,7 +423,7 @@ static void run_block(uint32_t block, uint32_t turn, struct row *rows, uint64_t 
   bool uniform = FP4PATCH_INPUT == 32;
   packed_t common = 0;
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
-    base[lane] = (uint32_t)(group + (lane + block + turn) % kLanes * part);
+    base[lane] = (uint32_t)(group + (lane + block + by) % kLanes * part);
     of[lane] = interval_of(base[lane]);
     uniform = uniform && of[lane]->last - base[lane] >= kBlock - 1;
     common |= (packed_t)((packed_t)of[lane]->code << kBits * lane);
@@ -440,7 +442,7 @@ static void run_block(uint32_t block, uint32_t turn, struct row *rows, uint64_t 
   } else {
     compare(kBlock, rows);
   }
-  if (with_digest && turn == 0) {
+  if (with_digest && by == 0) {
     for (uint32_t thread = 0; thread < kBlock; ++thread) {
       const uint64_t stored = ((const packed_t *)output)[thread];
       *digest += mixed(group + thread, (uint32_t)stored, 0);
@@ -461,7 +463,7 @@ static void *work(void *argument) {
     const uint64_t end = all * (chunk + 1) / chunks;
     for (uint64_t at = all * chunk / chunks; at < end && !stop; ++at) {
       if (at % stride != 0) continue;
-      run_block((uint32_t)(at % blocks), (uint32_t)(at / blocks), share->rows, &share->digest);
+      run_block((uint32_t)(at % blocks), turn[at / blocks], share->rows, &share->digest);
       if (sign >= 0 && broken(share->rows, sign)) stop = true;
     }
     pthread_mutex_lock(&printing);
@@ -473,13 +475,16 @@ static void *work(void *argument) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 5) return 2;
+  if (argc != 6) return 2;
   const unsigned threads = (unsigned)atoi(argv[1]);
   stride = (uint32_t)atoi(argv[2]);
   sign = atoi(argv[3]);
   with_digest = atoi(argv[4]);
   blocks = (uint32_t)(all_inputs / kLanes / kBlock);
-  turns = FP4PATCH_INPUT == 32 ? 1 : kLanes;
+  for (char *at = argv[5]; *at; at += *at == ',') {
+    if (turns == kLanes) return 2;
+    turn[turns++] = (uint32_t)strtoul(at, &at, 10);
+  }
   chunks = blocks < 256 ? blocks : 256;
 
   struct row found[kClasses] = {0};

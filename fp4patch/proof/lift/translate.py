@@ -130,7 +130,7 @@ def _unsupported(lacking: dict[tuple[str, str], Instruction]) -> Unsupported:
         for (_, why), at in lacking.items()
     )
     return Unsupported(
-        f"the lifter does not know {', '.join(opcodes)}",
+        f"the lifter does not support {', '.join(opcodes)}",
         help="; ".join(problem.found for problem in problems),
         problems=problems,
     )

@@ -116,9 +116,10 @@ def test_two_kernels_are_compared_with_one_another(tmp_path: Path) -> None:
 def test_every_half_goes_through_every_lane(tmp_path: Path) -> None:
     eight = Executes(input="float16", lanes=8)
     widened = "lift_bits(lift_of_half(x))"
-    found = swept(tmp_path, kernel(f"lift_to_e2m1({widened})", executes=eight), eight)
+    found = swept(tmp_path, kernel(f"lift_to_e2m1({widened})", executes=eight), eight, turns=range(8))
     assert total(found) == (8 << 16, 0, 0)
-    found = swept(tmp_path, kernel(f"lift_to_e2m1({widened}) ^ (lane == 7 && x == 0x3555)", executes=eight), eight)
+    wrong = f"lift_to_e2m1({widened}) ^ (lane == 7 && x == 0x3555)"
+    found = swept(tmp_path, kernel(wrong, executes=eight), eight, turns=range(8))
     assert total(found) == (8 << 16, 1, 0)
     assert found.rows[2].first[0].input == int(np.float32(np.array(0x3555, np.uint16).view(np.float16)).view(np.uint32))
 

@@ -1,0 +1,1 @@
+"""``fp4patch evidence``: proofs for upstream, and a program that owners of a GPU run."""

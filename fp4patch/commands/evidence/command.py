@@ -1,0 +1,66 @@
+"""Options of ``evidence``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fp4patch.commands.common import CUDA_ROOT, EXIT_REFUSED, JSON, emit, stderr, variant_option, waiting
+
+
+@click.command()
+@click.argument("trees", metavar="[TREE...]", nargs=-1, type=click.Path(path_type=Path))
+@variant_option(required=False)
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Directory for the files."
+)
+@click.option("--arch", metavar="LIST", help="Targets. Default: those of the variant, without those of a family (f).")
+@CUDA_ROOT
+@click.option(
+    "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
+)
+@click.option(
+    "--check",
+    "checked",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Report what the JSON file of a GPU supports, and write nothing.",
+)
+@JSON
+def evidence(
+    trees: tuple[Path, ...],
+    variant: str | None,
+    output: Path | None,
+    arch: str | None,
+    cuda_root: Path | None,
+    jobs: int | None,
+    checked: Path | None,
+    as_json: bool,
+) -> None:
+    """Write proofs of a variant for others, with a program for a GPU.
+
+    Evidence verifies each patched TREE and executes its machine code. Then it writes the listings, the counts, the
+    versions and a program: its owner's GPU runs every conversion for all inputs, without CUDA toolkit and Python.
+    """
+    from fp4patch.catalog.manifest import load
+    from fp4patch.commands import progress
+    from fp4patch.commands.evidence import run as verb
+    from fp4patch.commands.evidence import text
+    from fp4patch.commands.verify.run import Options
+
+    if checked:
+        if trees or variant or output or arch:
+            raise click.UsageError("--check reads one file: it takes no TREE, --variant, --output or --arch")
+        found = verb.check(checked)
+        emit(found) if as_json else click.echo(text.checked(found))
+        if found.verdict.failed:
+            raise click.exceptions.Exit(EXIT_REFUSED)
+        return
+    if not (trees and variant and output):
+        raise click.UsageError("name a TREE, --variant and --output, or a file with --check")
+    archs = arch or verb.default_archs(load().variant(variant))
+    options = Options(variant=variant, archs=archs, cuda_root=cuda_root, jobs=jobs, execute=True)
+    with progress.shown(stderr(), progress.STEPS) as tick:
+        done = verb.evidence(trees, output, options, on_wait=waiting, on_progress=tick)
+    emit(done) if as_json else click.echo(text.summary(done))

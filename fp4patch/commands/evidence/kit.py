@@ -1,0 +1,145 @@
+"""The program that runs conversions on a GPU: its tables, its machine code, and the binaries for x86-64 and aarch64.
+
+It loads the driver's library when it starts. So it needs no CUDA toolkit, and the host code has no part of CUDA in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import resources
+from pathlib import Path
+
+from fp4patch.catalog.rule import Promise
+from fp4patch.commands.common import write
+from fp4patch.commands.evidence.forms import Form, digests, tables
+from fp4patch.commands.evidence.result import KitInfo
+from fp4patch.core import process
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.core.wording import listed
+from fp4patch.proof.sass import functions, kernel_of
+from fp4patch.proof.toolchain import Toolchain
+
+NAME = "fp4patch-evidence"
+MACHINES = ("x86_64", "aarch64")
+_PARTS = ("evidence.c", "conversion.h", "check.cu")
+_FLAGS = ("-O2", "-std=c11", "-Wall", "-Wl,--as-needed")
+_BUILD = f"""\
+#!/bin/sh
+# Builds the program for this machine: it needs a C compiler, and nothing of CUDA.
+set -eu
+cd "$(dirname "$0")"
+cc {" ".join(_FLAGS)} -o {NAME} evidence.c -ldl
+"""
+_ALIGNED = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One probe's kernel, compiled for one target from the patched tree."""
+
+    tree: str
+    """Target and version: ``cutlass 4.2.1``."""
+    probe: str
+    arch: Arch
+    cubin: bytes
+    form: Form
+    promise: Promise
+
+
+def build(folder: Path, kernels: Sequence[Kernel], info: KitInfo, title: str, toolchain: Toolchain) -> dict[str, str]:
+    """Write the program and its source, and return the reason for each kind of machine that has no program.
+
+    ProofError if a form has no expected digest, or a part does not compile.
+    """
+    source = folder / "source"
+    for name in _PARTS:
+        write(source / name, (resources.files(__package__) / "program" / name).read_text(encoding="utf-8"))
+    write(source / "tables.h", tables())
+    write(source / "build.sh", _BUILD)
+    write(folder / "kit.json", json.dumps(asdict(info), indent=2) + "\n")
+    checkers = {arch: _checker(source, arch, toolchain) for arch in _checkers(kernels)}
+    code, text = _tables(kernels, checkers, info, title)
+    write(source / "cubins.bin", code)
+    write(source / "kit.h", text)
+    return {machine: why for machine in MACHINES if (why := _program(folder, machine, toolchain))}
+
+
+def _checkers(kernels: Sequence[Kernel]) -> list[Arch]:
+    """Return a target without a suffix for each generation: it runs on all its GPUs that the kernels are for."""
+    return sorted({min(one.arch.gpu for one in kernels if one.arch.major == kernel.arch.major) for kernel in kernels})
+
+
+def _checker(source: Path, arch: Arch, toolchain: Toolchain) -> bytes:
+    product = source / "check.cubin"
+    flags = (*toolchain.flags, "-std=c++17", "-O3", "-cubin", f"-arch={arch}")
+    command: list[str | Path] = [toolchain.nvcc, *flags, "-o", product.name, "check.cu"]
+    done = process.run(command, limit=process.time_limit(), folder=source, environ=toolchain.environ)
+    if done.status:
+        raise ProofError(f"the comparison does not compile for {arch}", help=done.said)
+    content = product.read_bytes()
+    product.unlink()
+    return content
+
+
+def _tables(kernels: Sequence[Kernel], checkers: dict[Arch, bytes], info: KitInfo, title: str) -> tuple[bytes, str]:
+    """Return the machine code as one file, and ``kit.h``."""
+    cubins: dict[tuple[Arch, bytes], int] = {}
+    for one in sorted(kernels, key=lambda one: (one.arch.major, one.arch.suffix != "a", one.arch)):
+        cubins.setdefault((one.arch, one.cubin), len(cubins))
+    code = bytearray()
+    lines = ["// Made by fp4patch evidence.", "static const struct cubin cubins[] = {"]
+    lines += [_entry(arch, content, code) for arch, content in cubins]
+    lines += ["};", "static const struct cubin checkers[] = {"]
+    lines += [_entry(arch, content, code) for arch, content in checkers.items()]
+    lines += ["};", "static const struct subject subjects[] = {"]
+    ordered = sorted(kernels, key=lambda one: (cubins[one.arch, one.cubin], one.tree, one.probe))
+    lines += [_subject(one, cubins[one.arch, one.cubin]) for one in ordered]
+    archs = listed(list(dict.fromkeys(str(one.arch) for one in ordered)))
+    lines += ["};", f"#define KIT_TITLE {json.dumps(title)}", f"#define KIT_ARCHS {json.dumps(archs)}"]
+    lines += [f"#define KIT_JSON {json.dumps(json.dumps(asdict(info)))}", ""]
+    return bytes(code), "\n".join(lines)
+
+
+def _entry(arch: Arch, content: bytes, code: bytearray) -> str:
+    at = len(code)
+    code += content + bytes(-len(content) % _ALIGNED)
+    suffix = f"'{arch.suffix}'" if arch.suffix else "0"
+    return f'  {{"{arch}", {arch.major}, {arch.minor}, {suffix}, {at}, "{sha256(content)}"}},'
+
+
+def sha256(content: bytes) -> str:
+    """Return the digest of a cubin in files."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def _subject(one: Kernel, cubin: int) -> str:
+    kernel = kernel_of(one.probe, functions(one.cubin))
+    exact = int(one.promise is Promise.EXACT)
+    names = ", ".join(json.dumps(text) for text in (one.tree, one.probe, kernel, one.form.name))
+    expected = digests().get(one.form.name)
+    if expected is None:
+        raise ProofError(
+            f"there is no expected digest of {one.form.name}, the form of {one.probe}",
+            help="python -m tools.regenerate digests",
+        )
+    return f"  {{{names}, {cubin}, {exact}, {one.form.initializer}, {expected:#x}ull}},"
+
+
+def _program(folder: Path, machine: str, toolchain: Toolchain) -> str:
+    """Build the program for a kind of machine; return the reason if there is no compiler for it."""
+    cross = f"{machine}-linux-gnu-gcc"
+    compiler = str(toolchain.host_compiler) if machine == platform.machine() else shutil.which(cross)
+    if compiler is None:
+        return f"there is no {cross} here; on such a machine, sh source/build.sh builds the program"
+    product = folder.resolve() / f"{NAME}-{machine}"
+    command: list[str | Path] = [compiler, *_FLAGS, "-x", "c", "-o", product, "evidence.c", "-ldl"]
+    done = process.run(command, limit=process.time_limit(), folder=folder / "source")
+    if done.status:
+        raise ProofError(f"the program does not compile for {machine}", help=done.said)
+    return ""

@@ -1,0 +1,35 @@
+"""The command ``fp4patch explore``: a page that answers what happens on a GPU, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fp4patch.commands.common import write
+
+
+@click.command()
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the page to this file. Default: explorer.html in the cache directory.",
+)
+@click.option("--no-open", is_flag=True, help="Write the page without opening it in a browser.")
+def explore(output: Path | None, no_open: bool) -> None:
+    """Open a page with the answers of doctor for every release.
+
+    They are for each CUDA release, arch list and GPU, before and after the recommended variants.
+
+    The page also has the result of each patch on each release, and the FP4 instructions of each target by compiler. It
+    is one file that needs no network. Its answers come from the records of this fp4patch.
+    """
+    from fp4patch.commands.explore import run as verb
+    from fp4patch.core.cache import cache_dir
+
+    file = output or cache_dir() / "explorer.html"
+    write(file, verb.page())
+    click.echo(str(file))
+    if not no_open and click.launch(file.absolute().as_uri()) != 0:
+        click.echo("no browser could be opened: open the file in one", err=True)

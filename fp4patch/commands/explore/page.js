@@ -1,0 +1,273 @@
+"use strict";
+// Shows what fp4patch's Python put into the data: it looks answers up and decides nothing itself.
+
+const unpack = (nodes) => {
+  const values = [];
+  for (const node of nodes) {
+    if (Array.isArray(node)) values.push(node.map((at) => values[at]));
+    else if (node && typeof node === "object") values.push(Object.fromEntries(Object.entries(node).map(([k, at]) => [k, values[at]])));
+    else values.push(node);
+  }
+  return values.at(-1);
+};
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const ANSWERS = unpack(DATA.answers), CATALOG = unpack(DATA.catalog), COMPILERS = unpack(DATA.instructions);
+const MAIN = document.getElementById("main");
+const LEVELS = { green: "fine", yellow: "attention", red: "problem" };
+const STATES = { applied: ["●", "applies"], upstreamed: ["✓", "the release has it"], "not-needed": ["·", "never needed there"], drifted: ["✗", "refused"] };
+const OUTCOMES = { hardware: ["✓", "in hardware"], emulated: ["≈", "emulated"], accepted: ["✓", "accepted, code not read"], rejected: ["–", "rejected"] };
+
+// Every text goes in as text, never as markup.
+const h = (name, attributes, ...children) => {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes || {})) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value !== undefined && value !== null && value !== false) made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  return made;
+};
+const link = (href, text) => h("a", { href, rel: "noreferrer" }, text);
+const record = (path) => link(CATALOG.repository + path, path);
+const choice = (name, title, options, value, wide) =>
+  h("label", { class: wide ? "wide" : null }, title,
+    h("select", { name, onchange: change }, options.map(([of, text]) => h("option", { value: of, selected: of === value }, text))));
+const ticks = (name, title, options, ticked) =>
+  h("fieldset", {}, h("legend", {}, title), options.map(([of, text]) =>
+    h("label", {}, h("input", { type: "checkbox", name, value: of, checked: ticked.includes(of), onchange: change }), text)));
+const search = (name, title, value) => h("label", {}, title, h("input", { type: "search", name, value, oninput: change, autocomplete: "off" }));
+const within = (value, known) => (known.includes(value) ? value : undefined);
+
+// --- the address: #view?key=value -----------------------------------------------------------------------------------
+
+const VIEWS = { answer, matrix, instructions };
+const parsed = () => {
+  const [view, query] = location.hash.slice(1).split("?");
+  return [VIEWS[view] ? view : "answer", Object.fromEntries(new URLSearchParams(query || ""))];
+};
+const address = (view, values) => `#${view}?${new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ""))}`;
+
+function change(event) {
+  const [view, values] = parsed(), input = event.target;
+  if (input.type === "checkbox") {
+    values[input.name] = [...MAIN.querySelectorAll(`input[name=${input.name}]:checked`)].map((one) => one.value).join(",") || "none";
+  } else values[input.name] = input.value;
+  if (input.name === "project") for (const key of ["release", "list", "state"]) delete values[key];
+  history.replaceState(null, "", address(view, values));
+  show(input);
+}
+
+function show(from) {
+  const [view, values] = parsed(), at = from && from.selectionStart;
+  for (const one of document.querySelectorAll("nav a")) {
+    if (one.dataset.view === view) one.setAttribute("aria-current", "page");
+    else one.removeAttribute("aria-current");
+  }
+  MAIN.replaceChildren(...VIEWS[view](values).filter(Boolean));
+  if (!from) return;
+  const again = MAIN.querySelector(`[name=${from.name}]${from.type === "checkbox" ? `[value="${from.value}"]` : ""}`);
+  again.focus();
+  if (from.type === "search") again.setSelectionRange(at, at);
+}
+
+// --- your build -----------------------------------------------------------------------------------------------------
+
+const filled = (value, cuda) => {
+  if (typeof value === "string") return value.replaceAll("{cuda}", cuda);
+  if (Array.isArray(value)) return value.map((one) => filled(one, cuda));
+  return value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([k, one]) => [k, filled(one, cuda)])) : value;
+};
+const quoted = (text) => (/[;\s]/.test(text) ? `"${text}"` : text);
+
+function answer(values) {
+  const projects = [...new Set(ANSWERS.releases.map((one) => one.target))];
+  const project = within(values.project, projects) || within("vllm", projects) || projects[0];
+  const of = ANSWERS.releases.filter((one) => one.target === project).reverse();
+  const release = of.find((one) => one.version === values.release) || of[0];
+  const state = values.state in release.states ? values.state : "";
+  const cuda = within(values.cuda, ANSWERS.cudas) || within("13.0", ANSWERS.cudas) || ANSWERS.cudas.at(-1);
+  const lists = release.states[state][cuda], list = values.list in lists ? values.list : "";
+  const gpu = within(values.gpu, ANSWERS.gpus) || ANSWERS.gpus[0];
+  const target = CATALOG.targets[project];
+  const found = filled(lists[list][gpu], cuda);
+  const asWritten = (of) => of.replaceAll(";", target.separator || ";");
+  const states = Object.keys(release.states).map((of) => [of, of ? `after apply --variant ${of}` : "as released"]);
+  const form = h("form", { class: "ask", "aria-label": "Your build", onsubmit: (event) => event.preventDefault() },
+    choice("gpu", "GPU", ANSWERS.gpus.map((of) => [of, `${CATALOG.gpus[of] || ""} · ${of.replace(",", ", ")}`]), gpu, true),
+    choice("project", "Project", projects.map((of) => [of, CATALOG.targets[of].title]), project),
+    choice("release", "Release", of.map((one) => [one.version, one.version]), release.version),
+    choice("cuda", "CUDA", ANSWERS.cudas.map((of) => [of, of]), cuda),
+    target.setting ? choice("list", target.setting, Object.keys(lists).map((of) => [of, of ? asWritten(of) : "not decided: which one?"]), list) : null,
+    choice("state", "Source", states, state));
+  const title = `${target.title} ${release.version}, CUDA ${cuda}${list ? `, ${target.setting}=${quoted(asWritten(list))}` : ""}, ${states.find(([of]) => of === state)[1]}`;
+  return [h("h1", {}, "What happens on my GPU, and what do I do?"), form,
+    h("section", { id: "result", "aria-live": "polite", "aria-label": "Answer" },
+      h("p", { class: "soft" }, title),
+      found.gpus.length ? found.gpus.map(outlook)
+        : h("div", { class: "card" }, h("p", {}, `Doctor has no verdict for each GPU on ${target.title}: its recommendation applies to all of them.`)),
+      found.findings.map((one) => h("div", { class: `card ${one.level} finding` }, h("h3", {}, one.subject, h("span", { class: `verdict ${one.level}` }, LEVELS[one.level] || one.level)), h("p", {}, one.found), one.remedy ? h("p", { class: "todo" }, one.remedy) : null, one.link ? h("p", {}, link(one.link, one.link)) : null)),
+      advice(found, release, state, { project, cuda, list, gpu, target, asWritten }),
+      compiled(found, gpu, target, cuda),
+      evidence(found, release, state, project))];
+}
+
+const outlook = (one) => h("div", { class: `card ${one.level} outlook`, "data-gpu": one.gpu },
+  h("h3", {}, one.gpu, h("span", { class: `verdict ${one.level}` }, h("span", { class: "hidden" }, `${LEVELS[one.level] || one.level}: `), h("span", { class: "word" }, one.verdict))),
+  h("p", { class: "because" }, one.because), one.todo ? h("p", { class: "todo" }, one.todo) : null);
+
+function advice(found, release, state, { project, cuda, list, gpu, target, asWritten }) {
+  const tree = `./${project}`, { variant, because, next } = found.recommended;
+  const asked = `fp4patch doctor --for ${gpu} --cuda ${cuda}${list ? ` --arch-list ${quoted(list)}` : ""} ${tree}`;
+  const other = found.gpus.map((one) => /^(?:export|unset) \S+?(?:="[^"]*"|=[^\s,]+)?(?=,|$)/.exec(one.todo)).filter(Boolean).map(([command]) => command);
+  const commands = [`fp4patch fetch ${project}==${release.version} ${tree}`,
+    ...(state ? [`fp4patch apply --variant ${state} ${tree}`] : []), ...(next ? [next] : []),
+    ...(next.includes(" apply ") ? [next.replace(" apply ", " verify ")] : []), asked];
+  const after = variant && !state && release.states[variant] && filled(release.states[variant][cuda][list][gpu], cuda);
+  const none = variant === null ? "doctor has no advice" : state ? `${state} is applied` : "none is needed";
+  return h("section", { id: "advice", "aria-label": "What to do" }, h("h2", {}, "What to do"),
+    h("p", {}, "Variant: ", h("strong", { class: "variant" }, variant || none), variant && CATALOG.variants[variant] ? ` (${CATALOG.variants[variant].title})` : ""),
+    because ? h("p", { class: "because soft" }, because) : null,
+    after ? h("div", { class: "after" }, h("h3", {}, list ? `After it, with the same list, ${asWritten(list)}` : "After it"), after.gpus.map(outlook)) : null,
+    h("h3", {}, "Commands"), block([...new Set(commands)]),
+    other.length ? [h("h3", {}, !list ? "The list to set" : variant ? "Or without a patch: another list" : "Another list"), block([...new Set(other)])] : null,
+    target.later ? h("p", { class: "soft" }, `${target.title} compiles when a kernel is first used: set the variable where it runs.`) : null);
+}
+
+const block = (lines) => h("div", { class: "commands" }, h("pre", { tabindex: 0 }, lines.join("\n")), h("button", { type: "button", onclick: copy }, "Copy"));
+
+async function copy(event) {
+  const text = event.target.previousSibling.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    event.target.textContent = "Copied";
+  } catch {
+    getSelection().selectAllChildren(event.target.previousSibling);
+    event.target.textContent = "Selected: press Ctrl+C";
+  }
+}
+
+function compiled(found, gpu, target, cuda) {
+  if (!found.builds.length) return null;
+  const gpus = gpu.split(","), body = [];
+  const support = (archs, of) => (CATALOG.reaches[archs.join(",")] || {})[of] || "";
+  const tint = (text) => (text === "native" ? "green" : text === "no FP4" || text === "in part" ? "yellow" : "red");
+  const row = (head, group, archs, of, text) => h("tr", {}, h("th", { scope: "row" }, head), h("td", {}, group),
+    h("td", { class: "wrap mono" }, archs), h("td", {}, of), h("td", {}, h("span", { class: tint(text) }, text)));
+  for (const one of found.builds) {
+    const head = one.asked || "unset";
+    if (one.error) body.push(row(head, "", `not evaluated: ${one.error}`, "", ""));
+    else if (Object.keys(one.on).length) {
+      for (const of of gpus.filter((of) => one.on[of])) {
+        const there = one.on[of];
+        if (there.stops) body.push(row(head, "all", `stops: ${there.stops}`, of, one.reaches[of]));
+        else for (const [name, archs] of Object.entries(there.modules)) body.push(row(head, name, archs.join(", "), of, support(archs, of)));
+      }
+    } else for (const of of gpus) body.push(row(head, "FP4 kernels", one.stops ? `stops: ${one.stops}` : one.kernels.join(", ") || "none for SM12x", of, one.reaches[of] || support(one.kernels, of)));
+  }
+  return h("section", { id: "compiled", "aria-label": "What is compiled" }, h("h2", {}, "What is compiled, and what loads"),
+    h("p", { class: "soft" }, `By the release's own build code, run by doctor for CUDA ${cuda}. native: the GPU loads code whose target has the FP4 instructions; no FP4: it loads code without them.`),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Architectures of each list" },
+      h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "kernels", "compiled for", "GPU", "support"].map((of) => h("th", { scope: "col" }, of)))), h("tbody", {}, body))));
+}
+
+function evidence(found, release, state, project) {
+  const row = CATALOG.matrix.find((one) => one.target === project && one.version === release.version);
+  const variant = state || found.recommended.variant, items = [];
+  const said = (id) => STATES[row.states[id]] || [null, row.states[id]];
+  if (row) for (const id of Object.keys(row.states)) {
+    const patch = CATALOG.patches[id];
+    if (patch && (!variant || patch.variants.includes(variant))) items.push(h("li", {}, h("strong", {}, id), `, ${patch.title}: on this release, ${said(id)[1]}. `, link(patch.link, "Reason")));
+  }
+  const verified = row && Object.entries(row.verified || {});
+  if (verified && verified.length) items.push(h("li", { class: "verified" }, `Compiled, judged and executed on this release: ${verified.map(([name, verdict]) => `${name} ${verdict}`).join(", ")}.`));
+  else items.push(h("li", { class: "verified" }, "No variant's machine code was verified on this release by the daily watch; run fp4patch verify."));
+  items.push(h("li", {}, "Instruction counts of each conversion, from the machine code: ", record("docs/variants.md"), "."),
+    h("li", {}, "Records: ", record("records/answers.json"), row ? ` and the source ${row.source}, ` : ", ", record("records/matrix.json"), "."));
+  return h("section", { id: "evidence", "aria-label": "Evidence" }, h("h2", {}, "Evidence"), h("ul", { class: "evidence" }, items));
+}
+
+// --- releases × patches ---------------------------------------------------------------------------------------------
+
+function matrix(values) {
+  const projects = [...new Set(CATALOG.matrix.map((row) => row.target))];
+  const project = within(values.project, projects) || within("vllm", projects) || projects[0];
+  const wanted = values.states === undefined ? Object.keys(STATES) : values.states.split(",");
+  const variants = Object.keys(CATALOG.variants), variant = within(values.variant, variants) || "";
+  const text = values.find || "", verified = values.verified === "yes";
+  const own = CATALOG.matrix.filter((row) => row.target === project).reverse();
+  const patches = [...new Set(own.flatMap((row) => Object.keys(row.states)))].filter((id) => !variant || (CATALOG.patches[id] && CATALOG.patches[id].variants.includes(variant)));
+  const shown = own.filter((row) => row.version.includes(text) && (!verified || row.verified) && patches.some((id) => wanted.includes(row.states[id])));
+  const answered = new Set(ANSWERS.releases.map((one) => `${one.target} ${one.version}`));
+  return [h("h1", {}, "The result of each patch on each release"),
+    h("form", { class: "ask", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+      choice("project", "Project", projects.map((of) => [of, CATALOG.targets[of].title]), project),
+      choice("variant", "Patches of", [["", "all variants"], ...variants.map((of) => [of, of])], variant),
+      search("find", "Release contains", text),
+      choice("verified", "Verified", [["", "all releases"], ["yes", "only those with verified machine code"]], verified ? "yes" : ""),
+      ticks("states", "States", Object.entries(STATES).map(([of, [mark, words]]) => [of, `${mark} ${of}`]), wanted)),
+    h("p", { class: "soft", role: "status" }, `${shown.length} of ${own.length} releases. `, Object.entries(STATES).map(([of, [mark, words]]) => `${mark} ${words}`).join("; "), "."),
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Releases and patches" },
+      h("table", { class: "sum", id: "patches" },
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "release"), patches.map((id) => h("th", { scope: "col", class: "cell" }, CATALOG.patches[id] ? link(CATALOG.patches[id].link, id.split("/")[1]) : id)), h("th", { scope: "col" }, "verified"))),
+        h("tbody", {}, shown.map((row) => h("tr", {},
+          h("th", { scope: "row" }, answered.has(`${project} ${row.version}`) ? h("a", { href: address("answer", { project, release: row.version }) }, row.version) : row.version),
+          patches.map((id) => {
+            const state = row.states[id], mark = STATES[state] ? STATES[state][0] : "";
+            return h("td", { class: "cell", title: state ? `${id}: ${state}` : null }, state && wanted.includes(state) ? [h("span", { class: `mark ${state}`, "aria-hidden": "true" }, mark), h("span", { class: "hidden" }, state)] : "");
+          }),
+          h("td", { class: "wrap" }, Object.entries(row.verified || {}).map(([name, verdict]) => `${name} ${verdict}`).join(", ")))))))];
+}
+
+// --- instructions × targets -----------------------------------------------------------------------------------------
+
+function instructions(values) {
+  const newest = COMPILERS.toolkits.at(-1), toolkit = within(values.toolkit, COMPILERS.toolkits) || newest;
+  const titles = COMPILERS.groups.map((group) => group.title), group = within(values.group, titles) || "";
+  const text = values.find || "", wanted = text.toLowerCase();
+  const families = [["120", "SM12x"], ["100", "SM10x, SM11x"], ["090", "SM90"]];
+  const ticked = values.families === undefined ? families.map(([of]) => of) : values.families.split(",");
+  const family = (target) => (/^sm_12/.test(target) ? "120" : /^sm_1[01]/.test(target) ? "100" : "090");
+  const groups = COMPILERS.groups.filter((one) => !group || one.title === group);
+  const features = groups.flatMap((one) => one.features).filter((one) => `${one.instruction} ${one.title} ${one.note}`.toLowerCase().includes(wanted));
+  const targets = [...new Set(COMPILERS.groups.flatMap((one) => one.features.flatMap((of) => Object.keys(of.cells))))]
+    .filter((target) => ticked.includes(family(target)) && COMPILERS.groups.some((one) => one.features.some((of) => (of.cells[target] || {})[toolkit])))
+    .sort((a, b) => family(a).localeCompare(family(b)) * -1 || parseInt(a.slice(3)) - parseInt(b.slice(3)) || (a < b ? -1 : 1));
+  const chosen = features.find((one) => one.instruction === values.i);
+  const cell = (feature, target) => (feature.cells[target] || {})[toolkit];
+  return [h("h1", {}, "FP4 instructions by target and compiler"),
+    h("form", { class: "ask", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
+      choice("toolkit", "ptxas of CUDA", COMPILERS.toolkits.map((of) => [of, of]), toolkit),
+      choice("group", "Group", [["", "all"], ...titles.map((of) => [of, of])], group),
+      search("find", "Instruction or title contains", text),
+      ticks("families", "Targets", families, ticked)),
+    h("p", { class: "soft", role: "status" }, `${features.length} instructions. `, Object.values(OUTCOMES).filter(([, words], at) => at !== 2).map(([mark, words]) => `${mark} ${words}`).join("; "), ". Choose an instruction for its machine code by every compiler."),
+    chosen ? detail(chosen, targets) : null,
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Instructions and targets" },
+      h("table", { class: "sum", id: "outcomes" },
+        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "instruction"), targets.map((of) => h("th", { scope: "col", class: "cell" }, of.slice(3))))),
+        h("tbody", {}, features.map((one) => h("tr", { class: one === chosen ? "chosen" : null },
+          h("th", { scope: "row", class: "wrap" }, h("a", { href: address("instructions", { ...values, i: one.instruction }), title: one.instruction }, one.title)),
+          targets.map((of) => {
+            const found = cell(one, of), [mark, words] = found ? OUTCOMES[found[0]] : ["", ""];
+            return h("td", { class: "cell", title: found && found[1] ? `${of}: ${found[1]}` : null }, found ? [h("span", { class: `mark ${found[0]}`, "aria-hidden": "true" }, mark), h("span", { class: "hidden" }, words)] : "");
+          }))))))];
+}
+
+function detail(chosen, targets) {
+  const rows = targets.map((target) => {
+    const runs = [];
+    for (const toolkit of COMPILERS.toolkits) {
+      const found = (chosen.cells[target] || {})[toolkit], last = runs.at(-1);
+      if (!found) continue;
+      if (last && last[0][0] === found[0] && last[0][1] === found[1]) last[2] = toolkit;
+      else runs.push([found, toolkit, toolkit]);
+    }
+    return h("tr", {}, h("th", { scope: "row" }, target), h("td", { class: "wrap" }, runs.map(([[outcome, text], from, to]) =>
+      h("div", {}, h("span", { class: outcome }, `${OUTCOMES[outcome][0]} ${OUTCOMES[outcome][1]}`), text ? [" ", h("code", {}, text)] : "", h("span", { class: "soft" }, ` CUDA ${from === to ? from : `${from} to ${to}`}`)))));
+  });
+  return h("section", { class: "card", id: "detail", "aria-label": chosen.title }, h("h3", {}, chosen.title), h("p", {}, h("code", {}, chosen.instruction)), chosen.note ? h("p", { class: "soft" }, chosen.note) : null,
+    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Machine code by target" }, h("table", { class: "sum" }, h("tbody", {}, rows))));
+}
+
+addEventListener("hashchange", () => show());
+show();

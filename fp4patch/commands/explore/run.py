@@ -1,0 +1,120 @@
+"""``fp4patch explore``: the page, from the records of doctor, of the matrix and of the compilers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from fp4patch import __version__
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.variant import VariantTarget
+from fp4patch.commands.explore import answers
+from fp4patch.commands.show.text import MATRIX
+from fp4patch.commands.templates import own_script, render
+from fp4patch.core.arch import Arch, reach
+from fp4patch.core.errors import Fp4PatchError
+
+INSTRUCTIONS = "records/instructions.json"
+"""Path below the catalog's root of the outcome of each instruction, target and toolkit."""
+REPOSITORY = "https://github.com/fp4patch/fp4patch/blob/main/"
+GPUS = {
+    "sm_121": "GB10 (DGX Spark)",
+    "sm_120": "RTX PRO 6000, RTX 50",
+    "sm_120,sm_121": "both, with one build",
+    "sm_90": "H200, for comparison",
+    "sm_100": "B200, for comparison",
+}
+"""Names of the GPUs by the value of doctor's --for."""
+
+
+def page() -> str:
+    """Return the page as a complete string. It loads nothing, and runs its own script alone."""
+    catalog = load()
+    here = Path(__file__).parent
+    record = _record(catalog.root / answers.RECORD)
+    data = {
+        "answers": record,
+        "instructions": _record(catalog.root / INSTRUCTIONS),
+        "catalog": answers.packed(_catalog(catalog, answers.unpacked(record))),
+    }
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return render(
+        "page.html.j2",
+        here,
+        data=Markup(text),  # noqa: S704 - no < is left in it
+        code=own_script(here / "page.js"),
+        version=__version__,
+    )
+
+
+def _record(file: Path) -> Any:
+    """Return a record's nodes as they are: the page unpacks them."""
+    if not file.is_file():
+        raise Fp4PatchError(
+            f"there is no {file}", help="fp4patch's own data has it; if FP4PATCH_DATA names other data, unset it"
+        )
+    return json.loads(file.read_text(encoding="utf-8"))["nodes"]
+
+
+def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
+    """Return what the page shows of targets, patches, variants and the matrix."""
+    matrix = json.loads((catalog.root / MATRIX).read_text(encoding="utf-8"))
+    return {
+        "version": __version__,
+        "repository": REPOSITORY,
+        "gpus": GPUS,
+        "reaches": _reaches(record),
+        "matrix": matrix["rows"],
+        "targets": {
+            target.name: {
+                "title": target.title,
+                "setting": target.build.setting if target.build else "",
+                "separator": target.build.separator if target.build else "",
+                "later": bool(target.build and target.build.kind == "jit"),
+            }
+            for target in catalog.targets.values()
+        },
+        "patches": {
+            patch.id: {
+                "title": patch.title,
+                "reason": patch.reason.strip(),
+                "link": patch.link,
+                "retire": patch.retire,
+                "variants": [
+                    v.name for v in catalog.variants.values() if _takes(v.targets.get(patch.target), patch.name)
+                ],
+            }
+            for patch in catalog.patches.values()
+        },
+        "variants": {
+            variant.name: {"title": variant.title, "summary": variant.summary.strip(), "cost": variant.cost}
+            for variant in catalog.variants.values()
+        },
+    }
+
+
+def _takes(target: VariantTarget | None, patch: str) -> bool:
+    return target is not None and patch in target.patches
+
+
+def _reaches(record: Any) -> dict[str, dict[str, str]]:
+    """Return the support that each GPU gets from each set of architectures in the record: ``12.0f,12.1a``."""
+    made = set[tuple[str, ...]]()
+    for release in record["releases"]:
+        for state in release["states"].values():
+            for lists in state.values():
+                for gpus in lists.values():
+                    for answer in gpus.values():
+                        for row in answer["builds"]:
+                            made.add(tuple(row["kernels"]))
+                            made |= {
+                                tuple(archs) for there in row["on"].values() for archs in there["modules"].values()
+                            }
+    gpus = {gpu for group in GPUS for gpu in group.split(",")}
+    return {
+        ",".join(archs): {gpu: reach(map(Arch.parse, archs), Arch.parse(gpu)).value for gpu in sorted(gpus)}
+        for archs in sorted(made)
+    }

@@ -1,0 +1,70 @@
+"use strict";
+// Shows the compressed listings, gives each instruction an address, and copies a listing.
+
+const inflated = async (packed) => {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+};
+
+async function show(place) {
+  if (!place.dataset.packed) return;
+  const packed = place.dataset.packed;
+  delete place.dataset.packed;
+  place.innerHTML = await inflated(packed); // the page's own markup, escaped when it was made
+  const section = place.closest("section").id, last = {};
+  for (const table of place.querySelectorAll(".sass")) {
+    for (const row of table.tBodies[0].rows) {
+      for (const [at, side] of [[0, "b"], [3, "a"]]) {
+        const cell = row.cells[at], written = cell.textContent;
+        if (!written) continue;
+        last[side] = written === "." ? last[side] + 16 : parseInt(written, 16);
+        const address = last[side].toString(16).padStart(4, "0");
+        const link = Object.assign(document.createElement("a"), { className: "at", id: `${section}-${side}-${address}`, href: `#${section}-${side}-${address}`, textContent: address });
+        cell.replaceChildren(link);
+      }
+    }
+  }
+}
+
+async function go() {
+  const wanted = decodeURIComponent(location.hash.slice(1)), section = document.getElementById(wanted.split("-").slice(0, 2).join("-"));
+  if (!section || !section.matches("section.probe")) return;
+  const place = section.querySelector(".listing .view > div:last-child");
+  if (place) await show(place);
+  const found = document.getElementById(wanted);
+  if (!found || found === section) return;
+  for (let outer = found.parentElement; outer; outer = outer.parentElement) if (outer.matches("details")) outer.open = true;
+  for (const row of document.querySelectorAll(".here")) row.classList.remove("here");
+  const row = found.closest("tr");
+  if (row) row.classList.add("here");
+  found.scrollIntoView({ block: "center" });
+}
+
+const listing = (section, at) => [...section.querySelectorAll(".sass tbody tr")].map((row) => {
+  if (row.matches(".l")) return row.cells[at + 1].textContent;
+  return row.cells[at].textContent ? `/*${row.cells[at].textContent}*/  ${row.cells[at + 1].textContent}` : "";
+}).filter(Boolean).join("\n");
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  const section = button.closest("section");
+  await show(section.querySelector(".listing .view > div:last-child"));
+  const text = listing(section, Number(button.dataset.copy));
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    const area = Object.assign(document.createElement("textarea"), { value: text, readOnly: true, rows: 8 });
+    button.after(area);
+    area.select();
+  }
+});
+addEventListener("hashchange", go);
+
+// First the listing that the address names, then all, so that the browser's own search and print find them.
+(async () => {
+  await go();
+  for (const place of document.querySelectorAll("[data-packed]")) await show(place);
+  document.documentElement.dataset.ready = "yes";
+})();

@@ -1,0 +1,268 @@
+"""``fp4patch evidence``: what it writes, the program without and with a GPU, and the file that comes back."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from command import Said
+from few_probes import few_probes
+
+from fp4patch.catalog.manifest import load
+from fp4patch.commands import main
+from fp4patch.commands.evidence import run
+from fp4patch.core.verdict import Verdict
+
+Run = Callable[..., Said]
+PROBES = {"encode-half-x8": "cutlass", "encode-bfloat16": "cutlass", "construct-half-x8": "cutlass"}
+PROGRAM = Path(run.__file__).parent / "program"
+FAKE = Path(__file__).parents[1] / "helpers/fake_cuda.c"
+SCHEMAS = Path(__file__).parents[2] / "docs/schemas"
+MISSING = "error: there is no NVIDIA driver in this machine: libcuda.so.1"
+
+
+@pytest.fixture(scope="module")
+def environment() -> Iterator[pytest.MonkeyPatch]:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.fixture(scope="module")
+def kit(
+    pristine_tree: Callable[[str, str], Path],
+    tmp_path_factory: pytest.TempPathFactory,
+    environment: pytest.MonkeyPatch,
+) -> Path:
+    """A kit of three probes for two targets, made by the command. ``fake/libcuda.so.1`` acts as a GPU."""
+    base = tmp_path_factory.mktemp("evidence")
+    tree = base / "cutlass"
+    subprocess.run(["cp", "-r", pristine_tree("cutlass", "4.2.1"), tree], check=True)
+    environment.setenv("FP4PATCH_DATA", str(few_probes(base / "data", PROBES)))
+    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    folder = base / "kit"
+    arguments = ["--variant", "next3", "--arch", "sm_90,sm_121a", "-o", str(folder), str(tree)]
+    with redirect_stdout(StringIO()) as written:
+        assert main.run(["evidence", "--json", *arguments]) == 0
+    (base / "evidence.json").write_text(written.getvalue())
+    (base / "fake").mkdir()
+    command = ["cc", "-O2", "-shared", "-fPIC", "-w", f"-I{PROGRAM}", f"-I{folder / 'source'}"]
+    subprocess.run([*command, "-o", base / "fake/libcuda.so.1", FAKE], check=True)
+    return folder
+
+
+def start(kit: Path, result: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the program on the host's libcuda, with a fault in it or none."""
+    program = kit / f"fp4patch-evidence-{platform.machine()}"
+    environ = {"LD_LIBRARY_PATH": str(kit.parent / "fake"), **environ}
+    return subprocess.run([program, "-o", result], capture_output=True, text=True, env=environ, check=False)
+
+
+def test_the_kit_has_listings_counts_versions_and_a_program_that_needs_the_c_library_alone(kit: Path) -> None:
+    assert json.loads((kit / "verify.json").read_text())["verdict"] == "pass"
+    assert "encode-half-x8" in (kit / "report.html").read_text()
+    names = {path.name for path in (kit / "listings/cutlass-4.2.1").iterdir()}
+    sides = [f"{arch}.{side}.sass" for arch in ("sm_90", "sm_121a") for side in ("pristine", "patched")]
+    assert names == {f"{probe}.{side}" for probe in PROBES for side in sides}
+    assert "F2FP" in (kit / "listings/cutlass-4.2.1/encode-half-x8.sm_121a.patched.sass").read_text()
+    page = (kit / "README.md").read_text()
+    assert "cutlass/encode-half-x8 sm_90: 930 -> 55, 128 -> 0" in page
+    assert "nvcc 13.0.88" in page
+    assert "fp4patch evidence --variant next3 --arch sm_90,sm_121a" in page
+    program = kit / f"fp4patch-evidence-{platform.machine()}"
+    headers = subprocess.run(["objdump", "-p", program], capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"NEEDED +(\S+)", headers) == ["libc.so.6"]
+    assert max(tuple(map(int, one.split("."))) for one in re.findall(r"GLIBC_([\d.]+)", headers)) <= (2, 34)
+
+
+def test_the_documents_fit_their_schemas(kit: Path, tmp_path: Path, fp4patch: Run) -> None:
+    start(kit, tmp_path / "result.json", FAKE_FAULT="wrong")
+    checked = tmp_path / "checked.json"
+    checked.write_text(fp4patch("evidence", "--check", tmp_path / "result.json", "--json").out)
+    tool = Path(sys.executable).with_name("check-jsonschema")
+    for name, written in (("evidence", kit.parent / "evidence.json"), ("evidence-check", checked)):
+        subprocess.run([tool, "--schemafile", SCHEMAS / f"{name}.json", written], check=True, capture_output=True)
+
+
+def test_the_source_builds_with_a_c_compiler_alone(kit: Path) -> None:
+    subprocess.run(["sh", kit / "source/build.sh"], check=True, env={"PATH": "/usr/bin:/bin"})
+    built = subprocess.run([kit / "source/fp4patch-evidence", "-h"], capture_output=True, text=True, check=True)
+    assert "next3 on cutlass 4.2.1" in built.stdout
+
+
+def test_export_takes_the_report_of_a_kit_as_its_evidence(kit: Path, fp4patch: Run) -> None:
+    said = fp4patch("export", "--variant", "next3", "--evidence", kit / "verify.json", kit.parent / "cutlass")
+    assert said.status == 0
+    assert "cutlass/encode-half-x8 sm_90: 524,288 inputs, 0 differ" in said.out
+
+
+def test_the_program_for_aarch64_runs_there_or_the_kit_says_why_there_is_none(kit: Path, tmp_path: Path) -> None:
+    program, because = kit / "fp4patch-evidence-aarch64", "there is no aarch64-linux-gnu-gcc here"
+    if platform.machine() != "aarch64" and not shutil.which("aarch64-linux-gnu-gcc"):
+        assert not program.exists()
+        assert because in json.loads((kit.parent / "evidence.json").read_text())["no_program"]["aarch64"]
+        assert because in (kit / "README.md").read_text()
+        return
+    emulator = shutil.which("qemu-aarch64-static")
+    if not emulator or platform.machine() == "aarch64":
+        pytest.skip("an emulator runs it: qemu-user-static")
+    include = [f"-I{PROGRAM}", f"-I{kit / 'source'}"]
+    compiler = ["aarch64-linux-gnu-gcc", "-O2", "-shared", "-fPIC", "-w", *include, str(FAKE)]
+    subprocess.run([*compiler, "-o", tmp_path / "libcuda.so.1"], check=True)
+    command = [emulator, "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_LIBRARY_PATH={tmp_path}", str(program)]
+    done = subprocess.run([*command, "-o", tmp_path / "result.json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = run.check(tmp_path / "result.json")
+    assert (found.device.machine, found.verdict, len(found.runs)) == ("aarch64", Verdict.PASS, 3)
+
+
+def test_without_a_driver_or_a_gpu_that_it_has_code_for_it_says_so_and_writes_nothing(
+    kit: Path, tmp_path: Path
+) -> None:
+    result = tmp_path / "result.json"
+    for environ, message in (
+        ({"LD_LIBRARY_PATH": ""}, MISSING),
+        ({"FAKE_FAULT": "no-gpu"}, "error: the driver finds no GPU: no CUDA-capable device is detected"),
+        ({"FAKE_ARCH": "100"}, 'error: Fake "GPU" is sm_100, and this program has code for sm_90 and sm_121a'),
+    ):
+        done = start(kit, result, **environ)
+        assert (done.returncode, done.stderr[: len(message)]) == (2, message)
+        assert done.stderr.count("\n") == 1
+        assert not result.exists()
+
+
+@pytest.mark.parametrize(("number", "arch"), [("90", "sm_90"), ("121", "sm_121a")])
+def test_right_results_pass_on_the_machine_and_in_the_file(
+    kit: Path, tmp_path: Path, fp4patch: Run, number: str, arch: str
+) -> None:
+    done = start(kit, tmp_path / "result.json", FAKE_ARCH=number)
+    assert done.returncode == 0, done.stderr
+    assert "3 of 3 conversions are right" in done.stdout
+    said = fp4patch("evidence", "--check", tmp_path / "result.json")
+    assert said.status == 0
+    assert f"{arch}: 3 of 3 conversions right, {65536 * 17:,} values compared" in said.out
+    assert f'ran on Fake "GPU" (sm_{number})' in said.out
+    assert "PASS" in said.out
+    assert "Nothing in the file proves who made it." in said.out
+    document = fp4patch("evidence", "--check", tmp_path / "result.json", "--json").document
+    assert (document["verdict"], document["missing"], document["outdated"]) == ("pass", {}, {})
+    assert {one["arch"] for one in document["runs"]} == {arch}
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("wrong", "encode-half-x8: 1 of 524,288 values are wrong and the first is 0x3a00 to 0x3, not 0x2"),
+        ("skips", "encode-bfloat16: 2 of 65,536 values are wrong and the first is"),
+        ("signs", "NaNs keep a sign"),
+        ("stray", "it stores behind its output"),
+        ("crashes", "an illegal memory access was encountered"),
+    ],
+)
+def test_every_fault_of_a_kernel_fails_on_the_machine_and_in_the_file(
+    kit: Path, tmp_path: Path, fp4patch: Run, fault: str, message: str
+) -> None:
+    done = start(kit, tmp_path / "result.json", FAKE_FAULT=fault)
+    assert done.returncode == 1
+    said = fp4patch("evidence", "--check", tmp_path / "result.json")
+    assert said.status == 1
+    assert message in said.out
+    assert "FAIL" in said.out
+
+
+def edited(content: bytes, change: Callable[[dict[str, object]], object]) -> bytes:
+    """Return a program's file after a change whose author corrects the checksum."""
+    document = json.loads(content)
+    change(document)
+    del document["checksum"]
+    body = json.dumps(document, indent=2).removesuffix("\n}").encode()
+    return body + b',\n  "checksum": "%016x"\n}\n' % run.checksum(body)
+
+
+def first_run(**changes: object) -> Callable[[dict[str, object]], None]:
+    return lambda document: document["runs"][0].update(changes)  # type: ignore[index]
+
+
+def twice(document: dict[str, object]) -> None:
+    document["runs"].append(document["runs"][0])  # type: ignore[attr-defined, index]
+
+
+def another_variant(document: dict[str, object]) -> None:
+    document["kit"]["variant"] = "next9"  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c[:-30], "is incomplete"),
+        (lambda c: c.replace(b'"wrong": 1,', b'"wrong": 0,', 1), "its checksum is wrong"),
+        (lambda c: b"PASS " + c, "its checksum is wrong"),
+        (lambda _: b"3 of 3 conversions are right", "is not a file of fp4patch-evidence"),
+        (lambda c: c.replace(b'"schema": 1', b'"schema": 2'), "has form 2, and this fp4patch reads form 1"),
+        (lambda c: edited(c, first_run(digest="0" * 16)), "0 wrong values, and the digest is not the expected one"),
+        (lambda c: edited(c, first_run(wrong=7)), "7 wrong values, and the digest is the expected one"),
+        (lambda c: edited(c, first_run(records=65535)), "65,535 records of 1 are not all inputs"),
+        (
+            lambda c: edited(c, first_run(form="float16 to e2m1, 9 values")),
+            "the form 'float16 to e2m1, 9 values' is unknown",
+        ),
+        (lambda c: edited(c, first_run(arch="sm_121a")), "this code does not run on sm_90"),
+        (lambda c: edited(c, first_run(arch="sm_x")), "has no valid architecture"),
+        (lambda c: edited(c, first_run(wrong="0")), "has no valid runs.0.wrong"),
+        (lambda c: edited(c, first_run(comment="fine")), "has no valid runs.0.comment"),
+        (lambda c: edited(c, lambda d: d.pop("device")), "has no valid device"),
+        (lambda c: edited(c, twice), "occurs 2 times"),
+        (lambda c: edited(c, another_variant), "the variant next9, which this fp4patch does not have"),
+    ],
+)
+def test_a_file_that_is_damaged_edited_or_unknown_is_one_error(
+    kit: Path, tmp_path: Path, fp4patch: Run, change: Callable[[bytes], bytes], message: str
+) -> None:
+    result = tmp_path / "result.json"
+    start(kit, result, FAKE_FAULT="wrong" if "checksum" in message else "")
+    assert fp4patch("evidence", "--check", result).status == int("checksum" in message)
+    result.write_bytes(change(result.read_bytes()))
+    said = fp4patch("evidence", "--check", result)
+    assert (said.status, said.out) == (1, "")
+    assert message in " ".join(said.err.split())
+
+
+def test_a_file_without_all_conversions_and_of_other_patches_says_so(kit: Path, tmp_path: Path, fp4patch: Run) -> None:
+    result = tmp_path / "result.json"
+    start(kit, result)
+
+    def fewer(document: dict[str, object]) -> None:
+        document["runs"].pop()  # type: ignore[attr-defined]
+        document["kit"]["trees"][0]["patches"] = ["cutlass/e2m1-encode 99", "cutlass/gone 1"]  # type: ignore[index]
+
+    result.write_bytes(edited(result.read_bytes(), fewer))
+    said = fp4patch("evidence", "--check", result)
+    assert said.status == 1
+    assert "sm_90: 1 conversion of the program without a result" in said.out
+    assert "cutlass/e2m1-encode 99: this fp4patch has another version of the patch" in said.out
+    assert "cutlass/gone 1: this fp4patch has no such patch" in said.out
+
+
+def test_refuses_a_tree_that_does_not_pass_and_a_directory_that_is_not_empty(
+    kit: Path, tmp_path: Path, fp4patch: Run
+) -> None:
+    tree = kit.parent / "cutlass"
+    said = fp4patch("evidence", "--variant", "next3", "-o", kit, tree)
+    assert (said.status, "is not empty" in said.err) == (1, True)
+    said = fp4patch("evidence", "--variant", "turbo", "-o", tmp_path / "kit", tree)
+    assert (said.status, "is not in the state of turbo" in " ".join(said.err.split())) == (1, True)
+    assert not (tmp_path / "kit").exists()
+    assert fp4patch("evidence", tree).status == 2
+    assert fp4patch("evidence", "--check", tree / "x.json", "--variant", "next3").status == 2
+
+
+def test_the_default_targets_are_the_variants_without_those_of_a_family() -> None:
+    assert run.default_archs(load().variant("next3")) == "sm_120a,sm_121a,sm_120,sm_121,sm_90"

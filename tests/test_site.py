@@ -1,0 +1,49 @@
+"""The documentation as a site: built strictly from these pages, searchable, with the explorer, and nothing foreign."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from browser import PATIENCE, browser
+from support import served
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site as ``make docs`` builds it: a link or an anchor that leads nowhere ends the build."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(folder)]
+    environ = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return folder
+
+
+def test_it_has_every_page_the_pictures_and_the_explorer(site: Path) -> None:
+    pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"}
+    assert pages | {"index", "explorer", "404"} == {path.stem for path in site.glob("*.html")}
+    for picture in (ROOT / "docs" / "images").glob("*.svg"):
+        assert (site / "images" / picture.name).read_bytes() == picture.read_bytes()
+    assert "fp4patch explorer" in (site / "explorer.html").read_text(encoding="utf-8")
+
+
+def test_a_page_is_found_by_its_words_and_no_other_host_is_asked(site: Path) -> None:
+    with served(site) as url, browser() as running:
+        tab = running.new_page()
+        tab.set_default_timeout(PATIENCE)
+        requests: list[str] = []
+        tab.on("request", lambda request: requests.append(request.url))
+        tab.goto(f"{url}/index.html")
+        tab.get_by_role("textbox", name="Search").fill("stochastic rounding writes zeros")
+        tab.locator(".md-search-result__link").first.wait_for()
+        found = tab.locator(".md-search-result__link").evaluate_all("links => links.map(link => link.href)")
+        tab.goto(f"{url}/explorer.html")
+        assert tab.locator("#result").count() == 1
+    assert any("transformer-engine.html" in link for link in found)
+    assert [request for request in requests if not request.startswith(url)] == []

@@ -1,0 +1,152 @@
+"""Write the title, message, patch and table of each pull request in docs/upstream.
+
+``python -m tools.regenerate upstream TREE…`` takes trees to which next3 is applied, of the releases that PULLS names,
+and writes the pages of their targets (minutes: it verifies the trees, and executes their machine code).
+tests/tools/test_upstream.py compares titles, messages and patches with what ``fp4patch export`` writes today.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from fp4patch.catalog.identify import identify
+from fp4patch.catalog.manifest import load
+from fp4patch.commands.export import run as export
+from fp4patch.commands.export import text
+from fp4patch.commands.verify import run as verify
+from fp4patch.commands.verify.builds import build_id
+from fp4patch.core import progress
+from fp4patch.proof.lift.result import summary
+from fp4patch.proof.result import VerifyReport
+from tools.pages._made_part import placed
+
+FOLDER = Path(__file__).parents[2] / "docs/upstream"
+VARIANT, ARCHS = "next3", "sm_120a,sm_121a,sm_121"
+AUTHOR = "fp4patch <fp4patch@localhost>"
+LONGEST = 600
+"""Lines of a patch that the repository holds; of a longer one the page has the command alone."""
+
+
+@dataclass(frozen=True)
+class Pull:
+    """One pull request: its page, and the patch that it hands over."""
+
+    page: str
+    target: str
+    version: str
+    patch: str
+    probes: tuple[str, ...] = ()
+    """Globs of the probes in its table; none: the table has the arch lists."""
+
+
+PULLS = (
+    Pull("cutlass-constructor", "cutlass", "4.8.0", "e2m1-constructor", ("cutlass/construct-*-x8",)),
+    Pull("cutlass-encode", "cutlass", "4.8.0", "e2m1-encode", ("cutlass/encode-*",)),
+    Pull(
+        "cutlass-decode", "cutlass", "4.8.0", "e2m1-decode", ("cutlass/decode-value-x8", "cutlass/decode-bfloat16-x8")
+    ),
+    Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
+    Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x"),
+    Pull("flashinfer-conversions", "flashinfer", "0.7.2", "e2m1-asm", ("flashinfer/*",)),
+    Pull("transformer-engine-architectures", "transformer_engine", "2.18.0", "arch-list"),
+    Pull("transformer-engine-backport", "transformer_engine", "2.18.0", "e2m1-stochastic", ("transformer_engine/*",)),
+)
+
+
+def mail(pull: Pull, tree: Path) -> str:
+    """Return the patch of a pull request as a mail for ``git am``."""
+    exported = export.export(tree, VARIANT, [pull.patch], None, pull.version, lambda _: None)
+    (made,) = text.files(exported, "git-am", AUTHOR, 0).values()
+    return made
+
+
+def message(pull: Pull, made: str) -> str:
+    """Return the part of the page that comes from the patch: title, message, and the patch or its command."""
+    _, _, rest = made.partition("\n\n")
+    body, _, diff = rest.partition("\n---\n")
+    title = load().patches[f"{pull.target}/{pull.patch}"].title
+    added, removed = (len(re.findall(rf"^\{sign}(?!\{sign}\{sign} )", diff, re.MULTILINE)) for sign in "+-")
+    files = len(re.findall(r"^diff --git", diff, re.MULTILINE))
+    command = f"fp4patch export --variant {VARIANT} --patch {pull.patch} {pull.target} -o DIR"
+    there = f"[{pull.page}.patch]({pull.page}.patch), for `git am`, " if _is_kept(made) else ""
+    changed = (
+        f"{there}changes {files} files of {pull.target} {pull.version}: {added:,} lines added, {removed:,} removed."
+    )
+    lines = [
+        *("## Title", "", f"    {title}", "", "## Message", ""),
+        *(f"    {line}".rstrip() for line in body.strip().splitlines()),
+        *("", "## Patch", "", changed[0].upper() + changed[1:], "", f"    {command}", ""),
+    ]
+    return "\n".join(lines)
+
+
+def _is_kept(made: str) -> bool:
+    return made.count("\n") <= LONGEST
+
+
+def table(pull: Pull, report: VerifyReport) -> str:
+    """Return what verify measured before and after."""
+    tools = report.toolchain
+    command = f"fp4patch verify --variant {VARIANT} --arch {ARCHS} --execute"
+    how = f"`{command}`, nvcc {tools.nvcc}, {report.target} {report.version}"
+    rows = list(_code(pull, report) if pull.probes else _builds(pull, report))
+    return (
+        "\n".join([f"{how}:", "", *rows, ""])
+        if rows
+        else f"{how}: this patch changes no probe and no arch list of these.\n"
+    )
+
+
+def _code(pull: Pull, report: VerifyReport) -> Iterator[str]:
+    every = report.executed.executions if report.executed else ()
+    executed = {(one.probe, one.arch): one for one in every if one.side == "patched"}
+    yield "| probe | target | instructions | branches | executed on a CPU |"
+    yield "|---|---|---|---|---|"
+    for result in report.results:
+        if (after := result.after) and any(fnmatchcase(result.probe, pattern) for pattern in pull.probes):
+            one, before = executed.get((result.probe, result.arch)), result.before
+            old = (f"{before.count():,}", str(before.branches)) if before else ("does not compile", "")
+            name = result.probe.partition("/")[2]
+            counts = f"{old[0]} → {after.count():,} | {old[1]} → {after.branches}"
+            yield f"| {name} | {result.arch} | {counts} | {summary(one) if one else ''} |"
+
+
+def _builds(pull: Pull, report: VerifyReport) -> Iterator[str]:
+    patch = load().patches[f"{pull.target}/{pull.patch}"]
+    names = {build_id(patch, check) for check in patch.builds}
+    builds = [build for build in report.builds if build.check in names]
+    if builds:
+        yield "| arch list | CUDA | before | after |"
+        yield "|---|---|---|---|"
+    for build in builds:
+        yield f"| `{build.asked}` | {build.cuda} | {build.before} | {build.after} |"
+
+
+def with_parts(page: str, pull: Pull, made: str, measured: str | None = None) -> str:
+    """Return the page with its parts made again; without ``measured`` its table stays."""
+    page = placed(page, f"upstream {pull.page}", message(pull, made))
+    return page if measured is None else placed(page, f"upstream {pull.page} table", measured)
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write the pages and patches of the trees' targets."""
+    options = verify.Options(variant=VARIANT, archs=ARCHS, execute=True, jobs=1)
+    for tree in map(Path, arguments):
+        known = identify(tree, load())
+        chosen = [pull for pull in PULLS if pull.target == known.target.name]
+        if not chosen or str(known.version) != chosen[0].version:
+            sys.exit(f"{tree} is {known.target.name} {known.version}, of which no page is")
+        report = verify.verify([tree], options, on_wait=lambda _: None, on_progress=progress.silent)[0]
+        for pull in chosen:
+            made = mail(pull, tree)
+            if _is_kept(made):
+                (FOLDER / f"{pull.page}.patch").write_text(made, encoding="utf-8")
+            page = FOLDER / f"{pull.page}.md"
+            page.write_text(
+                with_parts(page.read_text(encoding="utf-8"), pull, made, table(pull, report)), encoding="utf-8"
+            )

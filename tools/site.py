@@ -1,0 +1,35 @@
+"""Hooks of the documentation site (mkdocs.yml): the explorer as a file of it, and links to the rest of the project."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from fp4patch.commands.explore.run import REPOSITORY, page
+
+ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"\]\(([^)\s:#]+)(#[^)\s]*)?\)")
+EXPLORER = "explorer.html"
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the explorer, made from the records."""
+    files.append(File.generated(config, EXPLORER, content=page()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Return the text with links to directories, and to files outside docs/, as links to the repository."""
+    folder = (ROOT / "docs" / page.file.src_uri).parent
+
+    def there(link: re.Match[str]) -> str:
+        target = (folder / link[1]).resolve()
+        of_the_site = target.is_relative_to(ROOT / "docs") and not target.is_dir()
+        if of_the_site or not target.exists():  # the strict build reports what does not exist
+            return link[0]
+        return f"]({REPOSITORY}{target.relative_to(ROOT).as_posix()}{link[2] or ''})"
+
+    return LINK.sub(there, markdown)
