@@ -140,12 +140,17 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
             '"e2m1-guard"',
             "targets.cutlass: each patch once: 2 of e2m1-guard",
         ),
-        ("variants/native.toml", 'probes = ["cutlass/*"]', "probes = []", "rules[0].probes: a probe at least"),
+        (
+            "variants/native.toml",
+            'probes = ["cutlass/*"]',
+            "probes = []",
+            "rules[4].probes (rules[0]): a probe at least",
+        ),
         (
             "variants/native.toml",
             'arch = ["sm_120[af]", "sm_10[03]a"]',
             'arch = ["sm_90"]',
-            "rules[0].arch: one of sm_120a, sm_120f",
+            "rules[4].arch (rules[0]): one of sm_120a, sm_120f",
         ),
     ],
 )
