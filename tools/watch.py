@@ -206,7 +206,7 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
 def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
     """Yield the releases that have a tag, from the oldest that is pinned on."""
     before, _, after = target.tag.format(version="\0", release="\0").partition("\0")
-    oldest = min(Version(archive.version) for archive in target.pinned)
+    oldest = min(Version(version) for version in (*(archive.version for archive in target.pinned), *target.commits))
     for tag in git.tags(target.git):
         if tag.startswith(before) and tag.endswith(after):
             text = tag.removeprefix(before).removesuffix(after)

@@ -116,6 +116,8 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
             for folder in thing.include:
                 is_there = (path.parent / folder).is_dir()
                 file.expect(is_there, f"{key}.include", "a directory beside patch.toml", repr(folder))
+            for arch in thing.also if isinstance(thing, Probe) else ():
+                file.expect(_is_arch(arch), f"{key}.also", "an architecture such as sm_121a", repr(arch))
             if thing.needs:
                 file.globs(thing.needs.search, f"{key}.needs.search")
             file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
@@ -297,11 +299,13 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
     taken = not variant.options or any(patch.takes_options for patch in chosen_patches if patch)
     file.expect(taken, "options", "a patch that takes options", "none")
     _check_pins(file, variant, targets)
-    for arch in variant.arch:
+    every = (*variant.arch, *variant.other_arch)
+    for arch in every:
         try:
             Arch.parse(arch)
         except ValueError as error:
-            file.wrong("arch", "an architecture such as sm_121a", str(error))
+            key = "arch" if arch in variant.arch else "other_arch"
+            file.wrong(key, "an architecture such as sm_121a", str(error))
     for number, rule in enumerate(variant.rules):
         key = f"rules[{number}]"
         for pattern in (*rule.requires, *rule.forbids):
@@ -309,10 +313,10 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
         file.expect(rule.judges, key, "a condition", "none: identical, requires, forbids or max")
         file.expect(rule.probes, f"{key}.probes", "a probe at least", "none")
         file.expect(rule.arch, f"{key}.arch", "an architecture at least", "none")
-        known = [Arch.parse(arch) for arch in variant.arch if _is_arch(arch)]
+        known = [Arch.parse(arch) for arch in every if _is_arch(arch)]
         for arch in rule.arch if known else ():
             applies = any(replace(rule, arch=(arch,)).is_for(one) for one in known)
-            file.expect(applies, f"{key}.arch", f"one of {', '.join(variant.arch)}, or a glob over them", repr(arch))
+            file.expect(applies, f"{key}.arch", f"one of {', '.join(every)}, or a glob over them", repr(arch))
     return file.problems
 
 

@@ -26,6 +26,10 @@ T = TypeVar("T")
 DATA = ("patches", "variants", "encoders", "records")
 """Directories of the data, below the root of a catalog."""
 
+FORMAT = 1
+"""Version of the data's form. Data without the file ``FORMAT_FILE`` is not checked: it need not hold records."""
+FORMAT_FILE = "records/format"
+
 
 @dataclass(frozen=True)
 class Catalog:
@@ -106,6 +110,7 @@ def forget() -> None:
 @cache
 def _load(root: Path) -> Catalog:
     """Validate the files, unless the very same ones were found valid before."""
+    _check_format(root)
     try:
         name = f"{root} {digest(root)}"
     except OSError:  # the validation reports what cannot be read
@@ -116,6 +121,19 @@ def _load(root: Path) -> Catalog:
     catalog = _validated(root)
     keep("catalogs", name, (catalog.targets, catalog.patches, catalog.variants))
     return catalog
+
+
+def _check_format(root: Path) -> None:
+    """Raise ManifestError if the data is of a form that this fp4patch does not read."""
+    try:
+        written = (root / FORMAT_FILE).read_bytes().decode(errors="replace").strip()
+    except OSError:
+        return
+    if written != str(FORMAT):
+        raise ManifestError(
+            f"the data in {root} has format {written[:20]!r}, and this fp4patch reads format {FORMAT}",
+            help="take program and data of one release: unset FP4PATCH_DATA, or update the older one",
+        )
 
 
 def _validated(root: Path) -> Catalog:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -125,6 +125,9 @@ class Probe(Manifest):
     needs: Needs | None = None
     arch: tuple[str, ...] = ("*",)
     """Globs of the targets that it is compiled for: upstream's headers may refuse others."""
+    also: tuple[str, ...] = ()
+    """Targets for which it is compiled beside the variant's, unless ``verify --arch`` names others: the patched text
+    has a branch of its own for them."""
     covers: tuple[str, ...] = ()
     """The functions that it checks, of those that the patch ``touches``: the beginnings of their names."""
     together: str = ""
@@ -142,6 +145,11 @@ class Probe(Manifest):
     def is_for(self, arch: Arch) -> bool:
         """Return whether it is compiled for a target."""
         return any(fnmatchcase(str(arch), one) for one in self.arch)
+
+    def targets(self, archs: Sequence[Arch], *, also: bool) -> tuple[Arch, ...]:
+        """Return the targets that it is compiled for: those of ``archs`` that it is for, and with ``also`` its own."""
+        more = map(Arch.parse, self.also) if also else ()
+        return tuple(dict.fromkeys((*filter(self.is_for, archs), *more)))
 
     @property
     def id(self) -> str:

@@ -57,6 +57,8 @@ class Variant(Manifest):
     """Cost of this variant on a target that has the instruction, in one line."""
     arch: tuple[str, ...]
     targets: dict[str, VariantTarget]
+    other_arch: tuple[str, ...] = ()
+    """Further targets that the rules are for. ``verify`` compiles for them only on request (``--arch``)."""
     options: dict[str, str] = field(default_factory=dict)
     """Options of all patches that take options. The options of a target's patch are added to them, or replace them."""
     promise: Promise = Promise.EXACT

@@ -46,7 +46,7 @@ COMMANDS = (
 @click.version_option(__version__, "--version", prog_name="fp4patch")
 @click.option("--debug", is_flag=True, help="Print a traceback if fp4patch itself fails.")
 def cli(debug: bool) -> None:
-    """Patch CUTLASS, vLLM, FlashInfer and TransformerEngine for NVFP4 on SM120 and SM121, and verify the result."""
+    """Patch CUTLASS, vLLM, FlashInfer and more for NVFP4 on SM120 and SM121, and verify the result."""
 
 
 for _command in COMMANDS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,8 @@ class Verification:
     problems: tuple[Problem, ...]
     cubins: Mapping[tuple[str, Arch, str], bytes]
     """Disassembled cubins by probe, architecture and side: ``pristine`` or ``patched``."""
+    objects: Mapping[tuple[str, Arch], bytes] = field(default_factory=dict)
+    """Object files of the patched HOST probes by probe and architecture."""
     configured: tuple[Configured, ...] = ()
     """The patched probes, compiled with other flags."""
 
@@ -94,6 +96,7 @@ def verify(
     cache: Path | None = None,
     configured: Sequence[Arch] = (),
     every: bool = False,
+    also: bool = False,
     progress: OnProgress = silent,
 ) -> Verification:
     """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
@@ -101,7 +104,8 @@ def verify(
     ``headers`` are the include directories of what probes use in earnest, by name. ``aside`` are probes that have
     nothing to show on this tree: a rule that applies to them alone has nothing to judge, and is no mistake.
     ``configured`` are targets for which the patched probes are compiled with each of CONFIGURATIONS too: those that are
-    compiled together, or ``every`` one. ``jobs`` compilers run at a time, by default one for each processor that this
+    compiled together, or ``every`` one. With ``also``, probes are compiled for further targets of their own. ``jobs``
+    compilers run at a time, by default one for each processor that this
     process may use. ``cache`` is a directory for results of unchanged compilations; None for none. ``progress`` is
     called in this thread. A probe that does not compile or whose code is not understood is a failed result. An
     exception, KeyboardInterrupt too, ends every compiler that still runs.
@@ -114,12 +118,13 @@ def verify(
             "patched": Side(after, target, _folder(scratch, "patched")),
         }
         builder = _Builder(Compiler(toolchain, target, runner, kept, headers), toolchain, runner, kept)
-        compiled = [(probe, source, arch) for probe, source in probes for arch in archs if probe.is_for(arch)]
+        targets = {probe.id: probe.targets(archs, also=also) for probe, _ in probes}
+        compiled = [(probe, source, arch) for probe, source in probes for arch in targets[probe.id]]
         tasks = [
             (unit, arch, side)
             for whole in _units(probes)
-            for arch in archs
-            if (unit := [(probe, source) for probe, source in whole if probe.is_for(arch)])
+            for arch in dict.fromkeys(arch for one in targets.values() for arch in one)
+            if (unit := [(probe, source) for probe, source in whole if arch in targets[probe.id]])
             # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
             for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
         ]
@@ -172,6 +177,11 @@ def verify(
         results,
         unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside),
         {name: one.cubin for name, one in built.items() if one.listing},
+        {
+            (probe.id, arch): built[probe.id, arch, "patched"].cubin
+            for probe, _, arch in compiled
+            if probe.kind is ProbeKind.HOST
+        },
         found,
     )
 
@@ -291,7 +301,7 @@ class _Builder:
         if compiled.failed:
             return _Built(error=compiled.log, unsupported=compiled.unsupported)
         if probe.kind is ProbeKind.HOST:
-            return _Built(cached=compiled.cached)
+            return _Built(cubin=compiled.content, cached=compiled.cached)
         try:
             whole_unit = probe.kind is ProbeKind.UNIT
             read = sass.parse_unit if whole_unit else sass.parse

@@ -11,7 +11,7 @@ import pytest
 from few_probes import copy_data
 
 from fp4patch.catalog.families import expanded, places
-from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.manifest import FORMAT, FORMAT_FILE, data_root, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.toml_text import document
@@ -140,8 +140,18 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
             '"e2m1-guard"',
             "targets.cutlass: each patch once: 2 of e2m1-guard",
         ),
-        ("variants/native.toml", 'probes = ["cutlass/*"]', "probes = []", "rules[0].probes: a probe at least"),
-        ("variants/native.toml", 'arch = ["sm_120[af]"]', 'arch = ["sm_90"]', "rules[0].arch: one of sm_120a, sm_120f"),
+        (
+            "variants/native.toml",
+            'probes = ["cutlass/*"]',
+            "probes = []",
+            "rules[4].probes (rules[0]): a probe at least",
+        ),
+        (
+            "variants/native.toml",
+            'arch = ["sm_120[af]", "sm_10[03]a"]',
+            'arch = ["sm_90"]',
+            "rules[4].arch (rules[0]): one of sm_120a, sm_120f",
+        ),
     ],
 )
 def test_a_slip_is_one_problem_that_names_file_and_key(data: Path, file: str, old: str, new: str, key: str) -> None:
@@ -366,3 +376,15 @@ def test_the_text_of_expanded_data_says_the_same(tmp_path: Path) -> None:
         assert table
         assert tomllib.loads(document(table)) == table
     assert reader.problems == []
+
+
+@pytest.mark.parametrize("written", ["2", "", "1.5", "one\nmore"])
+def test_data_of_another_format_is_one_error(tmp_path: Path, written: str) -> None:
+    root = copy_data(tmp_path / "data", cases=False)
+    assert (root / FORMAT_FILE).read_text().strip() == str(FORMAT)
+    (root / FORMAT_FILE).write_text(written)
+    with pytest.raises(ManifestError, match=f"has format .*, and this fp4patch reads format {FORMAT}") as refused:
+        load(root)
+    assert "FP4PATCH_DATA" in refused.value.help
+    (root / FORMAT_FILE).unlink()
+    assert load(root).variants

@@ -108,6 +108,12 @@ MUTANTS = [
     n3("the second pair twice", HALF_PAIR, "__high2float(p0), __low2float(p1), __high2float(p1));", "__high2float(p0), __low2float(p1), __low2float(p1));", "encoder-pairs-x4"),
     n3("the fourth pair forgotten", HALF_PAIR, "__high2float(p2), __low2float(p3), __high2float(p3)", "__high2float(p2), __low2float(p2), __high2float(p3)", "encoder-pairs-x8"),
     n3("pairs of sixteen shifted", HALF_PAIR, "e2m1_x8(p4, p5, p6, p7)) << 32", "e2m1_x8(p4, p5, p7, p6)) << 32", "encoder-pairs-x16"),
+    # Before sm_86, and on the host.
+    n3("saturated at 4, before sm_86", HALF_PAIR, "magnitude < 0x40c00000u ? magnitude : 0x40c00000u", "magnitude < 0x40800000u ? magnitude : 0x40800000u", "encoder-x1", "sm_80"),
+    n3("NaN with its sign, before sm_86", HALF_PAIR, "magnitude > 0x7f800000u ? 0u : u >> 28 & 8u", "u >> 28 & 8u", "encoder-x1", "sm_80"),
+    n3("values 5 and 6 swapped, before sm_86", HALF_PAIR, "e2m1(v5) << 20 |\n         e2m1(v6) << 24", "e2m1(v6) << 20 |\n         e2m1(v5) << 24", "encode-float-x8-forced", "sm_80"),
+    n3("two values swapped, on the host", CHOICE, "  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "#ifndef __CUDA_ARCH__\n  return ::fp4patch_half_pair::e2m1_x2(v1, v0);\n#endif\n  return ::fp4patch_half_pair::e2m1_x2(v0, v1);", "encode-host-half", "sm_121a"),
+    n3("an odd size's tail forgotten, on the host", CHOICE, "if constexpr (N % 2 != 0)", "\n#ifdef __CUDA_ARCH__\n  if constexpr (N % 2 != 0)\n#else\n  if constexpr (false)\n#endif\n", "encode-host-bfloat16", "sm_121a"),
     # What is not the input.
     n3("the stack pointer in one value", HALF_PAIR, X1, STACK.format(X1.strip().removeprefix("return ").removesuffix(";")), "encoder-x1"),
     n3("the stack pointer in eight", HALF_PAIR, X8, STACK.format(WHOLE8), "encode-float-x8-forced"),
@@ -240,7 +246,7 @@ def test_each_mutant_is_for_probes_that_run_by_default() -> None:
         for name in mutant.probes.split(","):
             assert not probes[name].slow
             assert not probes[name].uses
-        archs = catalog.variant(mutant.variant).arch
+        archs = {*catalog.variant(mutant.variant).arch, *(one for name in probes for one in probes[name].also)}
         assert all(any(fnmatchcase(one, arch) for arch in archs) for one in mutant.arch.split(","))
     assert len(MUTANTS) >= 60
     assert len({mutant.what for mutant in MUTANTS}) == len(MUTANTS)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.probe import BITS, Executes, stored_bits
+from fp4patch.catalog.probe import BITS, Executes, ProbeKind, stored_bits
 from fp4patch.commands.evidence.forms import DIGESTS, Form, tables
 from fp4patch.core.schema import SCHEMA
 from fp4patch.proof.lift.batch import _converted, values_of
@@ -55,7 +55,8 @@ int main(void) {
 def forms() -> list[Form]:
     """Return the forms of all probes, in the order of their names."""
     probes = [probe for patch in load().patches.values() for probe in patch.probes]
-    return sorted({Form.of(probe.executes) for probe in probes if probe.executes}, key=lambda form: form.name)
+    found = {Form.of(probe.executes) for probe in probes if probe.executes and probe.kind is ProbeKind.SASS}
+    return sorted(found, key=lambda form: form.name)
 
 
 def small(form: Form) -> int:

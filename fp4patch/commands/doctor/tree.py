@@ -129,7 +129,7 @@ def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, 
     return [
         Finding(Level(defect.level), defect.subject, defect.found, defect.remedy or apply, defect.link)
         for defect in tree.target.defects
-        if set(defect.gpus) & set(question.gpus)
+        if set(map(Arch.parse, defect.gpus)) & set(question.gpus)
         and (not defect.patch or defect.patch in open_patches)
         and (not defect.versions or (tree.version and contains(defect.versions, tree.version)))
     ]

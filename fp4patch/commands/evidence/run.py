@@ -9,7 +9,7 @@ from pathlib import Path
 
 from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.common import as_json, write
 from fp4patch.commands.evidence import kit, text
@@ -103,6 +103,8 @@ def _kernels(
 
 def _because(probe: Probe) -> str:
     """Return the reason why no kernel of a probe is in the program."""
+    if probe.kind is ProbeKind.HOST:
+        return "it is host code"
     if probe.quantizes:
         return "its results depend on the GPU's reciprocal"
     if probe.executes:

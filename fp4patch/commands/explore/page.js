@@ -105,7 +105,7 @@ function answer(values) {
       h("p", { class: "soft" }, title),
       found.gpus.length ? found.gpus.map(outlook)
         : h("div", { class: "card" }, h("p", {}, `Doctor has no verdict for each GPU on ${target.title}: its recommendation applies to all of them.`)),
-      found.findings.map((one) => h("div", { class: `card ${one.level} finding` }, h("h3", {}, one.subject, h("span", { class: `verdict ${one.level}` }, LEVELS[one.level] || one.level)), h("p", {}, one.found), one.remedy ? h("p", { class: "todo" }, one.remedy) : null)),
+      found.findings.map((one) => h("div", { class: `card ${one.level} finding` }, h("h3", {}, one.subject, h("span", { class: `verdict ${one.level}` }, LEVELS[one.level] || one.level)), h("p", {}, one.found), one.remedy ? h("p", { class: "todo" }, one.remedy) : null, one.link ? h("p", {}, link(one.link, one.link)) : null)),
       advice(found, release, state, { project, cuda, list, gpu, target, asWritten }),
       compiled(found, gpu, target, cuda),
       evidence(found, release, state, project))];

@@ -17,7 +17,9 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.cache import Cache
 from fp4patch.proof.instruction import SassListing
+from fp4patch.proof.lift import host
 from fp4patch.proof.lift.execute import CARD, Subject, execute
 from fp4patch.proof.lift.result import Executed, Side, summary
 from fp4patch.proof.result import Check
@@ -35,13 +37,17 @@ def run(
     on_progress: OnProgress,
 ) -> Executed:
     """Execute the machine code that ``verify`` found. Each kernel takes seconds once; then its result is cached."""
-    return execute(
-        subjects(found, probes, variant),
-        toolchain=toolchain,
-        cache=cache_dir() / "executions",
-        threads=threads,
-        progress=on_progress,
+    folder = cache_dir() / "executions"
+    executed = execute(
+        subjects(found, probes, variant), toolchain=toolchain, cache=folder, threads=threads, progress=on_progress
     )
+    does = {probe.id: probe.executes for probe in probes}
+    on_host = tuple(
+        host.execute(probe, arch, what, variant.promise, content, toolchain=toolchain, cache=Cache(folder))
+        for (probe, arch), content in found.objects.items()
+        if content and (what := does[probe])
+    )
+    return replace(executed, executions=(*executed.executions, *on_host))
 
 
 def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> list[Subject]:

@@ -102,7 +102,7 @@ def lines(executed: Executed) -> Iterator[str]:
         wrong = sum(one.batch.mismatches > 0 for one in batches if one.batch)
         yield (
             f"executed on this host: chosen blocks and codes through the machine code of {len(batches)} patched "
-            f"kernels, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
+            f"functions, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
         )
     said: dict[str, list[str]] = {}  # probes with the same result share a line
     for one in executed.equivalences:

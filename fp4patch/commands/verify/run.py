@@ -122,6 +122,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         aside=[probe for probe, _ in probes if probe.id in aside],
         configured=_configured(run),
         every=run.options.every_probe,
+        also=run.options.archs is None and not run.options.compile_only,
         jobs=run.options.jobs,
         cache=cache_dir() / "compilations",
         progress=run.on_progress,

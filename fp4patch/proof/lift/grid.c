@@ -62,8 +62,8 @@ static uint8_t *lift_place(uint64_t address, unsigned bytes, int store) {
   }
   lift_stray(store ? "store" : "load", address, bytes);
 }
-// The first KB of shared memory is the system's own: a kernel's variables begin behind it.
-enum { kSharedFrom = 0x400, kShared = 48 * 1024 };
+// From sm_90 on the first KB of shared memory is the system's own: a kernel's variables begin behind it.
+enum { kSharedFrom = FP4PATCH_SHARED, kShared = 48 * 1024 };
 static _Alignas(16) uint8_t shared[kShared];
 static uint8_t checked_load_8(uint64_t address) { return *lift_place(address, 1, 0); }
 static uint16_t checked_load_16(uint64_t address) { return *(const uint16_t *)lift_place(address, 2, 0); }

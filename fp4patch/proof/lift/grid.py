@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
-from fp4patch.proof.lift.operands import LAYOUTS
+from fp4patch.proof.lift.operands import LAYOUTS, Layout
 from fp4patch.proof.lift.program import KERNEL_NAME, STRAY, Kernel, compile_host
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def build(
     """Write the program to ``folder`` and compile it; ProofError with the compiler's words where it does not."""
     for name, text in files(kernel).items():
         (folder / name).write_text(text, encoding="utf-8")
-    command = ["-O1", "-march=native", f"-DFP4PATCH_KERNEL={KERNEL_NAME}", "grid.c", "-o", "grid"]
+    defined = [f"-DFP4PATCH_KERNEL={KERNEL_NAME}", f"-DFP4PATCH_SHARED={_layout(kernel).shared}"]
+    command = ["-O1", "-march=native", *defined, "grid.c", "-o", "grid"]
     compile_host(folder, command, compiler=compiler, environ=environ)
     return folder / "grid"
 
@@ -93,11 +94,15 @@ def _bank(kernel: Kernel, launch: Launch) -> bytes:
     """Constant bank 0 as the driver lays it out; poison where the launch does not define it."""
     words = [(launch.poison + at) * 0x9E3779B1 & 0xFFFF_FFFF for at in range(_BANK // 4)]
     bank = bytearray(struct.pack(f"<{len(words)}I", *words))
-    (layout,) = (one for one in LAYOUTS.values() if one.block_size == kernel.block_size)
+    layout = _layout(kernel)
     struct.pack_into("<3I", bank, layout.block_size, *launch.block)
     struct.pack_into("<3I", bank, layout.grid_size, *launch.grid)
     bank[kernel.parameters : kernel.parameters + len(launch.parameters)] = launch.parameters
     return bytes(bank)
+
+
+def _layout(kernel: Kernel) -> Layout:
+    return next(one for one in LAYOUTS.values() if one.parameters == kernel.parameters)
 
 
 def pointers(arrays: Sequence[Array]) -> bytes:

@@ -39,7 +39,8 @@ class Register:
     inverted: bool = False
     """``~R7``, or ``!P0``."""
     part: str = ""
-    """Selected part: ``H0_H0``, ``H1_H1``, ``B0`` to ``B3``; ``64`` for a pair."""
+    """Selected part: ``H0_H0``, ``H1_H1``, ``B0`` to ``B3``; ``64`` for a pair; ``X4`` for an index that
+    is scaled."""
 
 
 @dataclass(frozen=True)
@@ -229,7 +230,8 @@ def _split(operands: str) -> list[str]:
 
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
-    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64))?(?:\.reuse)?"  # .reuse applies to a cache, not to the value
+    # .reuse applies to a cache, not to the value
+    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16))?(?:\.reuse)?"
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _REAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|[-+](?:INF|QNAN)")
@@ -239,7 +241,7 @@ _CONSTANT = re.compile(
 )
 _MEMORY = re.compile(
     r"(?:desc\[(?P<descriptor>UR\d+)\])?"
-    r"\[(?P<base>U?R(?:Z|\d+)(?:\.64)?)(?:\+(?P<uniform>UR\d+))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
+    r"\[(?P<base>U?R(?:Z|\d+)(?:\.(?:64|X4|X8|X16))?)(?:\+(?P<uniform>UR\d+))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
 )
 _SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+")
 _SYMBOL = re.compile(r"[$_a-z][$\w]*")

@@ -23,13 +23,20 @@ class Layout:
     parameters: int
     stack: int
     """The end of local memory, which kernels load into R1 whether they use it or not."""
-    descriptor: int
-    """Descriptor of global memory, for LDG and STG: 8 bytes."""
+    descriptor: int | None
+    """Descriptor of global memory, for LDG and STG: 8 bytes. None: there is none, and addresses are not marked as
+    pairs of registers."""
+    shared: int
+    """Start of a kernel's own shared memory."""
 
 
+_BLACKWELL = Layout(block_size=0x360, grid_size=0x370, parameters=0x380, stack=0x37C, descriptor=0x358, shared=0x400)
 LAYOUTS = {
-    9: Layout(block_size=0x00, grid_size=0x0C, parameters=0x210, stack=0x28, descriptor=0x208),
-    12: Layout(block_size=0x360, grid_size=0x370, parameters=0x380, stack=0x37C, descriptor=0x358),
+    7: Layout(block_size=0x00, grid_size=0x0C, parameters=0x160, stack=0x28, descriptor=None, shared=0),
+    8: Layout(block_size=0x00, grid_size=0x0C, parameters=0x160, stack=0x28, descriptor=0x118, shared=0),
+    9: Layout(block_size=0x00, grid_size=0x0C, parameters=0x210, stack=0x28, descriptor=0x208, shared=0x400),
+    10: _BLACKWELL,
+    12: _BLACKWELL,
 }
 """By major compute capability; by experiment. For parameters, EIATTR_PARAM_CBANK of any cubin states the same."""
 
@@ -177,6 +184,9 @@ class Operands:
 
     def pair(self) -> str:
         """64 bits: two registers."""
+        if self.peek(Constant):
+            place = self.constant()
+            return f"lift_pair({self.loaded(place, 0)}, {self.loaded(place, 1)})"
         source = self._take("source")
         if not is_plain(source, "R", "UR"):
             raise Lacks("a source is not a pair of registers")
@@ -285,6 +295,7 @@ class Operands:
             and source.index is None
             and source.negated is negated
             and not source.absolute
+            and not source.inverted
         )
 
     def constant(self) -> Constant:
@@ -299,22 +310,32 @@ class Operands:
     def address(self) -> str:
         """Return a global address, 64 bits."""
         memory = self._take("address")
-        if not isinstance(memory, Memory) or memory.base.part != "64":
+        marked = self.layout.descriptor is not None or (isinstance(memory, Memory) and memory.uniform)
+        if not isinstance(memory, Memory) or memory.base.part != ("64" if marked else ""):
             raise Lacks("its address is not a pair of registers")
-        if memory.uniform:
+        if memory.uniform and self.layout.descriptor is not None:
             raise Lacks("its address has a uniform part")
         if memory.descriptor:
             self._named(memory.descriptor)
+        uniform = f" + {self._pair(memory.uniform)}" if memory.uniform else ""
         # A count of bytes that may be negative, as the hardware adds it.
-        return f"{self._pair(memory.base)} + UINT64_C({memory.offset & (1 << 64) - 1:#x})"
+        return f"{self._pair(memory.base)}{uniform} + UINT64_C({memory.offset & (1 << 64) - 1:#x})"
 
     def shared_address(self) -> str:
         """Return an address in shared memory, 32 bits."""
         memory = self._take("address")
-        if not isinstance(memory, Memory) or memory.base.part or memory.descriptor:
+        if not isinstance(memory, Memory) or memory.base.part == "64" or memory.descriptor:
             raise Lacks("its address is not one of shared memory")
-        parts = [self._bits(register) for register in (memory.base, memory.uniform) if register]
+        scale = int(memory.base.part[1:] or "1")
+        base = replace(memory.base, part="")
+        parts = [self._bits(register) for register in (base, memory.uniform) if register]
+        parts[0] += f" * {scale}u" if scale > 1 else ""
         return " + ".join([*parts, hexadecimal(memory.offset)])
+
+    def barrier(self) -> None:
+        """A barrier register, which one thread alone does not wait at."""
+        if not is_plain(self._take("barrier"), "B"):
+            raise Lacks("its source is not a barrier register")
 
     def not_a_number(self) -> None:
         """An immediate that is some NaN."""
@@ -343,7 +364,7 @@ class Operands:
         offset = place.offset + 4 * step
         known = (
             offset == self.layout.stack
-            or offset in (self.layout.descriptor, self.layout.descriptor + 4)
+            or (self.layout.descriptor is not None and offset - self.layout.descriptor in (0, 4))
             or any(at <= offset < at + 12 for at in (self.layout.block_size, self.layout.grid_size))
             or self.layout.parameters <= offset < self.layout.parameters + PARAMETERS_END
         )

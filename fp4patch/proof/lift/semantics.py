@@ -166,8 +166,11 @@ def _store(bits: int) -> Emit:
 
 
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
-    _entry((f"LDG.E{_suffix}", f"LDG.E{_suffix}.CONSTANT"), "PTX ISA, ld.global")(_load(_bits))
-    _entry(f"STG.E{_suffix}", "PTX ISA, st.global")(_store(_bits))
+    _entry(
+        [f"LDG.E{_suffix}{kind}" for kind in ("", ".CONSTANT", ".SYS", ".CONSTANT.SYS")],
+        "PTX ISA, ld.global; .SYS is the scope in which it is ordered",
+    )(_load(_bits))
+    _entry((f"STG.E{_suffix}", f"STG.E{_suffix}.SYS"), "PTX ISA, st.global")(_store(_bits))
 
 
 def _shared(bits: int, *, store: bool) -> Emit:
@@ -191,7 +194,9 @@ def _shared(bits: int, *, store: bool) -> Emit:
 
 
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
-    _entry(f"LDS{_suffix}", "PTX ISA, ld.shared")(_shared(_bits, store=False))
+    _entry((f"LDS{_suffix}", f"LDS.U{_suffix}"), "PTX ISA, ld.shared; sm_75 has .U at all of them")(
+        _shared(_bits, store=False)
+    )
     _entry(f"STS{_suffix}", "PTX ISA, st.shared")(_shared(_bits, store=True))
 
 
@@ -231,6 +236,15 @@ def _bar_sync(o: Operands) -> list[str]:
 
 @_entry("NOP", "CUDA Binary Utilities: no operation")
 def _nop(o: Operands) -> list[str]:
+    o.end()
+    return []
+
+
+@_entry("BMOV.32.CLEAR", "CUDA Binary Utilities: move convergence barrier state; nothing for one thread alone")
+def _bmov_clear(o: Operands) -> list[str]:
+    if o.to():
+        raise Lacks("its result is used")
+    o.barrier()
     o.end()
     return []
 
@@ -809,10 +823,14 @@ for _relation in _RELATIONS:
 )
 def _hadd2_f32(o: Operands) -> list[str]:
     to = o.to()
-    if not o.is_zero(negated=True):
-        raise Lacks("it adds something else than -0")
-    o.halves()
+    before = o.is_zero(negated=True)
+    if before:
+        o.halves()
     half = o.one_half()
+    if not before:
+        if not o.is_zero(negated=True):
+            raise Lacks("it adds something else than -0")
+        o.halves()
     o.end()
     return _set(to, f"lift_result(lift_of_half({half}))")
 
@@ -898,6 +916,13 @@ for _form in ("e4m3", "e2m3", "e3m2"):
     _entry(
         f"F2FP.F16.{_form.upper()}.UNPACK_B", f"PTX ISA, cvt.rn.f16x2.{_form}x2: exact; the low byte gives the low half"
     )(_unpacked(f"lift_half_of_{_form}"))
+
+
+@_entry("F2F.F16.F32", "PTX ISA, cvt.rn.f16.f32: the low half; of the high one nothing is documented, so it is poison")
+def _f2f_f16(o: Operands) -> list[str]:
+    to, a = o.to(), o.single()
+    o.end()
+    return _set(to, f"lift_pack(lift_to_half(lift_single({a})), LIFT_POISON >> 16)")
 
 
 @_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")

@@ -190,7 +190,7 @@ class _Walk:
         written, named = self.variables(instruction)
         if not written:
             return
-        state = held.where(instruction.predicate)
+        state = held.where(instruction.predicate) if instruction.predicate else _where_it_counts(instruction, held)
         always = dict.fromkeys((*guarded, *self._predicate(instruction, held.state)), _ALL)
         reached = self._reached(instruction, state, written, named)
         found = {variable: {**reached.get(variable, {}), **always} for variable in written}
@@ -288,6 +288,15 @@ class _Walk:
                 found.add(one)
                 pending += self._after[one]
         return found
+
+
+def _where_it_counts(instruction: Instruction, held: _Held) -> State:
+    """Return the registers where a comparison decides: not where the predicate that it is joined with does so alone."""
+    parts, last = instruction.opcode.split("."), instruction.operands[-1]
+    joined = parts[-1] in ("AND", "OR") and "SETP" in parts[0]
+    if not joined or not isinstance(last, Register) or last.file not in ("P", "UP"):
+        return held.state
+    return held.where(last, otherwise=parts[-1] == "OR")
 
 
 def _joined(one: State, other: State) -> State:

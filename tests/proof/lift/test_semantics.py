@@ -159,6 +159,9 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
         {"r1": f(1), "r2": f(-7.5), "r3": 0xAB12},
         {"r0": 0xAB12083F},
     ),
+    ("HADD2.F32 R0,R1.H1_H1,-RZ.H0_H0", {"r1": 0xBC000000}, {"r0": f(-1)}),
+    ("F2F.F16.F32 R0,R1", {"r1": f(-1)}, {"r0": 0x6B43BC00}),
+    ("BMOV.32.CLEAR RZ,B0", {"r0": 3}, {"r0": 3}),
     ("F2F.F64.F32 R0,R2", {"r2": SIGNALLING}, {"r0": 0x20000000, "r1": 0xFFF80000}),
 ]
 
@@ -244,4 +247,4 @@ def computes(text: str) -> list[str]:
 @pytest.mark.parametrize("major", LAYOUTS)
 def test_parameters_follow_all_that_the_driver_writes(major: int) -> None:
     layout = LAYOUTS[major]
-    assert max(layout.block_size + 24, layout.stack + 4, layout.descriptor + 8) <= layout.parameters
+    assert max(layout.block_size + 24, layout.stack + 4, (layout.descriptor or 0) + 8) <= layout.parameters

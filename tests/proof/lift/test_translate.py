@@ -102,5 +102,5 @@ def test_a_form_of_operand_that_is_not_known_is_refused(text: str, why: str) -> 
 
 
 def test_an_architecture_whose_parameters_are_nowhere_known_is_refused() -> None:
-    with pytest.raises(Unsupported, match="sm_71 cannot be executed"):
-        translate(document("EXIT").replace('"major": 12', '"major": 7'))
+    with pytest.raises(Unsupported, match="sm_61 cannot be executed"):
+        translate(document("EXIT").replace('"major": 12', '"major": 6'))

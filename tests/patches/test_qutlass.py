@@ -1,0 +1,152 @@
+"""QuTLASS: its patch on a tree of excerpts, whose multiplication, host code and build are compiled and run.
+
+QuTLASS is in git alone. A whole tree, by hand: ``fp4patch fetch qutlass==0.2.0 DIR``, then ``apply``, ``verify --all``
+and ``revert``; the matrix has the result.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import Said, snapshot
+
+from fp4patch.catalog.manifest import data_root
+from fp4patch.proof.toolchain import Toolchain
+
+PATCH = data_root() / "patches/qutlass/sm120-family"
+WARP = "qutlass/csrc/include/cutlass_extensions/gemm/warp/mma_mx_tensor_op.h"
+HEADER = "qutlass/csrc/include/cutlass_extensions/arch/mma_mx_sm120.h"
+CASES = {
+    "setup.py": "setup.before.py",
+    "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.before.cpp",
+    "qutlass/csrc/gemm.cu": "gemm.before.cu",
+    "qutlass/csrc/gemm_ada.cu": "gemm-small-batches.before.cu",
+    HEADER: "multiplication.before.h",
+    WARP: "order-of-tiles.before.h",
+}
+SHAPES = ("rotation-of-128", "rotation-of-128-with-sm110")
+
+
+def make(root: Path) -> Path:
+    """Make a tree of the patch's cases."""
+    for path, case in CASES.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text((PATCH / "cases" / case).read_text())
+    (root / "pyproject.toml").write_text('[project]\nversion = "0.2.0"\n')
+    return root
+
+
+def test_all_files_are_edited_and_reverting_leaves_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = make(tmp_path / "qutlass")
+    before = snapshot(tree)
+    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    for path, case in CASES.items():
+        expected = (PATCH / "cases" / case.replace(".before.", ".after.")).read_text()
+        assert (tree / path).read_text().startswith(expected), path
+    assert Said(capsys, "status", tree).status == 0
+    assert Said(capsys, "revert", tree).status == 0
+    assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        ("qutlass/csrc/bindings.cpp", "TARGET_CUDA_ARCH == 110", "TARGET_CUDA_ARCH == 110 || TARGET_CUDA_ARCH == 103"),
+        ("qutlass/csrc/bindings.cpp", "namespace QUTLASS {", "namespace qutlass {"),
+        ("qutlass/csrc/bindings.cpp", "#elif TARGET_CUDA_ARCH == 120", "#elif TARGET_CUDA_ARCH / 10 == 12"),
+        ("qutlass/csrc/gemm.cu", "#elif TARGET_CUDA_ARCH == 120", "#elif QUTLASS_ARCH == 120"),
+        (HEADER, "CUTLASS_ARCH_MMA_SM120_ENABLED", "QUTLASS_SM120"),
+        ("setup.py", "compute_120a,code=sm_120a", "compute_120f,code=sm_120f"),
+    ],
+)
+def test_another_shape_is_refused_and_nothing_is_written(
+    path: str, old: str, new: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = make(tmp_path / "qutlass")
+    text = (tree / path).read_text()
+    assert old in text
+    (tree / path).write_text(text.replace(old, new))
+    before = snapshot(tree)
+    said = Said(capsys, "apply", "--variant", "native", tree)
+    assert (said.status, "qutlass/sm120-family: drifted" in said.err) == (1, True)
+    assert snapshot(tree) == before
+
+
+def test_a_file_that_moved_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = make(tmp_path / "qutlass")
+    moved = tree / "qutlass/csrc/include/cutlass_extensions/mma.h"
+    (tree / WARP).rename(moved)
+    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    assert "(__CUDA_ARCH__ < 1300)" in moved.read_text()
+
+
+def test_a_command_on_vllm_reaches_the_tree_that_its_build_takes(
+    tree_copy: Callable[[str, str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    vllm = tree_copy("vllm", "0.33.0")
+    assert "${_qutlass_fc_root}/qutlass-src" in (vllm / "cmake/external_projects/qutlass.cmake").read_text()
+    assert '".deps")' in (vllm / "setup.py").read_text()
+    tree = make(vllm / ".deps/qutlass-src")
+    assert Said(capsys, "apply", "--variant", "native", vllm).status == 0
+    assert "TARGET_CUDA_ARCH < 130" in (tree / "qutlass/csrc/gemm.cu").read_text()
+    assert Said(capsys, "revert", vllm).status == 0
+    assert "TARGET_CUDA_ARCH < 130" not in (tree / "qutlass/csrc/gemm.cu").read_text()
+
+
+def test_the_multiplication_is_empty_on_sm121_before_and_there_after(
+    pristine_tree: Callable[[str, str], Path], toolchain: Toolchain, tmp_path: Path
+) -> None:
+    cutlass = pristine_tree("cutlass", "4.2.1")
+
+    def compiled(side: str, arch: str) -> tuple[bytes, list[str]]:
+        header = tmp_path / side / "cutlass_extensions/arch/mma_mx_sm120.h"
+        header.parent.mkdir(parents=True, exist_ok=True)
+        header.write_text((PATCH / f"cases/multiplication.{side}.h").read_text())
+        cubin = tmp_path / f"{side}-{arch}.cubin"
+        command: list[str | Path] = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-DNDEBUG", "-cubin"]
+        command += [f"-arch={arch}", "-o", cubin, f"-I{tmp_path / side}", f"-I{cutlass / 'include'}"]
+        environ = dict(toolchain.environ)
+        subprocess.run([*command, PATCH / "probes/mxfp4-mma.cu"], check=True, capture_output=True, env=environ)
+        done = subprocess.run([toolchain.nvdisasm, "-c", cubin], check=True, capture_output=True, text=True)
+        return cubin.read_bytes(), re.findall(r"\bOMMA\.\S*", done.stdout)
+
+    instruction = ["OMMA.SF.16864.F32.E2M1.E2M1.E8"]
+    assert compiled("before", "sm_120a") == (compiled("after", "sm_120a")[0], instruction)
+    assert compiled("before", "sm_121a")[1] == []
+    assert compiled("after", "sm_121a")[1] == instruction
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("gpu", [90, 100, 101, 103, 110, 120, 121])
+def test_a_rotation_of_128_has_a_kernel_or_the_compiler_refuses_it(shape: str, gpu: int) -> None:
+    """The releases quantize nothing for a GPU that no branch names, and return memory that nothing wrote."""
+
+    def kernels(side: str) -> list[str]:
+        case = PATCH / f"cases/{shape}.{side}.cpp"
+        command = ["g++", "-E", "-P", f"-DTARGET_CUDA_ARCH={gpu}"]
+        text = case.read_text().replace('#include "include/fused_quantize_host.h"', "")
+        done = subprocess.run([*command, "-x", "c++", "-"], input=text, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return re.findall(r"#error \"(\w+)", done.stderr)
+        return re.findall(r"AbsMax(Had128_host|_host_sm100)\(OUT", done.stdout)
+
+    older = {100} if shape == "rotation-of-128" else {100, 101, 110}
+    known = dict.fromkeys(older, ["_host_sm100"] * 2) | {120: ["Had128_host"] * 2}
+    assert kernels("before") == known.get(gpu, [])
+    assert kernels("after") == known.get(gpu, known[120] if gpu == 121 else ["QuTLASS"])
+
+
+@pytest.mark.parametrize("quotes", ["setup", "setup-in-single-quotes"])
+@pytest.mark.parametrize(("gpu", "code"), [(100, "sm_120a"), (110, "sm_120a"), (120, "sm_120a"), (121, "sm_121a")])
+def test_the_build_makes_code_for_the_gpu_that_it_finds(quotes: str, gpu: int, code: str) -> None:
+    def flags(side: str) -> list[str]:
+        names: dict[str, object] = {"cc": gpu}
+        exec((PATCH / f"cases/{quotes}.{side}.py").read_text() + "\nflags = get_cuda_arch_flags()", names)
+        return re.findall(r"code=(\w+)", str(names["flags"]))
+
+    assert flags("before") == ["sm_120a", "sm_100a"]
+    assert flags("after") == [code, "sm_100a"]
