@@ -12,7 +12,15 @@ from fp4patch.catalog.manifest import load
 from fp4patch.tree.concerned import _faster
 
 PATTERNS = [
-    *{part for patch in load().patches.values() for one in patch.absent for part in one.mention if not part.isalnum()},
+    *sorted(
+        {
+            part
+            for patch in load().patches.values()
+            for one in patch.absent
+            for part in one.mention
+            if not part.isalnum()
+        }
+    ),
     r"\b1?2",
     r"\b1*\b|\\b1",
 ]
