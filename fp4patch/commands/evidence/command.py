@@ -38,7 +38,7 @@ def evidence(
     checked: Path | None,
     as_json: bool,
 ) -> None:
-    """Write proofs of a variant for others, with a program for a GPU.
+    """Write a variant's proofs, with a program for a GPU.
 
     Evidence verifies each patched TREE and executes its machine code. Then it writes the listings, the counts, the
     versions and a program: its owner's GPU runs every conversion for all inputs, without CUDA toolkit and Python.
