@@ -234,7 +234,7 @@ def test_refuses_all_when_one_file_is_read_only_and_names_every_one(roots: list[
     [
         (lambda p: p.symlink_to("/etc/passwd"), "a symlink"),
         (os.mkfifo, "a named pipe"),
-        (Path.mkdir, "a folder"),
+        (Path.mkdir, "a directory"),
         (lambda p: None, "none"),
     ],
 )
