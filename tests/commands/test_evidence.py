@@ -19,7 +19,7 @@ from few_probes import few_probes
 
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
-from fp4patch.commands.evidence import run
+from fp4patch.commands.evidence import result, run, text
 from fp4patch.core.verdict import Verdict
 
 Run = Callable[..., Said]
@@ -185,6 +185,21 @@ def edited(content: bytes, change: Callable[[dict[str, object]], object]) -> byt
     del document["checksum"]
     body = json.dumps(document, indent=2).removesuffix("\n}").encode()
     return body + b',\n  "checksum": "%016x"\n}\n' % run.checksum(body)
+
+
+@pytest.mark.parametrize(
+    ("form", "limit"),
+    [
+        ("float32 to e2m1, 4 values, stochastic", ", of float32 with stochastic rounding those with four of 256"),
+        ("bfloat16 to e2m1, 8 values, stochastic", "all inputs\n"),
+        ("float32 to e2m1, 8 values", "all inputs\n"),
+    ],
+)
+def test_a_pass_names_the_inputs_that_did_not_run(form: str, limit: str) -> None:
+    one = result.Run("cutlass 4.2.1", "cutlass/encode", "sm_90", "", form)
+    device = result.Device("a GPU", "sm_90", 1, 1, "580", "13.0", "x86_64")
+    found = result.Checked("a.json", "next3", "0.1.0", "13.0", (), device, "today", (one,), {}, {})
+    assert f"is right for all inputs{limit.removeprefix('all inputs')}" in text.checked(found)
 
 
 def first_run(**changes: object) -> Callable[[dict[str, object]], None]:

@@ -41,7 +41,8 @@ def evidence(
     """Write a variant's proofs, with a program for a GPU.
 
     Evidence verifies each patched TREE and executes its machine code. Then it writes the listings, the counts, the
-    versions and a program: its owner's GPU runs every conversion for all inputs, without CUDA toolkit and Python.
+    versions and a program: its owner's GPU runs every conversion without CUDA toolkit and Python, for all inputs, but
+    with four of 256 random bytes for each float32 that is rounded stochastically.
     """
     from fp4patch.catalog.manifest import load
     from fp4patch.commands import progress

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fp4patch.commands import measured
 from fp4patch.commands.document import document
+from fp4patch.commands.evidence.forms import Form
 from fp4patch.commands.evidence.result import Outdated
 from fp4patch.core.wording import counted, listed
 
@@ -52,7 +53,8 @@ def readme(done: Evidence, reports: Sequence[VerifyReport]) -> str:
         "",
         f"It runs {counted(sum(done.kit.conversions.values()), 'conversion')} "
         f"({', '.join(f'{count} for {arch}' for arch, count in done.kit.conversions.items())}), those that the GPU can "
-        "load, over all inputs. It needs the driver and no CUDA toolkit. "
+        "load, over all inputs, but with four of 256 random bytes for each float32 that is rounded stochastically. It "
+        "needs the driver and no CUDA toolkit. "
         "`fp4patch evidence --check result.json` reports what the file supports.",
         *(
             ["", *(f"No program for {machine}: {why}." for machine, why in done.no_program.items())]
@@ -94,7 +96,7 @@ def checked(found: Checked) -> str:
             for arch, count in found.missing.items()
         ),
         *(f"  {name}: {_OUTDATED[why]}" for name, why in found.outdated.items()),
-        "PASS  every conversion that this GPU can run is right for all inputs"
+        f"PASS  every conversion that this GPU can run is right for all inputs{_limit(found.runs)}"
         if not found.verdict.failed
         else "FAIL  the file does not show that every conversion is right",
         "The digests are compared with fp4patch's own record. The checksum detects damage. "
@@ -116,6 +118,13 @@ def _runs(found: Checked) -> Iterator[str]:
         values = sum(run.records * run.lanes for run in right)
         yield f"  {arch}: {len(right)} of {counted(len(runs), 'conversion')} right, {values:,} values compared"
         yield from (f"    {run.tree}, {run.probe}: {_wrong(run)}" for run in runs if not run.right)
+
+
+def _limit(runs: Sequence[Run]) -> str:
+    """Return the inputs that did not run: a form may have more pairs of a value and a random byte (``Form.space``)."""
+    forms = [Form.parse(run.form) for run in runs]
+    in_part = any(form.stochastic and form.input == "float32" for form in forms)
+    return ", of float32 with stochastic rounding those with four of 256 random bytes" if in_part else ""
 
 
 def _wrong(run: Run) -> str:
