@@ -1,8 +1,9 @@
 #!/bin/bash
 # The stages kernels, proof and wheel on a machine that is thrown away afterwards: many cores, root, CUDA, PyTorch in
 # python3 on PATH, CMake, ninja and g++; no network and no container engine.
-#   build.sh pack VLLM CUTLASS DEPS DIRECTORY   here: the trees (pristine), the directory that the Dockerfile's context
-#                                               deps-tree would be, and fp4patch with its requirements, as files
+#   build.sh pack VLLM CUTLASS DEPS PINS DIRECTORY   here: the trees (pristine), the directory that the Dockerfile's
+#                                               context deps-tree would be, pins.json of `fp4patch build --dry-run
+#                                               --context`, and fp4patch with its requirements, as files
 #   build.sh start DIRECTORY [NAME=VALUE...]    there: begins, and returns; the values are the Dockerfile's arguments
 #   build.sh wait SECONDS                       there: progress, until the build or the time ends; logs go to $OUT
 #   build.sh part N                             there: four parts of the wheel of 15 MiB go to $OUT, N from 0
@@ -13,20 +14,22 @@ here=$(cd "$(dirname "$0")" && pwd)
 home=${WHOLE_BUILD:-/opt/whole}
 
 pack() {
-  mkdir -p "$4/wheels" "$4/tree/src"
-  cp -a "$1" "$4/tree/src/vllm"
-  cp -a "$2" "$4/tree/src/cutlass"
-  cp -a "$3" "$4/tree/src/deps"
-  rm -rf "$4"/tree/src/vllm/{docs,tests,examples,benchmarks} "$4"/tree/src/cutlass/{docs,media,python,test}
-  tar -C "$4/tree" --owner=0 --group=0 -cJf "$4/payload.tar.xz" .
-  rm -r "$4/tree"
-  python3 -m pip wheel -q --no-deps -w "$4/wheels" .
+  local to=$5
+  mkdir -p "$to/wheels" "$to/tree/src"
+  cp -a "$1" "$to/tree/src/vllm"
+  cp -a "$2" "$to/tree/src/cutlass"
+  cp -a "$3" "$to/tree/src/deps"
+  cp "$4" "$to/pins.json"
+  rm -rf "$to"/tree/src/vllm/{docs,tests,examples,benchmarks} "$to"/tree/src/cutlass/{docs,media,python,test}
+  tar -C "$to/tree" --owner=0 --group=0 -cJf "$to/payload.tar.xz" .
+  rm -r "$to/tree"
+  python3 -m pip wheel -q --no-deps -w "$to/wheels" .
   # shellcheck disable=SC2086 # several options
-  python3 -m pip download -q -d "$4/wheels" --only-binary=:all: ${PIP_PLATFORM:---python-version 3.12 \
+  python3 -m pip download -q -d "$to/wheels" --only-binary=:all: ${PIP_PLATFORM:---python-version 3.12 \
     --platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64} \
-    "$(echo "$4"/wheels/fp4patch-*.whl)[disassembler]" 'setuptools<81' setuptools-scm setuptools-rust
-  rm -f "$4"/wheels/numpy-*  # PyTorch's
-  du -sh "$4"
+    "$(echo "$to"/wheels/fp4patch-*.whl)[disassembler]" 'setuptools<81' setuptools-scm setuptools-rust
+  rm -f "$to"/wheels/numpy-*  # PyTorch's
+  du -sh "$to"
 }
 
 say() { echo "=== $(($(date +%s) - began)) s: $*"; }
@@ -43,6 +46,7 @@ build() {
   stage() { python3 "$home/run_stages.py" "$home/Dockerfile" "$1" "${words[@]}"; }
   tar -xJf "$home/payload/payload.tar.xz" -C / || end failed: unpack
   mkdir -p /opt/vllm /opt/fp4patch/proof/receipts "$FP4PATCH_CACHE" "$ONCE" "$home/out"
+  cp "$home/payload/pins.json" /opt/fp4patch/proof || end failed: pins.json
   venv=$(python3 -c 'import sys; print(sys.prefix)')
   ln -sfn "$venv" /opt/vllm/venv
   cuda=$(dirname "$(dirname "$(readlink -f "$(command -v nvcc)")")")
