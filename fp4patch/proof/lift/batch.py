@@ -32,7 +32,12 @@ from fp4patch.reference.formats import (
     random_bytes,
 )
 from fp4patch.reference.layout import pack, scale_offset
-from fp4patch.reference.vllm import quantize_as_gemv, quantize_as_vllm, quantize_to_powers_as_vllm
+from fp4patch.reference.vllm import (
+    quantize_as_gemv,
+    quantize_as_minimax,
+    quantize_as_vllm,
+    quantize_to_powers_as_vllm,
+)
 
 Bytes = NDArray[np.uint8]
 _FILL = 0xA5
@@ -169,6 +174,8 @@ def quantization(quantizes: Quantizes) -> Plan:
     """Return the launches of a kernel that scales blocks."""
     if quantizes.function == "gemv":
         return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv()))
+    if quantizes.function == "minimax":
+        return Plan("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes)))
     names = {"vllm": "vLLM", "flashinfer": "FlashInfer"}
     name = f"{names[quantizes.function]}'s cvt_warp_fp16_to_fp4"
     if quantizes.scales == "power":
@@ -230,6 +237,37 @@ def _gemv() -> Iterator[Case]:
         kind = _SCALES[number][1]
         launch = Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, kind, _POISON[number % len(_POISON)])
         yield Case(launch, ((packed.reshape(-1), there),), count, _block_of(taken, 1))
+
+
+def _pages(quantizes: Quantizes) -> Iterator[Case]:
+    """Yield launches that fill pages: a slot has the codes of its tokens, then their scales.
+
+    With a scale that is not 1, vLLM's function relies on the reciprocals of E4M3 values being the rounded ones, as its
+    authors measured. So MUFU.RCP gives these there.
+    """
+    head = 128  # values of a token
+    shapes: tuple[tuple[float, Reciprocal, int, int], ...] = ((1.0, "any", 16, 8), (0.37, "exact", 64, 2))
+    for number, (scale, kind, tokens, warps) in enumerate((*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1))):
+        slots = len(blocks(quantizes.input)) * 16 // head // tokens // 2 * 2
+        taken = blocks(quantizes.input)[: slots * tokens * head // 16]
+        values = values_of(quantizes.input, taken).reshape(-1, head)
+        packed, scales = quantize_as_minimax(values, scale, reciprocal(kind))
+        linear = scales.reshape(slots, tokens, 8)
+        # Slots of values (odd numbers) have the scales of four tokens group by group.
+        quads = linear.reshape(slots, tokens // 4, 4, 8).transpose(0, 1, 3, 2).reshape(slots, tokens, 8)
+        ordered = np.where(np.arange(slots)[:, None, None] % 2, quads, linear)
+        pages = np.concatenate([packed.reshape(slots, -1), ordered.reshape(slots, -1)], axis=1)
+        contents = (taken.tobytes(), struct.pack("<f", scale), bytes([_FILL]) * pages.size)
+        arrays = tuple(Array(_AT + _APART * at, content, at == 2) for at, content in enumerate(contents))
+        parameters = pointers(arrays) + struct.pack("<i", tokens)
+        poison = _POISON[number % len(_POISON)]
+        launch = Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind, poison)
+
+        def describe(_: int, at: int, codes: int = tokens * head // 2, size: int = pages.shape[1]) -> str:
+            slot, place = divmod(at, size)
+            return f"codes at byte {place}" if place < codes else f"scales at byte {place - codes} of slot {slot}"
+
+        yield Case(launch, ((pages.reshape(-1),),), len(taken), describe)
 
 
 def _expected(
