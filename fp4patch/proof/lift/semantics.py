@@ -240,6 +240,13 @@ def _nop(o: Operands) -> list[str]:
     return []
 
 
+@_entry("BREAK.RELIABLE", "CUDA Binary Utilities: break out of a convergence barrier; nothing for one thread alone")
+def _break(o: Operands) -> list[str]:
+    o.barrier()
+    o.end()
+    return []
+
+
 @_entry("BMOV.32.CLEAR", "CUDA Binary Utilities: move convergence barrier state; nothing for one thread alone")
 def _bmov_clear(o: Operands) -> list[str]:
     if o.to():
