@@ -53,8 +53,9 @@ def run(
 def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> list[Subject]:
     """Return the kernels to execute, of each probe that states its function.
 
-    The patched side of every target, unless it is upstream's code that does not convert there; the pristine side of one, the RTX PRO 6000's where it is requested, and wherever
-    it is the same code: that shows a mistake in the execution itself, and is what others are compared with.
+    The patched side of every target, unless it is upstream's code that does not convert there. The pristine side of
+    one, the RTX PRO 6000's where it is requested, and wherever it is the same code: that shows a mistake in the
+    execution itself, and is what others are compared with.
     """
     requested = [result.arch for result in found.results]
     reference = CARD if CARD in requested else next(iter(requested), CARD)
@@ -67,7 +68,8 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
                 continue
             same = bool(result.diff and result.diff.identical)
             converts = _converts(what, result.arch)
-            if converts and (same or side == "patched" or result.arch == reference) or (side == "patched" and not same):
+            compared = converts and (same or result.arch == reference)
+            if compared or (side == "patched" and (converts or not same)):
                 cubin = found.cubins[result.probe, result.arch, side]
                 ours = side == "patched" and not same
                 promise = variant.promise if ours else Promise.EXACT_BUT_NAN_SIGN
