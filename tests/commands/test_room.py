@@ -65,7 +65,7 @@ def test_the_disk_is_that_of_the_folder(tmp_path: Path) -> None:
 
 def test_docker_is_named_only_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     meminfo(tmp_path, 119)
-    monkeypatch.setattr(room.shutil, "disk_usage", lambda _: SimpleNamespace(free=30 << 30))
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=30 << 30))
     *_, disk = room.examine(machine(tmp_path), tmp_path)
     assert disk.level is Level.YELLOW
     assert "docker" not in disk.remedy
