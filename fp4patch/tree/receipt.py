@@ -63,7 +63,7 @@ def loads(data: bytes, where: str) -> Receipt:
             raise Refused(
                 f"{where} was written by fp4patch {document.get('fp4patch', 'of another release')} "
                 f"(schema {document['schema']}, this one reads {SCHEMA})",
-                help="update this fp4patch; or revert with the fp4patch that patched the tree, then apply with this one",
+                help="update fp4patch; or revert with the fp4patch that patched the tree, and apply with this one",
             )
         receipt = _receipt(document)
         if json.loads(dumps(receipt)) != document:
