@@ -11,8 +11,8 @@ import pytest
 from fp4patch.catalog.manifest import load
 from tools.pages import upstream
 
-PULLS = [pull for pull in upstream.PULLS if pull.target != "transformer_engine"]
-"""Those whose releases the package index has whole: TransformerEngine's kernels are in git alone."""
+PULLS = [pull for pull in upstream.PULLS if pull.target not in ("transformer_engine", "mlx")]
+"""Those whose releases the package index has whole: the kernels of the others are in git alone."""
 
 
 @pytest.mark.parametrize("pull", PULLS, ids=lambda pull: pull.page)
