@@ -106,6 +106,7 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ),
     ("FADD2 R0,R2.F32x2.HI_LO,R2.F32x2.HI_LO", {"r2": f(1), "r3": f(2)}, {"r0": f(2), "r1": f(4)}),
     ("F2F.BF16.F32 R0,R1", {"r1": f(1 + 3 * 2**-8)}, {"r0": 0x6B433F82}),
+    ("BREAK.RELIABLE B1", {"r0": 3}, {"r0": 3}),
     ("F2I.NTZ R0,R1", {"r1": f(2.5)}, {"r0": 2}),
     ("F2I.NTZ R0,R1", {"r1": f(-3.5)}, {"r0": 0xFFFFFFFC}),
     ("F2I.NTZ R0,R1", {"r1": f(-1e10)}, {"r0": 0x80000000}),
