@@ -183,6 +183,10 @@ MUTANTS = [
     t2("the block's size, in FlashInfer", "(u >> 28 & 8u) | magnitude", "(u >> 28 & 8u) | (magnitude ^ (blockDim.x == 512))", "float2x4-to-e2m1", FI),
     t2("a tie away from even, in FlashInfer", "(ax <= 1.25f)", "(ax < 1.25f)", "float8-to-e2m1", FI),
     t2("a block of values, in FlashInfer", "(ax < 0.75f)", "(ax < 0.7500001f)", "half-block-to-nvfp4", FI),
+    # Targets of families, and host code of floats.
+    Mutant("not for the family, in vLLM", TURBO, "__CUDA_ARCH__ == 1210)", "__CUDA_ARCH__ == 1210 && defined(__CUDA_ARCH_SPECIFIC__))", "turbo", V33, "float8-to-e2m1", "sm_121f"),
+    n2("5 rounds up, on the host", "uint32_t(magnitude <= 5.0f)", "uint32_t(magnitude < 5.0f)", "converter-on-host"),
+    n3("eight floats swapped, on the host", CHOICE, "  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "#ifndef __CUDA_ARCH__\n  return ::fp4patch_half_pair::e2m1_x8(v1, v0, v2, v3, v4, v5, v6, v7);\n#endif\n  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "encode-host-float", "sm_121a"),
     # vLLM's kernel for MiniMax-M3: rows of 128 values in pages.
     t1("a tie away from even, in MiniMax's pages", "ax <= 2.5f", "ax < 2.5f", "half-row-to-minimax"),
     t2("NaN becomes zero, in MiniMax's pages", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)", "bf16-row-to-minimax"),
