@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import pickle
 import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from command import Said
@@ -17,18 +20,45 @@ from fp4patch.core import progress
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.sources.fetch import fetch
 
-# A shell starts what it runs in the background deaf to SIGINT, and the deafness is inherited.
+# A shell starts what it runs in the background deaf to SIGINT, nohup to SIGHUP, and the deafness is inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Trees of tokens are no cycles: to look for these as often as Python does by default is an eighth of the suite's time.
+gc.set_threshold(100_000, 50, 100)
 
 pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of images
 
 
+T = TypeVar("T")
+
+
 @pytest.fixture(scope="session")
-def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
-    """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit."""
-    # Workers of one run share the parent of their base directories; the first one unpacks.
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory that the workers of one run share: the parent of their base directories."""
     base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "trees"
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture(scope="session")
+def once(shared_folder: Path) -> Callable[[str, Callable[[], T]], T]:
+    """``once("name", make)``: the value that the first worker makes, which the others read."""
+
+    def get(name: str, make: Callable[[], T]) -> T:
+        file = shared_folder / f"{name}.pickle"
+        with FileLock(f"{file}.lock"):
+            if not file.exists():
+                file.write_bytes(pickle.dumps(make()))
+            made: T = pickle.loads(file.read_bytes())
+        return made
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def pristine_tree(shared_folder: Path) -> Callable[[str, str], Path]:
+    """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit."""
+    shared = shared_folder / "trees"
     shared.mkdir(exist_ok=True)
 
     def get(target: str, version: str) -> Path:
