@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import pickle
 import shutil
 import signal
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +30,54 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 gc.set_threshold(100_000, 50, 100)
 
 pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of images
+
+TIMES = Path(__file__).with_name("times.json")
+"""Seconds of each test function, over all its parameters, of which one run took SLOW or more."""
+SLOW = 0.2
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help=f"leave out the tests that {TIMES.name} names")
+    parser.addoption("--record-times", action="store_true", help=f"write {TIMES.name} from this run")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is slow, or begin with the files that take longest, so that all workers end together."""
+    times: dict[str, float] = json.loads(TIMES.read_text())
+    if config.getoption("--fast"):
+        config.hook.pytest_deselected(items=[item for item in items if _function(item.nodeid) in times])
+        items[:] = [item for item in items if _function(item.nodeid) not in times]
+        return
+    files = defaultdict[str, float](float)
+    for name, seconds in times.items():
+        files[name.partition("::")[0]] += seconds
+    items.sort(key=lambda item: -files[item.nodeid.partition("::")[0]])
+
+
+def _function(test: str) -> str:
+    return test.partition("[")[0]
+
+
+class Times:
+    """The durations of a run, as its controller gets them from the workers."""
+
+    def __init__(self) -> None:
+        self.tests = defaultdict[str, float](float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.tests[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        slow = {_function(test) for test, seconds in self.tests.items() if seconds >= SLOW}
+        total = defaultdict[str, float](float)
+        for test, seconds in self.tests.items():
+            total[_function(test)] += seconds
+        TIMES.write_text(json.dumps({name: round(total[name], 1) for name in sorted(slow)}, indent=1) + "\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--record-times") and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Times())
 
 
 T = TypeVar("T")
