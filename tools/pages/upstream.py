@@ -21,6 +21,7 @@ from fp4patch.commands.export import text
 from fp4patch.commands.verify import run as verify
 from fp4patch.commands.verify.builds import build_id
 from fp4patch.core import progress
+from fp4patch.core.wording import counted
 from fp4patch.proof.lift.result import summary
 from fp4patch.proof.result import VerifyReport
 from tools.pages._made_part import placed
@@ -51,6 +52,7 @@ PULLS = (
         "cutlass-decode", "cutlass", "4.8.0", "e2m1-decode", ("cutlass/decode-value-x8", "cutlass/decode-bfloat16-x8")
     ),
     Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
+    Pull("vllm-native-code", "vllm", "0.33.0", "native-arch"),
     Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x"),
     Pull("flashinfer-conversions", "flashinfer", "0.7.2", "e2m1-asm", ("flashinfer/*",)),
     Pull("transformer-engine-architectures", "transformer_engine", "2.18.0", "arch-list"),
@@ -70,13 +72,13 @@ def message(pull: Pull, made: str) -> str:
     _, _, rest = made.partition("\n\n")
     body, _, diff = rest.partition("\n---\n")
     title = load().patches[f"{pull.target}/{pull.patch}"].title
+    diff = diff.rpartition("\n-- \n")[0] or diff  # without the mail's signature
     added, removed = (len(re.findall(rf"^\{sign}(?!\{sign}\{sign} )", diff, re.MULTILINE)) for sign in "+-")
     files = len(re.findall(r"^diff --git", diff, re.MULTILINE))
     command = f"fp4patch export --variant {VARIANT} --patch {pull.patch} {pull.target} -o DIR"
     there = f"[{pull.page}.patch]({pull.page}.patch), for `git am`, " if _is_kept(made) else ""
-    changed = (
-        f"{there}changes {files} files of {pull.target} {pull.version}: {added:,} lines added, {removed:,} removed."
-    )
+    where = f"{counted(files, 'file')} of {pull.target} {pull.version}"
+    changed = f"{there}changes {where}: {added:,} lines added, {removed:,} removed."
     lines = [
         *("## Title", "", f"    {title}", "", "## Message", ""),
         *(f"    {line}".rstrip() for line in body.strip().splitlines()),
