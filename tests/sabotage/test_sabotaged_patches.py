@@ -47,7 +47,12 @@ class Mutant(NamedTuple):
     arch: str
 
 
+NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
 C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
+
+
+def na(what: str, old: str, new: str, version: str = "0.22.1") -> Mutant:
+    return Mutant(what, NATIVE_ARCH, old, new, "native", ("vllm", version), "float8-to-e2m1", "sm_121a")
 
 
 def n3(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_121", tree=C42) -> Mutant:  # type: ignore[no-untyped-def]
@@ -187,6 +192,11 @@ MUTANTS = [
     Mutant("not for the family, in vLLM", TURBO, "__CUDA_ARCH__ == 1210)", "__CUDA_ARCH__ == 1210 && defined(__CUDA_ARCH_SPECIFIC__))", "turbo", V33, "float8-to-e2m1", "sm_121f"),
     n2("5 rounds up, on the host", "uint32_t(magnitude <= 5.0f)", "uint32_t(magnitude < 5.0f)", "converter-on-host"),
     n3("eight floats swapped, on the host", CHOICE, "  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "#ifndef __CUDA_ARCH__\n  return ::fp4patch_half_pair::e2m1_x8(v1, v0, v2, v3, v4, v5, v6, v7);\n#endif\n  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "encode-host-float", "sm_121a"),
+    # The architectures of Marlin and hadacore.
+    na("Marlin for SM120 alone", 'element = "12.0;12.1"', 'element = "12.0"'),
+    na("another architecture beside them", 'element = "12.0;12.1"', 'element = "10.0;12.0;12.1"'),
+    na("repacking left out", 'beside = "8.0+PTX"', 'beside = "8.0+PTX"\nbut = ["MARLIN_OTHER_ARCHS"]'),
+    na("the lists of 0.10 left out", 'beside = "9.0+PTX"', 'beside = "9.9+PTX"', "0.10.2"),
     # vLLM's kernel for MiniMax-M3: rows of 128 values in pages.
     t1("a tie away from even, in MiniMax's pages", "ax <= 2.5f", "ax < 2.5f", "half-row-to-minimax"),
     t2("NaN becomes zero, in MiniMax's pages", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)", "bf16-row-to-minimax"),
@@ -239,8 +249,10 @@ def test_verify_finds_the_sabotage(
     results = [r for one in reports for r in one["results"]]
     probes = {result["probe"] for result in results}
     assert {f"{target}/{probe}" for probe in wanted} <= probes, f"the probes of the mutant did not run: {printed.err}"
-    # Found in the code of a probe, and not because something is missing.
-    found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results)
+    # Found in the code of a probe, and not because something is missing; or in a build that was evaluated.
+    found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results) or any(
+        build["verdict"] == "fail" and "evaluated" not in build["detail"] for one in reports for build in one["builds"]
+    )
     KILLED[mutant.what] = status == 1 and found
     assert KILLED[mutant.what], f"{mutant.what}: {report['verdict']}"
 
