@@ -62,8 +62,6 @@ class Configured:
     cubin: bytes
     listing: SassListing | None
     error: str
-    apart: tuple[str, ...] = ()
-    """Functions of the compiler that the linker has yet to join to the kernel: it cannot be executed without them."""
 
 
 CONFIGURATIONS = (("-DNDEBUG", "-std=c++20"), ("-rdc=true",), ("-use_fast_math",), ("-O1",))
@@ -92,6 +90,7 @@ def verify(
     toolchain: Toolchain,
     headers: Mapping[str, Sequence[Path]] | None = None,
     aside: Sequence[Probe] = (),
+    builds: bool = False,
     jobs: int | None = None,
     cache: Path | None = None,
     configured: Sequence[Arch] = (),
@@ -103,6 +102,7 @@ def verify(
 
     ``headers`` are the include directories of what probes use in earnest, by name. ``aside`` are probes that have
     nothing to show on this tree: a rule that applies to them alone has nothing to judge, and is no mistake.
+    With ``builds`` the tree's own build was evaluated, and a target without probes is no mistake either.
     ``configured`` are targets for which the patched probes are compiled with each of CONFIGURATIONS too: those that are
     compiled together, or ``every`` one. With ``also``, probes are compiled for further targets of their own. ``jobs``
     compilers run at a time, by default one for each processor that this
@@ -175,7 +175,7 @@ def verify(
     )
     return Verification(
         results,
-        unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside),
+        unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside, builds=builds),
         {name: one.cubin for name, one in built.items() if one.listing},
         {
             (probe.id, arch): built[probe.id, arch, "patched"].cubin
@@ -269,7 +269,6 @@ class _Builder:
                 one.cubin,
                 one.listing,
                 one.error,
-                sass.subroutines_apart(one.cubin) if one.error and one.cubin else (),
             )
             for (probe, _), one in zip(unit, found, strict=True)
         ]
@@ -303,7 +302,7 @@ class _Builder:
         if probe.kind is ProbeKind.HOST:
             return _Built(cubin=compiled.content, cached=compiled.cached)
         try:
-            whole_unit = probe.kind is ProbeKind.UNIT
+            whole_unit = probe.kind is ProbeKind.UNIT or sass.has_subroutines(compiled.content)
             read = sass.parse_unit if whole_unit else sass.parse
             text = disassemble(
                 compiled.content, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache

@@ -47,7 +47,12 @@ class Mutant(NamedTuple):
     arch: str
 
 
+NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
 C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
+
+
+def na(what: str, old: str, new: str, version: str = "0.22.1") -> Mutant:
+    return Mutant(what, NATIVE_ARCH, old, new, "native", ("vllm", version), "float8-to-e2m1", "sm_121a")
 
 
 def n3(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_121", tree=C42) -> Mutant:  # type: ignore[no-untyped-def]
@@ -183,6 +188,15 @@ MUTANTS = [
     t2("the block's size, in FlashInfer", "(u >> 28 & 8u) | magnitude", "(u >> 28 & 8u) | (magnitude ^ (blockDim.x == 512))", "float2x4-to-e2m1", FI),
     t2("a tie away from even, in FlashInfer", "(ax <= 1.25f)", "(ax < 1.25f)", "float8-to-e2m1", FI),
     t2("a block of values, in FlashInfer", "(ax < 0.75f)", "(ax < 0.7500001f)", "half-block-to-nvfp4", FI),
+    # The architectures of Marlin and hadacore.
+    na("Marlin for SM120 alone", 'element = "12.0;12.1"', 'element = "12.0"'),
+    na("another architecture beside them", 'element = "12.0;12.1"', 'element = "10.0;12.0;12.1"'),
+    na("repacking left out", 'beside = "8.0+PTX"', 'beside = "8.0+PTX"\nbut = ["MARLIN_OTHER_ARCHS"]'),
+    na("the lists of 0.10 left out", 'beside = "9.0+PTX"', 'beside = "9.9+PTX"', "0.10.2"),
+    # vLLM's kernel for MiniMax-M3: rows of 128 values in pages.
+    t1("a tie away from even, in MiniMax's pages", "ax <= 2.5f", "ax < 2.5f", "half-row-to-minimax"),
+    t2("NaN becomes zero, in MiniMax's pages", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)", "bf16-row-to-minimax"),
+    n3("four values swapped, in MiniMax's pages", HALF_PAIR, X4, X4.replace("n >> 4, n >> 16", "n >> 20, n"), "forced-half-row-to-minimax", "sm_121a", V33),
     n3("eight values in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "float2x4-to-e2m1", "sm_121", FI),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
@@ -231,8 +245,10 @@ def test_verify_finds_the_sabotage(
     results = [r for one in reports for r in one["results"]]
     probes = {result["probe"] for result in results}
     assert {f"{target}/{probe}" for probe in wanted} <= probes, f"the probes of the mutant did not run: {printed.err}"
-    # Found in the code of a probe, and not because something is missing.
-    found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results)
+    # Found in the code of a probe, and not because something is missing; or in a build that was evaluated.
+    found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results) or any(
+        build["verdict"] == "fail" and "evaluated" not in build["detail"] for one in reports for build in one["builds"]
+    )
     KILLED[mutant.what] = status == 1 and found
     assert KILLED[mutant.what], f"{mutant.what}: {report['verdict']}"
 

@@ -56,6 +56,7 @@ PULLS = (
         "cutlass-decode", "cutlass", "4.8.0", "e2m1-decode", ("cutlass/decode-value-x8", "cutlass/decode-bfloat16-x8")
     ),
     Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
+    Pull("vllm-native-code", "vllm", "0.33.0", "native-arch"),
     Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x", below="flashinfer"),
     Pull("flashinfer-conversions", "flashinfer", "0.7.2", "e2m1-asm", ("flashinfer/*",)),
     Pull("qutlass-family", "qutlass", "0.2.0", "sm120-family", ("qutlass/*",)),
