@@ -13,6 +13,7 @@ from tools.pages import upstream
 
 ROOT = Path(__file__).parents[2]
 OF_CASES = {
+    "mlx-family": {"mlx/backend/cuda/quantized/nvfp4_quantize.cuh": "conversion.before.cuh"},
     "qutlass-family": {
         "setup.py": "setup.before.py",
         "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.before.cpp",
@@ -27,13 +28,17 @@ OF_CASES = {
 }
 """Pages of projects whose releases are in git alone: excerpts of the release, by their files."""
 OTHER_FILES = {
+    "mlx": {
+        "mlx/version.h": "\n".join(f"#define MLX_VERSION_{part}" for part in ("MAJOR 0", "MINOR 32", "PATCH 1")),
+        "mlx/backend/cuda/CMakeLists.txt": "",
+    },
     "qutlass": {"pyproject.toml": 'version = "0.2.0"\n'},
     "transformer_engine": {"build_tools/VERSION.txt": "2.18.0\n", "transformer_engine/common/util/ptx.cuh": ""},
 }
 """Files by which a tree of excerpts is recognised."""
 HEADERS = "transformer-engine-backport"
 """A page whose patch is too long to be kept. The package index has a part of its files: headers."""
-PULLS = [pull for pull in upstream.PULLS if pull.page not in {*OF_CASES, HEADERS} and pull.target != "mlx"]
+PULLS = [pull for pull in upstream.PULLS if pull.page not in {*OF_CASES, HEADERS}]
 
 
 @pytest.mark.parametrize("pull", PULLS, ids=lambda pull: pull.page)

@@ -62,7 +62,7 @@ PULLS = (
     Pull("qutlass-family", "qutlass", "0.2.0", "sm120-family", ("qutlass/*",)),
     Pull("transformer-engine-architectures", "transformer_engine", "2.18.0", "arch-list"),
     Pull("transformer-engine-backport", "transformer_engine", "2.18.0", "e2m1-stochastic", ("transformer_engine/*",)),
-    Pull("mlx-family", "mlx", "0.32.1", "family-guard", ("mlx/*",), "sm_120a,sm_120f,sm_121a,sm_121f"),
+    Pull("mlx-family", "mlx", "0.32.1", "family-guard", ("mlx/*",), archs="sm_120a,sm_120f,sm_121a,sm_121f"),
 )
 
 
