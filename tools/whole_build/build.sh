@@ -5,10 +5,11 @@
 #                                               context deps-tree would be, pins.json of `fp4patch build --dry-run
 #                                               --context`, and fp4patch with its requirements, as files
 #   build.sh start DIRECTORY [NAME=VALUE...]    there: begins, and returns; the values are the Dockerfile's arguments
-#   build.sh wait SECONDS                       there: progress, until the build or the time ends; logs go to $OUT
-#   build.sh part N                             there: four parts of the wheel of 15 MiB go to $OUT, N from 0
+#   build.sh wait SECONDS                       there: progress, until the build or the time ends; logs go to $OUT, and
+#                                               after the end also the first parts of the wheel
+#   build.sh part N                             there: four parts of the wheel of 14 MiB go to $OUT, N from 0
 # Run it from the top of the repository. wait and part have status 7 on a machine where nothing was started, and wait has
-# 9 if the build died. A machine that is given back loses everything: never let it be idle for long.
+# 9 if the build died. A machine that is given back loses everything: never let it be idle, not for half a minute.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 home=${WHOLE_BUILD:-/opt/whole}
@@ -80,7 +81,7 @@ build() {
   wait "$prefetch" || true
   wheel=$(echo /opt/vllm/dist/*.whl)
   if [ -f "$wheel" ]; then
-    (cd "$home/out" && split -b 15M -d -a 2 "$wheel" part. && { basename "$wheel"; sha256sum <"$wheel"; } >sums.new)
+    (cd "$home/out" && split -b 14M -d -a 2 "$wheel" part. && { basename "$wheel"; sha256sum <"$wheel"; } >sums.new)
     mv "$home/out/sums.new" "$home/out/sums"
     python3 "$home/load.py" "$wheel" "$home/unpacked" "$home/operators.json" || say "a library does not load"
   fi
@@ -111,7 +112,10 @@ progress() {
   done
   echo "$(find "$home/once" -name '*.done' 2>/dev/null | wc -l) of $(cat "$home/drained.total" 2>/dev/null) compiled"
   grep -aE '^(===|prefetch|stage)' "$home/log" | tail -n 12
-  [ ! -f "$home/done" ] || echo "ended: $(cat "$home/done")"
+  if [ -f "$home/done" ]; then
+    echo "ended: $(cat "$home/done")"
+    [ ! -f "$home/out/sums" ] || part 0
+  fi
   if [ -n "${OUT:-}" ]; then
     cp "$home/log" "$OUT/build.log"
     cp "$home/once/times.jsonl" "$home/operators.json" "$OUT" 2>/dev/null || true
