@@ -33,7 +33,7 @@ pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of ima
 
 TIMES = Path(__file__).with_name("times.json")
 """Seconds of each test function, over all its parameters, of which one run took SLOW or more."""
-SLOW = 0.2
+SLOW = 0.1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
