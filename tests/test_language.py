@@ -140,7 +140,7 @@ def test_pages_have_the_words_of_the_field(page: Path) -> None:
 @pytest.mark.parametrize("name", ["", *cli.commands])
 def test_help_texts_have_the_words_of_the_field_and_fit_a_terminal(name: str) -> None:
     command = cli.commands[name] if name else cli
-    context = click.Context(command, info_name=name, terminal_width=80)
+    context = click.Context(command, info_name=name, terminal_width=80, help_option_names=["-h", "--help"])
     options = [
         (param.opts[0], param.help or "") for param in command.get_params(context) if isinstance(param, click.Option)
     ]

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from fp4patch.catalog.families import Table, expanded, extended, inherited, places
 from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
+from fp4patch.catalog.lines import line_of
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
@@ -46,8 +47,11 @@ class Reader:
 
     @property
     def problems(self) -> list[Problem]:
-        """Problems so far. A key of an expanded table names the place, too, in which the table is written."""
-        return [replace(problem, nearest=self._located(problem)) for problem in self._problems]
+        """Problems so far, each with its line.
+
+        A key of an expanded table names the place, too, in which the table is written.
+        """
+        return [self._located(problem) for problem in self._problems]
 
     def add(self, *problems: Problem) -> None:
         """Add problems that a check beyond the types has found."""
@@ -117,10 +121,21 @@ class Reader:
                     self.add(Problem(*_words(found), file=where, nearest=_key(found["loc"])))
             return None
 
-    def _located(self, problem: Problem) -> str:
+    def _located(self, problem: Problem) -> Problem:
         key, there = problem.nearest, self._places.get(problem.file, {})
         tables = [table for table in there if re.match(re.escape(table) + r"(?![^.\[])", key)]
-        return f"{key} ({there[max(tables, key=len)]})" if tables else key
+        shown, written = key, key
+        if tables:
+            table = max(tables, key=len)
+            shown, written = f"{key} ({there[table]})", there[table].partition(" with ")[0] + key[len(table) :]
+        in_part = ": " in written or written.endswith(".toml")  # of a file that a variant extends
+        return replace(problem, nearest=shown, line=None if in_part else self._line(problem.file, written))
+
+    def _line(self, file: str, key: str) -> int | None:
+        try:
+            return line_of((self._root / file).read_text(encoding="utf-8-sig"), key)
+        except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
+            return None  # a directory, or a file that is no TOML: the problem is that
 
 
 _ADAPTERS: dict[type, TypeAdapter[Any]] = {}

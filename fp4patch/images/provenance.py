@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import fp4patch
 from fp4patch.core.errors import ImageError
+from fp4patch.core.schema import SCHEMA
 from fp4patch.core.verdict import Verdict
 from fp4patch.images.image import PRODUCT, Finding
 from fp4patch.sources import git
@@ -249,6 +250,11 @@ def _document(data: bytes, name: str) -> dict[str, Any]:
         raise ImageError(
             f"{name} of the proof is not a JSON document: {error}", help="build the image again"
         ) from error
+    if (schema := document.get("schema", SCHEMA)) != SCHEMA:
+        raise ImageError(
+            f"{name} of the proof has schema {schema}, and this fp4patch reads {SCHEMA}",
+            help="inspect the image with the fp4patch that made it, or a newer one",
+        )
     return document
 
 

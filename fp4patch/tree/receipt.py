@@ -61,8 +61,9 @@ def loads(data: bytes, where: str) -> Receipt:
             raise ValueError("no schema")
         if document["schema"] != SCHEMA:
             raise Refused(
-                f"{where} was written by another fp4patch (schema {document['schema']}, this one reads {SCHEMA})",
-                help="revert the tree with the fp4patch that patched it, then apply with this one",
+                f"{where} was written by fp4patch {document.get('fp4patch', 'of another release')} "
+                f"(schema {document['schema']}, this one reads {SCHEMA})",
+                help="update fp4patch; or revert with the fp4patch that patched the tree, and apply with this one",
             )
         receipt = _receipt(document)
         if json.loads(dumps(receipt)) != document:

@@ -58,6 +58,36 @@ def test_every_mistake_is_reported_at_once_with_file_and_key(data: Path) -> None
         assert any(line.startswith(expected) for line in found), (expected, found)
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "line"),
+    [
+        ("patches/cutlass/e2m1-guard", "conditions = 2", 'conditions = "two"', 'conditions = "two"'),
+        ("patches/cutlass/e2m1-guard", "conditions = 2\n", "", "[[edits]]"),
+        ("patches/cutlass/e2m1-guard", 'version = "1"', 'version = ""', 'version = ""'),
+        ("patches/cutlass/e2m1-guard", 'reason = """\n', 'reason = 1\n_ = """\n', "reason = 1"),
+        (
+            "patches/cutlass/e2m1-guard",
+            'text = "NumericArr',
+            'txt = "NumericArr',
+            "  { each = { N = [2, 4, 8] }, txt = ",
+        ),
+        ("patches/vllm/sm120-family", 'state = "upstreamed"', 'state = "done"', 'state = "done"'),
+        ("variants/next3.toml", "max = { branches", "max = { branch", "max = { branch"),
+        ("variants/next3.toml", "\ntitle = ", "\ntitel = ", "titel = "),
+    ],
+)
+def test_a_problem_has_the_line_on_which_its_key_is_written(
+    data: Path, file: str, old: str, new: str, line: str
+) -> None:
+    path = data / file if file.endswith(".toml") else data / file / "patch.toml"
+    edit(path, old, new)
+    with pytest.raises(ManifestError) as error:
+        load(data)
+    lines = path.read_text().splitlines()
+    found = [lines[problem.line - 1] for problem in error.value.problems if problem.line]
+    assert any(one.startswith(line) for one in found), (found, error.value.problems)
+
+
 ENCODE = "patches/cutlass/e2m1-encode/patch.toml"
 GUARD, FAMILY = "patches/cutlass/e2m1-guard/patch.toml", "patches/vllm/sm120-family/patch.toml"
 CUTLASS, VLLM, TE = (f"patches/{name}/target.toml" for name in ("cutlass", "vllm", "transformer_engine"))
@@ -144,13 +174,13 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
             "variants/native.toml",
             'probes = ["cutlass/*"]',
             "probes = []",
-            "rules[4].probes (rules[0]): a probe at least",
+            "rules[7].probes (rules[0]): a probe at least",
         ),
         (
             "variants/native.toml",
             'arch = ["sm_120[af]", "sm_10[03]a"]',
             'arch = ["sm_90"]',
-            "rules[4].arch (rules[0]): one of sm_120a, sm_120f",
+            "rules[7].arch (rules[0]): one of sm_120a, sm_120f",
         ),
     ],
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
-from surroundings_on_disk import machine
+import pytest
+from surroundings_on_disk import machine, program
 
 from fp4patch.commands.doctor import room
 from fp4patch.images.image import Stage
@@ -59,6 +61,17 @@ def test_the_disk_is_that_of_the_folder(tmp_path: Path) -> None:
     meminfo(tmp_path, 119)
     *_, disk = room.examine(machine(tmp_path), tmp_path)
     assert str(tmp_path) in disk.found
+
+
+def test_docker_is_named_only_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    meminfo(tmp_path, 119)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=30 << 30))
+    *_, disk = room.examine(machine(tmp_path), tmp_path)
+    assert disk.level is Level.YELLOW
+    assert "docker" not in disk.remedy
+    program(tmp_path / "bin/docker", "exit 0")
+    *_, disk = room.examine(machine(tmp_path, PATH=str(tmp_path / "bin")), tmp_path)
+    assert "docker system df" in disk.remedy
 
 
 def test_the_page_states_the_space_that_an_image_needs() -> None:

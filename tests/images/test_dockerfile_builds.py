@@ -349,12 +349,20 @@ def compiled(log: str) -> tuple[int, int]:
     return all_calls - calls, all_hits - hits
 
 
-def test_a_wheel_in_which_nothing_runs_on_the_gpu_asked_for_ends_the_build(
-    small: Callable[..., Built], tmp_path: Path
+@pytest.mark.parametrize(
+    ("arch", "reason"),
+    [
+        ("sm_120a", "of them this GPU loads nothing"),
+        ("sm_121", "native does not convert in software for sm_121"),
+    ],
+)
+def test_a_wheel_whose_conversions_are_missing_or_software_on_the_gpu_asked_for_ends_the_build(
+    small: Callable[..., Built], tmp_path: Path, arch: str, reason: str
 ) -> None:
-    built = small("wheel-export", tmp_path / "out", arch="sm_120a")
+    built = small("wheel-export", tmp_path / "out", arch=arch, VARIANT="native")
     assert built.status != 0
     assert '"verdict": "red"' in built.log
+    assert reason in built.log
     assert not (tmp_path / "out").exists()
 
 
@@ -365,7 +373,7 @@ def test_a_wheel_without_code_for_a_gpu_ends_the_build(small: Callable[..., Buil
         (tmp_path / "vllm" / f"{name}.cpp").write_text(f'extern "C" int {name}() {{ return 0; }}\n')
     built = small("wheel-export", tmp_path / "out")
     assert built.status != 0
-    assert "the wheel holds no code for a GPU" in built.log
+    assert "there is no device code; a build of next3 has FP4 code for sm_121" in built.log
     assert not (tmp_path / "out").exists()
 
 

@@ -591,7 +591,44 @@ def test_a_file_without_code_meets_no_requirement(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--require", "sm_121:fast", "x.whl"], ["--require", "sm_999", "x.whl"], ["--require", "sm_121"]]
+    ("source", "name", "variant", "wrong"),
+    [
+        (CONVERTS, "120f", "next3", ""),
+        (CONVERTS, "compute_121a", "native", ""),
+        (SOFTWARE, "121a", "next3", "next3 does not convert in software for sm_121a"),
+        (SOFTWARE, "121a", "native", "native does not convert in software for sm_121a"),
+        (SOFTWARE, "compute_121a", "next3", "a build of next3 has FP4 code for sm_121"),
+        (SOFTWARE, "121", "next3", ""),
+        (SOFTWARE, "121a", "turbo", ""),
+        (SOFTWARE, "121a", "next2", ""),
+        (SOFTWARE, "120f", "next2", "next2 does not convert in software for sm_120f"),
+        (PLAIN, "120f", "turbo", "a build of turbo has FP4 code for sm_121"),
+    ],
+)
+def test_a_file_is_red_if_it_converts_otherwise_than_builds_of_the_variant(
+    compiled: Compiled, source: str, name: str, variant: str, wrong: str
+) -> None:
+    path = compiled(source, name)
+    asked = verb.question("sm_121", None, None, variant=variant)
+    (verdict,) = verb.examine_binary(path, path.name, asked, on_step=lambda _: None).verdicts
+    assert (verdict.level is Level.RED) == bool(wrong)
+    assert verdict.because.endswith(wrong)
+    assert main.run(["doctor", "--for", "sm_121", "--variant", variant, str(path)]) == bool(wrong)
+
+
+def test_a_wheel_without_code_is_not_made_of_a_variant(tmp_path: Path) -> None:
+    empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
+    assert main.run(["doctor", "--variant", "turbo", str(empty)]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--require", "sm_121:fast", "x.whl"],
+        ["--require", "sm_999", "x.whl"],
+        ["--require", "sm_121"],
+        ["--variant", "next9", "x.whl"],
+    ],
 )
 def test_a_requirement_that_cannot_be_asked_is_a_usage_error(arguments: list[str]) -> None:
     assert main.run(["doctor", *arguments]) == 2

@@ -29,6 +29,7 @@ THRESHOLD, PREDICATES = "encoders/threshold.cuh", "encoders/predicate_sum.cuh"
 CHOICE = "patches/cutlass/e2m1-encode/instruction_or_half_pair.cuh"
 SCALAR, ARRAYS = "patches/cutlass/e2m1-encode/scalar.cuh", "patches/cutlass/e2m1-encode/half_arrays.cuh"
 ENCODE, GUARD = "patches/cutlass/e2m1-encode/patch.toml", "patches/cutlass/e2m1-guard/patch.toml"
+ODD = "patches/cutlass/e2m1-constructor/from_float.h"
 CONVERTER = "patches/cutlass/e2m1-converter/converter.cuh"
 NEXT3, TURBO, TURBO2, NATIVE = (f"variants/{name}.toml" for name in ("next3", "turbo", "turbo2", "native"))
 
@@ -157,6 +158,11 @@ MUTANTS = [
     n3("another array's function", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x2(a);"', 'replace = "bits = ::fp4patch_e2m1::x1(a[0]);"', "encode-float-x2", "sm_121", C48),
     n3("four values of which two count", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x4(a);"', 'replace = "bits = ::fp4patch_e2m1::x2(a);"', "encode-float-x4", "sm_121", C48),
     n3("eight values, the sign of one lost", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x8(a);"', 'replace = "bits = ::fp4patch_e2m1::x8(a) & 0x7fffffffu;"', "encode-float-x8", "sm_121", C48),
+    # Constructors from double.
+    n3("a double rounded twice", ODD, "__double2float_rz(x)", "__double2float_rn(x)", "construct-double"),
+    n3("a double truncated", ODD, "!= 0 ? 1u : 0u);", "!= 0 ? 0u : 0u);", "construct-double", "sm_121a"),
+    n3("a bit of a double overlooked", ODD, "0x1fffffff", "0x0fffffff", "construct-unpacked-double", "sm_120a"),
+    n3("another constructor's double twice as large", "patches/cutlass/e2m1-constructor/patch.toml", "Base(round_to_odd(x))", "Base(round_to_odd(2 * x))", "construct-unpacked-double"),
     # next2's converter.
     n2("0.25 rounds up", "magnitude <= 0.25f", "magnitude < 0.25f"),
     n2("0.75 rounds down", "magnitude < 0.75f", "magnitude <= 0.75f"),

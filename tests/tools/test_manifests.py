@@ -21,10 +21,11 @@ KIND = {"patch.toml": "patch", "target.toml": "target", "toolkits.toml": "toolki
 OF_FOLDER = {"variants": "variant", "parts": "variant-part", "features": "features"}
 
 
-def errors(kind: str, text: str) -> list[str]:
+def errors(kind: str, text: str) -> dict[str, str]:
+    """Return the places of a file that are not valid, with their errors."""
     schema = json.loads((manifests.FOLDER / f"{kind}.json").read_text())
     found = jsonschema.Draft202012Validator(schema).iter_errors(tomllib.loads(text))
-    return [".".join(map(str, error.absolute_path)) for error in found]
+    return {".".join(map(str, error.absolute_path)): error.message for error in found}
 
 
 def test_the_schemas_are_those_of_the_dataclasses() -> None:
@@ -49,35 +50,46 @@ def test_each_file_names_its_schema_and_is_valid_by_it(path: Path) -> None:
     named = (path.parent / first.removeprefix("#:schema ")).resolve()
     kind = KIND.get(path.name) or OF_FOLDER[path.parent.name]
     assert named == manifests.FOLDER / f"{kind}.json"
-    assert errors(kind, text) == []
+    assert errors(kind, text) == {}
 
 
 ENCODE, GUARD = (ROOT / "patches/cutlass" / name / "patch.toml" for name in ("e2m1-encode", "e2m1-guard"))
 TURBO2, NEXT3 = ROOT / "variants/turbo2.toml", ROOT / "variants/next3.toml"
 
 
+NO_KEY = "Additional properties are not allowed ('{}' was unexpected)"
+NEEDED = "'{}' is a required property"
+
+
 @pytest.mark.parametrize(
-    ("path", "old", "new", "at"),
+    ("path", "old", "new", "at", "error"),
     [
-        (GUARD, "conditions = 2", 'conditions = "two"', "edits.0"),
-        (GUARD, "conditions = 2", "conditions = 2\nsurprise = 1", "edits.0"),
-        (GUARD, "conditions = 2", "", "edits.0"),
-        (GUARD, 'op = "drop-operand"', 'op = "sed"', "edits.0"),
-        (GUARD, 'op = "drop-operand"', "", "edits.0"),
-        (GUARD, "retire =", "retires =", ""),
-        (ENCODE, "\neach = { N = [2, 4, 8] }", "\neach = { N = 2 }", "edits.2"),
-        (ENCODE, 'text = "fp4patch_e2m1::{F}("', 'txt = "fp4patch_e2m1::{F}("', "touches.3"),
-        (ENCODE, '[[edits.edits]]\nfind = "defined', '[[edits.edits]]\nfinds = "defined', "edits.2"),
-        (TURBO2, "max = { branches = 0 }", "max = { branch = 0 }", ""),
-        (TURBO2, 'extends = ["turbo"]', "", ""),
-        (NEXT3, 'encoder = "half_pair"', "encoder = 1", ""),
+        (GUARD, "conditions = 2", 'conditions = "two"', "edits.0.conditions", "'two' is not of type 'integer'"),
+        (GUARD, "conditions = 2", "conditions = 2\nsurprise = 1", "edits.0", NO_KEY.format("surprise")),
+        (GUARD, "conditions = 2", "", "edits.0", NEEDED.format("conditions")),
+        (GUARD, 'op = "drop-operand"', 'op = "sed"', "edits.0.op", "'sed' is not one of ['drop-operand', "),
+        (GUARD, 'op = "drop-operand"', "", "edits.0", NEEDED.format("op")),
+        (GUARD, "retire =", "retires =", "", NEEDED.format("retire")),
+        (ENCODE, "\neach = { N = [2, 4, 8] }", "\neach = { N = 2 }", "edits.2.each.N", "2 is not of type 'array'"),
+        (ENCODE, 'text = "fp4patch_e2m1::{F}("', 'txt = "fp4patch_e2m1::{F}("', "touches.3", NO_KEY.format("txt")),
+        (
+            ENCODE,
+            '[[edits.edits]]\nfind = "d',
+            '[[edits.edits]]\nfinds = "d',
+            "edits.2.edits.0",
+            NO_KEY.format("finds"),
+        ),
+        (TURBO2, "max = { branches = 0 }", "max = { branch = 0 }", "rules.0.max", "'branch' is not one of"),
+        (TURBO2, 'extends = ["turbo"]', "", "", NEEDED.format("targets")),
+        (NEXT3, 'encoder = "half_pair"', "encoder = 1", "options.encoder", "1 is not of type 'string'"),
     ],
 )
-def test_a_slip_is_not_valid(path: Path, old: str, new: str, at: str) -> None:
+def test_a_slip_is_an_error_of_the_form_that_is_meant(path: Path, old: str, new: str, at: str, error: str) -> None:
     text = path.read_text()
     assert old in text
     kind = KIND.get(path.name) or OF_FOLDER[path.parent.name]
-    assert at in errors(kind, text.replace(old, new, 1))
+    found = errors(kind, text.replace(old, new, 1))
+    assert found.get(at, "").startswith(error), found
 
 
 def test_a_description_is_in_each_schema_where_the_class_has_one() -> None:

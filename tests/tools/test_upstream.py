@@ -11,8 +11,29 @@ import pytest
 from fp4patch.catalog.manifest import load
 from tools.pages import upstream
 
-PULLS = [pull for pull in upstream.PULLS if pull.target != "transformer_engine"]
-"""Those whose releases the package index has whole: TransformerEngine's kernels are in git alone."""
+ROOT = Path(__file__).parents[2]
+OF_CASES = {
+    "qutlass-family": {
+        "setup.py": "setup.before.py",
+        "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.before.cpp",
+        "qutlass/csrc/gemm.cu": "gemm.before.cu",
+        "qutlass/csrc/gemm_ada.cu": "gemm-small-batches.before.cu",
+        "qutlass/csrc/include/cutlass_extensions/arch/mma_mx_sm120.h": "multiplication.before.h",
+        "qutlass/csrc/include/cutlass_extensions/gemm/warp/mma_mx_tensor_op.h": "order-of-tiles.before.h",
+    },
+    "transformer-engine-architectures": {
+        "transformer_engine/common/CMakeLists.txt": "lists-of-three-kinds.before.cmake"
+    },
+}
+"""Pages of projects whose releases are in git alone: excerpts of the release, by their files."""
+OTHER_FILES = {
+    "qutlass": {"pyproject.toml": 'version = "0.2.0"\n'},
+    "transformer_engine": {"build_tools/VERSION.txt": "2.18.0\n", "transformer_engine/common/util/ptx.cuh": ""},
+}
+"""Files by which a tree of excerpts is recognised."""
+HEADERS = "transformer-engine-backport"
+"""A page whose patch is too long to be kept. The package index has a part of its files: headers."""
+PULLS = [pull for pull in upstream.PULLS if pull.page not in {*OF_CASES, HEADERS} and pull.target != "mlx"]
 
 
 @pytest.mark.parametrize("pull", PULLS, ids=lambda pull: pull.page)
@@ -25,6 +46,49 @@ def test_the_page_and_the_patch_are_those_of_today(
     kept = upstream.FOLDER / f"{pull.page}.patch"
     assert kept.exists() == (made.count("\n") <= upstream.LONGEST)
     assert not kept.exists() or kept.read_text() == made
+
+
+def pull_of(page: str) -> upstream.Pull:
+    return next(pull for pull in upstream.PULLS if pull.page == page)
+
+
+def changed(patch: str) -> dict[str, set[str]]:
+    """Return the distinct lines that a patch removes and adds in each file, without the breaks of lists of options.
+
+    An excerpt has one of several functions in which the same line is changed.
+    """
+    files = re.split(
+        r"^diff --git a/(\S+) .*\n---.*\n\+\+\+.*\n", patch.removesuffix("-- \nfp4patch\n\n"), flags=re.MULTILINE
+    )
+    return {
+        path: set(re.findall(r"^[-+].*", re.sub(r'"-gencode",| ', "", diff), re.MULTILINE))
+        for path, diff in zip(files[1::2], files[2::2], strict=True)
+    }
+
+
+@pytest.mark.parametrize("page", OF_CASES)
+def test_the_page_and_the_patch_are_what_is_made_of_excerpts(page: str, tmp_path: Path) -> None:
+    pull = pull_of(page)
+    cases = ROOT / "patches" / pull.target / pull.patch / "cases"
+    texts = {path: (cases / case).read_text() for path, case in OF_CASES[page].items()} | OTHER_FILES[pull.target]
+    for path, text in texts.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    made = upstream.mail(pull, tmp_path)
+    kept = (upstream.FOLDER / f"{page}.patch").read_text()
+    assert kept.partition("\ndiff --git")[0] == made.partition("\ndiff --git")[0]
+    assert changed(kept) == changed(made)
+    text = (upstream.FOLDER / f"{page}.md").read_text()
+    assert upstream.with_parts(text, pull, kept) == text
+
+
+def test_a_page_whose_patch_is_not_kept_has_the_message_of_today(pristine_tree: Callable[[str, str], Path]) -> None:
+    pull = pull_of(HEADERS)
+    made = upstream.mail(pull, pristine_tree(pull.target, pull.version))
+    page = (upstream.FOLDER / f"{HEADERS}.md").read_text()
+    counts = re.compile(r"^Changes \d+ files? of .*", re.MULTILINE)
+    assert len(counts.findall(page)) == 1
+    assert counts.sub("", upstream.with_parts(page, pull, made)) == counts.sub("", page)
 
 
 @pytest.mark.parametrize("pull", upstream.PULLS, ids=lambda pull: pull.page)

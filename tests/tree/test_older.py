@@ -34,7 +34,7 @@ def files_of(tree: Path) -> dict[str, tuple[int, str]]:
 
 
 def test_there_are_older_trees() -> None:
-    assert len(OLDER) == 3
+    assert len(OLDER) == 4
 
 
 def test_status_knows_the_variant_and_what_is_to_be_applied_again(older: Path, fp4patch: Run) -> None:

@@ -30,10 +30,11 @@ def test_equal_receipts_are_equal_bytes_and_say_their_schema() -> None:
 
 
 def test_refuses_another_schema_and_says_which() -> None:
-    document = {**json.loads(dumps(RECEIPT)), "schema": 2}
-    with pytest.raises(Refused, match="schema 2, this one reads 1") as refused:
+    document = {**json.loads(dumps(RECEIPT)), "schema": 2, "fp4patch": "0.2.0"}
+    with pytest.raises(Refused, match=r"by fp4patch 0\.2\.0 \(schema 2, this one reads 1\)") as refused:
         loads(json.dumps(document).encode(), "receipt.json")
-    assert "fp4patch that patched it" in refused.value.help
+    assert "update fp4patch" in refused.value.help
+    assert "fp4patch that patched the tree" in refused.value.help
 
 
 def broken(**change: Any) -> bytes:

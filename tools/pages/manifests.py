@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -93,7 +93,8 @@ def schemas() -> dict[str, Schema]:
     }
     part["properties"] = {"extends": extends} | part["properties"]
     needed = {"required": ["extends", *OWN_OF_VARIANT]}
-    made["variant"] = variant | {"anyOf": [_ref("Variant"), {"allOf": [_ref("VariantPart"), needed]}]}
+    extending = {"allOf": [_ref("VariantPart"), needed]}
+    made["variant"] = variant | _chosen([({"required": ["extends"]}, extending)], _ref("Variant"))
     del made["variant"]["$ref"]
     shared = {key: value for key, value in part["properties"].items() if key not in OWN_OF_VARIANT}
     made["variant-part"] = {
@@ -121,6 +122,9 @@ class _Families:
                 for key in (key for key, table in shared.items() if "description" in table):
                     tables[edit.__name__]["properties"][key].setdefault("description", shared[key]["description"])
         self._lists = {name: key for table in tables.values() for key, name in _lists(table)}
+        self._ops = {
+            name: op for name, one in tables.items() if (op := one.get("properties", {}).get("op", {}).get("const"))
+        }
         self._with_keys = {name for name, table in tables.items() if "properties" in table}
         made: dict[str, Schema] = {}
         for name, table in sorted(tables.items()):
@@ -136,7 +140,7 @@ class _Families:
         properties = {key: self._value(value, part=part) for key, value in table["properties"].items()}
         if part:
             if key := self._lists.get(name):
-                below = {"type": "array", "items": _any([_ref(f"{one}Part") for one in self._beside(key)])}
+                below = {"type": "array", "items": self._form(self._beside(key), "Part", name)}
                 properties |= {"each": EACH, key: {"description": "Tables with these keys as defaults."} | below}
             return table | {"properties": properties, "required": []}
         return table | {"properties": properties, "required": [*table.get("required", ()), *({"op"} & {*properties})]}
@@ -149,24 +153,39 @@ class _Families:
         about = {name: value[name] for name in ("description", "default") if name in value}
         plain = {name: below for name, below in value.items() if name not in about}
         if plain.get("type") == "array" and "items" in plain:
-            plain |= {"items": _any(self._items(plain["items"], part=part))}
+            plain |= {"items": self._items(plain["items"], part=part)}
         elif isinstance(plain.get("additionalProperties"), dict):
             plain |= {"additionalProperties": self._value(plain["additionalProperties"], part=part)}
         elif "anyOf" in plain:
             plain = _any([self._value(one, part=part) for one in plain["anyOf"]])
         elif part and "$ref" in plain and (name := _names(plain)[0]) in self._with_keys:
             plain = _ref(f"{name}Part")
-        return about | (_any([plain, PLACEHOLDER]) if part and plain != {"type": "string"} else plain)
+        return about | (_chosen([(PLACEHOLDER, {})], plain) if part and plain != {"type": "string"} else plain)
 
-    def _items(self, items: Schema, *, part: bool) -> list[Schema]:
-        """Return the forms of an item of a list."""
+    def _items(self, items: Schema, *, part: bool) -> Schema:
+        """Return the schema of an item of a list."""
         names = _names(items)
         if not names:
-            return [self._value(items, part=part), STRINGS]
+            return _chosen([({"type": "object"}, STRINGS)], self._value(items, part=part))
         if part:
-            return [_ref(f"{name}Part") for name in names]
-        marks = _any([{"required": ["each"]}, {"required": [self._lists[names[0]]]}])
-        return [*map(_ref, names), *({"allOf": [_ref(f"{name}Part"), marks]} for name in names)]
+            return self._form(names, "Part")
+        group = _any([{"required": ["each"]}, {"required": [self._lists[names[0]]]}])
+        return _chosen([(group, self._form(names, "Part"))], self._form(names))
+
+    def _form(self, names: Sequence[str], suffix: str = "", group: str = "") -> Schema:
+        """Return the schema of a table that is one of these; of several, ``op`` selects it.
+
+        A part without ``op`` has that of its group, if that is known. The ``op`` of a part can be a placeholder.
+        """
+        if len(names) == 1:
+            return _ref(names[0] + suffix)
+        ops = {self._ops[name]: _ref(name + suffix) for name in names}
+        cases = [({"required": ["op"], "properties": {"op": {"const": op}}}, form) for op, form in ops.items()]
+        if group:
+            cases.append(({"not": {"required": ["op"]}}, _ref(group + suffix)))
+        if suffix:
+            cases.append(({"properties": {"op": PLACEHOLDER}}, _any(list(ops.values()))))
+        return _chosen(cases, {"required": ["op"], "properties": {"op": {"enum": [*ops]}}})
 
 
 def _lists(table: Schema) -> list[tuple[str, str]]:
@@ -182,6 +201,17 @@ def _names(items: Schema) -> list[str]:
 
 def _any(forms: list[Schema]) -> Schema:
     return forms[0] if len(forms) == 1 else {"anyOf": forms}
+
+
+def _chosen(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema:
+    """Return the schema of the first case whose condition holds, so that an error is that of one form.
+
+    ``anyOf`` holds for every value: taplo completes keys by it, and does not look behind ``if``.
+    """
+    made = otherwise
+    for condition, form in reversed(cases):
+        made = {"if": condition, "then": form, "else": made}
+    return made | {"anyOf": [{}, *(form for _, form in cases if form), otherwise]}
 
 
 def _tidy(table: Schema, without: str) -> None:
@@ -231,7 +261,7 @@ def _kind(value: Schema) -> str:
     if "$ref" in value:
         return "a table"
     if value.get("type") == "array":
-        return "a list of strings" if STRINGS in value["items"]["anyOf"] else "tables"
+        return "a list of strings" if value["items"]["then"] == STRINGS else "tables"
     if choices := value.get("enum"):
         return " or ".join(f'`"{choice}"`' for choice in choices)
     return {"string": "a string", "integer": "a number", "boolean": "`true` or `false`"}[value["type"]]

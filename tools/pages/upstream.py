@@ -43,6 +43,10 @@ class Pull:
     patch: str
     probes: tuple[str, ...] = ()
     """Globs of the probes in its table; none: the table has the arch lists."""
+    archs: str = ARCHS
+    """Targets in its table."""
+    below: str = ""
+    """Directory of the repository in which the released package is."""
 
 
 PULLS = (
@@ -53,10 +57,12 @@ PULLS = (
     ),
     Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
     Pull("vllm-native-code", "vllm", "0.33.0", "native-arch"),
-    Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x"),
+    Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x", below="flashinfer"),
     Pull("flashinfer-conversions", "flashinfer", "0.7.2", "e2m1-asm", ("flashinfer/*",)),
+    Pull("qutlass-family", "qutlass", "0.2.0", "sm120-family", ("qutlass/*",)),
     Pull("transformer-engine-architectures", "transformer_engine", "2.18.0", "arch-list"),
     Pull("transformer-engine-backport", "transformer_engine", "2.18.0", "e2m1-stochastic", ("transformer_engine/*",)),
+    Pull("mlx-family", "mlx", "0.32.1", "family-guard", ("mlx/*",), "sm_120a,sm_120f,sm_121a,sm_121f"),
 )
 
 
@@ -70,15 +76,15 @@ def mail(pull: Pull, tree: Path) -> str:
 def message(pull: Pull, made: str) -> str:
     """Return the part of the page that comes from the patch: title, message, and the patch or its command."""
     _, _, rest = made.partition("\n\n")
-    body, _, diff = rest.partition("\n---\n")
+    body, _, diff = rest.removesuffix("-- \nfp4patch\n\n").partition("\n---\n")
     title = load().patches[f"{pull.target}/{pull.patch}"].title
-    diff = diff.rpartition("\n-- \n")[0] or diff  # without the mail's signature
     added, removed = (len(re.findall(rf"^\{sign}(?!\{sign}\{sign} )", diff, re.MULTILINE)) for sign in "+-")
     files = len(re.findall(r"^diff --git", diff, re.MULTILINE))
     command = f"fp4patch export --variant {VARIANT} --patch {pull.patch} {pull.target} -o DIR"
-    there = f"[{pull.page}.patch]({pull.page}.patch), for `git am`, " if _is_kept(made) else ""
-    where = f"{counted(files, 'file')} of {pull.target} {pull.version}"
-    changed = f"{there}changes {where}: {added:,} lines added, {removed:,} removed."
+    apply = f"`git am --directory={pull.below}`" if pull.below else "`git am`"
+    there = f"[{pull.page}.patch]({pull.page}.patch), for {apply}, " if _is_kept(made) else ""
+    of = f"{counted(files, 'file')} of {pull.target} {pull.version}"
+    changed = f"{there}changes {of}: {counted(added, 'line')} added, {removed:,} removed."
     lines = [
         *("## Title", "", f"    {title}", "", "## Message", ""),
         *(f"    {line}".rstrip() for line in body.strip().splitlines()),
@@ -94,7 +100,7 @@ def _is_kept(made: str) -> bool:
 def table(pull: Pull, report: VerifyReport) -> str:
     """Return what verify measured before and after."""
     tools = report.toolchain
-    command = f"fp4patch verify --variant {VARIANT} --arch {ARCHS} --execute"
+    command = f"fp4patch verify --variant {VARIANT} --arch {pull.archs} --execute"
     how = f"`{command}`, nvcc {tools.nvcc}, {report.target} {report.version}"
     rows = list(_code(pull, report) if pull.probes else _builds(pull, report))
     return (
@@ -137,12 +143,12 @@ def with_parts(page: str, pull: Pull, made: str, measured: str | None = None) ->
 
 def main(arguments: Sequence[str]) -> None:
     """Write the pages and patches of the trees' targets."""
-    options = verify.Options(variant=VARIANT, archs=ARCHS, execute=True, jobs=1)
     for tree in map(Path, arguments):
         known = identify(tree, load())
         chosen = [pull for pull in PULLS if pull.target == known.target.name]
         if not chosen or str(known.version) != chosen[0].version:
             sys.exit(f"{tree} is {known.target.name} {known.version}, of which no page is")
+        options = verify.Options(variant=VARIANT, archs=chosen[0].archs, execute=True, jobs=1)
         report = verify.verify([tree], options, on_wait=lambda _: None, on_progress=progress.silent)[0]
         for pull in chosen:
             made = mail(pull, tree)

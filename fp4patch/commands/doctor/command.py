@@ -47,6 +47,12 @@ if TYPE_CHECKING:
     "--strict", is_flag=True, help="With --require: fail also on PTX, and on code that no required GPU loads."
 )
 @click.option(
+    "--variant",
+    metavar="NAME",
+    default="",
+    help="Fail unless compiled files convert as builds of this variant do.",
+)
+@click.option(
     "--time-jit", is_flag=True, help="Measure the time that ptxas takes for the PTX that the driver compiles."
 )
 @JSON
@@ -58,6 +64,7 @@ def doctor(
     python: str,
     require: tuple[str, ...],
     strict: bool,
+    variant: str,
     time_jit: bool,
     as_json: bool,
 ) -> None:
@@ -78,10 +85,11 @@ def doctor(
     from fp4patch.commands.doctor.result import DoctorReport
     from fp4patch.inspect.findings import Level
 
-    question = verb.question(gpus, arch_list, cuda, require, strict=strict, time_jit=time_jit)
-    if require and not paths:
+    question = verb.question(gpus, arch_list, cuda, require, strict=strict, variant=variant, time_jit=time_jit)
+    if (require or variant) and not paths:
+        option = "--require" if require else "--variant"
         raise UsageError(
-            "--require applies to compiled files only", help="name a wheel, a library, a directory or an image"
+            f"{option} applies to compiled files only", help="name a wheel, a library, a directory or an image"
         )
     if python and paths:
         raise UsageError("--python applies to this machine only", help="omit every PATH")
@@ -93,9 +101,9 @@ def doctor(
     binaries: list[BinaryReport] = []
     for path in paths:
         where = verb.find(path)
-        known = () if require else verb.as_trees(where)
+        known = () if require or variant else verb.as_trees(where)
         found = list(verb.examine_trees(known, question, on_wait=waiting)) if known else []
-        recipe = None if require else verb.examine_recipes(where, tree=bool(known))
+        recipe = None if require or variant else verb.examine_recipes(where, tree=bool(known))
         compiled = None if known else _compiled(where, path, question, optional=recipe is not None)
         trees += found
         recipes += [recipe] if recipe else []

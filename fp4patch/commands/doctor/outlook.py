@@ -162,7 +162,7 @@ def _converting(
     rows = usable if question.asked else best_of(gpu, question.gpus, usable)
     made = [arch for row in rows for arch in _archs(row, gpu) if reach([Arch.parse(arch)], gpu) is Reach.SUFFIXED]
     loaded = set(made) or {f"{gpu.torch}a"}
-    wants = {arch: _wants(variant, tree.target, Arch.parse(arch)) for arch in sorted(loaded)}
+    wants = {arch: conversion_of(variant, tree.target, Arch.parse(arch)) for arch in sorted(loaded)}
     if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
         said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
         return replace(outlook, verdict=f"software conversion ({variant.name})", because=said)
@@ -172,7 +172,7 @@ def _converting(
     return outlook
 
 
-def _wants(variant: Variant, target: Target, arch: Arch) -> str:
+def conversion_of(variant: Variant, target: Target, arch: Arch) -> str:
     """Return the conversion that the variant's rules require for an architecture of the target: hardware, software, or
     empty. A probe that defines the macro of the target's own condition gives no information about the tree."""
     macros = {gate.defines for gate in target.gates}

@@ -1,18 +1,23 @@
-"""Requirements of a continuous integration: what every compiled file must hold for a GPU, or the check fails."""
+"""Requirements of a continuous integration: what compiled files must hold for a GPU, or the check fails."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from fp4patch.catalog.manifest import load
+from fp4patch.commands.doctor.outlook import conversion_of
+from fp4patch.core.arch import Arch
+from fp4patch.core.wording import listed
 from fp4patch.inspect.code import Outcome, RequirementRow
 from fp4patch.inspect.findings import Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from fp4patch.catalog.variant import Variant
     from fp4patch.commands.doctor.result import Requirement
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.code import BinaryFile, BinaryReport
+    from fp4patch.inspect.code import BinaryFile, BinaryReport, GpuVerdict
 
 _JIT = " (JIT)"
 _NOT_NATIVE = {
@@ -37,6 +42,32 @@ def judge(report: BinaryReport, required: Sequence[Requirement], *, strict: bool
             reasons.append("no file has FP4 instructions for it")
         rows.append(RequirementRow(str(requirement), not reasons, tuple(reasons)))
     return tuple(rows)
+
+
+def as_made(report: BinaryReport, variant: Variant) -> BinaryReport:
+    """Return the report with a red verdict for each GPU whose code a build of the variant does not make.
+
+    Such code is software for a target for which no rule of the variant requires software, or no FP4 code at all.
+    """
+    return replace(report, verdicts=tuple(_as_made(verdict, report, variant) for verdict in report.verdicts))
+
+
+def _as_made(verdict: GpuVerdict, report: BinaryReport, variant: Variant) -> GpuVerdict:
+    rows = [row for file in report.files for row in file.loading if row.gpu == verdict.gpu]
+    software = sorted({row.loads.removesuffix(_JIT) for row in rows if row.outcome is Outcome.SOFTWARE})
+    targets = [load().target(name) for name in variant.targets]
+    wrong = [
+        arch
+        for arch in software
+        if not any(conversion_of(variant, target, Arch.parse(arch)) == "software" for target in targets)
+    ]
+    if wrong:
+        reason = f"{variant.name} does not convert in software for {listed(wrong)}"
+    elif not software and not any(row.outcome is Outcome.NATIVE for row in rows):
+        reason = f"a build of {variant.name} has FP4 code for {verdict.gpu}"
+    else:
+        return verdict
+    return replace(verdict, because=f"{verdict.because}; {reason}", level=Level.RED)
 
 
 def _missing(file: BinaryFile, required: Requirement, strict: bool) -> Iterator[str]:

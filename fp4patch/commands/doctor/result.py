@@ -40,6 +40,8 @@ class Question:
     """Requirements of the user. If there are any, they alone decide."""
     strict: bool = False
     """True if code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
+    variant: str = ""
+    """Variant that compiled files must be made of. Empty: any."""
     time_jit: bool = False
     """True if the time that ptxas takes for PTX that a GPU loads is to be measured."""
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.process import processors
+from fp4patch.core.wording import counted
 from fp4patch.images.engine import GIB, little_disk, little_memory
 from fp4patch.images.image import JOB_MEMORY, Stage
 from fp4patch.inspect import remedies
@@ -29,7 +30,7 @@ def memory(s: Surroundings) -> int | None:
 
 def examine(s: Surroundings, where: Path) -> tuple[Finding, ...]:
     """Memory for each of the jobs that a build would run at a time, and disk at ``where``."""
-    return (*_memory(s), _disk(where))
+    return (*_memory(s), _disk(s, where))
 
 
 def _memory(s: Surroundings) -> tuple[Finding, ...]:
@@ -39,20 +40,22 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
     wanted = s.environ.get("MAX_JOBS", "")
     jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
     fit = max(1, have // (JOB_MEMORY * GIB))
-    what = f"{have / GIB:.0f} GiB, {processors()} cores"
+    what = f"{have / GIB:.0f} GiB, {counted(processors(), 'core')}"
     if little_memory(have):
         about = f"{what}: too little for one job of a vLLM build ({JOB_MEMORY} GiB)"
         return (remedies.finding(Level.YELLOW, "memory", about, "little_memory"),)
     if jobs > fit:
-        set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {jobs} jobs"
+        set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {counted(jobs, 'job')}"
         about = f"{what}: {set_by}, and each may take {JOB_MEMORY} GiB"
         return (remedies.finding(Level.YELLOW, "memory", about, "many_jobs", jobs=fit),)
-    return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {jobs} jobs at a time"),)
+    return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {counted(jobs, 'job')} at a time"),)
 
 
-def _disk(where: Path) -> Finding:
+def _disk(s: Surroundings, where: Path) -> Finding:
     free, needed = shutil.disk_usage(where).free, Stage.RUNTIME.disk
     what = f"{free / GIB:.0f} GiB free at {where}"
     if little := little_disk(Stage.RUNTIME, free, str(where)):
-        return Finding(Level.YELLOW, "disk", f"{what}: an image of vLLM and its build need {needed} GiB", little.help)
+        about = f"{what}: an image of vLLM and its build need {needed} GiB"
+        remedy = little.help if shutil.which("docker", path=s.path) else remedies.of("little_disk")
+        return Finding(Level.YELLOW, "disk", about, remedy)
     return Finding(Level.GREEN, "disk", f"{what}: enough for an image of vLLM and its build ({needed} GiB)")

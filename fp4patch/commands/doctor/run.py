@@ -41,6 +41,7 @@ def question(
     require: Sequence[str] = (),
     *,
     strict: bool = False,
+    variant: str = "",
     time_jit: bool = False,
 ) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
@@ -56,6 +57,7 @@ def question(
         _cuda(cuda) if cuda is not None else "",
         required,
         strict,
+        load().variant(variant).name if variant else "",
         time_jit,
     )
 
@@ -173,6 +175,8 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
         )
     else:
         found = binaries.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver.cuda if driver else "")
+    if question.variant:
+        found = requirements.as_made(found, load().variant(question.variant))
     return replace(found, requirements=requirements.judge(found, question.required, strict=question.strict))
 
 

@@ -14,8 +14,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-OLDER = {"0d46531": ("next3", "turbo"), "a3e54a2": ("next3",)}
-"""Commits, and the variants that each applies: the first with next3, and one before the package got its layout."""
+OLDER = {"0d46531": ("next3", "turbo"), "a3e54a2": ("next3",), "e5b47a4": ("next3",)}
+"""Commits, and the variants that each applies: the first with next3, one before the
+package got its layout, and one after."""
 
 
 def main(pristine: Path) -> None:
