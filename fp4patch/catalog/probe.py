@@ -86,11 +86,12 @@ class Quantizes(Manifest):
     the codes and the scales; each thread takes ``values`` of them. ``swizzled``: the kernel has also the numbers of
     rows and of columns (32 bits each) as parameters, and row r is that of block r of threads; the scales are in the
     order that ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
-    accumulators for each block of threads.
+    accumulators for each block of threads. ``minimax``: ``storeNvfp4CacheElems`` of vLLM, a row of 128 values for each
+    warp; the parameters are pointers to the values, the scale and the pages, and the number of tokens in a page.
     """
 
     input: Literal["float32", "float16", "bfloat16"]
-    function: Literal["vllm", "flashinfer", "gemv"]
+    function: Literal["vllm", "flashinfer", "gemv", "minimax"]
     scales: Literal["e4m3", "power"] = "e4m3"
     layout: Literal["linear", "swizzled"] = "linear"
     values: Literal[8, 16] = 8

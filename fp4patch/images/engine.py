@@ -130,6 +130,8 @@ def remedy(said: str) -> str:
     """Return the recommended action for an engine that does not answer."""
     if "permission denied" in said:
         return "add the user to the group docker, or use a rootless engine"
+    if shutil.which("docker") is None:
+        return "install it (https://docs.docker.com/engine/install), or name another machine's: DOCKER_HOST"
     return "start it (systemctl start docker), or name another: DOCKER_HOST, `docker context use`"
 
 

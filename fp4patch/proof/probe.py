@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from fp4patch.core.arch import Arch
     from fp4patch.proof.toolchain import Toolchain
 
+RELOCATABLE = "-rdc=true"
+"""Flag after which the linker completes the code: it puts the functions of the compiler beside the kernel."""
 _STANDARD = ("-std=c++17", "-O3")
 _NO_SUCH_ARCH = re.compile(r"nvcc fatal\s*: (?:Unsupported gpu architecture|Value '\S+' is not defined for option)")
 _NOT_ON_TARGET = re.compile(r"^ptxas .*not supported on \.target", re.MULTILINE)
@@ -74,6 +76,8 @@ class Compiler:
     ) -> Compiled:
         """Return a cubin for a SASS probe, an object file with host code for a HOST probe, or the compiler's refusal.
 
+        Relocatable code is linked.
+
         ``text`` is compiled in the place of the source, as if it were in its directory. ``more`` are further flags; a
         language standard or an optimization level takes the place of the usual one.
         """
@@ -94,7 +98,7 @@ class Compiler:
             written = scratch / "together.cu"
             if text:
                 written.write_text(text, encoding="utf-8")
-            status, out, err = self._runner.run(
+            status, said = self._run(
                 [
                     self._toolchain.nvcc,
                     *(*self._toolchain.flags, *flags),
@@ -103,9 +107,14 @@ class Compiler:
                     *("-MD", "-MF", listing, "-o", product),
                     *((f"-I{source.parent}", written) if text else (source,)),
                 ],
-                scratch=scratch,
+                scratch,
             )
-            said = (out + err).replace(str(folder), str(side.root)).strip()
+            if status == 0 and RELOCATABLE in more and probe.kind is not ProbeKind.HOST:
+                compiled_alone = product.rename(scratch / "alone.cubin")
+                nvlink = self._toolchain.nvcc.with_name("nvlink")
+                status, problem = self._run([nvlink, f"-arch={arch}", compiled_alone, "-o", product], scratch)
+                said += problem
+            said = said.replace(str(folder), str(side.root)).strip()
             refused = status != 0 or not product.is_file()
             if refused:
                 said = said or f"nvcc ended with status {status} without a message"
@@ -127,6 +136,10 @@ class Compiler:
                         self._cache.store(name, hashes, Stored(compiled.content, compiled.log))
             return compiled
 
+    def _run(self, command: Sequence[str | Path], scratch: Path) -> tuple[int, str]:
+        status, out, err = self._runner.run(command, scratch=scratch)
+        return status, out + err
+
     def _behind(self, probe: Probe, source: Path) -> list[Path]:
         """Include directories that come after the tree's: others' real headers, then stand-ins for the rest."""
         patch = source.parents[len(PurePosixPath(probe.source).parts) - 1]
@@ -146,6 +159,7 @@ class Compiler:
         info = self._toolchain.info
         return key(
             *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, probe.kind),
+            *(("linked",) if RELOCATABLE in flags else ()),
             *("flags", *flags, "include", *self._target.include, side.names(), "behind", *probe.include),
             *("uses", *(str(place) for name in probe.uses for place in self._headers[name])),
             *(("together", text) if text else ("source", source.name, source.read_bytes())),

@@ -294,29 +294,26 @@ def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
 
 
 def same_code(kernel: str, one: bytes, other: bytes) -> bool:
-    """Tell whether a kernel is the same in two cubins, of which the linker has yet to lay out the parameters of one."""
-    return _digest_of(kernel, one, linked=False) == _digest_of(kernel, other, linked=False)
+    """Tell whether a kernel is the same in two cubins."""
+    return _digest_of(kernel, one) == _digest_of(kernel, other)
 
 
-def subroutines_apart(cubin: bytes) -> tuple[str, ...]:
-    """Return the functions of the compiler (for a division) that the kernel ``probe`` calls through the linker."""
+def has_subroutines(cubin: bytes) -> bool:
+    """Return whether functions of the compiler (for a division) are beside the kernel ``probe``, as the linker leaves
+    them."""
     code = [name.removeprefix(".text.") for name, _ in _sections(cubin) if name.startswith(".text.")]
-    others = tuple(name for name in code if name != KERNEL)
-    return others if KERNEL in code and all(name.startswith("__cuda_sm") for name in others) else ()
+    others = [name for name in code if name != KERNEL]
+    return KERNEL in code and bool(others) and all(name.startswith("__cuda_sm") for name in others)
 
 
-_BY_LINKER = (".nv.constant0.", ".nv.constant4")
-"""Sections that ``-rdc=true`` leaves to the linker: parameters, and addresses of variables."""
-
-
-def _digest_of(kernel: str, cubin: bytes, *, linked: bool = True) -> str:
+def _digest_of(kernel: str, cubin: bytes) -> str:
     """SHA-256 of one kernel's code, its own constants, and those that all kernels of the cubin share."""
     sections = _sections(cubin)
     kernels = [name.removeprefix(".text.") for name, _ in sections if name.startswith(".text.")]
     digest = hashlib.sha256()
     for name, content in sorted(sections):
         owner = next((one for one in kernels if name.endswith(f".{one}")), kernel)
-        if owner == kernel and (linked or not name.startswith(_BY_LINKER)):
+        if owner == kernel:
             digest.update(f"{name.removesuffix(f'.{kernel}')}:{len(content)}:".encode() + content)
     return digest.hexdigest()
 

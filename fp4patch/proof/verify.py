@@ -62,8 +62,6 @@ class Configured:
     cubin: bytes
     listing: SassListing | None
     error: str
-    apart: tuple[str, ...] = ()
-    """Functions of the compiler that the linker has yet to join to the kernel: it cannot be executed without them."""
 
 
 CONFIGURATIONS = (("-DNDEBUG", "-std=c++20"), ("-rdc=true",), ("-use_fast_math",), ("-O1",))
@@ -271,7 +269,6 @@ class _Builder:
                 one.cubin,
                 one.listing,
                 one.error,
-                sass.subroutines_apart(one.cubin) if one.error and one.cubin else (),
             )
             for (probe, _), one in zip(unit, found, strict=True)
         ]
@@ -305,7 +302,7 @@ class _Builder:
         if probe.kind is ProbeKind.HOST:
             return _Built(cubin=compiled.content, cached=compiled.cached)
         try:
-            whole_unit = probe.kind is ProbeKind.UNIT
+            whole_unit = probe.kind is ProbeKind.UNIT or sass.has_subroutines(compiled.content)
             read = sass.parse_unit if whole_unit else sass.parse
             text = disassemble(
                 compiled.content, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache

@@ -74,6 +74,35 @@ def quantize_as_gemv(x: Floats, st: float) -> tuple[Codes, Codes]:
         return _packed(blocks * factors[..., None], x), scales
 
 
+def quantize_as_minimax(x: Floats, scale: float, reciprocal: Reciprocal) -> tuple[Codes, Codes]:
+    """Return packed codes and E4M3 scales of half or bfloat16 ``(rows, K)`` like vLLM's storeNvfp4CacheElems.
+
+    The block's scale is max|x| / 6 / ``scale``, at least 2^-9, and zero has no sign. ``scale`` is the dequantization
+    scale. If it is 1, each value times the approximate reciprocal of the block's scale is rounded toward zero;
+    otherwise the quotients are those of IEEE 754, of values up to 4096.
+    """
+    blocks, peak = _blocks(x)
+    peak = np.where(np.isnan(peak), np.float32(0), peak)
+    factor, sixth = np.float32(1) / np.float32(scale), np.float32(1) / np.float32(6)
+    with np.errstate(all="ignore"):
+        if factor == 1:
+            scales = e4m3_encode(np.maximum(peak * sixth, np.float32(2**-9)))
+            values = _toward_zero(blocks, reciprocal(e4m3_decode(scales))[..., None])
+        else:
+            largest = np.maximum(peak, np.float32(1e-12))
+            scales = e4m3_encode(np.maximum(factor * np.minimum(largest / np.float32(6), largest * sixth), 2**-9))
+            values = np.clip(blocks * factor, np.float32(-4096), np.float32(4096)) / e4m3_decode(scales)[..., None]
+        codes = e2m1_encode(values).reshape(x.shape)
+    return pack(np.where(codes == 8, np.uint8(0), codes)), scales
+
+
+def _toward_zero(x: NDArray[np.float32], y: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the products rounded toward zero. In double precision they are exact."""
+    exact = x.astype(np.float64) * y
+    nearest = exact.astype(np.float32)
+    return np.where(np.abs(nearest.astype(np.float64)) > np.abs(exact), np.nextafter(nearest, np.float32(0)), nearest)
+
+
 def _blocks(x: Floats) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return ``x`` in blocks of 16, and the largest magnitude of each; NaN if a block has only NaN."""
     rows, columns = x.shape

@@ -49,6 +49,7 @@ class _Received:
         self._on_progress(Step(self._done, self._total, self._name))
 
 
+CHECK_NETWORK = "check the network, HTTPS_PROXY and `pip config list`: fp4patch uses pip's index, proxy and certificate"
 _UNAVAILABLE = (
     requests.RequestException,
     NoSuchProjectError,
@@ -135,7 +136,7 @@ def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
             return path
     raise SourceError(
         f"cannot download {archive.filename}: {'; '.join(reasons)}",
-        help="check the network and `pip config list`: fp4patch uses pip's index, proxy and certificate",
+        help=CHECK_NETWORK,
     )
 
 
@@ -157,7 +158,7 @@ def listing(project: str) -> tuple[IndexFile, ...]:
         )
     raise SourceError(
         f"no package index lists {project}: {'; '.join(reasons)}",
-        help="check the network and `pip config list`: fp4patch uses pip's index, proxy and certificate",
+        help=CHECK_NETWORK,
     )
 
 
@@ -166,7 +167,10 @@ def _first_line(error: Exception) -> str:
     text = str(error).partition("\n")[0]
     if isinstance(error, requests.ConnectionError) and (host := re.search(r"host='([^']+)'", text)):
         cause = re.search(r"\[Errno -?\d+\] ([\w ,]+)|(certificate verify failed[\w :-]*)|(timed out)", text)
-        return f"no connection to {host[1]}" + (f": {next(filter(None, cause.groups()))}" if cause else f" ({text})")
+        by = " through the proxy" if isinstance(error, requests.exceptions.ProxyError) else ""
+        return f"no connection to {host[1]}{by}" + (
+            f": {next(filter(None, cause.groups()))}" if cause else f" ({text})"
+        )
     return text
 
 

@@ -17,6 +17,7 @@ BLOCKS = ("half-block-to-nvfp4", "bf16-block-to-nvfp4", "bf16-block-to-mxfp4")
 TORCH = os.environ.get("FP4PATCH_TEST_TORCH_INCLUDE", "")
 MATRICES = ("half-matrix-to-nvfp4", "half-matrix-by-columns-to-nvfp4")
 """The same kernel with the scales in their order, as older and newer releases call it: each has one of them."""
+MINIMAX = {"half-row-to-minimax", "bf16-row-to-minimax", "forced-half-row-to-minimax"}
 SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "minimax-kv-insert")
 
 pytestmark = pytest.mark.usefixtures("no_torch")
@@ -31,7 +32,8 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     status, document = verify(tree, "turbo2")
     assert (status, document["verdict"], document["problems"]) == (0, "pass", [])
     found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}
-    (matrix,) = {probe for probe, _ in found} - {*CONVERSIONS, *BLOCKS}
+    rows = {probe for probe, _ in found if probe in MINIMAX}
+    (matrix,) = {probe for probe, _ in found} - {*CONVERSIONS, *BLOCKS, *rows}
     assert matrix in MATRICES
     for probe in (*CONVERSIONS, *BLOCKS, matrix):
         card, gb10 = found[probe, "sm_120a"], found[probe, "sm_121a"]
@@ -45,14 +47,17 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     assert counts == [19, 209, 19, 209, 26, 405]
     # Probes that did not run are reported: the source files take PyTorch's headers, and one of them came later.
     aside = {probe["probe"].removeprefix("vllm/"): probe["because"] for probe in document["set_aside"]}
-    assert set(aside) == {*SOURCE_FILES, *MATRICES} - {matrix}
+    assert set(aside) == {*SOURCE_FILES, *MATRICES, *MINIMAX} - {matrix} - rows
+    assert rows == (MINIMAX if version == "0.33.0" else set())
+    assert all(found[row, "sm_120a"]["after"]["fp4"] == 2 * (row[:6] != "forced") for row in rows)
+    assert all(found[row, "sm_121a"]["after"]["fp4"] == 0 for row in rows)
     assert "--torch-include" in aside["quant-kernels"]
     assert ("this release has no" in aside["minimax-kv-insert"]) == (version == "0.16.0")
 
     assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
     status, document = verify(tree, "next2")
     assert (status, document["verdict"]) == (0, "pass")
-    assert len(document["results"]) == 14
+    assert len(document["results"]) == 14 + 2 * len(rows)
     assert all(r["identical"] and r["after"]["fp4"] for r in document["results"])
 
 

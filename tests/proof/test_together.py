@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
 from fp4patch.catalog.target import Target, VersionMacros
 from fp4patch.core.arch import Arch
+from fp4patch.core.process import Runner
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.disassemble import disassemble
+from fp4patch.proof.lift import grid
+from fp4patch.proof.lift.program import KERNEL_NAME, Kernel
+from fp4patch.proof.lift.translate import translate
+from fp4patch.proof.sass import functions
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.verify import CONFIGURATIONS, Verification, verify
 from fp4patch.proof.view import SourceView
@@ -105,18 +113,33 @@ def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolc
     assert all(one.listing for one in found)
 
 
-@pytest.mark.parametrize(
-    ("lib", "apart"),
-    [
-        ("__device__ inline float scale(float x) { return 3.0f / x; }", ["__cuda_sm3x_div_rn_noftz_f32_slowpath"]),
-        ("__device__ __noinline__ float scale(float x) { return x * 3.0f; }", []),
-    ],
-)
-def test_only_a_function_of_the_compiler_may_be_left_to_the_linker(
-    tmp_path: Path, toolchain: Toolchain, lib: str, apart: list[str]
-) -> None:
+def test_linked_code_gives_what_the_usual_code_gives(tmp_path: Path, toolchain: Toolchain) -> None:
+    lib = "__device__ inline float scale(float x) { return 3.0f / x; }"
+    (found,) = (verified := run(tmp_path, toolchain, ["1"], "", lib=lib, configured=[A121], every=True)).results
+    (linked,) = (one for one in verified.configured if one.flags == ("-rdc=true",))
+    assert linked.listing
+    assert not linked.same
+    assert "__cuda_sm3x_div_rn_noftz_f32_slowpath" in functions(linked.cubin)
+    values = np.random.default_rng(5).integers(0, 1 << 32, 1024, dtype=np.uint32)
+    values[:64] = np.arange(64)  # subnormal
+    cubins = (verified.cubins[found.probe, A121, "patched"], linked.cubin)
+    made = [ran(one, values, tmp_path, toolchain) for one in cubins]
+    assert made[0] == made[1]
+    assert len(set(made[0])) > 200
+
+
+def ran(cubin: bytes, values: NDArray[np.uint32], tmp_path: Path, toolchain: Toolchain) -> bytes:
+    text = disassemble(cubin, "-json", toolchain=toolchain, runner=Runner(toolchain.environ), cache=None)
+    lifted = translate(text, name=KERNEL_NAME, subroutines=functions(cubin), grid=True)
+    kernel = Kernel(lifted.c, lifted.parameters, lifted.block_size)
+    arrays = (grid.Array(1 << 32, values.tobytes(), writable=True),)
+    launch = grid.Launch((1, 1, 1), (len(values), 1, 1), grid.pointers(arrays), arrays)
+    return grid.run(grid.build(tmp_path, kernel), kernel, launch)[0]
+
+
+def test_another_function_beside_the_kernel_is_a_failure(tmp_path: Path, toolchain: Toolchain) -> None:
+    lib = "__device__ __noinline__ float scale(float x) { return x * 3.0f; }"
     found = run(tmp_path, toolchain, ["2"], "", lib=lib, configured=[A121], every=True).configured
     (one,) = (one for one in found if not one.listing)
     assert one.flags == ("-rdc=true",)
     assert one.error
-    assert list(one.apart) == apart

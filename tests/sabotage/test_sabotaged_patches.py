@@ -193,6 +193,10 @@ MUTANTS = [
     na("another architecture beside them", 'element = "12.0;12.1"', 'element = "10.0;12.0;12.1"'),
     na("repacking left out", 'beside = "8.0+PTX"', 'beside = "8.0+PTX"\nbut = ["MARLIN_OTHER_ARCHS"]'),
     na("the lists of 0.10 left out", 'beside = "9.0+PTX"', 'beside = "9.9+PTX"', "0.10.2"),
+    # vLLM's kernel for MiniMax-M3: rows of 128 values in pages.
+    t1("a tie away from even, in MiniMax's pages", "ax <= 2.5f", "ax < 2.5f", "half-row-to-minimax"),
+    t2("NaN becomes zero, in MiniMax's pages", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)", "bf16-row-to-minimax"),
+    n3("four values swapped, in MiniMax's pages", HALF_PAIR, X4, X4.replace("n >> 4, n >> 16", "n >> 20, n"), "forced-half-row-to-minimax", "sm_121a", V33),
     n3("eight values in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "float2x4-to-e2m1", "sm_121", FI),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"

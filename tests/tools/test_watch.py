@@ -45,9 +45,9 @@ class World:
     def __post_init__(self) -> None:
         copy_data(self.data)
         (self.folder / "cache").mkdir()
-        compiled = cache_dir() / "compilations"  # the same code as in other tests: compiled once a machine
-        compiled.mkdir(parents=True, exist_ok=True)
-        (self.folder / "cache" / "compilations").symlink_to(compiled)
+        for kind in ("catalogs", "compilations", "folds", "probes"):  # as in other tests: made once a machine
+            (cache_dir() / kind).mkdir(parents=True, exist_ok=True)
+            (self.folder / "cache" / kind).symlink_to(cache_dir() / kind)
 
     def release(self, project: str, file: Path, attributes: str = "") -> None:
         """Put a file on the index, with the hash that it has now."""

@@ -54,9 +54,7 @@ def _inspect_image(name: str) -> Inspection:
     try:
         client = docker.from_env(environment=_environment())
     except DockerException as error:
-        raise ImageError(
-            "no docker engine responds", help="start it (systemctl start docker), or name another: DOCKER_HOST"
-        ) from error
+        raise ImageError("no docker engine responds", help=engine.remedy("")) from error
     try:
         image = client.images.get(name)
         container = client.containers.create(image, command=["-"], network_disabled=True)

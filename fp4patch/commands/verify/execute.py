@@ -53,8 +53,9 @@ def run(
 def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> list[Subject]:
     """Return the kernels to execute, of each probe that states its function.
 
-    The patched side of every target; the pristine side of one, the RTX PRO 6000's where it is requested, and wherever
-    it is the same code: that shows a mistake in the execution itself, and is what others are compared with.
+    The patched side of every target, unless it is upstream's code that does not convert there. The pristine side of
+    one, the RTX PRO 6000's where it is requested, and wherever it is the same code: that shows a mistake in the
+    execution itself, and is what others are compared with.
     """
     requested = [result.arch for result in found.results]
     reference = CARD if CARD in requested else next(iter(requested), CARD)
@@ -66,7 +67,9 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
             if not listing or not (what := does[result.probe]):
                 continue
             same = bool(result.diff and result.diff.identical)
-            if side == "patched" or (_converts(what, result.arch) and (same or result.arch == reference)):
+            converts = _converts(what, result.arch)
+            compared = converts and (same or result.arch == reference)
+            if compared or (side == "patched" and (converts or not same)):
                 cubin = found.cubins[result.probe, result.arch, side]
                 ours = side == "patched" and not same
                 promise = variant.promise if ours else Promise.EXACT_BUT_NAN_SIGN
@@ -79,8 +82,7 @@ def configured(
 ) -> dict[tuple[str, Arch], list[Check]]:
     """Check that other flags of the compiler do not change what the patched probes give.
 
-    Code that is not the same is executed with chosen inputs, if ``execute_too``; else it is not checked. Neither is
-    code before it is linked with functions of the compiler.
+    Code that is not the same is executed with chosen inputs, if ``execute_too``; else it is not checked.
     """
     does = {probe.id: probe.executes or probe.quantizes for probe in probes}
     left_alone = {(one.probe, one.arch) for one in found.results if one.diff and one.diff.identical}
@@ -94,7 +96,7 @@ def configured(
             promise = Promise.EXACT_BUT_NAN_SIGN if alone else variant.promise
             subject = Subject(one.probe, sampled, one.arch, "patched", one.cubin, one.listing, promise)
             changed[subject] = one
-        elif one.same or (one.error and not one.apart):
+        elif one.same or one.error:
             verdict = Verdict.PASS if one.same else Verdict.FAIL
             said = "the same code" if one.same else one.error.splitlines()[0]
             checks.setdefault((one.probe, one.arch), []).append(_configuration(one, verdict, said))

@@ -159,7 +159,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         seconds=round(time.monotonic() - began, 3),
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
-        set_aside=(*aside.values(), *_unlinked(found, every), *evaluated.aside),
+        set_aside=(*aside.values(), *evaluated.aside),
         builds=evaluated.results,
         numerics=numbers.reports,
         numerics_notes=numbers.notes,
@@ -201,16 +201,6 @@ def _with_checks(
         if (checks := (*result.checks, *more.get((result.probe, result.arch), ()))) != result.checks
         else result
         for result in results
-    )
-
-
-def _unlinked(found: Verification, probes: Sequence[Probe]) -> tuple[SetAside, ...]:
-    """Return the probes whose code with other flags is not checked: functions of the compiler are apart from it."""
-    titles = {probe.id: probe.title for probe in probes}
-    return tuple(
-        SetAside(one.probe, titles[one.probe], f"with {' '.join(one.flags)} on {one.arch}, {called} come by linking")
-        for one in found.configured
-        if (called := " and ".join(one.apart))
     )
 
 

@@ -32,13 +32,19 @@ from fp4patch.reference.formats import (
     random_bytes,
 )
 from fp4patch.reference.layout import pack, scale_offset
-from fp4patch.reference.vllm import quantize_as_gemv, quantize_as_vllm, quantize_to_powers_as_vllm
+from fp4patch.reference.vllm import (
+    quantize_as_gemv,
+    quantize_as_minimax,
+    quantize_as_vllm,
+    quantize_to_powers_as_vllm,
+)
 
 Bytes = NDArray[np.uint8]
 _FILL = 0xA5
 _AT = 0x7F00_0000_0000
 _APART = 0x1_0000_0000
 _FIRST = 4
+_MOST_LANES = 16
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,8 @@ def quantization(quantizes: Quantizes) -> Plan:
     """Return the launches of a kernel that scales blocks."""
     if quantizes.function == "gemv":
         return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv()))
+    if quantizes.function == "minimax":
+        return Plan("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes)))
     names = {"vllm": "vLLM", "flashinfer": "FlashInfer"}
     name = f"{names[quantizes.function]}'s cvt_warp_fp16_to_fp4"
     if quantizes.scales == "power":
@@ -230,6 +238,37 @@ def _gemv() -> Iterator[Case]:
         kind = _SCALES[number][1]
         launch = Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, kind, _POISON[number % len(_POISON)])
         yield Case(launch, ((packed.reshape(-1), there),), count, _block_of(taken, 1))
+
+
+def _pages(quantizes: Quantizes) -> Iterator[Case]:
+    """Yield launches that fill pages: a slot has the codes of its tokens, then their scales.
+
+    With a scale that is not 1, vLLM's function relies on the reciprocals of E4M3 values being the rounded ones, as its
+    authors measured. So MUFU.RCP gives these there.
+    """
+    head = 128  # values of a token
+    shapes: tuple[tuple[float, Reciprocal, int, int], ...] = ((1.0, "any", 16, 8), (0.37, "exact", 64, 2))
+    for number, (scale, kind, tokens, warps) in enumerate((*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1))):
+        slots = len(blocks(quantizes.input)) * 16 // head // tokens // 2 * 2
+        taken = blocks(quantizes.input)[: slots * tokens * head // 16]
+        values = values_of(quantizes.input, taken).reshape(-1, head)
+        packed, scales = quantize_as_minimax(values, scale, reciprocal(kind))
+        linear = scales.reshape(slots, tokens, 8)
+        # Slots of values (odd numbers) have the scales of four tokens group by group.
+        quads = linear.reshape(slots, tokens // 4, 4, 8).transpose(0, 1, 3, 2).reshape(slots, tokens, 8)
+        ordered = np.where(np.arange(slots)[:, None, None] % 2, quads, linear)
+        pages = np.concatenate([packed.reshape(slots, -1), ordered.reshape(slots, -1)], axis=1)
+        contents = (taken.tobytes(), struct.pack("<f", scale), bytes([_FILL]) * pages.size)
+        arrays = tuple(Array(_AT + _APART * at, content, at == 2) for at, content in enumerate(contents))
+        parameters = pointers(arrays) + struct.pack("<i", tokens)
+        poison = _POISON[number % len(_POISON)]
+        launch = Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind, poison)
+
+        def describe(_: int, at: int, codes: int = tokens * head // 2, size: int = pages.shape[1]) -> str:
+            slot, place = divmod(at, size)
+            return f"codes at byte {place}" if place < codes else f"scales at byte {place - codes} of slot {slot}"
+
+        yield Case(launch, ((pages.reshape(-1),),), len(taken), describe)
 
 
 def _expected(
@@ -358,14 +397,16 @@ def _records(executes: Executes) -> NDArray[Any]:
         return (each + np.arange(lanes, dtype=np.uint32) * np.uint32(40503)).astype(kind)
     if bits >= 32:
         # Every upper 16 bits with several rests, in every lane: each boundary between two codes, and what is beside it.
-        # Of a double also what rounds to such a boundary as a float, and what a float ends with.
+        # Of a whole record of host code fewer, for its memory. Of a double also what rounds to such a boundary as a
+        # float, and what a float ends with.
         rest = bits - 16
         tops = (np.add.outer(np.arange(1 << 16), np.arange(lanes) * 40503) & 0xFFFF).astype(kind) << kind(rest)
+        few = lanes > _MOST_LANES
         half, whole = 1 << rest - 1, 1 << rest
-        ends = [0, 1, half - 1, half, half + 1, whole - 1]
+        ends = [0, 1, whole - 1] if few else [0, 1, half - 1, half, half + 1, whole - 1]
         ends += [1 << 28, (1 << 29) - 1, 1 << 29, whole - (1 << 29), whole - (1 << 28)] if bits == 64 else []
         chosen = (tops | np.array(ends, dtype=kind)[:, None, None]).reshape(-1, lanes)
-        return np.concatenate([chosen, random.integers(0, 1 << bits, (1 << 17, lanes), dtype=kind)])
+        return np.concatenate([chosen, random.integers(0, 1 << bits, (1 << 17 >> 4 * few, lanes), dtype=kind)])
     codes = np.arange(1 << bits, dtype=kind)
     records = random.integers(0, 1 << bits, (1 << 14, lanes), dtype=kind)
     found = [records]

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
-CALL, RETURN = frozenset({"CALL.REL.NOINC"}), frozenset({"RET.REL.NODEC"})
-OPEN = frozenset({"BSSY", "BSSY.RECONVERGENT"})
-MEET = frozenset({"BSYNC", "BSYNC.RECONVERGENT"})
+CALL, RETURN = frozenset({"CALL.REL.NOINC", "CALL.ABS.NOINC"}), frozenset({"RET.REL.NODEC", "RET.ABS.NODEC"})
+OPEN = frozenset({"BSSY", "BSSY.RECONVERGENT", "BSSY.RELIABLE"})
+MEET = frozenset({"BSYNC", "BSYNC.RECONVERGENT", "BSYNC.RELIABLE"})
 CONTROL = BRANCH | EXIT | OPEN | MEET | CALL | RETURN
 """The opcodes that this module understands: CUDA Binary Utilities, "Control Instructions"."""
 
@@ -80,7 +80,7 @@ def _formed(instruction: Instruction) -> None:
     forms: Mapping[frozenset[str], Sequence[tuple[object, ...]]] = {
         BRANCH: [(Integer,), ("P", Integer), ("UP", Integer)],
         CALL: [(Integer,)],
-        RETURN: [("R", Symbol)],
+        RETURN: [("R", Symbol), ("R", Integer)],
         EXIT: [()],
         OPEN: [("B", Integer)],
         MEET: [("B",)],

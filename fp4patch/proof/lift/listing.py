@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -93,7 +93,16 @@ class Symbol:
     name: str
 
 
-Operand = Register | Integer | Real | Constant | Memory | Special | Symbol
+@dataclass(frozen=True)
+class Place:
+    """``32@lo((probe + 0xf0))``: half of an address in a function, which the linker writes."""
+
+    function: str
+    offset: int
+    high: bool
+
+
+Operand = Register | Integer | Real | Constant | Memory | Special | Symbol | Place
 
 
 @dataclass(frozen=True)
@@ -137,7 +146,10 @@ def read(text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | N
     head, functions = _document(text)
     try:
         listing = _kernel(head, functions, kernel)
-        return replace(listing, instructions=tuple(_located(one, subroutines or {}) for one in listing.instructions))
+        others, places = _subroutines(functions, listing)
+        known = {**(subroutines or {}), kernel: listing.instructions[0].address, **places}
+        code = (*listing.instructions, *others)
+        return replace(listing, instructions=tuple(_located(one, known) for one in code))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ProofError(f"nvdisasm's JSON is not of the form that is known: {error!r}", help=_REPORT) from error
 
@@ -164,15 +176,51 @@ def _kernel(head: dict[str, Any], functions: list[dict[str, Any]], kernel: str) 
     return Listing(kernel=kernel, arch=(major, minor), instructions=_without_padding(instructions))
 
 
-def _located(instruction: Instruction, subroutines: Mapping[str, int]) -> Instruction:
-    """Return a CALL leads to an address, where the disassembler writes a name."""
-    if not instruction.opcode.startswith("CALL."):
-        return instruction
-    operands = tuple(
-        Integer(subroutines[one.name]) if isinstance(one, Symbol) and one.name in subroutines else one
-        for one in instruction.operands
-    )
-    return replace(instruction, operands=operands)
+def _subroutines(functions: list[dict[str, Any]], listing: Listing) -> tuple[list[Instruction], dict[str, int]]:
+    """Return the code of the functions that a linked kernel calls, laid out behind it, and the address of each."""
+    code, places = list[Instruction](), dict[str, int]()
+    by_name = {function["function-name"]: function for function in functions}
+    wanted = _called(listing.instructions)
+    while wanted:
+        name = wanted.pop()
+        if name in places or name not in by_name:
+            continue
+        start = max(one.address for one in (*listing.instructions, *code)) + STEP
+        rows = by_name[name]["sass-instructions"]
+        body = _without_padding([_instruction(row, STEP * number) for number, row in enumerate(rows)])
+        code += [_moved(one, start) for one in body]
+        places[name] = start
+        wanted |= _called(body)
+    return code, places
+
+
+def _called(code: Iterable[Instruction]) -> set[str]:
+    calls = (one for one in code if one.opcode.startswith("CALL.ABS"))
+    return {operand.name for one in calls for operand in one.operands if isinstance(operand, Symbol)}
+
+
+def _moved(instruction: Instruction, by: int) -> Instruction:
+    """Return an instruction that is located further on, with the address that it jumps to."""
+    operands = instruction.operands
+    if instruction.opcode.split(".")[0] in _JUMPS and isinstance(operands[-1], Integer):
+        operands = (*operands[:-1], Integer(operands[-1].value + by))
+    return replace(instruction, address=instruction.address + by, operands=operands)
+
+
+_JUMPS = ("BRA", "BSSY")
+
+
+def _located(instruction: Instruction, functions: Mapping[str, int]) -> Instruction:
+    """Return an instruction with addresses where the disassembler writes names of functions."""
+
+    def located(one: Operand) -> Operand:
+        if isinstance(one, Symbol) and instruction.opcode.startswith("CALL.") and one.name in functions:
+            return Integer(functions[one.name])
+        if isinstance(one, Place) and one.function in functions:
+            return Integer(0 if one.high else functions[one.function] + one.offset)
+        return one
+
+    return replace(instruction, operands=tuple(map(located, instruction.operands)))
 
 
 @lru_cache(maxsize=4)
@@ -231,7 +279,7 @@ def _split(operands: str) -> list[str]:
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
     # .reuse applies to a cache, not to the value
-    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16))?(?:\.reuse)?"
+    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16|F32x2\.HI_LO|F32))?(?:\.reuse)?"
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _REAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|[-+](?:INF|QNAN)")
@@ -244,6 +292,7 @@ _MEMORY = re.compile(
     r"\[(?P<base>U?R(?:Z|\d+)(?:\.(?:64|X4|X8|X16))?)(?:\+(?P<uniform>UR\d+))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
 )
 _SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+")
+_PLACE = re.compile(r"32@(?P<half>lo|hi)\(\((?P<function>[$_a-z][$\w]*) \+ (?P<offset>0x[0-9a-f]+)\)\)")
 _SYMBOL = re.compile(r"[$_a-z][$\w]*")
 
 
@@ -276,6 +325,8 @@ def _operand(text: str, where: str) -> Operand:  # noqa: PLR0911 - one return a 
         return Special(text)
     if _SYMBOL.fullmatch(text):
         return Symbol(text)
+    if found := _PLACE.fullmatch(text):
+        return Place(found["function"], int(found["offset"], 16), high=found["half"] == "hi")
     raise ProofError(f"operand {text} of {where} is not understood", help=_REPORT)
 
 

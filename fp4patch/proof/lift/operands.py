@@ -210,12 +210,23 @@ class Operands:
         elif isinstance(source, (Register, Constant)):
             if source.inverted:
                 raise Lacks("a source has a tilde")
-            bits = self._bits(source)
-            bits = f"({bits} & 0x7fffffffu)" if source.absolute else bits
-            bits = f"({bits} ^ 0x80000000u)" if source.negated else bits
+            bits = self._signed(source)
         else:
             raise Lacks("a source is not a float")
         return f"lift_flush({bits})" if flush else bits
+
+    def two_singles(self) -> tuple[str, str]:
+        """Return the bits of two float32, the lower register's first; F32 names one register for both."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.part not in ("F32x2.HI_LO", "F32"):
+            raise Lacks("a source is not two floats")
+        if source.index is None or source.part == "F32":
+            bits = self._signed(replace(source, part=""))
+            return bits, bits
+        if source.index % 2:
+            raise Lacks("a pair of registers begins with an odd one")
+        low = replace(source, part="")
+        return self._signed(low), self._signed(replace(low, index=source.index + 1))
 
     def halves(self, *, brain: bool = False) -> str:
         """Return the bits of two halves, or of two bfloat16 (``brain``). Of immediates the first is the high one."""
@@ -349,6 +360,12 @@ class Operands:
         if not isinstance(source, Special):
             raise Lacks("its source is not a special register")
         return source.name
+
+    def _signed(self, source: Register | Constant) -> str:
+        """Return the bits of a float with the bars and the sign that the operand has."""
+        bits = self._bits(source)
+        bits = f"({bits} & 0x7fffffffu)" if source.absolute else bits
+        return f"({bits} ^ 0x80000000u)" if source.negated else bits
 
     def _bits(self, source: Register | Constant) -> str:
         if isinstance(source, Constant):

@@ -185,6 +185,15 @@ LIFT_FN uint32_t lift_fmnmx(uint32_t a, uint32_t b, int least) {
   return lift_is_nan(number) ? (uint32_t)LIFT_NAN : number;
 }
 
+/* To the nearest integer, ties to even, saturated; NaN is 0. A float from 2^23 on is an integer. */
+LIFT_FN uint32_t lift_f2i(uint32_t x) {
+  const float a = lift_single(x), magnitude = lift_single(x & 0x7fffffffu);
+  if (lift_is_nan(x)) return 0;
+  if (magnitude >= 0x1p31f) return a < 0 ? 0x80000000u : 0x7fffffffu;
+  const int32_t whole = magnitude < 0x1p23f ? (int32_t)(magnitude + 0x1p23f - 0x1p23f) : (int32_t)magnitude;
+  return (uint32_t)(a < 0 ? -whole : whole);
+}
+
 /* Exact. This conversion and its reverse keep the sign and the payload of a NaN, and make it quiet. */
 LIFT_FN uint64_t lift_double_of_single(uint32_t x) {
   const double wide = lift_single(x);

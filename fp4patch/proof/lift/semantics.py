@@ -240,6 +240,13 @@ def _nop(o: Operands) -> list[str]:
     return []
 
 
+@_entry("BREAK.RELIABLE", "CUDA Binary Utilities: break out of a convergence barrier; nothing for one thread alone")
+def _break(o: Operands) -> list[str]:
+    o.barrier()
+    o.end()
+    return []
+
+
 @_entry("BMOV.32.CLEAR", "CUDA Binary Utilities: move convergence barrier state; nothing for one thread alone")
 def _bmov_clear(o: Operands) -> list[str]:
     if o.to():
@@ -663,6 +670,30 @@ for _rounding in ("RM", "RP", "RZ"):
     )
 
 
+@_entry("FMUL.RZ", "PTX ISA, mul.rz.f32: a product whose sum with -0 is rounded once")
+def _fmul_rz(o: Operands) -> list[str]:
+    to, a, b = o.to(), o.single(), o.single()
+    o.end()
+    return _set(to, f"lift_ffma_rz({a}, {b}, 0x80000000u)")
+
+
+def _two(form: str, sources: int) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, values = o.to(2), [o.two_singles() for _ in range(sources)]
+        o.end()
+        low, high = (form.format(*half) for half in zip(*values, strict=True))
+        return _set_pair(to, f"lift_pair({low}, {high})")
+
+    return emit
+
+
+_TWO = "PTX ISA, {}.f32x2 (SM10x); HI_LO taken as the order of the registers, which no GPU has confirmed"
+_entry("FADD2", _TWO.format("add.rn"))(_two("lift_fadd({}, {})", 2))
+_entry("FMUL2", _TWO.format("mul.rn"))(_two("lift_fmul({}, {})", 2))
+_entry("FMUL2.RZ", _TWO.format("mul.rz"))(_two("lift_ffma_rz({}, {}, 0x80000000u)", 2))
+_entry("FFMA2", _TWO.format("fma.rn"))(_two("lift_ffma({}, {}, {})", 3))
+
+
 @_entry(
     "FHFMA.BF16", "PTX ISA, fma.rn.f32.bf16: two bfloat16 times one another, and a float; no name is the lower half"
 )
@@ -706,6 +737,21 @@ def _fmnmx(*, flush: bool) -> Emit:
 
 _entry("FMNMX", "PTX ISA, min.f32 and max.f32; the predicate selects which")(_fmnmx(flush=False))
 _entry("FMNMX.FTZ", "PTX ISA, min.ftz.f32 and max.ftz.f32")(_fmnmx(flush=True))
+
+
+@_entry("FMNMX3", "PTX ISA, min.f32 and max.f32 of three (SM10x); the predicate selects which")
+def _fmnmx3(o: Operands) -> list[str]:
+    to, a, b, c, least = o.to(), o.single(), o.single(), o.single(), o.truth()
+    o.end()
+    return _set(to, f"lift_fmnmx(lift_fmnmx({a}, {b}, {least}), {c}, {least})")
+
+
+@_entry("FMNMX.NAN", "PTX ISA, min.NaN.f32 and max.NaN.f32: NaN if either source is")
+def _fmnmx_nan(o: Operands) -> list[str]:
+    to, a, b, least = o.to(), o.single(), o.single(), o.truth()
+    o.end()
+    either = f"lift_is_nan({a}) | lift_is_nan({b})"
+    return _set(to, f"({either}) ? (uint32_t)LIFT_NAN : lift_fmnmx({a}, {b}, {least})")
 
 
 def _xorsign(function: str, source: Callable[[Operands], str]) -> Emit:
@@ -918,11 +964,25 @@ for _form in ("e4m3", "e2m3", "e3m2"):
     )(_unpacked(f"lift_half_of_{_form}"))
 
 
-@_entry("F2F.F16.F32", "PTX ISA, cvt.rn.f16.f32: the low half; of the high one nothing is documented, so it is poison")
-def _f2f_f16(o: Operands) -> list[str]:
+@_entry("F2I.NTZ", "PTX ISA, cvt.rni.s32.f32: to nearest even, saturated, NaN is 0; .NTZ is not documented")
+def _f2i(o: Operands) -> list[str]:
     to, a = o.to(), o.single()
     o.end()
-    return _set(to, f"lift_pack(lift_to_half(lift_single({a})), LIFT_POISON >> 16)")
+    return _set(to, f"lift_f2i({a})")
+
+
+def _f2f(value: str) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a = o.to(), o.single()
+        o.end()
+        return _set(to, f"lift_pack({value.format(a)}, LIFT_POISON >> 16)")
+
+    return emit
+
+
+_LOW = "PTX ISA, cvt.rn.{}.f32: the low half; of the high one nothing is documented, so it is poison"
+_entry("F2F.F16.F32", _LOW.format("f16"))(_f2f("lift_to_half(lift_single({}))"))
+_entry("F2F.BF16.F32", _LOW.format("bf16"))(_f2f("lift_to_bfloat16({})"))
 
 
 @_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")

@@ -51,8 +51,8 @@ def leaks(listing: Listing, graph: control.Flow) -> list[Leak]:
 
 
 def _width(instruction: Instruction) -> str:
-    last = instruction.opcode.rpartition(".")[2]
-    return last[1:] if last in ("U8", "U16") else ""
+    """Return the bits that a store writes, as its opcode names them; sm_75 adds the scope."""
+    return instruction.opcode.removesuffix(".SYS").rpartition(".")[2].removeprefix("U")
 
 
 def _of(state: State, variable: str) -> dict[str, int]:
@@ -145,7 +145,7 @@ class _Walk:
         last = instruction.operands[-1]
         if not isinstance(last, Register) or last.index is None:
             return []
-        words = {"64": 2, "128": 4}.get(instruction.opcode.rpartition(".")[2], 1)
+        words = {"64": 2, "128": 4}.get(_width(instruction), 1)
         return [name(Register(last.file, last.index + step)) for step in range(words)]
 
     def stores(self) -> Iterator[tuple[Instruction, State, dict[str, int]]]:

@@ -66,6 +66,11 @@ def test_bits_that_are_dropped_do_not_count(body: list[str]) -> None:
     assert found(*body) == ""
 
 
+def test_the_scope_of_a_store_on_sm_75_hides_no_register_and_adds_no_bits() -> None:
+    assert "threadIdx.x reaches what" in found("MOV R7,R0", "STG.E.64.SYS desc[UR4][R4.64],R6")
+    assert found("PRMT R7,R6,0x7610,R20", "STG.E.U8.SYS desc[UR4][R4.64],R7") == ""
+
+
 def test_a_condition_that_was_written_again_is_another() -> None:
     body = ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 MOV R7,0x1", "ISETP.GT.AND P0,PT,R6,0x1,PT", "@P0 MOV R6,R7"]
     assert "R7, which nothing wrote, reaches what" in found(*body)

@@ -3,14 +3,16 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "cutlass/cutlass.h"
 #include "cutlass/array.h"
 #include "cutlass/numeric_conversion.h"
 #include "cutlass/version.h"
 
-// From 4.7 on CUTLASS refuses odd sizes.
-#define ODD_SIZES (CUTLASS_MAJOR < 4 || (CUTLASS_MAJOR == 4 && CUTLASS_MINOR < 7))
+// From 4.7 on CUTLASS refuses odd sizes, and of float always.
+constexpr bool kOddSizes =
+    !std::is_same_v<SOURCE, float> && (CUTLASS_MAJOR < 4 || (CUTLASS_MAJOR == 4 && CUTLASS_MINOR < 7));
 
 static unsigned single(SOURCE const& value) {
   return cutlass::NumericConverter<cutlass::float_e2m1_t, SOURCE>::convert(value).raw();
@@ -20,7 +22,7 @@ static unsigned single(SOURCE const& value) {
 template <int N>
 static void convert(SOURCE const* values, uint8_t* codes, int at) {
   uint64_t word = 0;
-  if constexpr (N == 1 || (N % 2 != 0 && !ODD_SIZES)) {
+  if constexpr (N == 1 || (N % 2 != 0 && !kOddSizes)) {
     for (int k = 0; k < N; ++k) {
       word |= uint64_t(single(values[at + k])) << 4 * k;
     }
