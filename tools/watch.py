@@ -204,9 +204,9 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
 
 
 def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
-    """Yield the releases that have a pinned commit, or a tag, from the oldest that is pinned on."""
-    yield from (Release(target, version, None) for version in target.commits)
+    """Yield the releases that have a tag, from the oldest that is pinned on; the pinned commits if none has one."""
     if not target.tag:
+        yield from (Release(target, version, None) for version in target.commits)
         return
     before, _, after = target.tag.format(version="\0", release="\0").partition("\0")
     oldest = min(Version(version) for version in (*(archive.version for archive in target.pinned), *target.commits))
