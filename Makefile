@@ -1,5 +1,6 @@
 # make demo   patch a real CUTLASS, compile it for both GPUs, show the table and the page
 # make test   everything that CI runs
+# make check  lint, types and the fast tests, for the edit loop
 # make docs   the documentation as a searchable site, in build/site
 # make lock   the versions and hashes that both install, anew from pyproject.toml (needs uv)
 # Both need python >= 3.11, g++, git and make; the CUDA compiler comes from the package index into .venv.
@@ -10,7 +11,7 @@ BIN := $(VENV)/bin
 CUTLASS ?= 4.2.1
 VARIANT ?= next2
 
-.PHONY: compiler demo test lint docs lock clean
+.PHONY: compiler demo test check lint docs lock clean
 
 $(VENV)/.ready: pyproject.toml requirements.txt Makefile
 	@test -n "$(PYTHON)" || { echo "make: no python >= 3.11 with venv here; install one (Debian: apt install python3 python3-venv), or say make PYTHON=..." >&2; exit 1; }
@@ -33,8 +34,14 @@ lint: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# A file's tests go to one worker, which makes their fixtures once; those that take longest come first (tests/conftest.py).
+PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: lint
-	$(BIN)/pytest -n 2
+	$(PYTEST)
+
+check: lint
+	$(PYTEST) --fast
 
 docs: $(VENV)/.ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gc
+import json
 import os
+import pickle
 import shutil
 import signal
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from command import Said
@@ -17,18 +22,93 @@ from fp4patch.core import progress
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.sources.fetch import fetch
 
-# A shell starts what it runs in the background deaf to SIGINT, and the deafness is inherited.
+# A shell starts what it runs in the background deaf to SIGINT, nohup to SIGHUP, and the deafness is inherited.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# Trees of tokens are no cycles: to look for these as often as Python does by default is an eighth of the suite's time.
+gc.set_threshold(100_000, 50, 100)
 
 pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of images
 
+TIMES = Path(__file__).with_name("times.json")
+"""Seconds of each test function, over all its parameters, of which one run took SLOW or more."""
+SLOW = 0.2
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help=f"leave out the tests that {TIMES.name} names")
+    parser.addoption("--record-times", action="store_true", help=f"write {TIMES.name} from this run")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is slow, or begin with the files that take longest, so that all workers end together."""
+    times: dict[str, float] = json.loads(TIMES.read_text())
+    if config.getoption("--fast"):
+        config.hook.pytest_deselected(items=[item for item in items if _function(item.nodeid) in times])
+        items[:] = [item for item in items if _function(item.nodeid) not in times]
+        return
+    files = defaultdict[str, float](float)
+    for name, seconds in times.items():
+        files[name.partition("::")[0]] += seconds
+    items.sort(key=lambda item: -files[item.nodeid.partition("::")[0]])
+
+
+def _function(test: str) -> str:
+    return test.partition("[")[0]
+
+
+class Times:
+    """The durations of a run, as its controller gets them from the workers."""
+
+    def __init__(self) -> None:
+        self.tests = defaultdict[str, float](float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.tests[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self) -> None:
+        slow = {_function(test) for test, seconds in self.tests.items() if seconds >= SLOW}
+        total = defaultdict[str, float](float)
+        for test, seconds in self.tests.items():
+            total[_function(test)] += seconds
+        TIMES.write_text(json.dumps({name: round(total[name], 1) for name in sorted(slow)}, indent=1) + "\n")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--record-times") and "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Times())
+
+
+T = TypeVar("T")
+
 
 @pytest.fixture(scope="session")
-def pristine_tree(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
-    """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit."""
-    # Workers of one run share the parent of their base directories; the first one unpacks.
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory that the workers of one run share: the parent of their base directories."""
     base = tmp_path_factory.getbasetemp()
-    shared = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "trees"
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture(scope="session")
+def once(shared_folder: Path) -> Callable[[str, Callable[[], T]], T]:
+    """``once("name", make)``: the value that the first worker makes, which the others read."""
+
+    def get(name: str, make: Callable[[], T]) -> T:
+        file = shared_folder / f"{name}.pickle"
+        with FileLock(f"{file}.lock"):
+            if not file.exists():
+                file.write_bytes(pickle.dumps(make()))
+            made: T = pickle.loads(file.read_bytes())
+        return made
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def pristine_tree(shared_folder: Path) -> Callable[[str, str], Path]:
+    """``pristine_tree("cutlass", "4.2.1")``: the real tree, by the project's own fetch. Read only: copy it to edit."""
+    shared = shared_folder / "trees"
     shared.mkdir(exist_ok=True)
 
     def get(target: str, version: str) -> Path:

@@ -64,7 +64,7 @@ def test_the_picture_of_the_layout_is_of_these_imports() -> None:
     assert layout.PICTURE.read_text() == layout.picture(), "python -m tools.regenerate layout"
 
 
-TARGET_NAME = re.compile(r"cutlass|vllm|flashinfer|qutlass|transformer_?engine", re.IGNORECASE)
+TARGET_NAME = re.compile(r"cutlass|vllm|flashinfer|qutlass|mlx|transformer_?engine", re.IGNORECASE)
 NAMES_A_TARGET = {
     "adapters": "one file for each target whose build must be run",
     "reference": "the published quantizers, by their projects' names",

@@ -2,7 +2,8 @@
 
 For each compilation of a build that has no code for the GPU's major version: the time of its PTX, the time that
 ``ptxas`` takes for that PTX (as the driver does at the first start on the GPU), and the time, size, registers and
-spills of the code compiled for the GPU directly.
+spills of the code compiled for the GPU directly. Beside them the time and size of what the build compiles instead:
+PTX, and code for the GPU that the PTX is named after.
 
     python tools/native_code.py BUILD/compile_commands.json native.json --arch 121a --match 'quantization/marlin/'
 """
@@ -26,6 +27,7 @@ from typing import Any
 _ENTRY = re.compile(
     r"Compiling entry function '([^']+)' for|(\d+) bytes spill stores, (\d+) bytes spill loads|Used (\d+) registers"
 )
+WAYS = ("built", "ptx", "native")
 _WITH_VALUE = ("-gencode", "-o", "-c", "-MF", "-MT", "-MQ")
 
 
@@ -55,6 +57,11 @@ def compiler(command: str) -> list[str]:
     return kept[next(at for at, word in enumerate(kept) if word.endswith("nvcc")) :]
 
 
+def gencode(command: str) -> list[str]:
+    """Return the architectures of a compilation as nvcc's options."""
+    return [f"-gencode={one}" for one in re.findall(r"arch=compute_\w+,code=\w+", command)]
+
+
 def _run(arguments: Sequence[str], directory: str) -> tuple[float, str]:
     start = time.monotonic()
     done = subprocess.run(arguments, cwd=directory, capture_output=True, text=True, check=False)
@@ -78,9 +85,12 @@ def measure(command: dict[str, str], arch: str, work: Path) -> dict[str, Any]:
 
     ptx_seconds, _ = _run([*nvcc, "-ptx", f"-arch=compute_{oldest}", source, "-o", str(ptx)], directory)
     jit_seconds, jit_said = _run(["ptxas", "-v", "-O3", f"-arch=sm_{arch}", str(ptx), "-o", str(jit)], directory)
+    built_seconds, _ = _run([*nvcc, "-fatbin", *gencode(command["command"]), source, "-o", str(packed)], directory)
+    built_bytes = packed.stat().st_size
     target = f"arch=compute_{arch},code=sm_{arch}"
     seconds, said = _run([*nvcc, "-cubin", "-gencode", target, "-Xptxas", "-v", source, "-o", str(cubin)], directory)
     return {
+        "built": {"seconds": built_seconds, "bytes": built_bytes},
         "ptx": {"seconds": ptx_seconds, "bytes": size(f"kind=ptx,sm={oldest}", ptx)},
         "just_in_time": {"seconds": jit_seconds, "kernels": usage(jit_said)},
         "native": {"seconds": seconds, "bytes": size(f"kind=elf,sm={arch}", cubin), "kernels": usage(said)},
@@ -97,9 +107,9 @@ def total(files: dict[str, dict[str, Any]]) -> dict[str, Any]:
     ]
     return {
         "files": len(files),
-        **{f"{way}_seconds": round(sum(one[way]["seconds"] for one in files.values())) for way in ("ptx", "native")},
+        **{f"{way}_seconds": round(sum(one[way]["seconds"] for one in files.values())) for way in WAYS},
         "just_in_time_seconds": round(sum(one["just_in_time"]["seconds"] for one in files.values())),
-        **{f"{way}_bytes": sum(one[way]["bytes"] for one in files.values()) for way in ("ptx", "native")},
+        **{f"{way}_bytes": sum(one[way]["bytes"] for one in files.values()) for way in WAYS},
         "kernels": len(pairs),
         "just_in_time_spilled": sum(old[1] + old[2] for old, _ in pairs),
         "native_spilled": sum(new[1] + new[2] for _, new in pairs),

@@ -204,7 +204,10 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
 
 
 def tagged(target: Target, *, pre: bool) -> Iterator[Release]:
-    """Yield the releases that have a tag, from the oldest that is pinned on."""
+    """Yield the releases that have a pinned commit, or a tag, from the oldest that is pinned on."""
+    yield from (Release(target, version, None) for version in target.commits)
+    if not target.tag:
+        return
     before, _, after = target.tag.format(version="\0", release="\0").partition("\0")
     oldest = min(Version(version) for version in (*(archive.version for archive in target.pinned), *target.commits))
     for tag in git.tags(target.git):
@@ -264,24 +267,29 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]
         of = replace(target, archives=(archive,) if archive else (), series=())
         try:
             got = fetch(of, release.version, tree, git_url=None, progress=progress.silent, show_progress=False)
-            found, *inside = status([tree], on_wait=wait)
+            return examine(tree, release, got.source, catalog, verifications)
         except Fp4PatchError as error:
             return Tried(release, None, (("fetch", error.message),))
-        patches = [patch for part in (found, *inside) for patch in part.patches]
-        wrong = [(f"{patch.patch} {patch.state}", patch.because) for patch in patches if patch.state in FAILS]
-        version = found.version if release.foreign else release.version
-        if not version:
-            return Tried(release, None, (("fetch", "the tree does not state its version"),))
-        verified = {}
-        for options in verifications:
-            if target.name in catalog.variant(options.variant).targets:
-                said = list(failures(tree, options))
-                verified[options.variant] = "fail" if said else "pass"
-                wrong += [(f"verify --variant {options.variant}", reason) for reason in said]
+
+
+def examine(tree: Path, release: Release, source: str, catalog: Catalog, verifications: Sequence[Options]) -> Tried:
+    """Try each patch on a pristine tree of the release, and verify; the tree is pristine again at the end."""
+    found, *inside = status([tree], on_wait=wait)
+    patches = [patch for part in (found, *inside) for patch in part.patches]
+    wrong = [(f"{patch.patch} {patch.state}", patch.because) for patch in patches if patch.state in FAILS]
+    version = found.version if release.foreign else release.version
+    if not version:
+        return Tried(release, None, (("fetch", "the tree does not state its version"),))
+    verified = {}
+    for options in verifications:
+        if release.target.name in catalog.variant(options.variant).targets:
+            said = list(failures(tree, options))
+            verified[options.variant] = "fail" if said else "pass"
+            wrong += [(f"verify --variant {options.variant}", reason) for reason in said]
     row: dict[str, Any] = {
-        "target": target.name,
+        "target": release.target.name,
         "version": version,
-        "source": got.source,
+        "source": source,
         "states": {p.patch: State.APPLIED if p.state is State.PRISTINE else p.state for p in patches},
     }
     if inside:

@@ -32,7 +32,7 @@ class Adapter(Protocol):
         ...
 
 
-ADAPTERS: Mapping[str, Adapter] = {"flashinfer": flashinfer, "vllm": vllm}
+ADAPTERS: Mapping[str, Adapter] = {"flash_attention": vllm, "flashinfer": flashinfer, "vllm": vllm}
 """Adapter of each target with a ``[build]`` table."""
 
 

@@ -150,7 +150,7 @@ def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow
     if lost := next((there for there in made if isinstance(there, NotKnown)), None):
         return BuildRow(cuda, asked, (), error=str(lost))
     kernels = {arch for there in on.values() for archs in there.modules.values() for arch in archs}
-    return BuildRow(cuda, asked, tuple(sorted(kernels)), on, {gpu: _together(on[gpu], gpu) for gpu in GPUS})
+    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, reaches={gpu: _together(on[gpu], gpu) for gpu in GPUS})
 
 
 def _together(there: Compiled, gpu: Arch) -> Reach:

@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
-from fp4patch.core.document import Document
+from fp4patch.core.document import HIDDEN, Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,6 +47,8 @@ class BuildRow(Document):
     kernels: tuple[str, ...]
     """Architectures that all FP4 kernels have, as in TORCH_CUDA_ARCH_LIST. For a build at run time: those that any of
     the kernels has on any of the GPUs."""
+    in_part: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+    """Architectures that some of the kernels have and others do not."""
     on: dict[Arch, Compiled] = field(default_factory=dict)
     """Result of a build at run time for each GPU (``sm_121``) on whose machine it happens. Empty for other builds."""
     reaches: dict[Arch, Reach] = field(default_factory=dict)

@@ -66,7 +66,8 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     kernels = [set(archs) for source, archs in made.sources.items() if re.search(build.kernels, source)]
     # A GPU is supported if every kernel has code for it.
     common = set.intersection(*kernels) if kernels else set[str]()
-    row = BuildRow(cuda, asked, tuple(sorted(common)), error=made.error)
+    some = set[str]().union(*kernels) - common
+    row = BuildRow(cuda, asked, tuple(sorted(common)), tuple(sorted(some)), error=made.error)
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
 
@@ -109,6 +110,7 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configure
     settings = {
         "RUN_RECORD": record,
         "RUN_CUDA": cuda,
+        "CMAKE_CUDA_COMPILER_VERSION": cuda,
         "RUN_FLAGS": gencode(arch_list),
         "VLLM_TARGET_DEVICE": "cuda",
         "VLLM_PYTHON_EXECUTABLE": "/bin/sh",

@@ -201,7 +201,8 @@ def check_target(target: Target, targets: dict[str, Target], variants: dict[str,
         file.inside(path, "version")
     if isinstance(stated, VersionPattern):
         file.pattern(stated.pattern, "version.pattern", groups=1)
-    file.expect(_names_version(target.tag), "tag", "a tag with {version} or {release} in it", repr(target.tag))
+    tagged = _names_version(target.tag) if target.tag else bool(target.commits)
+    file.expect(tagged, "tag", "a tag with {version} or {release} in it, or commits", repr(target.tag))
     _check_sources(file, target)
     for text in target.gcc:
         file.expect(_is(SpecifierSet, text), "gcc", "a version specifier", repr(text))

@@ -60,8 +60,11 @@ class BuildCheck(Manifest):
     title: str
     covers: tuple[str, ...]
     """The files that it checks, of those that the patch ``touches``: globs."""
+    kernels: str = ""
+    """Regular expression, searched in the paths of sources, that selects the kernels to check: each GPU must load code
+    of theirs. Empty: the target's FP4 kernels, whose code must have the conversion instruction."""
     reaches: tuple[str, ...]
-    """Arch lists that must give each GPU of SM12x that they name the FP4 kernels with the conversion instruction."""
+    """Arch lists that must give each GPU of SM12x that they name such code of all kernels that are checked."""
     same: tuple[str, ...]
     """Arch lists for which the patched build must have the same result as the pristine one."""
 

@@ -32,10 +32,10 @@ class Needs(Manifest):
     tokens: str = ""
 
 
-Format = Literal["float32", "float16", "bfloat16", "e2m1", "e2m3", "e3m2"]
+Format = Literal["float64", "float32", "float16", "bfloat16", "e2m1", "e2m3", "e3m2"]
 """A number format. In memory, E2M1 is packed with two values per byte, and FP6 takes one byte per value."""
 
-BITS: Mapping[str, int] = {"float32": 32, "float16": 16, "bfloat16": 16, "e2m1": 4, "e2m3": 6, "e3m2": 6}
+BITS: Mapping[str, int] = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16, "e2m1": 4, "e2m3": 6, "e3m2": 6}
 """Bits of each format's codes."""
 
 
@@ -71,7 +71,7 @@ class Executes(Manifest):
         return (
             self.rounding == "nearest"
             and not self.sampled
-            and self.bits > 8
+            and self.bits in (16, 32)
             and narrow
             and self.lanes in (1, 2, 4, 8, 16)
         )

@@ -193,12 +193,13 @@ class Target(Manifest):
     found_in: tuple[str, ...] = ()
     """Usual locations of such a tree below other directories; used for the hint 'did you mean'."""
     git: str
-    tag: str
-    """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``."""
+    tag: str = ""
+    """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``. Empty:
+    releases have no tag, and the commits in ``commits`` are fetched."""
     archives: tuple[Archive, ...] = ()
     series: tuple[Series, ...] = ()
     commits: dict[str, str] = field(default_factory=dict)
-    """Commit (40 hex digits) that the tag of a release must name, for releases that no archive holds completely."""
+    """Commit (40 hex digits) of a release, which its tag must name, for releases that no archive holds completely."""
     whole: tuple[str, ...] = ()
     """Paths that vLLM's build needs and that are missing from a partial archive of the release."""
     gcc: dict[str, int] = field(default_factory=dict)
@@ -250,7 +251,9 @@ class Target(Manifest):
         return max(fitting, default=0)
 
     def tag_of(self, version: str) -> str:
-        """Return the git tag of a release."""
+        """Return the git tag of a release, or its commit if releases have no tag; empty if it has neither."""
+        if not self.tag:
+            return self.commits.get(version, "")
         return self.tag.format(version=version, release=version.removesuffix(".0"))
 
     def missing(self, has: Callable[[str], bool]) -> list[str]:

@@ -41,7 +41,9 @@ class AddElement(MayBeAbsent, BySearch):
     beside: str
     """Element that the lists have."""
     element: str
-    """Element to add before it."""
+    """Element to add before it, or several with semicolons between them."""
+    unless: str = ""
+    """Glob of elements that do the same: a list with one of them counts as one that has ``element``."""
     drop: tuple[str, ...] = ()
     """Elements that the new one replaces. They are removed from the lists that get it."""
     since: str = ""
@@ -80,12 +82,14 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
     for index in script.live if edit.beside in script.text else ():
         for part in _wanting(edit, script, index):
             lists += 1
-            if not part.has(edit.element):
+            if not _has(edit, part):
                 changes |= dict.fromkeys(_list_changes(edit, part))
     if not lists:
         return None
     if not changes:
-        return NothingToDo(State.UPSTREAMED, f"each list with {edit.beside} has {edit.element}", edit.since)
+        return NothingToDo(
+            State.UPSTREAMED, f"each list with {edit.beside} has {edit.unless or edit.element}", edit.since
+        )
     text, meaning = script.text, list(script.meaning)
     for change in sorted(changes, key=lambda one: -one.start):
         text = text[: change.start] + change.text + text[change.end :]
@@ -110,8 +114,8 @@ def _lacking(edit: AddElement, text: str) -> Iterator[tuple[int, str]]:
         if edit.beside not in versions or (len(versions) < 2 and not edit.beside[-1:].isalpha()):
             continue  # a lone bare number is a release of something
         others = _definitions(script, command.arguments[1 if command.name == "list" else 0].text)
-        family = (edit.element, *edit.drop)
-        if not any(part.beside(other).has(element) for element in family for other in (part, *others)):
+        wholes = [part.beside(other) for other in (part, *others)]
+        if not any(_has(edit, whole) or whole.elements_of(*edit.drop) for whole in wholes):
             yield command.line, script.text[command.start : command.end]
 
 
@@ -148,8 +152,15 @@ class _Part:
         always = here[: len(there)] == there
         return replace(self, more=self.more | set(other.elements)) if always else self
 
-    def has(self, element: str) -> bool:
-        return element in self.more or element in self.elements
+    def elements_of(self, *globs: str) -> list[str]:
+        """Return the elements of the list, by this command or others, that match one of the globs."""
+        return [element for element in (*self.elements, *self.more) if any(fnmatchcase(element, g) for g in globs)]
+
+
+def _has(edit: AddElement, part: _Part) -> bool:
+    """Return whether the list of a part has what the edit adds."""
+    alike = bool(edit.unless) and bool(part.elements_of(edit.unless))
+    return alike or all(part.elements_of(element) for element in edit.element.split(";"))
 
 
 def _adds(command: Command) -> bool:
@@ -207,11 +218,12 @@ def _followed(edit: AddElement, script: Script, index: int) -> list[_Part]:
 
 def _removal(edit: AddElement, script: Script, variable: str) -> Command | None:
     """Return the command that would take the element out of a variable again."""
+    numbers = [element.rstrip("af") for element in edit.element.split(";")]
     for index in script.live:
         command = script.commands[index]
         texts = [argument.text for argument in command.arguments]
         takes = command.name == "list" and texts[:1] != [] and texts[0] in ("REMOVE_ITEM", "FILTER", "TRANSFORM")
-        if takes and texts[1:2] == [variable] and any(edit.element.rstrip("af") in text for text in texts[2:]):
+        if takes and texts[1:2] == [variable] and any(n in text for n in numbers for text in texts[2:]):
             return command
     return None
 

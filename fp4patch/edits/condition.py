@@ -26,6 +26,8 @@ _LEVELS: tuple[Mapping[str, Callable[[int, int], int]], ...] = (
     {"*": lambda a, b: a * b, "/": lambda a, b: int(a / b) if b else 0, "%": lambda a, b: a % b if b else 0},
 )
 """The operators on two integers, the loosest first."""
+_OPERATORS = {word: (level, make) for level, makes in enumerate(_LEVELS) for word, make in makes.items()}
+_NO_OPERATOR: tuple[int, Callable[[int, int], int]] = (-1, lambda left, _: left)
 
 _PAIRS = frozenset({"||", "&&", "==", "!=", "<=", ">=", "<<", ">>"})
 
@@ -110,16 +112,15 @@ class _Parser:
             result = 0 if 0 in (result, right) else None if None in (result, right) else 1
         return result
 
-    def binary(self, level: int) -> Value:
-        if level == len(_LEVELS):
-            return self.unary()
-        result = self.binary(level + 1)
-        while self.next() in _LEVELS[level]:
-            operator = _LEVELS[level][self.next()]
+    def binary(self, loosest: int) -> Value:
+        result = self.unary()
+        while True:
+            level, operator = _OPERATORS.get(self.next(), _NO_OPERATOR)
+            if level < loosest:
+                return result
             self.at += 1
             right = self.binary(level + 1)
             result = None if result is None or right is None else int(operator(result, right))
-        return result
 
     def unary(self) -> Value:
         if self.take("!"):

@@ -125,8 +125,12 @@ class Text:
 
 def _cxx_words(text: str) -> Iterator[tuple[str, int]]:
     source = lex(text)
+    dead = iter([*sorted(source.dead), (len(text) + 1, len(text) + 1)])
+    first, end = next(dead)
     for token in source.tokens:
-        if not source.dead or source.is_live(token.start):
+        while token.start >= end:
+            first, end = next(dead)
+        if token.start < first:
             yield ('""' if token.kind is Kind.STRING else token.text), token.line
 
 

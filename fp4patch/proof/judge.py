@@ -87,16 +87,22 @@ def verdict_of(checks: Sequence[Check]) -> Verdict:
 
 
 def unjudged(
-    rules: Sequence[Rule], ran: Sequence[tuple[Probe, Arch]], archs: Sequence[Arch], aside: Sequence[Probe] = ()
+    rules: Sequence[Rule],
+    ran: Sequence[tuple[Probe, Arch]],
+    archs: Sequence[Arch],
+    aside: Sequence[Probe] = (),
+    *,
+    builds: bool = False,
 ) -> tuple[Problem, ...]:
     """Return the problems of missing checks: nothing ran, or a rule or probe without a counterpart.
 
     A rule without condition or probe, and a probe without rule or name, are such problems. ``ran`` are the pairs that
     were compiled, whether or not they passed. A rule whose architectures were not requested is set aside, and so is a
-    rule that applies only to probes ``aside``: on another tree they run.
+    rule that applies only to probes ``aside``: on another tree they run. With ``builds``, the tree's own build
+    was evaluated: a target can have no probe then.
     """
     problems = []
-    if not ran:
+    if not ran and (aside or not builds):
         problems.append(
             Problem(expected="at least one probe", found="none ran", help="the variant's patches have no probes")
         )

@@ -135,9 +135,10 @@ class Compiler:
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
         kind = ["-c"] if probe.kind is ProbeKind.HOST else ["-cubin", "-Xptxas", "-v"]
+        own = (*more, *self._target.compile)
         return [
-            *(*kind, f"-arch={arch}", *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in more))),
-            *(*more, *self._target.compile),
+            *(*kind, f"-arch={arch}", *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in own))),
+            *own,
             *(f"-D{name}={value}" for name, value in probe.defines.items()),
         ]
 

@@ -162,7 +162,7 @@ class VerifyReport(Report):
         verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
         verdicts += self.executed.verdicts if self.executed else []
         verdicts += [result.verdict for result in self.builds]
-        if not self.results or self.problems or any(verdict.failed for verdict in verdicts):
+        if not (self.results or self.builds) or self.problems or any(verdict.failed for verdict in verdicts):
             return Verdict.FAIL
         return Verdict.PASS
 

@@ -92,6 +92,7 @@ def verify(
     toolchain: Toolchain,
     headers: Mapping[str, Sequence[Path]] | None = None,
     aside: Sequence[Probe] = (),
+    builds: bool = False,
     jobs: int | None = None,
     cache: Path | None = None,
     configured: Sequence[Arch] = (),
@@ -103,6 +104,7 @@ def verify(
 
     ``headers`` are the include directories of what probes use in earnest, by name. ``aside`` are probes that have
     nothing to show on this tree: a rule that applies to them alone has nothing to judge, and is no mistake.
+    With ``builds`` the tree's own build was evaluated, and a target without probes is no mistake either.
     ``configured`` are targets for which the patched probes are compiled with each of CONFIGURATIONS too: those that are
     compiled together, or ``every`` one. With ``also``, probes are compiled for further targets of their own. ``jobs``
     compilers run at a time, by default one for each processor that this
@@ -175,7 +177,7 @@ def verify(
     )
     return Verification(
         results,
-        unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside),
+        unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside, builds=builds),
         {name: one.cubin for name, one in built.items() if one.listing},
         {
             (probe.id, arch): built[probe.id, arch, "patched"].cubin

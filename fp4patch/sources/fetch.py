@@ -53,6 +53,10 @@ def fetch(
         archive = None
     url, _, ref = (git_url or target.git).partition("#")
     tag = ref or target.tag_of(version)
+    if not tag and not archive:
+        raise UsageError(
+            f"there is no {target.name} {version}", help=f"the releases are {', '.join(_versions(target))}"
+        )
     try:
         with scratch(to.parent, f".{to.name}-") as work:
             tree = work / "tree"

@@ -153,7 +153,7 @@ class _Kept:
 
 def remembered(tree: LockedTree, wanted: Plan, *, outcomes_only: bool) -> FoldedTree | None:
     """Return what an earlier fold came to; None if anything that it depends on is not as it was."""
-    kept = recall("folds", _name(wanted, tree.on_record), CLASSES | classes(sys.modules[__name__]))
+    kept = recall("folds", _name(tree, wanted, tree.on_record), CLASSES | classes(sys.modules[__name__]))
     if not isinstance(kept, _Kept):
         return None
     for path, sha in kept.inputs.items():
@@ -187,7 +187,7 @@ def remember(tree: LockedTree, wanted: Plan, folds: FoldedTree) -> None:
     changed = tuple(path for path, done in folds.files.items() if done.patches)
     whole = all(done.outcomes for done in folds.files.values())  # then the same is found when these are on record
     for on_record in {tuple(tree.on_record), changed if whole else tuple(tree.on_record)}:
-        keep("folds", _name(wanted, on_record), kept)
+        keep("folds", _name(tree, wanted, on_record), kept)
 
 
 def _by_id(outcomes: Iterable[tuple[Patch, Outcome]]) -> tuple[tuple[str, Outcome], ...]:
@@ -198,11 +198,17 @@ def _by_id(outcomes: Iterable[tuple[Patch, Outcome]]) -> tuple[tuple[str, Outcom
     )
 
 
-def _name(wanted: Plan, on_record: Iterable[str]) -> str:
-    """Return the key of a fold beside the contents of the tree's files: the edits, the code, the existing files."""
+def _name(tree: LockedTree, wanted: Plan, on_record: Iterable[str]) -> str:
+    """Return the key of a fold: the edits and the bytes that they are about, the code, the existing files.
+
+    It does not have the tree's directory, so that a second checkout of a release shares the folds of the first one.
+    """
+    for path in wanted.files:
+        if path not in tree.looked_at:
+            tree.read(path)
     return repr(
         (
-            str(wanted.tree.root),
+            [(path, tree.looked_at[path]) for path in wanted.files],
             wanted.tree.target.name,
             str(wanted.tree.version),
             wanted.variant,

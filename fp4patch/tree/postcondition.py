@@ -6,6 +6,7 @@ and only those with a hit are read as code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -156,7 +157,11 @@ def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, de
 
 
 def _defines(content: bytes, name: str) -> bool:
-    return any(True for _ in Text("", "c++", content).matches(rf"# define {name}\b"))
+    """Tell whether live code defines the macro. A text that does not have the words in that order is not lexed."""
+    text = Text("", "c++", content)
+    if not re.search(rf"define(?:\s|/\*.*?\*/)+{name}\b", re.sub(r"\\[ \t]*\r?\n", "", text.text), re.DOTALL):
+        return False
+    return any(True for _ in text.matches(rf"# define {name}\b"))
 
 
 def _promised(patch: Patch, promise: MacroPromise, file: str, pristine: Read, desired: Read) -> Iterator[Problem]:

@@ -174,13 +174,13 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
             "variants/native.toml",
             'probes = ["cutlass/*"]',
             "probes = []",
-            "rules[4].probes (rules[0]): a probe at least",
+            "rules[7].probes (rules[0]): a probe at least",
         ),
         (
             "variants/native.toml",
             'arch = ["sm_120[af]", "sm_10[03]a"]',
             'arch = ["sm_90"]',
-            "rules[4].arch (rules[0]): one of sm_120a, sm_120f",
+            "rules[7].arch (rules[0]): one of sm_120a, sm_120f",
         ),
     ],
 )

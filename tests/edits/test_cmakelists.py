@@ -94,6 +94,32 @@ def test_an_element_that_leads_is_not_dropped() -> None:
     assert isinstance(rewrite(ADD, 'set(A_ARCHS "12.1f;12.0f")'), Drift)
 
 
+PTX = AddElement(search=(), commands=("intersect",), beside="8.0+PTX", element="12.0;12.1", unless="12.*")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('intersect(A "8.0+PTX" "${X}")', 'intersect(A "12.0;12.1;8.0+PTX" "${X}")'),
+        ('set(S 7.5 8.0+PTX)\nintersect(A "${S}" "${X}")', 'set(S 7.5 12.0;12.1;8.0+PTX)\nintersect(A "${S}" "${X}")'),
+        (
+            'intersect(A "8.0+PTX" "${X}")\nintersect(B "8.0+PTX;12.0f" "${X}")',
+            'intersect(A "12.0;12.1;8.0+PTX" "${X}")\nintersect(B "8.0+PTX;12.0f" "${X}")',
+        ),
+    ],
+)
+def test_several_elements_go_into_lists_that_have_nothing_alike(before: str, after: str) -> None:
+    outcome = rewrite(PTX, before)
+    assert isinstance(outcome, Rewritten)
+    assert outcome.text == after
+    assert rewrite(PTX, after) == NothingToDo(State.UPSTREAMED, "each list with 8.0+PTX has 12.*")
+
+
+def test_an_element_of_several_that_is_taken_out_again_is_refused() -> None:
+    text = 'set(S 8.0+PTX)\nlist(REMOVE_ITEM S "12.1")\nintersect(A "${S}" "${X}")'
+    assert isinstance(rewrite(PTX, text), Drift)
+
+
 ELEMENTS = st.lists(st.sampled_from(["8.0", "9.0a", "10.0f", "12.0", "12.0a", "12.1"]), max_size=5)
 
 

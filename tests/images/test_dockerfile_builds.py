@@ -156,7 +156,10 @@ def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
 
 
 def test_a_patch_whose_code_breaks_a_rule_ends_the_build_at_the_proof(build: Build, data: Path, tmp_path: Path) -> None:
-    """Its encoder goes through double, which is slow on GB10: only the machine code shows it."""
+    """Its encoder goes through double, which is slow on GB10: only the machine code shows it.
+
+    Its fp4patch is that of the other tests, with other data: the stage with the compiler is built once.
+    """
     broken = tmp_path / "broken"
     shutil.copytree(data, broken)
     template = broken / "patches/cutlass/e2m1-converter/converter.cuh"
@@ -166,7 +169,13 @@ def test_a_patch_whose_code_breaks_a_rule_ends_the_build_at_the_proof(build: Bui
     template.write_text(template.read_text().replace(right, slow))
 
     out = tmp_path / "proof"
-    built = build(broken, "proof-export", out, VARIANT="next2", CUTLASS_VERSION=CUTLASS["next2"])
+    before, stage, after = DOCKERFILE.read_text().partition("FROM toolkit AS sources\n")
+    assert stage
+    given = {
+        "contexts": {"broken": broken},
+        "dockerfile": f"{before}{stage}COPY --from=broken / /broken\nENV FP4PATCH_DATA=/broken\n{after}",
+    }
+    built = build(data, "proof-export", out, VARIANT="next2", CUTLASS_VERSION=CUTLASS["next2"], **given)
     assert built.status != 0
     assert re.search(r"\[proof \d+/\d+\] RUN", built.log)
     assert "next2 applied to cutlass" in built.log

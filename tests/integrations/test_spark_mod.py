@@ -21,6 +21,7 @@ from few_probes import few_probes
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.commands import main
 from fp4patch.core import progress
+from fp4patch.core.cache import cache_dir
 from fp4patch.images.context import wheel
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sources.index import download
@@ -66,7 +67,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) ->
     path = os.pathsep.join([str(bin_), str(toolchain.root / "bin"), "/usr/bin", "/bin"])
     data = few_probes(home / "data", PROBES)
     environ = kept | {"PATH": path, "HOME": str(home / "root"), "FP4PATCH_DATA": str(data)}
-    environ.setdefault("FP4PATCH_CACHE", str(home / "cache"))
+    environ["FP4PATCH_CACHE"] = str(cache_dir())  # the same code as in other tests: compiled once a machine
     packages = next((home / "python" / "lib").glob("python3*/site-packages"))
     return Container(packages, mod, environ)
 

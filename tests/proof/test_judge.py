@@ -141,6 +141,8 @@ def test_every_pair_judged_is_no_problem() -> None:
 
 def test_no_probe_at_all_is_a_problem() -> None:
     assert [problem.found for problem in unjudged([], [], [A120])] == ["none ran"]
+    assert [problem.found for problem in unjudged([], [], [A120], [PROBE], builds=True)] == ["none ran"]
+    assert unjudged([], [], [A120], builds=True) == ()
 
 
 def test_two_probes_of_one_name_are_a_problem() -> None:

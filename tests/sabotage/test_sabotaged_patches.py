@@ -29,6 +29,7 @@ THRESHOLD, PREDICATES = "encoders/threshold.cuh", "encoders/predicate_sum.cuh"
 CHOICE = "patches/cutlass/e2m1-encode/instruction_or_half_pair.cuh"
 SCALAR, ARRAYS = "patches/cutlass/e2m1-encode/scalar.cuh", "patches/cutlass/e2m1-encode/half_arrays.cuh"
 ENCODE, GUARD = "patches/cutlass/e2m1-encode/patch.toml", "patches/cutlass/e2m1-guard/patch.toml"
+ODD = "patches/cutlass/e2m1-constructor/from_float.h"
 CONVERTER = "patches/cutlass/e2m1-converter/converter.cuh"
 NEXT3, TURBO, TURBO2, NATIVE = (f"variants/{name}.toml" for name in ("next3", "turbo", "turbo2", "native"))
 
@@ -46,7 +47,12 @@ class Mutant(NamedTuple):
     arch: str
 
 
+NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
 C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
+
+
+def na(what: str, old: str, new: str, version: str = "0.22.1") -> Mutant:
+    return Mutant(what, NATIVE_ARCH, old, new, "native", ("vllm", version), "float8-to-e2m1", "sm_121a")
 
 
 def n3(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_121", tree=C42) -> Mutant:  # type: ignore[no-untyped-def]
@@ -152,6 +158,11 @@ MUTANTS = [
     n3("another array's function", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x2(a);"', 'replace = "bits = ::fp4patch_e2m1::x1(a[0]);"', "encode-float-x2", "sm_121", C48),
     n3("four values of which two count", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x4(a);"', 'replace = "bits = ::fp4patch_e2m1::x2(a);"', "encode-float-x4", "sm_121", C48),
     n3("eight values, the sign of one lost", ENCODE, 'replace = "bits = ::fp4patch_e2m1::x8(a);"', 'replace = "bits = ::fp4patch_e2m1::x8(a) & 0x7fffffffu;"', "encode-float-x8", "sm_121", C48),
+    # Constructors from double.
+    n3("a double rounded twice", ODD, "__double2float_rz(x)", "__double2float_rn(x)", "construct-double"),
+    n3("a double truncated", ODD, "!= 0 ? 1u : 0u);", "!= 0 ? 0u : 0u);", "construct-double", "sm_121a"),
+    n3("a bit of a double overlooked", ODD, "0x1fffffff", "0x0fffffff", "construct-unpacked-double", "sm_120a"),
+    n3("another constructor's double twice as large", "patches/cutlass/e2m1-constructor/patch.toml", "Base(round_to_odd(x))", "Base(round_to_odd(2 * x))", "construct-unpacked-double"),
     # next2's converter.
     n2("0.25 rounds up", "magnitude <= 0.25f", "magnitude < 0.25f"),
     n2("0.75 rounds down", "magnitude < 0.75f", "magnitude <= 0.75f"),
@@ -177,6 +188,11 @@ MUTANTS = [
     t2("the block's size, in FlashInfer", "(u >> 28 & 8u) | magnitude", "(u >> 28 & 8u) | (magnitude ^ (blockDim.x == 512))", "float2x4-to-e2m1", FI),
     t2("a tie away from even, in FlashInfer", "(ax <= 1.25f)", "(ax < 1.25f)", "float8-to-e2m1", FI),
     t2("a block of values, in FlashInfer", "(ax < 0.75f)", "(ax < 0.7500001f)", "half-block-to-nvfp4", FI),
+    # The architectures of Marlin and hadacore.
+    na("Marlin for SM120 alone", 'element = "12.0;12.1"', 'element = "12.0"'),
+    na("another architecture beside them", 'element = "12.0;12.1"', 'element = "10.0;12.0;12.1"'),
+    na("repacking left out", 'beside = "8.0+PTX"', 'beside = "8.0+PTX"\nbut = ["MARLIN_OTHER_ARCHS"]'),
+    na("the lists of 0.10 left out", 'beside = "9.0+PTX"', 'beside = "9.9+PTX"', "0.10.2"),
     n3("eight values in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "float2x4-to-e2m1", "sm_121", FI),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
@@ -225,8 +241,10 @@ def test_verify_finds_the_sabotage(
     results = [r for one in reports for r in one["results"]]
     probes = {result["probe"] for result in results}
     assert {f"{target}/{probe}" for probe in wanted} <= probes, f"the probes of the mutant did not run: {printed.err}"
-    # Found in the code of a probe, and not because something is missing.
-    found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results)
+    # Found in the code of a probe, and not because something is missing; or in a build that was evaluated.
+    found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results) or any(
+        build["verdict"] == "fail" and "evaluated" not in build["detail"] for one in reports for build in one["builds"]
+    )
     KILLED[mutant.what] = status == 1 and found
     assert KILLED[mutant.what], f"{mutant.what}: {report['verdict']}"
 

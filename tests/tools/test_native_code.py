@@ -26,10 +26,15 @@ def test_a_command_keeps_its_options_and_loses_launcher_architectures_and_files(
         "--generate-code=arch=compute_80,code=compute_80 -MD -MT k.o -MF k.d -x cu -c k.cu -o k.o"
     )
     assert native_code.compiler(command) == ["/cuda/bin/nvcc", "-DX=a b", "-std=c++17", "-x", "cu"]
+    assert native_code.gencode(command) == [
+        "-gencode=arch=compute_80,code=sm_80",
+        "-gencode=arch=compute_80,code=compute_80",
+    ]
 
 
 def test_sums_compare_only_kernels_that_both_have() -> None:
     one = {
+        "built": {"seconds": 2.4, "bytes": 17},
         "ptx": {"seconds": 1.4, "bytes": 10},
         "just_in_time": {"seconds": 2.6, "kernels": {"k": [40, 12, 4], "gone": [9, 9, 9]}},
         "native": {"seconds": 3.0, "bytes": 5, "kernels": {"k": [38, 0, 2], "new": [1, 1, 1]}},
@@ -37,9 +42,11 @@ def test_sums_compare_only_kernels_that_both_have() -> None:
     sums = native_code.total({"k.cu": one})
     assert sums == {
         "files": 1,
+        "built_seconds": 2,
         "ptx_seconds": 1,
         "native_seconds": 3,
         "just_in_time_seconds": 3,
+        "built_bytes": 17,
         "ptx_bytes": 10,
         "native_bytes": 5,
         "kernels": 1,

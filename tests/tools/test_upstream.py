@@ -33,7 +33,7 @@ OTHER_FILES = {
 """Files by which a tree of excerpts is recognised."""
 HEADERS = "transformer-engine-backport"
 """A page whose patch is too long to be kept. The package index has a part of its files: headers."""
-PULLS = [pull for pull in upstream.PULLS if pull.page not in {*OF_CASES, HEADERS}]
+PULLS = [pull for pull in upstream.PULLS if pull.page not in {*OF_CASES, HEADERS} and pull.target != "mlx"]
 
 
 @pytest.mark.parametrize("pull", PULLS, ids=lambda pull: pull.page)

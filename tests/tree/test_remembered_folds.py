@@ -92,6 +92,23 @@ def test_status_of_a_pristine_tree_folds_once(tree: Path, folds: list[int]) -> N
     assert folds == []
 
 
+def test_a_second_checkout_of_a_release_shares_the_folds_and_a_different_one_does_not(
+    tree: Path, folds: list[int], tmp_path: Path
+) -> None:
+    (first,) = status([tree], on_wait=lambda _: None)
+    shutil.copytree(tree, tmp_path / "same")
+    shutil.copytree(tree, tmp_path / "other")
+    folds.clear()
+    (same,) = status([tmp_path / "same"], on_wait=lambda _: None)
+    assert same.patches == first.patches
+    assert folds == []
+    other = tmp_path / "other" / "include/cutlass/float_subbyte.h"
+    other.write_text(other.read_text().replace("CUDA_PTX_FP4FP6_CVT_ENABLED", "ANOTHER_NAME"))
+    (changed,) = status([tmp_path / "other"], on_wait=lambda _: None)
+    assert folds
+    assert changed.patches != first.patches
+
+
 def test_a_remembered_fold_says_the_same_as_a_new_one(tree: Path, folds: list[int], tmp_path: Path) -> None:
     applied(tree)
     remembered = status([tree], on_wait=lambda _: None)

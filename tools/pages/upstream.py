@@ -43,6 +43,8 @@ class Pull:
     patch: str
     probes: tuple[str, ...] = ()
     """Globs of the probes in its table; none: the table has the arch lists."""
+    archs: str = ARCHS
+    """Targets in its table."""
     below: str = ""
     """Directory of the repository in which the released package is."""
 
@@ -54,11 +56,13 @@ PULLS = (
         "cutlass-decode", "cutlass", "4.8.0", "e2m1-decode", ("cutlass/decode-value-x8", "cutlass/decode-bfloat16-x8")
     ),
     Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
+    Pull("vllm-native-code", "vllm", "0.33.0", "native-arch"),
     Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x", below="flashinfer"),
     Pull("flashinfer-conversions", "flashinfer", "0.7.2", "e2m1-asm", ("flashinfer/*",)),
     Pull("qutlass-family", "qutlass", "0.2.0", "sm120-family", ("qutlass/*",)),
     Pull("transformer-engine-architectures", "transformer_engine", "2.18.0", "arch-list"),
     Pull("transformer-engine-backport", "transformer_engine", "2.18.0", "e2m1-stochastic", ("transformer_engine/*",)),
+    Pull("mlx-family", "mlx", "0.32.1", "family-guard", ("mlx/*",), "sm_120a,sm_120f,sm_121a,sm_121f"),
 )
 
 
@@ -96,7 +100,7 @@ def _is_kept(made: str) -> bool:
 def table(pull: Pull, report: VerifyReport) -> str:
     """Return what verify measured before and after."""
     tools = report.toolchain
-    command = f"fp4patch verify --variant {VARIANT} --arch {ARCHS} --execute"
+    command = f"fp4patch verify --variant {VARIANT} --arch {pull.archs} --execute"
     how = f"`{command}`, nvcc {tools.nvcc}, {report.target} {report.version}"
     rows = list(_code(pull, report) if pull.probes else _builds(pull, report))
     return (
@@ -139,12 +143,12 @@ def with_parts(page: str, pull: Pull, made: str, measured: str | None = None) ->
 
 def main(arguments: Sequence[str]) -> None:
     """Write the pages and patches of the trees' targets."""
-    options = verify.Options(variant=VARIANT, archs=ARCHS, execute=True, jobs=1)
     for tree in map(Path, arguments):
         known = identify(tree, load())
         chosen = [pull for pull in PULLS if pull.target == known.target.name]
         if not chosen or str(known.version) != chosen[0].version:
             sys.exit(f"{tree} is {known.target.name} {known.version}, of which no page is")
+        options = verify.Options(variant=VARIANT, archs=chosen[0].archs, execute=True, jobs=1)
         report = verify.verify([tree], options, on_wait=lambda _: None, on_progress=progress.silent)[0]
         for pull in chosen:
             made = mail(pull, tree)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
@@ -54,17 +54,21 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
 def _results(
     name: str, check: BuildCheck, target: Target, build: Build, before: Path, after: Path
 ) -> Iterator[BuildResult]:
+    build = replace(build, kernels=check.kernels) if check.kernels else build
+    code = "code" if check.kernels else "code with the instruction"
+    enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
     asked = [(cuda, archs) for cuda in build.cuda for archs in dict.fromkeys((*check.same, *check.reaches))]
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
     old_rows, new_rows = (adapters.of(target).evaluate(root, build, written) for root in (before, after))
     for (cuda, archs), old, new in zip(asked, old_rows, new_rows, strict=True):
-        wrong = [] if archs not in check.same or _said(old) == _said(new) else ["it is not as before"]
+        alike = (_said(old), old.in_part) == (_said(new), new.in_part)
+        wrong = [] if alike or archs not in check.same else ["it is not as before"]
         if new.error:
             wrong = ["it could not be evaluated"]
         elif new.stops and not (old.stops or old.error):
             wrong += ["it stops, and did not before"]
         elif archs in check.reaches and not new.stops:
-            wrong += [f"no code with the instruction for {gpu}" for gpu in _named(archs) if not _served(new, gpu)]
+            wrong += [f"no {code} for {gpu}" for gpu in _named(archs) if new.reaches.get(gpu) not in enough]
         verdict = Verdict.FAIL if wrong else Verdict.PASS
         yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict, "; ".join(wrong))
 
@@ -74,7 +78,7 @@ def _said(row: BuildRow) -> str:
     if row.error or row.stops:
         return row.error or row.stops
     if not row.on:
-        return " ".join(row.kernels) or "no kernel"
+        return " ".join(row.kernels) or (f"{' '.join(row.in_part)}, each in part" if row.in_part else "no kernel")
     return "; ".join(f"on {gpu} {_modules(there)}" for gpu, there in sorted(row.on.items()))
 
 
@@ -85,10 +89,6 @@ def _modules(there: Compiled) -> str:
 
 def _named(asked: str) -> list[Arch]:
     return [arch.gpu for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12]
-
-
-def _served(row: BuildRow, gpu: Arch) -> bool:
-    return row.reaches.get(gpu) is Reach.SUFFIXED
 
 
 def _link(root: Path, to: Path, overlay: Mapping[str, bytes | None]) -> None:

@@ -110,6 +110,8 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         for probe, _ in probes
         if (because := nothing_to_show(probe, pristine, run.headers, every_probe=run.options.every_probe))
     }
+    patches = run.catalog.patches_of(run.variant, tree.target.name)
+    evaluated = builds.evaluate(pristine, tree, patches)
     found = compile_and_judge(
         before=pristine,
         after=SourceView(tree.root),
@@ -120,6 +122,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         toolchain=run.toolchain,
         headers=run.headers,
         aside=[probe for probe, _ in probes if probe.id in aside],
+        builds=bool(evaluated.results),
         configured=_configured(run),
         every=run.options.every_probe,
         also=run.options.archs is None and not run.options.compile_only,
@@ -132,8 +135,6 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     configured = execute.configured(found, every, run.variant, run.toolchain, execute_too=executed is not None)
     results = _with_checks(_with_executions(found.results, executed), configured)
     numbers = _numerics(tree, pristine, run)
-    patches = run.catalog.patches_of(run.variant, tree.target.name)
-    evaluated = builds.evaluate(pristine, tree, patches)
     _must_be_unchanged(tree, written, run)
     covered = coverage(
         touched_functions(tree.root, tree.target, pristine.overlay, written),

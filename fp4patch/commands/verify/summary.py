@@ -106,7 +106,9 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     names = listed([f"{report.target} {report.version}".strip() for report in reports])
     variant = listed(sorted({report.variant for report in reports}))
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
+    builds = [build for report in reports for build in report.builds]
     looked = f"{counted(len(results), 'result')} for {archs}, {counted(len(checks), 'check')}" if results else ""
+    looked = looked or f"{counted(len(builds), 'result')} of the tree's own build"
     if not overall(report.verdict for report in reports).failed:
         coverage = [one for report in reports for one in report.coverage]
         missing = unchecked(coverage)
@@ -116,7 +118,7 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
             f"Verified: {variant} on {names} satisfies its rules{where}",
             f"{looked}, all passed." + (f" Not checked: {counted(len(missing), 'function')}." if missing else ""),
         )
-    if not results:
+    if not (results or builds):
         return Headline(
             Verdict.FAIL,
             "Not verified: nothing was checked",
@@ -134,10 +136,9 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     verdicts = [verdict for report in reports if report.executed for verdict in report.executed.verdicts]
     if wrong := sum(verdict.failed for verdict in verdicts):
         parts.append(f"{wrong} of {len(verdicts)} executions and comparisons are not as promised")
-    builds = [build for report in reports for build in report.builds]
     if lost := sum(build.verdict.failed for build in builds):
         parts.append(f"{counted(lost, 'result')} of the tree's own build not as declared")
-    empty = [report for report in reports if not report.results]
+    empty = [report for report in reports if not (report.results or report.builds)]
     if empty:
         parts.append(f"nothing was checked in {listed([report.tree for report in empty])}")
     return Headline(Verdict.FAIL, f"Not verified: {'; '.join(parts)}", f"{variant} on {names}: {looked}.")

@@ -153,15 +153,15 @@ def blocks(form: str) -> NDArray[Any]:
     return np.concatenate([below, alike, mixed, near])
 
 
-def values_of(form: str, bits: NDArray[Any]) -> NDArray[np.float32]:
-    """Return the values of codes or of floats' bits."""
+def values_of(form: str, bits: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of codes or of floats' bits: float64 of doubles, else float32."""
     if form == "float16":
         return bits.view(np.float16).astype(np.float32)
     if form == "bfloat16":
         return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
-    return (
-        bits.view(np.float32) if form == "float32" else e2m1_decode(bits) if form == "e2m1" else fp6_decode(bits, form)
-    )
+    if form in ("float32", "float64"):
+        return bits.view(form)
+    return e2m1_decode(bits) if form == "e2m1" else fp6_decode(bits, form)
 
 
 @cache
@@ -272,7 +272,7 @@ def conversion(executes: Executes, promise: Promise = Promise.EXACT) -> Plan:
     """Return the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
     lanes.
 
-    Of 16-bit floats each goes through every lane; of float32 it is a sample, with each exponent in every lane.
+    Of 16-bit floats each goes through every lane; of wider ones it is a sample, with each exponent in every lane.
     Stochastic rounding has all its thresholds in every lane. Where the promise leaves a NaN's sign free, the code may
     have it.
     """
@@ -352,16 +352,20 @@ def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
 def _records(executes: Executes) -> NDArray[Any]:
     """Codes, a row for each thread."""
     random, lanes, bits = np.random.default_rng(8), executes.lanes, executes.bits
-    kind: Any = np.uint32 if bits == 32 else np.uint16 if bits == 16 else np.uint8
+    kind: Any = {64: np.uint64, 32: np.uint32, 16: np.uint16}.get(bits, np.uint8)
     if bits == 16:
         each = np.arange(1 << 16, dtype=np.uint32)[:, None]
         return (each + np.arange(lanes, dtype=np.uint32) * np.uint32(40503)).astype(kind)
-    if bits == 32:
-        # Every upper half with six lower ones, in every lane: each boundary between two codes, and what is beside it.
-        tops = np.add.outer(np.arange(1 << 16), np.arange(lanes) * 40503).astype(np.uint32) << np.uint32(16)
-        ends = np.array([0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF], dtype=np.uint32)
-        chosen = (tops | ends[:, None, None]).reshape(-1, lanes)
-        return np.concatenate([chosen, random.integers(0, 1 << 32, (1 << 17, lanes), dtype=np.uint32)])
+    if bits >= 32:
+        # Every upper 16 bits with several rests, in every lane: each boundary between two codes, and what is beside it.
+        # Of a double also what rounds to such a boundary as a float, and what a float ends with.
+        rest = bits - 16
+        tops = (np.add.outer(np.arange(1 << 16), np.arange(lanes) * 40503) & 0xFFFF).astype(kind) << kind(rest)
+        half, whole = 1 << rest - 1, 1 << rest
+        ends = [0, 1, half - 1, half, half + 1, whole - 1]
+        ends += [1 << 28, (1 << 29) - 1, 1 << 29, whole - (1 << 29), whole - (1 << 28)] if bits == 64 else []
+        chosen = (tops | np.array(ends, dtype=kind)[:, None, None]).reshape(-1, lanes)
+        return np.concatenate([chosen, random.integers(0, 1 << bits, (1 << 17, lanes), dtype=kind)])
     codes = np.arange(1 << bits, dtype=kind)
     records = random.integers(0, 1 << bits, (1 << 14, lanes), dtype=kind)
     found = [records]

@@ -185,13 +185,24 @@ LIFT_FN uint32_t lift_fmnmx(uint32_t a, uint32_t b, int least) {
   return lift_is_nan(number) ? (uint32_t)LIFT_NAN : number;
 }
 
-/* Exact. Only this conversion keeps the sign and the payload of a NaN, and makes it quiet. */
+/* Exact. This conversion and its reverse keep the sign and the payload of a NaN, and make it quiet. */
 LIFT_FN uint64_t lift_double_of_single(uint32_t x) {
   const double wide = lift_single(x);
   const uint64_t sign = (uint64_t)(x >> 31) << 63;
   uint64_t bits;
   memcpy(&bits, &wide, sizeof bits);
   return lift_is_nan(x) ? sign | UINT64_C(0x7ff8) << 48 | (uint64_t)(x & 0x7fffffu) << 29 : bits;
+}
+
+/* Rounded to nearest, or toward zero. The next float toward zero has the next lower bits; that of infinity is the largest
+ * float. A NaN keeps its sign and the upper part of its payload, and becomes quiet. */
+LIFT_FN uint32_t lift_single_of_double(uint64_t bits, int toward_zero) {
+  double wide;
+  memcpy(&wide, &bits, sizeof wide);
+  const float nearest = (float)wide;
+  const uint32_t nan = (lift_high(bits) & 0x80000000u) | 0x7fc00000u | (uint32_t)(bits >> 29 & 0x3fffffu);
+  const int beyond = toward_zero && __builtin_fabs((double)nearest) > __builtin_fabs(wide);
+  return wide != wide ? nan : lift_bits(nearest) - beyond;
 }
 
 /* .xorsign.abs: the sources' magnitudes are compared, and their signs, exclusively or'ed, are the result's. The NaN that

@@ -930,3 +930,20 @@ def _f2f_f64(o: Operands) -> list[str]:
     to, a = o.to(2), o.single()
     o.end()
     return _set_pair(to, f"lift_double_of_single({a})")
+
+
+def _f2f_f32(*, toward_zero: bool) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a = o.to(), o.pair()
+        o.end()
+        return _set(to, f"lift_single_of_double({a}, {int(toward_zero)})")
+
+    return emit
+
+
+_entry("F2F.F32.F64", "PTX ISA, cvt.rn.f32.f64; a NaN keeps its sign and payload: by experiment")(
+    _f2f_f32(toward_zero=False)
+)
+_entry("F2F.F32.F64.RZ", "PTX ISA, cvt.rz.f32.f64; a NaN keeps its sign and payload: by experiment")(
+    _f2f_f32(toward_zero=True)
+)

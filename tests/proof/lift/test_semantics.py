@@ -163,6 +163,14 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("F2F.F16.F32 R0,R1", {"r1": f(-1)}, {"r0": 0x6B43BC00}),
     ("BMOV.32.CLEAR RZ,B0", {"r0": 3}, {"r0": 3}),
     ("F2F.F64.F32 R0,R2", {"r2": SIGNALLING}, {"r0": 0x20000000, "r1": 0xFFF80000}),
+    ("F2F.F32.F64 R0,R2", {"r2": 0x10000000, "r3": 0x3FF00000}, {"r0": f(1)}),
+    ("F2F.F32.F64 R0,R2", {"r2": 0x10000001, "r3": 0xBFF00000}, {"r0": f(-1) + 1}),
+    ("F2F.F32.F64 R0,R2", {"r2": 0xF0000000, "r3": 0x47EFFFFF}, {"r0": INF}),
+    ("F2F.F32.F64 R0,R2", {"r2": 0x20000001, "r3": 0xFFF00000}, {"r0": 0xFFC00001}),
+    ("F2F.F32.F64.RZ R0,R2", {"r2": 0x1FFFFFFF, "r3": 0xBFF00000}, {"r0": f(-1)}),
+    ("F2F.F32.F64.RZ R0,R2", {"r2": 0xFFFFFFFF, "r3": 0x7FEFFFFF}, {"r0": INF - 1}),
+    ("F2F.F32.F64.RZ R0,R2", {"r2": 0xFFFFFFFF, "r3": 0x380FFFFF}, {"r0": 0x007FFFFF}),
+    ("F2F.F32.F64.RZ R0,R2", {"r2": 0, "r3": 0x7FF00000}, {"r0": INF}),
 ]
 
 

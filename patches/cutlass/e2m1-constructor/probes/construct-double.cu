@@ -1,0 +1,14 @@
+// TYPE(double), one value: the constructors that round a double once.
+
+#include <cstdint>
+
+#include "cutlass/float_subbyte.h"
+
+#ifndef TYPE
+#error "TYPE: the type constructed, cutlass::float_e2m1_t or cutlass::detail::float_e2m1_unpacksmem_t"
+#endif
+
+extern "C" __global__ void probe(double const* source, uint8_t* codes) {
+  int const i = blockIdx.x * blockDim.x + threadIdx.x;
+  codes[i] = TYPE(source[i]).raw();
+}

@@ -1,0 +1,82 @@
+"""vLLM's flash-attention: its patch on a small tree with the project's own lists, alone and inside a tree of vLLM.
+
+The project is in git alone. A whole tree, by hand: ``fp4patch fetch flash_attention==2.7.2.post1 DIR``, then ``apply``,
+``verify`` and ``revert``; the matrix has the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command import Said, snapshot
+
+from fp4patch.catalog.manifest import data_root
+
+CASES = data_root() / "patches/flash_attention/native-arch/cases"
+BEFORE, AFTER = ((CASES / f"lists.{side}.cmake").read_text() for side in ("before", "after"))
+
+
+def make(root: Path, lists: str = BEFORE) -> Path:
+    """Make a tree of the lists alone."""
+    for path, text in {
+        "CMakeLists.txt": lists,
+        "cmake/utils.cmake": "",
+        "vllm_flash_attn/__init__.py": '__version__ = "2.7.2.post1"\n',
+    }.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+def test_the_lists_get_sm12x_and_reverting_leaves_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = make(tmp_path / "fa")
+    before = snapshot(tree)
+    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    assert (tree / "CMakeLists.txt").read_text().startswith(AFTER)
+    assert Said(capsys, "apply", "--variant", "next3", "--check", tree).status == 1  # the same edits, another receipt
+    assert Said(capsys, "revert", tree).status == 0
+    assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("cuda_archs_loose_intersection(FA2_ARCHS", "cuda_archs_loose_intersection(FA_ARCHS"),
+        ('FA2_ARCHS "8.0+PTX"', 'FA2_ARCHS "${ARCHS_OF_ANOTHER_FILE}"'),
+        ('"8.0+PTX"', '"8.0;9.0+PTX"'),
+        ("CUDA_SUPPORTED_ARCHS", "SUPPORTED_ARCHS"),
+        ("endif()", "endif("),
+    ],
+    ids=["renamed", "moved", "another list", "the supported ones renamed", "cut off"],
+)
+def test_lists_of_another_shape_are_refused_and_left(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str
+) -> None:
+    assert old in BEFORE
+    tree = make(tmp_path / "fa", BEFORE.replace(old, new))
+    before = snapshot(tree)
+    said = Said(capsys, "apply", "--variant", "native", tree)
+    assert said.status == 1
+    assert "flash_attention/native-arch" in said.err
+    assert snapshot(tree) == before
+
+
+def test_the_lists_of_the_open_pull_request_need_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tree = make(tmp_path / "fa", (CASES / "as-proposed.upstreamed.cmake").read_text())
+    said = Said(capsys, "status", tree)
+    assert "upstreamed" in said.out
+
+
+def test_a_command_on_vllm_includes_the_project_where_its_build_fetches_it(
+    tmp_path: Path, pristine_tree: Callable[[str, str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    vllm = tmp_path / "vllm"
+    vllm.mkdir()
+    for entry in pristine_tree("vllm", "0.33.0").iterdir():
+        (vllm / entry.name).symlink_to(entry)
+    make(vllm / ".deps/vllm-flash-attn-src")
+    said = Said(capsys, "status", vllm)
+    assert "flash_attention 2.7.2.post1" in said.out
+    assert "vllm 0.33.0" in said.out

@@ -1,0 +1,177 @@
+"""MLX: its patch on a tree of excerpts, which is compiled, executed and reverted.
+
+The package index has no sources of MLX. A whole tree, by hand: ``fp4patch fetch mlx==0.32.1 --git …``, then ``apply``,
+``verify`` and ``revert``; docs/mlx.md and the matrix have the results.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from command import Said, snapshot
+from few_probes import few_probes
+
+from fp4patch.catalog.manifest import data_root, forget
+from fp4patch.proof.toolchain import Toolchain
+
+PATCH = data_root() / "patches/mlx/family-guard"
+CONVERSION = "mlx/backend/cuda/quantized/nvfp4_quantize.cuh"
+OTHERS = {
+    "mlx/version.h": "#define MLX_VERSION_MAJOR 0\n#define MLX_VERSION_MINOR 32\n#define MLX_VERSION_PATCH 1\n",
+    "mlx/backend/cuda/CMakeLists.txt": "set_target_properties(mlx PROPERTIES CUDA_ARCHITECTURES 120f)\n",
+    "mlx/backend/cuda/vector_types.cuh": """#include <cstdint>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+namespace mlx::core::cu {
+template <typename T>
+struct Vector4 {
+  T x, y, z, w;
+};
+template <typename T>
+using Vector4_t = Vector4<T>;
+} // namespace mlx::core::cu
+""",
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A tree of the patch's case."""
+    root = tmp_path / "mlx"
+    for path, text in {**OTHERS, CONVERSION: (PATCH / "cases/conversion.before.cuh").read_text()}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text)
+    return root
+
+
+@pytest.mark.parametrize("variant", ["native", "next3"])
+def test_the_patch_is_applied_and_reverting_leaves_no_trace(
+    variant: str, tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = snapshot(tree)
+    assert Said(capsys, "apply", "--variant", variant, tree).status == 0
+    assert (tree / CONVERSION).read_text().startswith((PATCH / "cases/conversion.after.cuh").read_text())
+    assert "mlx 0.32.1" in Said(capsys, "status", tree).out
+    assert Said(capsys, "revert", tree).status == 0
+    assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("defined(__CUDA_ARCH_SPECIFIC__)", "defined(MLX_ARCH_SPECIFIC)"),
+        ("&& \\\n    defined(__CUDA_ARCH_SPECIFIC__)", "|| defined(__CUDA_ARCH_SPECIFIC__)"),
+        ("(__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000)\n  return", "defined(__CUDA_ARCH_SPECIFIC__)\n  return"),
+    ],
+)
+def test_another_shape_is_refused_and_nothing_is_written(
+    old: str, new: str, tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (tree / CONVERSION).read_text()
+    assert old in text
+    (tree / CONVERSION).write_text(text.replace(old, new))
+    before = snapshot(tree)
+    said = Said(capsys, "apply", "--variant", "native", tree)
+    assert (said.status, "mlx/family-guard: drifted" in said.err) == (1, True)
+    assert snapshot(tree) == before
+
+
+def test_a_release_without_the_conversion_is_drifted_and_one_with_a_moved_one_is_patched(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moved = tree / "mlx/backend/cuda/device/fp4.cuh"
+    moved.parent.mkdir()
+    (tree / CONVERSION).rename(moved)
+    (tree / CONVERSION).write_text('#include "mlx/backend/cuda/device/fp4.cuh"\n')
+    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    assert "__CUDA_ARCH_SPECIFIC__" not in moved.read_text()
+    assert Said(capsys, "revert", tree).status == 0
+    moved.write_text("")
+    assert Said(capsys, "apply", "--variant", "native", tree).status == 1
+
+
+def test_the_cutlass_in_the_build_directory_is_patched_with_the_tree(
+    tree: Path, tree_copy: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cutlass = tree / "build/_deps/cutlass-src"
+    cutlass.parent.mkdir(parents=True)
+    tree_copy("cutlass", "4.2.1").rename(cutlass)  # type: ignore[operator]
+    assert Said(capsys, "apply", "--variant", "next3", tree).status == 0
+    assert "fp4patch" in (cutlass / "include/cutlass/numeric_conversion.h").read_text()
+
+
+def test_a_family_is_a_compiler_error_before_and_the_instruction_after(
+    tree: Path, toolchain: Toolchain, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def compiled(arch: str) -> list[str]:
+        cubin = tree.parent / f"{arch}.cubin"
+        command: list[str | Path] = [toolchain.nvcc, *toolchain.flags, "-std=c++20", "--expt-relaxed-constexpr"]
+        command += ["-cubin", f"-arch={arch}", "-o", cubin, f"-I{tree}", f"-I{PATCH / 'probes/stubs'}", "-DVALUE=float"]
+        environ = dict(toolchain.environ)
+        done = subprocess.run(
+            [*command, PATCH / "probes/to-e2m1-x4.cu"], check=False, capture_output=True, text=True, env=environ
+        )
+        if done.returncode:
+            return re.findall(r'identifier "(\w+)" is undefined', done.stdout + done.stderr)
+        listing = subprocess.run([toolchain.nvdisasm, "-c", cubin], check=True, capture_output=True, text=True)
+        return re.findall(r"\bF2FP\.\S*E2M1\S*", listing.stdout)
+
+    undefined, instructions = ["scale_cvt_Tx4_to_fp4x4_fast"], 2
+    before = {arch: compiled(arch) for arch in ("sm_120", "sm_121a", "sm_120f", "sm_100f")}
+    assert [arch for arch, found in before.items() if found == undefined] == ["sm_120f", "sm_100f"]
+    assert [len(before[arch]) for arch in ("sm_120", "sm_121a")] == [0, instructions]
+    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    after = {arch: compiled(arch) for arch in before}
+    assert [len(found) for found in after.values()] == [0, *[instructions] * 3]
+    assert undefined not in after.values()
+
+
+def test_verify_executes_all_inputs_where_the_pristine_side_does_not_compile(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    said = Said(capsys, "verify", "--variant", "native", "--arch", "sm_120a,sm_120f", tree)
+    assert said.status == 0, said.out
+    assert re.search(r"float32-x4 +sm_120a +(\d+) → \1 .*\n +sm_120f +\S → \d+ .* 0 of 2\^32 +pass", said.out), said.out
+    assert "2 functions touched, 2 checked on every target (2 executed)" in said.out
+
+
+@pytest.mark.parametrize(
+    ("what", "old", "new", "found"),
+    [
+        (
+            "patch",
+            'replace = "&& (__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000)',
+            'replace = "&& (__CUDA_ARCH__ >= 1210)',
+            "undefined",
+        ),
+        ("tree", "low, %2, %1;", "low, %1, %2;", "executed as promised"),
+        ("tree", "float(v.w) * scale", "float(v.w)", "executed as promised"),
+    ],
+)
+def test_verify_finds_a_sabotage(
+    what: str,
+    old: str,
+    new: str,
+    found: str,
+    tree: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    data = few_probes(tmp_path / "data", {"bfloat16-x4": "mlx"})
+    file = data / "patches/mlx/family-guard/patch.toml" if what == "patch" else tree / CONVERSION
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    forget()
+    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    said = Said(capsys, "verify", "--variant", "native", "--arch", "sm_120f", tree)
+    forget()
+    assert (said.status, found in said.out) == (1, True), said.out
