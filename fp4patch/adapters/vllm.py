@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.core import process
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.errors import ToolchainError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ READS = "CMakeLists.txt"
 
 INSTALL = "pip install 'fp4patch[doctor]'"
 TIMEOUT = 120
+_FROM_LEAST = (Reach.NOTHING, Reach.BARE, Reach.SUFFIXED)
 """Seconds; a run takes about a tenth of one."""
 
 
@@ -64,10 +65,12 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
         made = configure(root, cuda, asked, Path(scratch))
     kernels = [set(archs) for source, archs in made.sources.items() if re.search(build.kernels, source)]
-    # A GPU is supported if every kernel has code for it.
+    # A GPU is supported as its least supported kernel is, each by whichever of the kernel's targets it loads.
+    support = {gpu: {reach(map(Arch.parse, archs), gpu) for archs in kernels} for gpu in GPUS if kernels}
+    reaches = {gpu: min(found, key=_FROM_LEAST.index) for gpu, found in support.items()}
     common = set.intersection(*kernels) if kernels else set[str]()
     some = set[str]().union(*kernels) - common
-    row = BuildRow(cuda, asked, tuple(sorted(common)), tuple(sorted(some)), error=made.error)
+    row = BuildRow(cuda, asked, tuple(sorted(common)), tuple(sorted(some)), reaches=reaches, error=made.error)
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.probe import BITS, Executes, ProbeKind, stored_bits
-from fp4patch.commands.evidence.forms import DIGESTS, Form, tables
+from fp4patch.commands.evidence.forms import DIGESTS, MOST, Form, tables
 from fp4patch.core.schema import SCHEMA
 from fp4patch.proof.lift.batch import _converted, values_of
 from fp4patch.proof.specification import MAGNITUDES, magnitude, specification
@@ -53,10 +53,10 @@ int main(void) {
 
 
 def forms() -> list[Form]:
-    """Return the forms of all probes, in the order of their names."""
+    """Return the forms of all probes whose inputs are not too many, in the order of their names."""
     probes = [probe for patch in load().patches.values() for probe in patch.probes]
     found = {Form.of(probe.executes) for probe in probes if probe.executes and probe.kind is ProbeKind.SASS}
-    return sorted(found, key=lambda form: form.name)
+    return sorted((form for form in found if form.space <= MOST), key=lambda form: form.name)
 
 
 def small(form: Form) -> int:

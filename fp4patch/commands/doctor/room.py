@@ -56,6 +56,7 @@ def _disk(s: Surroundings, where: Path) -> Finding:
     what = f"{free / GIB:.0f} GiB free at {where}"
     if little := little_disk(Stage.RUNTIME, free, str(where)):
         about = f"{what}: an image of vLLM and its build need {needed} GiB"
-        remedy = little.help if shutil.which("docker", path=s.path) else remedies.of("little_disk")
-        return Finding(Level.YELLOW, "disk", about, remedy)
+        if shutil.which("docker", path=s.path):
+            return Finding(Level.YELLOW, "disk", about, little.help)
+        return remedies.finding(Level.YELLOW, "disk", about, "little_disk")
     return Finding(Level.GREEN, "disk", f"{what}: enough for an image of vLLM and its build ({needed} GiB)")

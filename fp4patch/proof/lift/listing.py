@@ -147,7 +147,8 @@ def read(text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | N
     try:
         listing = _kernel(head, functions, kernel)
         others, places = _subroutines(functions, listing)
-        known = {**(subroutines or {}), kernel: listing.instructions[0].address, **places}
+        entry = min((one.address for one in listing.instructions), default=0)
+        known = {**(subroutines or {}), kernel: entry, **places}
         code = (*listing.instructions, *others)
         return replace(listing, instructions=tuple(_located(one, known) for one in code))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
