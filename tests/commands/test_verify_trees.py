@@ -137,7 +137,7 @@ def test_a_patch_that_does_not_do_what_it_says_fails(
 def test_an_architecture_that_no_rule_speaks_of_is_not_passed(whole_tree: GetTree) -> None:
     tree = whole_tree("cutlass", "4.2.1")
     assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
-    status, document = verify(tree, "next2", "--arch", "sm_90")
+    status, document = verify(tree, "next2", "--arch", "sm_110")
     assert status == 1
     assert document["problems"]
 
@@ -172,11 +172,7 @@ def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a
     status, document = verify(tree, "next3", "--arch", "sm_121", "--all")
     assert status == 0
     assert gemm_of(document)["sm_121"]["after"]["instructions"] == 10
-    # A division of the epilogue is a function of the compiler, which -rdc=true leaves out of the kernel.
-    (unlinked,) = document["set_aside"]
-    assert unlinked["probe"] == "cutlass/encode-gemv-epilogue"
-    functions = "__cuda_sm20_rcp_rn_f32_slowpath and __cuda_sm3x_div_rn_noftz_f32_slowpath"
-    assert unlinked["because"] == f"with -rdc=true on sm_121, {functions} come by linking"
+    assert document["set_aside"] == []  # the epilogue's division is a function of the compiler, linked with -rdc=true
 
 
 @pytest.mark.skipif("FP4PATCH_TEST_GEMM" not in os.environ, reason="minutes: FP4PATCH_TEST_GEMM=1")

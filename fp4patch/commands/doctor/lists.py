@@ -23,11 +23,13 @@ def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[Ar
     ``gpus``: those that matter; if there are none, those that the list names. A red finding stays: the list has no
     meaning for its build.
     """
-    target = next(t for t in catalog.targets.values() if t.build and t.build.setting == finding.subject)
-    release = next((r for r in reversed(surveyed(catalog.root)) if r.target == target.name), None)
+    readers = {t.name: t for t in catalog.targets.values() if t.build and t.build.setting == finding.subject}
+    release = next((r for r in reversed(surveyed(catalog.root)) if r.target in readers), None)
     own = _sm12x(value)
-    if finding.level is Level.RED or own is None or release is None or target.build is None:
+    if finding.level is Level.RED or own is None or release is None:
         return finding
+    target = readers[release.target]
+    assert target.build
     named = tuple(gpu for gpu in GPUS if names(value, gpu))
     matter = [gpu for gpu in gpus or named if gpu in GPUS]
     if not matter:
