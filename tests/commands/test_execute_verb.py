@@ -90,8 +90,11 @@ def test_flashinfers_own_conversions_and_no_pristine_code_that_does_not_convert(
     status, found, _ = executed(tree, "next3", "sm_121a,sm_121,sm_90")
     assert status == 0
     swept = {"float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1", "forced-float2x4-to-e2m1"}
-    blocks = {"half-block-to-nvfp4", "bf16-block-to-nvfp4", "half-matrix-to-nvfp4"}
-    assert {probe for probe, _, _ in found} == swept | blocks
+    chosen = {"half-block-to-nvfp4", "bf16-block-to-nvfp4", "half-matrix-to-nvfp4", "half-matrix-to-nvfp4-of-experts"}
+    chosen |= {
+        f"{one}-{copy}" for one in ("float8-to-e2m1", "float2x4-to-e2m1") for copy in ("allreduce", "moe-allreduce")
+    }
+    assert {probe for probe, _, _ in found} == swept | chosen
     for (probe, arch, _), one in found.items():
         if probe in swept:
             assert (one["sweep"]["inputs"], wrong(one)) == (ALL, {}), (probe, arch)

@@ -132,8 +132,9 @@ def test_a_family_is_a_compiler_error_before_and_the_instruction_after(
 
 
 def test_verify_executes_all_inputs_where_the_pristine_side_does_not_compile(
-    tree: Path, capsys: pytest.CaptureFixture[str]
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "120")  # a narrow table has fewer columns
     assert Said(capsys, "apply", "--variant", "native", tree).status == 0
     said = Said(capsys, "verify", "--variant", "native", "--arch", "sm_120a,sm_120f", tree)
     assert said.status == 0, said.out
