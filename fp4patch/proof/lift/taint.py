@@ -134,7 +134,7 @@ class _Walk:
     def variables(self, instruction: Instruction) -> tuple[list[str], list[str]]:
         """Return the variables that an instruction writes, and those that it reads."""
         if instruction.address not in self._known:
-            operands = Operands(instruction, self._layout)
+            operands = Operands(instruction, self._layout, grid=True)  # whole grids have more opcodes
             if instruction.opcode not in control.CONTROL:
                 TABLE[instruction.opcode].emit(operands)
             self._known[instruction.address] = operands.written, sorted(operands.sources)
@@ -202,6 +202,8 @@ class _Walk:
         opcode = instruction.opcode
         if opcode.startswith("LDG"):
             return {}  # the input; which record it is, the launches of the corners show
+        if opcode.startswith(("SHFL", "LDS")):
+            return {variable: {"another thread": _ALL} for variable in written}
         if opcode.startswith(("S2R", "S2UR")):
             special = str(instruction.operands[-1])
             axes = {"SR_TID.X": "threadIdx.x", "SR_CTAID.X": "blockIdx.x"}

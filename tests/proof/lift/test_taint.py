@@ -40,6 +40,8 @@ LEAKS = [
     ("c[0x0][0x390], which is no parameter,", ["LDC R7,c[0x0][0x390]", "IADD3 R6,PT,PT,R6,R7,RZ"]),
     ("the pointer in c[0x0][0x388]", ["IADD3 R6,PT,PT,R6,R4,RZ"]),
     ("threadIdx.x", ["PRMT R6,R0,0x7610,R6"]),
+    ("another thread", ["SHFL.BFLY PT,R7,R6,0x1,0x1f", "FADD R6,R6,R7"]),
+    ("another thread", ["LDS R7,[RZ]", "FADD R6,R6,R7"]),
     ("threadIdx.x", ["@P0 MOV R6,R0", "ISETP.GT.AND P0,PT,R6,RZ,PT"]),
     ("threadIdx.x", ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 MOV R7,R0", "@!P0 MOV R7,RZ", "IADD3 R6,PT,PT,R6,R7,RZ"]),
 ]
@@ -58,6 +60,7 @@ CLEAN = [
     ["IMAD.U32 R7,R20,0x10000,RZ", "LOP3.LUT R6,R7,0xffff,RZ,0xc0,!PT"],
     ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 MOV R7,0x1", "@!P0 MOV R7,0x2", "IADD3 R6,PT,PT,R6,R7,RZ"],
     ["ISETP.GT.AND P0,PT,R6,RZ,PT", "@P0 MOV R7,0x1", "@P0 IADD3 R6,PT,PT,R6,R7,RZ"],
+    ["MUFU.RCP R6,R6"],
 ]
 
 
