@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -110,8 +111,12 @@ def test_another_variant_over_the_first_is_as_if_the_first_had_never_been(roots:
     apply(roots, "turbo")
     apply(roots, "next2", [A])
     apply([tmp_path / "fresh"], "next2", [A])
-    here, fresh = everything(roots[0]), everything(tmp_path / "fresh")
-    assert list(here.values()) == list(fresh.values())
+
+    def undated(root: Path) -> list[object]:  # a second may end between two applies
+        found = everything(root).values()
+        return [re.sub(rb'"applied_at": "[^"]+"', b"", one) if isinstance(one, bytes) else one for _, one in found]
+
+    assert undated(roots[0]) == undated(tmp_path / "fresh")
 
 
 def test_the_same_again_writes_nothing(roots: list[Path]) -> None:
