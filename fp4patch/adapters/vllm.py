@@ -34,8 +34,8 @@ READS = "CMakeLists.txt"
 
 INSTALL = "pip install 'fp4patch[doctor]'"
 TIMEOUT = 120
-_FROM_LEAST = (Reach.NOTHING, Reach.BARE, Reach.SUFFIXED)
 """Seconds; a run takes about a tenth of one."""
+_FROM_LEAST = (Reach.NOTHING, Reach.BARE, Reach.SUFFIXED)
 
 
 @dataclass(frozen=True)
