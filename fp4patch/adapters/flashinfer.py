@@ -16,22 +16,19 @@ import json
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import packaging
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.catalog.target import Build, JitModule
 from fp4patch.core import process
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import has, known_gpus, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.catalog.target import Build, JitModule
 
 READS = "Python"
 TIMEOUT = 120

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
 from fp4patch.catalog.reading import Reader
 from fp4patch.core.errors import ManifestError
 from fp4patch.core.problem import Problem
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FOLDER, WHEELS = "records/features", "records/toolkits.toml"
 

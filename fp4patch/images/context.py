@@ -12,18 +12,15 @@ import io
 import json
 import tomllib
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fp4patch
+from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.errors import ImageError
 from fp4patch.core.schema import SCHEMA
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.catalog.variant import TorchPin
-    from fp4patch.images.image import BuildRequest
+from fp4patch.images.image import BuildRequest
 
 LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import fp4patch
 from fp4patch.core.errors import ImageError
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.verdict import Verdict
-from fp4patch.images.image import PRODUCT, Finding
+from fp4patch.images.image import PRODUCT, BuildRequest, Finding
 from fp4patch.sources import git
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from fp4patch.images.image import BuildRequest
 
 OURS = "io.fp4patch."
 RECEIPT = f"{OURS}receipt"

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
+from fp4patch.catalog.target import Target
 from fp4patch.core.errors import UsageError
 from fp4patch.images.image import Source
 from fp4patch.sources import git
-
-if TYPE_CHECKING:
-    from fp4patch.catalog.target import Target
 
 
 def source(target: Target, pinned: str, said: str | None, *, whole: bool = False) -> Source:

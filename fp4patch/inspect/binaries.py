@@ -7,28 +7,21 @@ Results are kept by the SHA-256 of the file that was named.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import GB10, GPUS
+from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import BinaryError, NothingCompiledError
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.inspect import containers, device_code, kept, linked, registry, remedies, run_time
-from fp4patch.inspect.code import BinaryFile, BinaryReport, Unread
+from fp4patch.inspect.code import BinaryFile, BinaryReport, GpuVerdict, RunTimeCompiler, Unread
+from fp4patch.inspect.containers import Image, Member
+from fp4patch.inspect.device_code import Price
 from fp4patch.inspect.judgement import judge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.code import GpuVerdict, RunTimeCompiler
-    from fp4patch.inspect.containers import Image, Member
-    from fp4patch.inspect.device_code import Price
-    from fp4patch.inspect.window import Readable
-
+from fp4patch.inspect.window import Readable
 
 _MOST_DOCUMENTS = 1 << 26
 """Bytes that the manifests of an image's tar may have together."""

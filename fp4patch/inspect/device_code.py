@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from fp4patch.core.arch import Arch
 from fp4patch.inspect import by_design, elf, fatbin, paths, ptx, words
 from fp4patch.inspect.code import (
     BinaryFile,
@@ -18,17 +19,12 @@ from fp4patch.inspect.code import (
     Outcome,
     total,
 )
+from fp4patch.inspect.containers import Member
+from fp4patch.inspect.fatbin import Entry, Unit
 from fp4patch.inspect.loading import loaded
 from fp4patch.inspect.window import Window
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.containers import Member
-    from fp4patch.inspect.fatbin import Entry, Unit
-
-    Price = Callable[[bytes, Arch], float | None]
+Price = Callable[[bytes, Arch], float | None]
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -18,11 +19,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import RELEASE
 from fp4patch.core.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header
 from fp4patch.core.errors import BinaryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fp4patch.inspect.window import Window
+from fp4patch.inspect.window import Window
 
 _EM_CUDA = 190
 _OF_DATA = (".nv.global", *(f".nv.constant{bank}" for bank in range(1, 18)))

@@ -13,17 +13,13 @@ cuobjdump's output (tests/inspect/test_fatbin.py does so again). Layout, little-
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect.elf import LARGEST, cubin_length
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fp4patch.inspect.window import Window
+from fp4patch.inspect.window import Window
 
 CONTAINER = b"\x50\xed\x55\xba\x01\x00\x10\x00"
 """First bytes of a fatbin."""

@@ -15,21 +15,18 @@ import json
 import re
 import tarfile
 import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect.containers import Member, may_hold_code
+from fp4patch.inspect.window import Readable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from fp4patch.inspect.window import Readable
-
-    Open = Callable[[int, int], AbstractContextManager[Readable]]
-    """Opens the bytes of a layer from an offset to an end."""
+Open = Callable[[int, int], AbstractContextManager[Readable]]
+"""Opens the bytes of a layer from an offset to an end."""
 
 _STARGZ = "containerd.io/snapshot/stargz/toc.digest"
 _CHUNKED = "io.github.containers.zstd-chunked.manifest-"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
@@ -12,14 +12,20 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import ptx_needs
 from fp4patch.core.wording import counted, listed
 from fp4patch.inspect import remedies
-from fp4patch.inspect.code import Fp4State, GpuVerdict, LostKernel, Outcome, readable, total
+from fp4patch.inspect.code import (
+    BinaryFile,
+    Fp4State,
+    GpuVerdict,
+    JustInTime,
+    Loading,
+    LostKernel,
+    Outcome,
+    Unread,
+    readable,
+    total,
+)
 from fp4patch.inspect.fatbin import FIRST_WITH_FP4
 from fp4patch.inspect.findings import Level, worst
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from fp4patch.inspect.code import BinaryFile, JustInTime, Loading, Unread
 
 _LEVELS = {
     Fp4State.NATIVE: Level.GREEN,

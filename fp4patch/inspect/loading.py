@@ -7,13 +7,10 @@ feature set compiler targets".)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.fatbin import Entry
+from fp4patch.core.arch import Arch
+from fp4patch.inspect.fatbin import Entry
 
 _SPECIFIC = {"": 0, "f": 1, "a": 2}
 

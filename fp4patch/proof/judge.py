@@ -7,23 +7,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
-from fp4patch.catalog.probe import ProbeKind
+from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.rule import Metric, Rule
+from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.instruction import InstructionClass
+from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.result import Check
 from fp4patch.proof.sass import CLASS_OF
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from fp4patch.catalog.probe import Probe
-    from fp4patch.catalog.rule import Metric, Rule
-    from fp4patch.core.arch import Arch
-    from fp4patch.proof.instruction import SassDiff, SassListing
 
 _CLASS_OF_METRIC = {
     "branches": InstructionClass.BRANCH,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
@@ -19,11 +19,7 @@ from fp4patch.core.errors import ProofError
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.specification import specification
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.toolchain import Toolchain
 
 NVIDIA_REFERENCE = """\
 #include <cuda_fp4.h>

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fp4patch.core import elf
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.instruction import Instruction, InstructionClass, SassListing
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from fp4patch.core.arch import Arch
 
 KERNEL = "probe"
 """The one kernel of every probe, ``extern "C"``, so that its name is not mangled."""

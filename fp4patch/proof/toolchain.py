@@ -14,18 +14,15 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.core import process
 from fp4patch.core.cuda import RELEASE
 from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.result import ToolchainInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 INSTALL = "pip install 'fp4patch[cuda]'"
 _WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"

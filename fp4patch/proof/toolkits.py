@@ -10,23 +10,19 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
+from fp4patch.catalog.feature import ToolkitWheel, ToolkitWheels
 from fp4patch.catalog.target import Archive
 from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.errors import SourceError, ToolchainError, UsageError
+from fp4patch.core.progress import OnProgress
 from fp4patch.proof.ptxas import Assembler
 from fp4patch.proof.toolchain import INSTALL, find_program, version_of, wheel_roots
 from fp4patch.sources.archive import extract_program
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.catalog.feature import ToolkitWheel, ToolkitWheels
-    from fp4patch.core.progress import OnProgress
 
 ALL = "all"
 """In the place of a release: the newest of each."""

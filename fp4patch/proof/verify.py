@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.rule import Rule
+from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
+from fp4patch.core.problem import Problem
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.verdict import Verdict
@@ -22,15 +25,8 @@ from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
 from fp4patch.proof.probe import Compiled, Compiler, together
 from fp4patch.proof.result import Check, ProbeResult
+from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.catalog.rule import Rule
-    from fp4patch.catalog.target import Target
-    from fp4patch.core.problem import Problem
-    from fp4patch.proof.toolchain import Toolchain
 
 _COMPILES = "compiles, host code included"
 

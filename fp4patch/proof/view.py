@@ -11,16 +11,12 @@ import hashlib
 import os
 import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
+from fp4patch.catalog.target import Target
 from fp4patch.core.errors import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fp4patch.catalog.target import Target
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,8 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
+from typing import Self
 
 LARGEST = 256 << 20
 """Bytes of the largest file that is read: no source file comes near it, and a sparse one must not fill the memory."""

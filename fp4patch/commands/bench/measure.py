@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from fp4patch.commands.bench.result import BenchReport, BenchRow, Rate
 from fp4patch.core import process
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.proof import numerics
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.proof.gpu import Gpu
-    from fp4patch.proof.numerics import Subject
-    from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.gpu import Gpu
+from fp4patch.proof.numerics import Subject
+from fp4patch.proof.toolchain import Toolchain
 
 REFERENCE = "predicate_sum"
 """Reference of all ratios: the encoder that CUTLASS 4.7 and others have independently."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
@@ -13,16 +13,19 @@ from fp4patch.commands import terminal
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
 from fp4patch.commands.terminal import folded, whole
 from fp4patch.commands.words import printable
+from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted, listed
-from fp4patch.inspect.code import Fp4State, Outcome, readable, total
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import RenderableType
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.code import BinaryFile, BinaryReport, Fp4Code, GpuVerdict, ImageGroup
+from fp4patch.inspect.code import (
+    BinaryFile,
+    BinaryReport,
+    Fp4Code,
+    Fp4State,
+    GpuVerdict,
+    ImageGroup,
+    Outcome,
+    readable,
+    total,
+)
 
 COLOUR = {
     Fp4State.NATIVE: "green",

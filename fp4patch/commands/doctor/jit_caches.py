@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
+from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect import elf, remedies
 from fp4patch.inspect.fatbin import CONTAINER
 from fp4patch.inspect.findings import Finding, Level
-from fp4patch.inspect.known import known
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.commands.doctor.surroundings import Surroundings
-    from fp4patch.inspect.known import KernelCache
+from fp4patch.inspect.known import KernelCache, known
 
 _MOST = 20_000
 """Entries of one cache that are read."""

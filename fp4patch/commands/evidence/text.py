@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from fp4patch.commands import measured
 from fp4patch.commands.document import document
 from fp4patch.commands.evidence.forms import Form
-from fp4patch.commands.evidence.result import Outdated
+from fp4patch.commands.evidence.result import Checked, Evidence, KitTree, Outdated, Run
 from fp4patch.core.wording import counted, listed
-
-if TYPE_CHECKING:
-    from fp4patch.commands.evidence.result import Checked, Evidence, KitTree, Run
-    from fp4patch.proof.result import VerifyReport
+from fp4patch.proof.result import VerifyReport
 
 
 def trees(found: Sequence[KitTree]) -> str:

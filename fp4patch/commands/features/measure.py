@@ -12,26 +12,20 @@ import re
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fp4patch.catalog.feature import Cell, Outcome, Refusal, ToolkitMatrix
+from fp4patch.catalog.feature import Cell, Feature, Outcome, Refusal, ToolkitMatrix
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import key
 from fp4patch.proof import cache, sass
-from fp4patch.proof.instruction import InstructionClass
-from fp4patch.proof.ptxas import classify
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from fp4patch.catalog.feature import Feature
-    from fp4patch.proof.instruction import Instruction
-    from fp4patch.proof.ptxas import Assembler, Error
+from fp4patch.proof.instruction import Instruction, InstructionClass
+from fp4patch.proof.ptxas import Assembler, Error, classify
 
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
 _STRIDE = 8  # bytes from one operand to the next in memory: aligned, whatever its type

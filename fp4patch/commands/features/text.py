@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
-from fp4patch.catalog.feature import Outcome, Refusal
+from fp4patch.catalog.feature import Cell, Feature, FeatureGroup, FeatureReport, Outcome, Refusal, ToolkitMatrix
 from fp4patch.commands import terminal
 from fp4patch.commands.terminal import NONE as NO
 from fp4patch.commands.terminal import folded, whole
+from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rich.console import RenderableType
-
-    from fp4patch.catalog.feature import Cell, Feature, FeatureGroup, FeatureReport, ToolkitMatrix
-    from fp4patch.core.arch import Arch
-
-    Say = Callable[[Cell], str]
+Say = Callable[[Cell], str]
 
 LEGEND = f"{NO} not supported on target; ≈ emulated by"
 LEGEND_OF_SEVERAL = f"{NO} rejected; ≈ emulated by"

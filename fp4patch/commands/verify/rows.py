@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from fp4patch.catalog.probe import ProbeKind
-from fp4patch.proof.instruction import DiffKind, DiffRow, InstructionClass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fp4patch.proof.instruction import Instruction
-    from fp4patch.proof.result import ProbeResult
+from fp4patch.proof.instruction import DiffKind, DiffRow, Instruction, InstructionClass
+from fp4patch.proof.result import ProbeResult
 
 LONG_SAME = 14
 """Rows that are the same on both sides are folded from this length on; CONTEXT stay visible at either end."""
