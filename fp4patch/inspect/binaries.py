@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from fp4patch.core.arch import GB10, GPUS, Arch
@@ -59,9 +60,8 @@ def examine(
     elif path.is_dir():
         cached = _folder(path, search, cache)
         if not (search.searched or search.unread):
-            raise NothingCompiledError(
-                f"{path} holds no compiled code", help="name a wheel, a library, or a package's directory"
-            )
+            help_ = "name a wheel, a library, or a package's directory"
+            raise NothingCompiledError(f"{path} holds no compiled code", help=help_)
     else:
         if not containers.kind(_head(path)):
             raise NothingCompiledError(
@@ -273,9 +273,8 @@ class _Search:
                         documents[member.name] = _all(content.stream)
                     elif kind == "tar" and depth <= _DEEPEST:
                         layers[member.name] = layer = _Layer(self.inner())
-                        layer.search.members(
-                            _noting(containers.tar(content.stream, member.name), layer.names), depth + 1
-                        )
+                        inside = containers.tar(content.stream, member.name)
+                        layer.search.members(_noting(inside, layer.names), depth + 1)
                     else:
                         found.file(content, depth + 1)
                 self.take(found, member.name)
@@ -354,10 +353,7 @@ def _head(path: Path) -> bytes:
 
 
 def _all(stream: Readable) -> bytes:
-    pieces = []
-    while piece := stream.read(1 << 20):
-        pieces.append(piece)
-    return b"".join(pieces)
+    return b"".join(iter(partial(stream.read, 1 << 20), b""))
 
 
 def _noting(members: Iterator[Member], names: list[str]) -> Iterator[Member]:

@@ -119,9 +119,7 @@ def _order(image: _Image) -> tuple[bool, int, int, str]:
 
 def _lighter(image: _Image) -> _Image:
     """Without the payload: a library's cubins together may not fit into memory."""
-    entry = image.entry
-    light = fatbin.Entry(entry.kind, entry.arch, entry.compression, entry.size, b"", entry.isa)
-    return _Image(light, image.arch, image.compiler, image.code)
+    return _Image(replace(image.entry, payload=b""), image.arch, image.compiler, image.code)
 
 
 def _image(entry: Entry, unit: Unit) -> _Image:
@@ -168,8 +166,7 @@ def _loading(
 
 
 def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:
-    """Yield the kernels whose loaded copy does not have FP4 instructions of a copy for another target, or prints
-    why."""
+    """Yield kernels whose loaded copy lacks FP4 instructions of another target's copy, or prints why."""
     others = [image for image in images if image is not chosen and image.kernels]
     others.sort(key=lambda image: image.arch.major == gpu.major)
     for name, here in chosen.kernels.items():

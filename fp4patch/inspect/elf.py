@@ -203,8 +203,7 @@ def _arch(head: Header, note: bytes, compat: bytes) -> Arch:
 
 
 def _tags(compat: bytes) -> dict[int, int]:
-    """Return the small attributes of ``.nv.compat``: format, tag, value (16 bits); format 4 is followed by so many
-    bytes."""
+    """Return the small attributes of ``.nv.compat``: format, tag, value; format 4 is followed by so many bytes."""
     tags, at = {}, 0
     while at + 4 <= len(compat):
         form, tag, value = struct.unpack_from("<BBH", compat, at)

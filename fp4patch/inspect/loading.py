@@ -16,8 +16,7 @@ _SPECIFIC = {"": 0, "f": 1, "a": 2}
 
 
 def loaded(entries: Sequence[tuple[Entry, Arch]], gpu: Arch) -> int | None:
-    """Return the index of the entry that the GPU's driver takes, given each with its true architecture; None if none
-    fits."""
+    """Return the index of the entry that the GPU's driver takes, given each with its target; None if none fits."""
     cubins = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "cubin" and arch.runs_on(gpu)]
     texts = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "ptx" and arch.compiles_on(gpu)]
 

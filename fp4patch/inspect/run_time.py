@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from packaging.version import Version
@@ -32,11 +32,8 @@ class Listening:
     stream: Readable
     name: str
     release: str = ""
+    targets: set[bytes] = field(default_factory=set)
     _tail: bytes = b""
-
-    def __post_init__(self) -> None:
-        """Begin with nothing."""
-        self.targets = set[bytes]()
 
     def read(self, size: int = -1, /) -> bytes:
         """As a file's."""
