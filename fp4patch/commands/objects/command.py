@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import JSON, emit, show, waiting
+from fp4patch.commands.common import JSON, TREES, emit, show, waiting
 
 
 @click.command()
-@click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@TREES
 @click.option(
     "--build",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
