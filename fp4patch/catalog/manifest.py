@@ -70,8 +70,7 @@ class Catalog:
         return tuple(self.patches[f"{target}/{name}"] for name in chosen.patches) if chosen else ()
 
     def probes_of(self, variant: Variant, target: str) -> tuple[tuple[Probe, Path], ...]:
-        """Return the probes, with their sources, of the variant's patches and of those that it watches without
-        applying."""
+        """Return the probes, with their sources, of the patches that a variant applies or only watches."""
         chosen = variant.targets.get(target)
         watched = tuple(self.patches[f"{target}/{name}"] for name in chosen.watches) if chosen else ()
         return tuple(

@@ -63,8 +63,7 @@ def problems(found: Sequence[Problem]) -> RenderableType:
 
 
 def advised_once(found: Sequence[Problem], said: str = "") -> Iterator[Problem]:
-    """Yield the problems, each advice with the last problem that it applies to. ``said`` is printed below all of
-    them."""
+    """Yield the problems, each advice with the last one that it applies to. ``said`` is printed below them all."""
     last = {problem.help: number for number, problem in enumerate(found)}
     for number, problem in enumerate(found):
         repeated = problem.help == said or number < last[problem.help]

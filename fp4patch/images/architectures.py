@@ -63,8 +63,7 @@ def _bare(archs: Sequence[Arch], allowed: bool) -> list[Problem]:
 
 
 def _same_code(archs: Sequence[Arch]) -> list[Problem]:
-    """Return a problem for each target that comes with its family-specific form, since nvcc refuses the same code
-    twice."""
+    """Return a problem for each target beside its family-specific form: nvcc refuses the same code twice."""
     return [
         Problem(
             "one of them",

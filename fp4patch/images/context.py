@@ -104,8 +104,7 @@ def wheel(root: Path) -> tuple[str, bytes]:
 
 
 def _data_folders(pyproject: Path, package: Path) -> list[str]:
-    """Return the directories of the data root for the wheel: those that a checkout's build names, or those
-    installed."""
+    """Return the directories of data for the wheel: those that a checkout's build names, or those installed."""
     if pyproject.is_file():
         build = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
         return list(build["force-include"])

@@ -63,8 +63,7 @@ def _said(pin: Mapping[str, str]) -> str:
 
 
 def revision(package: Path) -> str:
-    """Return the commit of the checkout that fp4patch runs from, ``-dirty`` if it was changed; empty if it is no
-    checkout."""
+    """Return the commit of fp4patch's own checkout, with ``-dirty`` if it was changed; empty if it is none."""
     top = package.parent
     if not (top / "pyproject.toml").is_file():
         return ""

@@ -45,8 +45,7 @@ class Cache:
         self._storing = Lock()  # the two sides of a probe have one list of states, and often end at the same time
 
     def find(self, name: str, digest: Callable[[Dependency], str | None]) -> Stored | None:
-        """Return the entry whose files all have the hashes they had; ``digest`` gives a file's SHA-256, None if it is
-        gone."""
+        """Return the entry whose files still have their hashes; ``digest`` gives a file's SHA-256, None if gone."""
         for state in self._states(name):
             try:
                 unchanged = all(

@@ -20,8 +20,7 @@ _LABEL = re.compile(r"`\([.$\w]+\)")
 
 
 def compare(before: SassListing, after: SassListing) -> SassDiff:
-    """Return the rows of a side-by-side comparison, in order, and the instructions after minus before for each
-    class."""
+    """Return the rows of a side-by-side comparison, and the instructions after minus before for each class."""
     counts = Counter(instruction.cls for instruction in after.instructions)
     counts.subtract(instruction.cls for instruction in before.instructions)
     return SassDiff(

@@ -97,56 +97,28 @@ def unjudged(
     """
     problems = []
     if not ran and (aside or not builds):
-        problems.append(
-            Problem(expected="at least one probe", found="none ran", help="the variant's patches have no probes")
-        )
+        problems.append(Problem("at least one probe", "none ran", "the variant's patches have no probes"))
     elif aside and all(probe.kind is ProbeKind.HOST for probe, _ in ran):
-        problems.append(
-            Problem(
-                expected="at least one probe whose machine code is judged",
-                found="all were set aside",
-                help="only host code was compiled; the reasons are beside the probes that did not run",
-            )
-        )
+        help_ = "only host code was compiled; the reasons are beside the probes that did not run"
+        problems.append(Problem("at least one probe whose machine code is judged", "all were set aside", help_))
     for rule in rules:
         name = f"rule for {', '.join(rule.probes)} on {', '.join(rule.arch)}"
         if not rule.judges:
-            problems.append(
-                Problem(expected=f"a condition in the {name}", found="none", help="give it identical, requires, …")
-            )
+            problems.append(Problem(f"a condition in the {name}", "none", "give it identical, requires, …"))
         problems += [_unknown(pattern, name) for pattern in (*rule.requires, *rule.forbids) if not _is_known(pattern)]
-        if not any(rule.is_for(arch) for arch in archs):
-            continue
-        if any(concerns(rule, probe, arch) for probe in aside for arch in archs):
-            continue
-        if not any(concerns(rule, probe, arch) for probe, arch in ran):
+        met = [*ran, *((probe, arch) for probe in aside for arch in archs)]
+        if any(rule.is_for(arch) for arch in archs) and not any(concerns(rule, probe, arch) for probe, arch in met):
             known = ", ".join(sorted({probe.id for probe, _ in ran if probe.kind is not ProbeKind.HOST}))
-            problems.append(
-                Problem(
-                    expected=f"a probe to which the {name} applies",
-                    found="none ran",
-                    help=f"the probes are {known or 'none'}; correct the rule in the variant's file",
-                )
-            )
+            help_ = f"the probes are {known or 'none'}; correct the rule in the variant's file"
+            problems.append(Problem(f"a probe to which the {name} applies", "none ran", help_))
     for name, number in Counter(f"{probe.id} on {arch}" for probe, arch in ran).items():
         if number > 1:
-            problems.append(
-                Problem(
-                    expected=f"one probe {name}",
-                    found=f"{number} of that name",
-                    help="one would hide what another came to: give each a name of its own",
-                )
-            )
+            help_ = "one would hide what another came to: give each a name of its own"
+            problems.append(Problem(f"one probe {name}", f"{number} of that name", help_))
     for probe, arch in ran:
         if probe.kind is not ProbeKind.HOST and not any(concerns(rule, probe, arch) for rule in rules):
-            problems.append(
-                Problem(
-                    expected=f"a rule for {probe.id} on {arch}",
-                    found="none",
-                    help="its machine code was compared and judged by nothing; add a rule to the variant's file",
-                    patch=probe.patch,
-                )
-            )
+            help_ = "its machine code was compared and judged by nothing; add a rule to the variant's file"
+            problems.append(Problem(f"a rule for {probe.id} on {arch}", "none", help_, probe.patch))
     return tuple(problems)
 
 
@@ -157,11 +129,8 @@ def _is_known(pattern: str) -> bool:
 
 
 def _unknown(pattern: str, name: str) -> Problem:
-    return Problem(
-        expected=f"an instruction that matches {pattern} of the {name}",
-        found="none has such a name",
-        help="what does not exist is never found; correct the rule in the variant's file",
-    )
+    help_ = "what does not exist is never found; correct the rule in the variant's file"
+    return Problem(f"an instruction that matches {pattern} of the {name}", "none has such a name", help_)
 
 
 def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[Check]:

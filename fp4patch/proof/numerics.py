@@ -6,6 +6,7 @@ rounding.
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -86,7 +87,7 @@ def host_sweeps(
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
         work = Path(folder)
-        _write(work, _program("host.cpp", preamble, subjects))
+        write(work, _program("host.cpp", preamble, subjects))
         if toolchain:
             # Any architecture would do: there is no kernel in it.
             command = [str(toolchain.nvcc), *toolchain.flags, "-x", "cu", "-cudart=static", "-w"]
@@ -157,7 +158,7 @@ def device_sweep(
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
         work = Path(folder)
-        _write(work, device_program(preamble, subjects))
+        write(work, device_program(preamble, subjects))
         command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-O3", f"-arch={gpu.arch}", "-cudart=static"]
         command += [f"-I{path}" for path in include]
         command += [*flags, *DEFINES, "device.cu", "-o", "sweep"]
@@ -212,10 +213,11 @@ def _program(main: str, preamble: str, subjects: Sequence[Subject]) -> dict[str,
 
 def subject_files(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
     """Return the texts that a program includes to know its subjects, by file name."""
-    described = [
-        f"FP4PATCH_SUBJECT({index}, {_quoted(s.name)}, {s.lanes}, ({s.expression}))" for index, s in enumerate(subjects)
-    ]
-    named = [f"FP4PATCH_RUN({index}, {_quoted(s.name)}, {s.lanes})" for index, s in enumerate(subjects)]
+    described, named = [], []
+    for index, subject in enumerate(subjects):
+        known = f"{index}, {json.dumps(subject.name, ensure_ascii=False)}, {subject.lanes}"
+        described.append(f"FP4PATCH_SUBJECT({known}, ({subject.expression}))")
+        named.append(f"FP4PATCH_RUN({known})")
     return {"subjects.inc": "\n".join([preamble, *described, ""]), "names.inc": "\n".join([*named, ""])}
 
 
@@ -236,11 +238,8 @@ def row_of(line: str) -> NumericsRow:
     )
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write the files of a program into a directory."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
 

@@ -161,8 +161,7 @@ class Compiler:
         )
 
     def _dependency(self, path: Path, folder: Path, source: Path) -> Dependency:
-        """Return a path of the compiler's list relative to its anchor, which is valid on another machine and for the
-        other view."""
+        """Return a path of the compiler's list relative to its anchor, which is valid for the other view too."""
         for anchor, place in (("tree", folder), ("toolkit", self._toolchain.root), ("probe", source.parent)):
             if path.is_relative_to(place):
                 return Dependency(anchor, path.relative_to(place).as_posix())

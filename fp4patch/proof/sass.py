@@ -295,8 +295,7 @@ def same_code(kernel: str, one: bytes, other: bytes) -> bool:
 
 
 def has_subroutines(cubin: bytes) -> bool:
-    """Return whether functions of the compiler (for a division) are beside the kernel ``probe``, as the linker leaves
-    them."""
+    """Return whether functions of the compiler (for a division) were linked to the kernel ``probe``."""
     code = [name.removeprefix(".text.") for name, _ in _sections(cubin) if name.startswith(".text.")]
     others = [name for name in code if name != KERNEL]
     return KERNEL in code and bool(others) and all(name.startswith("__cuda_sm") for name in others)

@@ -76,8 +76,7 @@ def chosen(pinned: ToolkitWheels, asked: Sequence[str], *, machine: str | None =
 
 
 def fetched(wheel: ToolkitWheel, progress: OnProgress, *, site_packages: Sequence[Path] | None = None) -> Assembler:
-    """Return the ptxas of a pinned wheel, downloaded if it is not there. SourceError if it cannot be had or is not the
-    one."""
+    """Return the ptxas of a pinned wheel, downloaded if it is not there. SourceError if that fails."""
     folder = cache_dir() / "toolkits" / wheel.sha256[:16]
     ptxas, sum_file = folder / "ptxas", folder / _SUM
     if not (ptxas.is_file() and sum_file.is_file() and sha256(ptxas) == sum_file.read_text(encoding="ascii")):
@@ -109,8 +108,7 @@ def fetched(wheel: ToolkitWheel, progress: OnProgress, *, site_packages: Sequenc
 
 
 def _with_disassembler(ptxas: Path, folders: Sequence[Path], path: str) -> Assembler:
-    """Return the first nvdisasm that is at least as new: beside it, among this Python's packages, on PATH. Else
-    none."""
+    """Return ptxas with the first nvdisasm that is at least as new: beside it, in packages, on PATH; else none."""
     if not os.access(ptxas, os.X_OK):
         raise ToolchainError(f"there is no program {ptxas}", help=INSTALL)
     places = [ptxas.parent, *(root / "bin" for root in wheel_roots(folders))]

@@ -187,8 +187,7 @@ _Unit = list[tuple[Probe, Path]]
 
 
 def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
-    """Return the probes in their order; those of one patch that are marked ``together`` at the position of the
-    first."""
+    """Return the probes in their order; those of a patch that are marked ``together`` at the first one's position."""
     units: dict[object, _Unit] = {}
     for probe, source in probes:
         alone = not probe.together or probe.kind is not ProbeKind.SASS
@@ -249,8 +248,7 @@ class _Builder:
         flags: tuple[str, ...],
         usual: Mapping[tuple[str, Arch, str], _Built],
     ) -> list[Configured]:
-        """Return the probes of a translation unit compiled with other flags; none if one did not compile with the usual
-        ones."""
+        """Return the probes compiled with other flags; none if one did not compile with the usual ones."""
         known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}
         if not all(one.listing for one in known.values()):
             return []
@@ -270,8 +268,7 @@ class _Builder:
         ]
 
     def build_all(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[_Built]:
-        """Return the probes of a translation unit; each alone if they do not compile together: one must not hide the
-        others."""
+        """Return the probes of a translation unit; each alone if they do not compile together: none hides others."""
         if len(unit) > 1:
             first, source = unit[0]
             every = replace(first, defines={})

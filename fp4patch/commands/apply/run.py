@@ -116,8 +116,7 @@ def _apply_tree(tree: LockedTree, wanted: Plan) -> TreeResult:
 
 
 def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
-    """Yield a directory and the trees in it that an apply changes with it; of a directory that is no tree any more,
-    itself."""
+    """Yield a directory, and the trees in it that an apply changes with it."""
     yield root
     for target in catalog.targets.values():
         if is_at(root, target):
@@ -173,8 +172,7 @@ def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
 
 
 def _applied_variant(tree: LockedTree, locked: Locked, catalog: Catalog) -> Variant:
-    """Return the one that its receipt names, else that of the tree around it or inside: nothing to do leaves no
-    receipt."""
+    """Return the variant of its receipt, else that of the tree around it or inside: one may have no receipt."""
     kin = [other for other in locked if _holds(tree.known, other.known) or _holds(other.known, tree.known)]
     own, others = ({one.receipt.variant for one in trees if one.receipt} for trees in ([tree], kin))
     target = tree.known.target.name

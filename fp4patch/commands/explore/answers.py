@@ -29,8 +29,7 @@ def read(root: Path) -> Any:
 
 
 def answers(reports: Sequence[TreeReport], cudas: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield doctor's answer of each report on a tree, of which ``cudas`` has the CUDA release; ``./TARGET`` stands for
-    the tree's directory."""
+    """Yield doctor's answer of each report; ``./TARGET`` stands for the tree's directory, CUDA for its release."""
     trees = document(DoctorReport(None, tuple(reports), (), ()))["trees"]
     for tree, cuda in zip(trees, cudas, strict=True):
         found = {

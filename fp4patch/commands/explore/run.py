@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.variant import VariantTarget
 from fp4patch.commands.explore import answers
+from fp4patch.commands.show.result import ids
 from fp4patch.commands.show.text import MATRIX
 from fp4patch.commands.templates import own_script, render
 from fp4patch.core.arch import Arch, reach
@@ -83,9 +83,7 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
                 "reason": patch.reason.strip(),
                 "link": patch.link,
                 "retire": patch.retire,
-                "variants": [
-                    v.name for v in catalog.variants.values() if _takes(v.targets.get(patch.target), patch.name)
-                ],
+                "variants": [v.name for v in catalog.variants.values() if patch.id in ids(v)],
             }
             for patch in catalog.patches.values()
         },
@@ -94,10 +92,6 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
             for variant in catalog.variants.values()
         },
     }
-
-
-def _takes(target: VariantTarget | None, patch: str) -> bool:
-    return target is not None and patch in target.patches
 
 
 def _reaches(record: Any) -> dict[str, dict[str, str]]:

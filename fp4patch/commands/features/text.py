@@ -52,8 +52,7 @@ def labels(toolkits: Sequence[ToolkitMatrix]) -> list[str]:
 
 
 def spans(report: FeatureReport, feature: Feature, targets: Sequence[Arch], say: Say) -> list[Span]:
-    """Return the results for targets with equal results, the oldest toolkit first. Toolkits without the targets are
-    left out."""
+    """Return the results for targets with equal results, the oldest toolkit that has the targets first."""
     names = labels(report.toolkits)
     answers: list[tuple[int, Cell, str]] = []
     for at, toolkit in enumerate(report.toolkits):
@@ -177,8 +176,7 @@ def _styled(phrases: Sequence[tuple[Span, str]]) -> Text:
 
 
 def details(report: FeatureReport) -> RenderableType:
-    """Return each instruction in full, and for each result its targets, the machine code, or the assembler's
-    message."""
+    """Return each instruction in full with its results: the targets, and the machine code or the message."""
     parts: list[RenderableType] = [Text(line, style="bold") for line in _head(report)]
     for group in report.groups:
         parts += [Text(), Text(group.title, style="bold underline")]
@@ -201,8 +199,7 @@ def details(report: FeatureReport) -> RenderableType:
 
 
 def _in_full(cell: Cell) -> str:
-    """Return the machine code, or the class and message of the refusal, without the target's name, so that equal ones
-    match."""
+    """Return the machine code, or the refusal without the target's name, so that equal ones match."""
     if cell.outcome is not Outcome.REJECTED:
         return cell.code
     return f"{cell.refusal}: {cell.words.replace(f'{cell.target}', 'sm_…')}"

@@ -118,8 +118,7 @@ def _inspection(
 
 
 def _files(container: Container, folder: str) -> dict[str, bytes]:
-    """Return every file below a directory of the container, by its relative name; none if there is no such
-    directory."""
+    """Return every file below a directory of the container, by its relative name; none if it is missing."""
     from docker.errors import NotFound  # noqa: PLC0415 - an extra
 
     try:

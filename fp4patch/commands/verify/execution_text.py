@@ -19,8 +19,7 @@ def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
 
 
 def cell(execution: Execution | None) -> str:
-    """Return ``0 of 2^32`` mismatch, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash if it did not
-    run."""
+    """Return ``0 of 2^32``, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash if it did not run."""
     if execution is None:
         return "\N{EN DASH}"
     if execution.batch and not execution.problem:

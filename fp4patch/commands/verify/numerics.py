@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.catalog.probe import Needs, Numerics
+from fp4patch.catalog.probe import Needs
 from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.verify.callables import FORCE_SOFTWARE, Header, callables, encoders_of, include_folders, subjects
@@ -24,7 +25,6 @@ from fp4patch.core.progress import OnProgress, Step
 from fp4patch.proof import numerics
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import NumericsReport
-from fp4patch.proof.numerics import Subject
 from fp4patch.proof.toolchain import Toolchain
 
 OLDEST_GPU = Arch(7, 5)
@@ -44,10 +44,8 @@ class Numbers:
     """Sweeps that do not compile or did not end."""
 
 
-@dataclass(frozen=True)
-class _Sweep:
-    what: str
-    run: Callable[[], tuple[NumericsReport, ...]]
+_Sweep = tuple[str, Callable[[], tuple[NumericsReport, ...]]]
+"""A sweep by its name, and the function that runs it."""
 
 
 def run(
@@ -76,12 +74,12 @@ def run(
         sweeps += _on_gpu(tree, encoders, functions, variant.promise, toolchain, usable)
     reports: list[NumericsReport] = []
     problems: list[Problem] = []
-    for done, sweep in enumerate(sweeps):
-        on_progress(Step(done, len(sweeps), f"all inputs: {sweep.what}"))
+    for done, (what, sweep) in enumerate(sweeps):
+        on_progress(Step(done, len(sweeps), f"all inputs: {what}"))
         try:
-            reports += sweep.run()
+            reports += sweep()
         except ProofError as error:
-            problems.append(Problem(f"all inputs through {sweep.what}", error.message, error.help))
+            problems.append(Problem(f"all inputs through {what}", error.message, error.help))
     on_progress(Step(len(sweeps), len(sweeps), "all inputs"))
     notes = tuple(_notes(tree, variant, encoders, functions, gpu, usable, slow_too=slow_too))
     return Numbers(tuple(reports), notes, tuple(problems))
@@ -106,22 +104,20 @@ def _reference(toolchain: Toolchain, threads: int | None) -> _Sweep:
         )
         return (report,)
 
-    return _Sweep("NVIDIA's own conversion, on the host", sweep)
+    return "NVIDIA's own conversion, on the host", sweep
 
 
 def _encoder_on_host(path: Path, promise: Promise, toolchain: Toolchain, threads: int | None) -> _Sweep:
-    chosen = [subject for subject in numerics.encoder_subjects(path) if subject.lanes in HOST_LANES]
-    return _Sweep(
-        f"{path.stem}, on the host",
-        lambda: numerics.host_sweeps(
-            path.read_text(encoding="utf-8"),
-            chosen,
-            promise=promise,
-            compiler=toolchain.host_compiler,
-            threads=threads,
-            what=path.stem,
-        ),
+    sweep = partial(
+        numerics.host_sweeps,
+        path.read_text(encoding="utf-8"),
+        [subject for subject in numerics.encoder_subjects(path) if subject.lanes in HOST_LANES],
+        promise=promise,
+        compiler=toolchain.host_compiler,
+        threads=threads,
+        what=path.stem,
     )
+    return f"{path.stem}, on the host", sweep
 
 
 def _tree_on_host(
@@ -134,11 +130,11 @@ def _tree_on_host(
     slow_too: bool,
 ) -> list[_Sweep]:
     allowed = ("yes", "if-asked") if slow_too else ("yes",)
-
-    def sweep(one: Header, chosen: Sequence[Numerics]) -> _Sweep:
-        return _Sweep(
-            f"{tree.target.name}'s own functions, on the host",
-            lambda: numerics.host_sweeps(
+    sweeps: list[_Sweep] = []
+    for one in functions:
+        if chosen := [function for function in one.functions if function.host in allowed]:
+            sweep = partial(
+                numerics.host_sweeps,
                 one.preamble,
                 subjects(chosen),
                 promise=promise,
@@ -147,11 +143,9 @@ def _tree_on_host(
                 flags=tree.target.compile,
                 threads=threads,
                 what=f"{tree.target.name}'s own code",
-            ),
-        )
-
-    pairs = [(one, [f for f in one.functions if f.host in allowed]) for one in functions]
-    return [sweep(one, chosen) for one, chosen in pairs if chosen]
+            )
+            sweeps.append((f"{tree.target.name}'s own functions, on the host", sweep))
+    return sweeps
 
 
 def _on_gpu(
@@ -162,32 +156,17 @@ def _on_gpu(
     toolchain: Toolchain,
     gpu: Gpu,
 ) -> list[_Sweep]:
-    def sweep(
-        what: str, preamble: str, chosen: Sequence[Subject], include: Sequence[Path], flags: Sequence[str]
-    ) -> _Sweep:
-        return _Sweep(
-            f"{what}, on {gpu.name}",
-            lambda: numerics.device_sweep(
-                preamble, chosen, toolchain=toolchain, gpu=gpu, promise=promise, include=include, flags=flags
-            ),
-        )
-
-    return [
-        *(
-            sweep(path.stem, path.read_text(encoding="utf-8"), numerics.encoder_subjects(path), (), ())
-            for path in encoders
-        ),
-        *(
-            sweep(
-                f"{tree.target.name}'s own functions",
-                one.preamble,
-                subjects(one.functions),
-                [*include_folders(tree.root, tree), *one.include],
-                [*tree.target.compile, FORCE_SOFTWARE],
-            )
-            for one in functions
-        ),
-    ]
+    run_there = partial(numerics.device_sweep, toolchain=toolchain, gpu=gpu, promise=promise)
+    sweeps: list[_Sweep] = []
+    for path in encoders:
+        sweep = partial(run_there, path.read_text(encoding="utf-8"), numerics.encoder_subjects(path))
+        sweeps.append((f"{path.stem}, on {gpu.name}", sweep))
+    flags = [*tree.target.compile, FORCE_SOFTWARE]
+    for one in functions:
+        include = [*include_folders(tree.root, tree), *one.include]
+        sweep = partial(run_there, one.preamble, subjects(one.functions), include=include, flags=flags)
+        sweeps.append((f"{tree.target.name}'s own functions, on {gpu.name}", sweep))
+    return sweeps
 
 
 def _notes(

@@ -36,7 +36,7 @@ from fp4patch.core.verdict import Verdict
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.headers import find_headers
 from fp4patch.proof.judge import verdict_of
-from fp4patch.proof.lift.result import Executed, Execution, summary
+from fp4patch.proof.lift.result import Executed, summary
 from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Verification
@@ -88,8 +88,7 @@ class _Run:
 def verify(
     trees: Sequence[Path], options: Options, *, on_wait: OnWait, on_progress: OnProgress
 ) -> tuple[VerifyReport, ...]:
-    """Return a report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a
-    compiler."""
+    """Return a report for each tree. Refused if one is not in the variant's state; ToolchainError if no compiler."""
     catalog = load()
     variant = catalog.variant(options.variant)
     own = ",".join(variant.arch)
@@ -183,13 +182,13 @@ def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
 
 def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) -> tuple[ProbeResult, ...]:
     """Return the results with the execution of each as a check, so that no row passes whose code is wrong."""
-    done = {(one.probe, one.arch): one for one in executed.executions if one.side == "patched"} if executed else {}
-    return tuple(
-        replace(result, verdict=verdict_of(checks), checks=checks)
-        if (one := done.get((result.probe, result.arch))) and (checks := (*result.checks, _execution_check(one)))
-        else result
-        for result in results
-    )
+    checks = {}
+    for one in executed.executions if executed else ():
+        if one.side == "patched":
+            verdict = Verdict.FAIL if one.verdict.failed else Verdict.PASS
+            because = "the machine code gives what the variant promises"
+            checks[one.probe, one.arch] = [Check("executed as promised", because, verdict, summary(one))]
+    return _with_checks(results, checks)
 
 
 def _with_checks(
@@ -212,11 +211,6 @@ def _configured(run: _Run) -> tuple[Arch, ...]:
     return run.archs if run.options.every_probe else tuple((*of_gb10, *run.archs)[:1])
 
 
-def _execution_check(one: Execution) -> Check:
-    verdict = Verdict.FAIL if one.verdict.failed else Verdict.PASS
-    return Check("executed as promised", "the machine code gives what the variant promises", verdict, summary(one))
-
-
 def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
     asked = run.options.execute
     if run.options.compile_only or not (find_gpu() is None if asked is None else asked):
@@ -228,13 +222,9 @@ def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
     """Return a problem if the user requested an execution, and there was nothing to execute."""
     if not run.options.execute or (executed and executed.executions):
         return ()
-    return (
-        Problem(
-            expected="a probe whose machine code can be executed",
-            found="none of the probes that ran has a specification of its results",
-            help="leave --execute out: on this tree it has nothing to show",
-        ),
-    )
+    found = "none of the probes that ran has a specification of its results"
+    help_ = "leave --execute out: on this tree it has nothing to show"
+    return (Problem("a probe whose machine code can be executed", found, help_),)
 
 
 def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> numerics.Numbers:
