@@ -17,6 +17,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -109,12 +110,7 @@ def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) ->
         "archs": asked,
         "capability": (gpu.major, gpu.minor),
         "modules": [
-            {
-                "name": module.name,
-                "search": module.search,
-                "function": module.function,
-                "arguments": [argument.format(gpu=gpu.number) for argument in module.arguments],
-            }
+            asdict(module) | {"arguments": [argument.format(gpu=gpu.number) for argument in module.arguments]}
             for module in modules
         ],
     }

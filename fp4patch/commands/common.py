@@ -58,9 +58,6 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
     )
 
 
-# --- printing --------------------------------------------------------------------------------------------------------
-
-
 def swallow(output: Any) -> None:
     """Discard all further output, since its reader has closed the pipe or the disk is full.
 

@@ -78,12 +78,7 @@ def handed_on(words: Sequence[str], output: Path | None) -> dict[str, Any]:
 
 
 def compose(
-    request: BuildRequest,
-    context: Path | str,
-    *,
-    progress: str,
-    metadata: Path | str = "",
-    iid: Path | str = "",
+    request: BuildRequest, context: Path | str, *, progress: str, metadata: Path | str = "", iid: Path | str = ""
 ) -> list[str]:
     """Return the words of the command. ``metadata`` and ``iid`` are the files that buildx writes; left out if empty."""
     command = ["docker", "buildx", "build"]

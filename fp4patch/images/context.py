@@ -76,9 +76,6 @@ def torch_requirement(torch: TorchPin, machines: Sequence[str]) -> str:
     return " \\\n  ".join([f"torch=={torch.version}", *hashes]) + "\n"
 
 
-# --- the wheel -------------------------------------------------------------------------------------------------------
-
-
 def wheel(root: Path) -> tuple[str, bytes]:
     """Return name and bytes of a wheel of the running fp4patch with its data.
 

@@ -74,11 +74,7 @@ def examine(
 
 
 def examine_image(
-    reference: str,
-    *,
-    gpus: Sequence[Arch] = GPUS,
-    progress: OnProgress = silent,
-    driver_cuda: str = "",
+    reference: str, *, gpus: Sequence[Arch] = GPUS, progress: OnProgress = silent, driver_cuda: str = ""
 ) -> BinaryReport:
     """Look into a container image by name: ``docker://host/name:tag`` in a registry, another as the engine has it.
 

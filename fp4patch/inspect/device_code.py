@@ -8,17 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from fp4patch.core.arch import Arch
 from fp4patch.inspect import by_design, elf, fatbin, paths, ptx, words
-from fp4patch.inspect.code import (
-    BinaryFile,
-    Fp4Code,
-    Idle,
-    ImageGroup,
-    JustInTime,
-    Loading,
-    LostKernel,
-    Outcome,
-    total,
-)
+from fp4patch.inspect.code import BinaryFile, Fp4Code, Idle, ImageGroup, JustInTime, Loading, LostKernel, Outcome, total
 from fp4patch.inspect.containers import Member
 from fp4patch.inspect.fatbin import Entry, Unit
 from fp4patch.inspect.loading import loaded

@@ -63,11 +63,7 @@ class Cache:
         rows = sorted((file.anchor != "tree", *file, sha256) for file, sha256 in files)
         read = [row[1:] for row in rows]
         result = key(name, json.dumps(read))
-        entry = {
-            "content": base64.b64encode(stored.content).decode(),
-            "log": stored.log,
-            "sha256": _sum(stored),
-        }
+        entry = {"content": base64.b64encode(stored.content).decode(), "log": stored.log, "sha256": _sum(stored)}
         self._store.write(_path(result, "result"), entry)
         with self._storing:
             others = [state for state in self._states(name) if state["result"] != result]

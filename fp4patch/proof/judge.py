@@ -19,11 +19,7 @@ from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.result import Check
 from fp4patch.proof.sass import CLASS_OF
 
-_CLASS_OF_METRIC = {
-    "branches": InstructionClass.BRANCH,
-    "local": InstructionClass.LOCAL,
-    "f64": InstructionClass.F64,
-}
+_CLASS_OF_METRIC = {"branches": InstructionClass.BRANCH, "local": InstructionClass.LOCAL, "f64": InstructionClass.F64}
 
 # What a kernel does for others: it writes where they see it, or calls what may. STL and STS are for itself.
 _ACTS = frozenset(

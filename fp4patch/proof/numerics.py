@@ -30,11 +30,7 @@ inline unsigned int e2m1(float x) { return __nv_cvt_float_to_fp4(x, __NV_E2M1, c
 """
 """The conversion that NVIDIA ships for hosts and GPUs without the instruction: the second witness."""
 
-DEFINES = (
-    '-DFP4PATCH_SUBJECTS="subjects.inc"',
-    '-DFP4PATCH_NAMES="names.inc"',
-    '-DFP4PATCH_INTERVALS="intervals.inc"',
-)
+DEFINES = ('-DFP4PATCH_SUBJECTS="subjects.inc"', '-DFP4PATCH_NAMES="names.inc"', '-DFP4PATCH_INTERVALS="intervals.inc"')
 """Compiler flags of a program of ``sweep/``."""
 
 _CLASSES = tuple(InputClass)

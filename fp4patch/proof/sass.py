@@ -122,21 +122,8 @@ def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassLis
 
     What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT.
     """
-    code = _read(text, only=KERNEL)
-    kept = _without_padding(*code[KERNEL]) if code else ()
-    if not kept:
-        raise ProofError(
-            f"the listing for {arch} holds no instruction of .text.{KERNEL}",
-            help=f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)',
-        )
-    return SassListing(
-        function=KERNEL,
-        arch=arch,
-        instructions=kept,
-        labels=_labels(kept, code[KERNEL][1]),
-        registers=registers,
-        code_sha256=code_sha256,
-    )
+    remedy = f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)'
+    return _listing(_read(text, only=KERNEL), KERNEL, arch, registers, code_sha256, remedy)
 
 
 def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Iterable[str]) -> dict[str, SassListing]:
@@ -144,23 +131,23 @@ def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Ite
 
     ``log`` is the text of ``ptxas -v`` on the same cubin.
     """
-    code, used, found = _read(text), dict(_REGISTERS_OF.findall(log)), {}
-    for kernel in kernels:
-        kept = _without_padding(*code[kernel]) if kernel in code else ()
-        if not kept or kernel not in used:
-            raise ProofError(
-                f"the listing for {arch} holds no instruction of .text.{kernel}",
-                help="take `together` out of the probe's table: compiled alone it is named probe",
-            )
-        found[kernel] = SassListing(
-            function=KERNEL,
-            arch=arch,
-            instructions=kept,
-            labels=_labels(kept, code[kernel][1]),
-            registers=int(used[kernel]),
-            code_sha256=_digest_of(kernel, cubin),
-        )
-    return found
+    used = dict(_REGISTERS_OF.findall(log))
+    code = {name: found for name, found in _read(text).items() if name in used}
+    remedy = "take `together` out of the probe's table: compiled alone it is named probe"
+    return {
+        kernel: _listing(code, kernel, arch, int(used.get(kernel, 0)), _digest_of(kernel, cubin), remedy)
+        for kernel in kernels
+    }
+
+
+def _listing(
+    code: Mapping[str, _Code], kernel: str, arch: Arch, registers: int, code_sha256: str, remedy: str
+) -> SassListing:
+    """Return the listing of one kernel; ProofError with the remedy if there is no code of it."""
+    kept = _without_padding(*code[kernel]) if kernel in code else ()
+    if not kept:
+        raise ProofError(f"the listing for {arch} holds no instruction of .text.{kernel}", help=remedy)
+    return SassListing(KERNEL, arch, kept, _labels(kept, code[kernel][1]), registers, code_sha256)
 
 
 def parse_unit(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:

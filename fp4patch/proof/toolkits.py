@@ -81,11 +81,7 @@ def fetched(wheel: ToolkitWheel, progress: OnProgress, *, site_packages: Sequenc
     ptxas, sum_file = folder / "ptxas", folder / _SUM
     if not (ptxas.is_file() and sum_file.is_file() and sha256(ptxas) == sum_file.read_text(encoding="ascii")):
         archive = Archive(
-            version=wheel.release,
-            project=wheel.project,
-            filename=wheel.filename,
-            sha256=wheel.sha256,
-            subtree="",
+            version=wheel.release, project=wheel.project, filename=wheel.filename, sha256=wheel.sha256, subtree=""
         )
         from fp4patch.sources.index import download  # noqa: PLC0415 - its clients take long to import
 

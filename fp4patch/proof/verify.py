@@ -241,12 +241,7 @@ class _Builder:
         self._cache = cache
 
     def configured(
-        self,
-        unit: _Unit,
-        arch: Arch,
-        side: Side,
-        flags: tuple[str, ...],
-        usual: Mapping[tuple[str, Arch, str], _Built],
+        self, unit: _Unit, arch: Arch, side: Side, flags: tuple[str, ...], usual: Mapping[tuple[str, Arch, str], _Built]
     ) -> list[Configured]:
         """Return the probes compiled with other flags; none if one did not compile with the usual ones."""
         known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}

@@ -273,11 +273,7 @@ class Locked:
     """
 
     def __init__(
-        self,
-        places: Sequence[Identified | Path],
-        on_wait: OnWait | None = None,
-        *,
-        writes: bool = True,
+        self, places: Sequence[Identified | Path], on_wait: OnWait | None = None, *, writes: bool = True
     ) -> None:
         self._canonical: dict[tuple[int, int], Path] = {}
         self._places: dict[Path, Identified | Path] = {}

@@ -69,8 +69,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
         remainders[Remainder(wanted.patches[0].id, link, 1, link, because)] = None
     known = {(problem.patch, problem.file, problem.line) for problem in problems}
     return Checked(
-        tuple(dict.fromkeys(problems)),
-        tuple(one for one in remainders if (one.patch, one.file, one.line) not in known),
+        tuple(dict.fromkeys(problems)), tuple(one for one in remainders if (one.patch, one.file, one.line) not in known)
     )
 
 
@@ -127,9 +126,6 @@ def _reason(patch: Patch, file: str, content: bytes) -> str:
 def _problem(patch: Patch, file: str, place: Place) -> Problem:
     expected = "nothing that this patch looks for outside the places that it changes"
     return Problem(expected, f"`{place.found}`", ADVICE, patch.id, file, place.line, state=State.DRIFTED)
-
-
-# --- macros ----------------------------------------------------------------------------------------------------------
 
 
 def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:

@@ -350,6 +350,5 @@ def print_bake() -> str:
 
     catalog: Catalog = load()
     return bake.text(
-        [v for v in catalog.variants.values() if v.image],
-        {name: catalog.target(name) for name in ("vllm", "cutlass")},
+        [v for v in catalog.variants.values() if v.image], {name: catalog.target(name) for name in ("vllm", "cutlass")}
     )

@@ -129,9 +129,6 @@ def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
     return done.stdout
 
 
-# --- evidence --------------------------------------------------------------------------------------------------------
-
-
 def _evidence(file: Path, tree: Identified, variant: str) -> tuple[str, ...]:
     """Return what a report of ``fp4patch verify --json`` measured of the tree: code that changed, inputs that ran."""
     try:

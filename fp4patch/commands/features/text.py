@@ -20,12 +20,7 @@ Say = Callable[[Cell], str]
 
 LEGEND = f"{NO} not supported on target; ≈ emulated by"
 LEGEND_OF_SEVERAL = f"{NO} rejected; ≈ emulated by"
-STYLES = {
-    Outcome.HARDWARE: "green",
-    Outcome.ACCEPTED: "green",
-    Outcome.EMULATED: "yellow",
-    Outcome.REJECTED: "dim",
-}
+STYLES = {Outcome.HARDWARE: "green", Outcome.ACCEPTED: "green", Outcome.EMULATED: "yellow", Outcome.REJECTED: "dim"}
 
 
 # --- what toolkits agree on ------------------------------------------------------------------------------------------

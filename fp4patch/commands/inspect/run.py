@@ -114,9 +114,6 @@ def _inspection(
     )
 
 
-# --- out of a container that never runs ------------------------------------------------------------------------------
-
-
 def _files(container: Container, folder: str) -> dict[str, bytes]:
     """Return every file below a directory of the container, by its relative name; none if it is missing."""
     from docker.errors import NotFound  # noqa: PLC0415 - an extra

@@ -85,9 +85,6 @@ def run(
     return Numbers(tuple(reports), notes, tuple(problems))
 
 
-# --- the sweeps ------------------------------------------------------------------------------------------------------
-
-
 def _reference(toolchain: Toolchain, threads: int | None) -> _Sweep:
     name = "__nv_cvt_float_to_fp4 of the toolkit's cuda_fp4.hpp"
     include = [toolchain.root / "include", toolchain.root / "include/cccl"]

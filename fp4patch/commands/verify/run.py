@@ -49,24 +49,20 @@ from fp4patch.tree.transaction import OnWait
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The command line's options, as the user gave them."""
+    """The command line's options, as the user gave them; their help texts explain them."""
 
     variant: str
     archs: str | None = None
     """``sm_120a,sm_121a``; None: the variant's own."""
     cuda_root: Path | None = None
     torch_include: Path | None = None
-    """PyTorch's include directory; None: that of an installed PyTorch, if there is one."""
     jobs: int | None = None
     """Compilations, or threads of a sweep, at a time; None: one for each core."""
     numerics: Literal["no", "yes", "all"] = "no"
-    """Sweep of the conversions over all 2^32 inputs; ``all`` includes those that take minutes on the host."""
     execute: bool | None = None
-    """Execution of the probes' machine code on the host for all inputs; None: only without a GPU."""
+    """None: only without a GPU."""
     every_probe: bool = False
-    """Those too that take the compiler minutes."""
     strict: bool = False
-    """A function that the patches touch and that nothing checked is a failure."""
     compile_only: bool = False
     """The probes are compiled with the usual flags alone, and nothing is executed."""
 
