@@ -147,7 +147,6 @@ def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow
 
 
 def _together(there: Compiled, gpu: Arch) -> Reach:
-    """Return the support of the GPU over all modules."""
     if served := there.served(gpu):
         return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
     return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], gpu)

@@ -15,6 +15,7 @@ from fp4patch.core.errors import ManifestError
 from fp4patch.core.problem import Problem
 
 FOLDER, WHEELS = "records/features", "records/toolkits.toml"
+_HELP = "the keys are those of fp4patch/catalog/feature.py"
 
 
 def load_features(root: Path) -> tuple[FeatureGroup, ...]:
@@ -38,9 +39,7 @@ def load_features(root: Path) -> tuple[FeatureGroup, ...]:
     if not groups and not problems:
         problems.append(Problem("features", "none", file=FOLDER))
     if problems:
-        raise ManifestError(
-            "the features are not valid", problems=problems, help="the keys are those of fp4patch/catalog/feature.py"
-        )
+        raise ManifestError("the features are not valid", problems=problems, help=_HELP)
     return tuple(groups)
 
 
@@ -56,7 +55,5 @@ def load_toolkits(root: Path) -> ToolkitWheels:
         if count > 1
     ]
     if problems or found is None:
-        raise ManifestError(
-            "the toolkits are not valid", problems=problems, help="the keys are those of fp4patch/catalog/feature.py"
-        )
+        raise ManifestError("the toolkits are not valid", problems=problems, help=_HELP)
     return found

@@ -191,7 +191,6 @@ _EXPECTED = {
 
 
 def _words(error: ErrorDetails) -> tuple[str, str]:
-    """Expected and found."""
     if error["type"] == "missing":
         return "a value for this key", "none"
     expected = _EXPECTED.get(error["type"], error["msg"].removeprefix("Input should be "))

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
+
+
+def is_version(text: str) -> bool:
+    """Return whether a text is a version (PEP 440)."""
+    try:
+        Version(text)
+    except InvalidVersion:
+        return False
+    return True
 
 
 def covers(specifier: str, version: Version | str | None) -> bool:

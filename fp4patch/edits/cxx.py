@@ -476,7 +476,6 @@ def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) 
 
 
 def _follows(token: Token, cut: Cut) -> bool:
-    """Return whether an insertion continues the line of the token before it."""
     return token.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n")
 
 

@@ -166,7 +166,6 @@ def _parse(elf: Elf) -> Cubin:
 
 
 def _kernels(elf: Elf) -> set[int]:
-    """Return the sections that hold a kernel."""
     kernels = set[int]()
     for table in (section for section in elf.sections if section.kind == SYMTAB):
         symbols = np.frombuffer(elf.content(table)[: table.size // SYMBOL.size * SYMBOL.size], _SYMBOL)

@@ -198,7 +198,6 @@ class _Reader:
             raise BinaryError(f"{file.name} does not have its digest {file.digest}", help=_DAMAGED)
 
     def _pieces(self, chunk: _Chunk, name: str) -> Iterator[bytes]:
-        """Yield what a chunk unpacks to."""
         if chunk.begin == chunk.end:
             for left in range(chunk.size, 0, -_TOGETHER):
                 yield bytes(min(left, _TOGETHER))

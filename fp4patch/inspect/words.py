@@ -254,7 +254,6 @@ def _idle(function: Function, code: bytes, has: int) -> Idle | None:
 
 
 def _doubles(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> NDArray[Any]:
-    """Return the positions of double-precision instructions."""
     high = words[:, 1]
     converts = (opcodes == _F2F) & ((high >> 11 & 3 == 3) | (high >> 20 & 3 == 3))
     return np.flatnonzero(np.isin(opcodes, _DOUBLE) | converts)

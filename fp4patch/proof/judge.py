@@ -14,7 +14,7 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import Verdict, verdict_on
 from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.result import Check
 from fp4patch.proof.sass import CLASS_OF
@@ -69,11 +69,6 @@ _IDLE = Check(
 
 def _acts(listing: SassListing) -> bool:
     return any(instruction.opcode.split(".")[0] in _ACTS for instruction in listing.instructions)
-
-
-def verdict_of(checks: Sequence[Check]) -> Verdict:
-    """PASS only if something was checked, and all of it passed."""
-    return Verdict.PASS if checks and not any(check.verdict.failed for check in checks) else Verdict.FAIL
 
 
 def unjudged(
@@ -131,7 +126,7 @@ def _unknown(pattern: str, name: str) -> Problem:
 
 def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[Check]:
     def check(condition: str, holds: bool, detail: str) -> Check:
-        return Check(condition, rule.because, Verdict.PASS if holds else Verdict.FAIL, detail)
+        return Check(condition, rule.because, verdict_on(holds), detail)
 
     if rule.identical:
         same = diff is not None and diff.identical

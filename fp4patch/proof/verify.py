@@ -16,13 +16,13 @@ from fp4patch.core.errors import ProofError
 from fp4patch.core.problem import Problem
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import Verdict, overall
 from fp4patch.proof import sass
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.diff import compare
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.instruction import SassListing
-from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
+from fp4patch.proof.judge import concerns, judge, unjudged
 from fp4patch.proof.probe import Compiled, Compiler, together
 from fp4patch.proof.result import Check, ProbeResult
 from fp4patch.proof.toolchain import Toolchain
@@ -211,7 +211,7 @@ def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequ
     else:
         assert after.listing is not None
         checks = judge(rules, after.listing, diff)
-        verdict, error = verdict_of(checks), before.error
+        verdict, error = overall(check.verdict for check in checks), before.error
     return ProbeResult(
         probe=probe.id,
         title=probe.title,

@@ -139,7 +139,6 @@ def _modes(staged: Staged) -> Iterator[str]:
 
 
 def _state_after(done: FoldedFile) -> State:
-    """Return the state of a file once the command is done."""
     retired = {outcome.state for _, outcome in done.outcomes if isinstance(outcome, NothingToDo)}
     order = (State.UPSTREAMED, State.NOT_NEEDED)
     return State.APPLIED if done.patches else next((state for state in order if state in retired), State.PRISTINE)
@@ -158,7 +157,6 @@ def _holds(outer: Identified, inner: Identified) -> bool:
 
 
 def _notes(folds: FoldedTree) -> Iterator[str]:
-    """Return the special cases that edits met."""
     for path, patch, outcome in folds.outcomes():
         if isinstance(outcome, Rewritten):
             yield from (f"{patch}: {path}: {note}" for note in outcome.notes)

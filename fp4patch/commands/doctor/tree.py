@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from packaging.version import Version
 
@@ -135,18 +134,18 @@ def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, 
 
 
 def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
-    finding = partial(remedies.finding, root=shlex.quote(str(tree.root)))
+    root, why = shlex.quote(str(tree.root)), "it was edited since fp4patch wrote it"
     findings = [
-        finding(Level.RED, file.path, "it was edited since fp4patch wrote it", "tree_edited")
+        remedies.finding(Level.RED, file.path, why, "tree_edited", root=root)
         for file in found.files
         if file.state is State.FOREIGN
     ]
     if found.state is State.OUTDATED:
         why = "an older version of its patches was applied"
-        findings.append(finding(Level.YELLOW, found.variant, why, "tree_outdated"))
+        findings.append(remedies.finding(Level.YELLOW, found.variant, why, "tree_outdated", root=root))
     if found.variant and found.state is State.DRIFTED:
         why = "its patches do not fit this source any more"
-        findings.append(finding(Level.RED, found.variant, why, "tree_drifted"))
+        findings.append(remedies.finding(Level.RED, found.variant, why, "tree_drifted", root=root))
     return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
 
 
@@ -170,7 +169,6 @@ def _claimed(claims: str, releases: Iterable[str]) -> bool:
 
 
 def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:
-    """Return the command to run next."""
     root = shlex.quote(str(tree.root))
     if found.state.refused:
         return f"fp4patch status {root}"

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from fp4patch.core.document import Document, Report, shown
-from fp4patch.core.verdict import PassOrFail, Verdict
+from fp4patch.core.verdict import PassOrFail, verdict_on
 
 if TYPE_CHECKING:
     from pydantic import ConfigDict
@@ -192,8 +192,7 @@ class Checked(Report):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS only if every conversion that the GPU can run has a result, and each is right."""
-        complete = self.runs and not self.missing and all(run.right for run in self.runs)
-        return Verdict.PASS if complete else Verdict.FAIL
+        return verdict_on(self.runs and not self.missing and all(run.right for run in self.runs))
 
 
 @dataclass(frozen=True)

@@ -32,10 +32,9 @@ from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.state import State
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import overall, verdict_on
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.headers import find_headers
-from fp4patch.proof.judge import verdict_of
 from fp4patch.proof.lift.result import Executed, summary
 from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
@@ -181,7 +180,7 @@ def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) 
     checks = {}
     for one in executed.executions if executed else ():
         if one.side == "patched":
-            verdict = Verdict.FAIL if one.verdict.failed else Verdict.PASS
+            verdict = verdict_on(not one.verdict.failed)
             because = "the machine code gives what the variant promises"
             checks[one.probe, one.arch] = [Check("executed as promised", because, verdict, summary(one))]
     return _with_checks(results, checks)
@@ -190,9 +189,8 @@ def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) 
 def _with_checks(
     results: Sequence[ProbeResult], more: Mapping[tuple[str, Arch], Sequence[Check]]
 ) -> tuple[ProbeResult, ...]:
-    """Return the results with further checks of each."""
     return tuple(
-        replace(result, checks=checks, verdict=verdict_of(checks))
+        replace(result, checks=checks, verdict=overall(check.verdict for check in checks))
         if (checks := (*result.checks, *more.get((result.probe, result.arch), ()))) != result.checks
         else result
         for result in results

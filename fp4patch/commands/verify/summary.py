@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fp4patch.catalog.coverage import Covered, How, unchecked
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import Verdict, overall
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.result import BuildResult, Check, ProbeResult, VerifyReport, overall
+from fp4patch.proof.result import BuildResult, Check, ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)
