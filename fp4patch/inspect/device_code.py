@@ -156,7 +156,7 @@ def _loading(
 
 
 def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:
-    """Yield kernels whose loaded copy lacks FP4 instructions of another target's copy, or prints why."""
+    """Yield kernels whose loaded copy does not have FP4 instructions of another copy, or prints why."""
     others = [image for image in images if image is not chosen and image.kernels]
     others.sort(key=lambda image: image.arch.major == gpu.major)
     for name, here in chosen.kernels.items():

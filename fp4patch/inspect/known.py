@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter
 
@@ -66,9 +66,14 @@ class Known:
     recipe: Recipe
 
 
-@cache
 def read(name: str, kind: type[_Table]) -> _Table:
     """Return a table, checked against its type."""
+    table: _Table = _read(name, cast("Any", kind))
+    return table
+
+
+@cache
+def _read(name: str, kind: Any) -> Any:
     text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
     return TypeAdapter(kind).validate_python(tomllib.loads(text))
 

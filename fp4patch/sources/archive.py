@@ -6,7 +6,7 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -55,14 +55,14 @@ def _readable(archive: Path) -> Iterator[None]:
         raise SourceError(f"{archive.name} is damaged: {error}", help=f"delete {archive} and fetch again") from error
 
 
-def _write(content: Callable[[], AbstractContextManager[IO[bytes]]], path: Path, *, executable: bool) -> None:
+def _write(content: Callable[[], IO[bytes]], path: Path, *, executable: bool) -> None:
     with content() as source, path.open("wb") as out:
         shutil.copyfileobj(source, out, 1 << 20)
     if executable:
         path.chmod(0o755)
 
 
-def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], AbstractContextManager[IO[bytes]]]]]:
+def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]]:
     """Yield name, mode bits and an opener of each regular file in the archive's order; no links and devices."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
@@ -74,7 +74,11 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], AbstractCon
             for member in tar:
                 # extractfile returns None for entries that are no files; they are left out here.
                 if member.isfile() and (content := tar.extractfile(member)):
-                    yield member.name.partition("/")[2], member.mode, partial(nullcontext, content)
+                    yield member.name.partition("/")[2], member.mode, partial(_same, content)
+
+
+def _same(content: IO[bytes]) -> IO[bytes]:
+    return content
 
 
 def _below(name: str, subtree: str, archive: Path) -> PurePosixPath | None:

@@ -86,7 +86,8 @@ def build(
             "bench.cu": numerics.source("bench.cu"),
         }
         numerics.write(work, files)
-        command = [*_compiler(toolchain, arch), *_PARTS, "bench.cu", *units, "-cudart=static", "-o", program]
+        command = [*_compiler(toolchain, arch), *_PARTS, "bench.cu", *map(str, units)]
+        command += ["-cudart=static", "-o", str(program)]
         done = process.run(command, limit=None, folder=work, environ=toolchain.environ)
         if done.status:
             raise ProofError("the bench program does not compile", help=done.said)

@@ -85,6 +85,11 @@ def packed(value: Any) -> list[Any]:
 
 def unpacked(nodes: Sequence[Any]) -> Any:
     """Return the value of packed nodes. Equal parts are the same objects: do not change them."""
+    return parts(nodes)[-1]
+
+
+def parts(nodes: Sequence[Any]) -> list[Any]:
+    """Return each distinct part of the value of packed nodes, and last the value itself."""
     values: list[Any] = []
     for node in nodes:
         if isinstance(node, dict):
@@ -93,4 +98,4 @@ def unpacked(nodes: Sequence[Any]) -> Any:
             values.append([values[at] for at in node])
         else:
             values.append(node)
-    return values[-1]
+    return values

@@ -63,7 +63,6 @@ def export(
         variant,
         tuple(changes),
         tuple(unchanged),
-        formatted=style.is_file(),
         evidence=measured,
     )
 
