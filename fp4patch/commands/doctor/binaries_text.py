@@ -23,7 +23,7 @@ from fp4patch.inspect.code import (
     GpuVerdict,
     ImageGroup,
     Outcome,
-    readable,
+    readable_names,
     total,
 )
 
@@ -35,8 +35,6 @@ COLOUR = {
     Fp4State.UNKNOWN: "bold red",
     Fp4State.NONE: "cyan",
 }
-SHOWN = 3
-"""Number of kernel names in a line; the JSON document has all."""
 
 
 def table(report: BinaryReport) -> RenderableType:
@@ -122,9 +120,11 @@ def _code(group: ImageGroup) -> Text:
     if code.f64 and (code.hardware or code.software):
         facts.append(f"{counted(code.f64, 'F64 instruction')} among the conversions")
     if code.traps:
-        facts.append(f"{counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
+        facts.append(f"{counted(len(code.traps), 'kernel')} that only trap ({printable(readable_names(code.traps))})")
     if code.prints:
-        facts.append(f"{counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
+        facts.append(
+            f"{counted(len(code.prints), 'kernel')} that only print ({printable(readable_names(code.prints))})"
+        )
     text.append(group.arch, "bold")
     text.append(": " + ", ".join(facts))
     return text
@@ -141,12 +141,6 @@ def _loading(file: BinaryFile, gpu: Arch) -> Text:
     if lost:
         text.append(f"; {counted(lost, 'fatbin')} without their FP4 code", "bold red")
     return text
-
-
-def names(mangled: Sequence[str]) -> str:
-    """Return the names of some kernels in a readable form: ``vllm::cvt_fp16_to_fp4, …``."""
-    short = list(dict.fromkeys(printable(readable(name)) for name in mangled))
-    return ", ".join(short[:SHOWN]) + (", …" if len(short) > SHOWN else "")
 
 
 def _summary(report: BinaryReport) -> str:

@@ -14,7 +14,6 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.archs import requested
 from fp4patch.commands.doctor import gpus, machine, requirements, reverse_patches
 from fp4patch.commands.doctor import tree as doctor_tree
 from fp4patch.commands.doctor.lists import judge_list
@@ -23,7 +22,7 @@ from fp4patch.commands.doctor.result import MachineReport, Question, RecipeRepor
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.commands.recommend import toolkit
 from fp4patch.commands.status.run import status
-from fp4patch.core.arch import GPUS, PTX, Arch, elements
+from fp4patch.core.arch import GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError

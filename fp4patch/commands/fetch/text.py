@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.console import RenderableType
 from rich.text import Text
 
-from fp4patch.sources.fetched import Fetched
+from fp4patch.sources.fetch import Fetched
 
 
 def fetch_text(fetched: Fetched) -> RenderableType:

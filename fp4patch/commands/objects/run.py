@@ -18,9 +18,8 @@ from typing import Any
 
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.archs import requested
 from fp4patch.commands.objects.result import ObjectFile
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, requested
 from fp4patch.core.errors import BinaryError, Refused
 from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import CXX

@@ -21,11 +21,10 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.archs import requested
 from fp4patch.commands.verify import builds, execute, numerics
 from fp4patch.commands.verify.coverage import coverage, touched_functions
 from fp4patch.commands.verify.needs import has, nothing_to_show
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, requested
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Rewritten
