@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from fp4patch.core.store import Store, key
 from fp4patch.inspect.code import BinaryFile, RunTimeCompiler
 
-SCAN = 5
+SCAN = 6
 """Part of every key. Raise it with any change of what is looked for: older results are then not found."""
 
 
