@@ -14,8 +14,6 @@ from fp4patch.core.tree_path import is_inside
 from fp4patch.tree.files import STATE_DIR
 from fp4patch.tree.remainder import Remainder
 
-__all__ = ["STATE_DIR", "Receipt", "ReceiptFile", "dumps", "loads"]
-
 
 @dataclass(frozen=True)
 class ReceiptFile:

@@ -119,8 +119,6 @@ def _listings(reports: Sequence[VerifyReport]) -> Iterator[tuple[str, str]]:
                     yield path, "\n".join([*listing.listing, ""])
 
 
-# --- the file of a GPU -----------------------------------------------------------------------------------------------
-
 _CHECKSUM = re.compile(rb',\n  "checksum": "([0-9a-f]{16})"\n\}\n')
 _HELP = "ask for the file as the program wrote it, attached and not pasted"
 

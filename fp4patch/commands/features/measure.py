@@ -39,9 +39,6 @@ _CARRIERS = {InstructionClass.MEMORY, InstructionClass.MOVE, InstructionClass.CO
 _ADDRESSES = {InstructionClass.INTEGER, InstructionClass.COMPARE}
 
 
-# --- PTX -------------------------------------------------------------------------------------------------------------
-
-
 def module(features: Sequence[Feature], target: Arch, isa: str) -> str:
     """Return one PTX file with a kernel ``f0``, ``f1``, … for each feature."""
     return "\n".join(_lines(features, target, isa)) + "\n"
@@ -87,9 +84,6 @@ def _registers(declaration: str) -> list[tuple[str, str]]:
     """Return ``.f32 a, b`` as [(".f32", "a"), (".f32", "b")]."""
     kind, _, names = declaration.strip().partition(" ")
     return [(kind, name.strip()) for name in names.split(",")]
-
-
-# --- the matrix ------------------------------------------------------------------------------------------------------
 
 
 def probe(

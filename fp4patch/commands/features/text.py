@@ -23,9 +23,6 @@ LEGEND_OF_SEVERAL = f"{NO} rejected; ≈ emulated by"
 STYLES = {Outcome.HARDWARE: "green", Outcome.ACCEPTED: "green", Outcome.EMULATED: "yellow", Outcome.REJECTED: "dim"}
 
 
-# --- what toolkits agree on ------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Span:
     """Equal results of consecutive toolkits for one feature on one target."""
@@ -91,9 +88,6 @@ def columns(report: FeatureReport, group: FeatureGroup, say: Say) -> list[list[A
     return [together for together, _ in found]
 
 
-# --- words -----------------------------------------------------------------------------------------------------------
-
-
 def short(cell: Cell) -> str:
     """Return ``OMMA``, ``≈ 2 FFMA``, or a dash: opcodes without their modifiers."""
     counts: dict[str, int] = {}
@@ -146,9 +140,6 @@ def _head(report: FeatureReport) -> list[str]:
     return lines
 
 
-# --- text ------------------------------------------------------------------------------------------------------------
-
-
 def table(report: FeatureReport) -> RenderableType:
     """Return one table per group: a line for each feature, a column for the targets with equal results."""
     say = _alike(short, report)
@@ -198,9 +189,6 @@ def _in_full(cell: Cell) -> str:
     if cell.outcome is not Outcome.REJECTED:
         return cell.code
     return f"{cell.refusal}: {cell.words.replace(f'{cell.target}', 'sm_…')}"
-
-
-# --- Markdown --------------------------------------------------------------------------------------------------------
 
 
 def markdown(report: FeatureReport) -> str:
