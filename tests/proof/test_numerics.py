@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from one_sweep import host_sweep
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
@@ -22,6 +21,7 @@ from fp4patch.proof.numerics import (
     device_program,
     device_sweep,
     encoder_subjects,
+    host_sweep,
     read_device,
 )
 from fp4patch.proof.toolchain import Toolchain

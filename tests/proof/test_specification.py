@@ -7,11 +7,11 @@ from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
-from one_sweep import host_sweep
 
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.numerics import (
     NVIDIA_REFERENCE,
+    host_sweep,
 )
 from fp4patch.proof.specification import MAGNITUDES, magnitude, specification
 from fp4patch.proof.toolchain import Toolchain

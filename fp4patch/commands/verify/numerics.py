@@ -93,18 +93,17 @@ class _Sweeps:
     def on_host(self) -> Iterator[_Sweep]:
         """Yield NVIDIA's own conversion, the encoders, and those of the tree's functions that are host code."""
         target, compiler, include = self.tree.target, self.toolchain.host_compiler, self.toolchain.root / "include"
-        name = "__nv_cvt_float_to_fp4 of the toolkit's cuda_fp4.hpp"
         reference = partial(
-            numerics.host_sweeps,
+            numerics.host_sweep,
             numerics.NVIDIA_REFERENCE,
-            [numerics.Subject(name, 1, "nvidia::e2m1(v[0])")],
+            "nvidia::e2m1",
+            subject="__nv_cvt_float_to_fp4 of the toolkit's cuda_fp4.hpp",
             promise=Promise.EXACT,
             compiler=compiler,
             include=[include, include / "cccl"],
             threads=self.threads,
-            what=name,
         )
-        yield "NVIDIA's own conversion, on the host", reference
+        yield "NVIDIA's own conversion, on the host", lambda: (reference(),)
         sweep = partial(numerics.host_sweeps, promise=self.variant.promise, threads=self.threads)
         for path in self.encoders:
             chosen = [subject for subject in numerics.encoder_subjects(path) if subject.lanes in HOST_LANES]
