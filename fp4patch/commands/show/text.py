@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Column
 from rich.text import Text
 
 from fp4patch.commands import terminal
+from fp4patch.commands.show.result import Lists
 from fp4patch.commands.terminal import STATES, folded, whole
 from fp4patch.core.state import State
-
-if TYPE_CHECKING:
-    from fp4patch.commands.show.result import Lists
 
 MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""

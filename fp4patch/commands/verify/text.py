@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
@@ -15,17 +16,9 @@ from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
 from fp4patch.core.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-    from rich.table import Table
-
-    from fp4patch.proof.instruction import SassListing
-    from fp4patch.proof.lift.result import Executed
-    from fp4patch.proof.result import ProbeResult, VerifyReport
-
+from fp4patch.proof.instruction import SassListing
+from fp4patch.proof.lift.result import Executed
+from fp4patch.proof.result import ProbeResult, VerifyReport
 
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""
