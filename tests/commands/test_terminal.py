@@ -7,7 +7,10 @@ import re
 import pytest
 from verify_reports import DRIFT, REPORTS, host, report, text
 
+from fp4patch.catalog.manifest import load
 from fp4patch.commands import terminal
+from fp4patch.commands.show.result import lists
+from fp4patch.commands.show.text import list_table
 from fp4patch.commands.terminal import NONE
 from fp4patch.commands.verify import text as verify_text
 from fp4patch.core.errors import Refused
@@ -35,6 +38,21 @@ def test_the_table_at_80_columns() -> None:
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
     lines = text(verify_text.verify_table(REPORTS[name]), width).splitlines()
     assert max(len(line) for line in lines) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_list_breaks_no_name_and_no_word(width: int) -> None:
+    found = lists(load(), None)
+    lines = text(list_table(found), width).splitlines()
+    assert max(len(line) for line in lines) <= width
+    assert len(lines) < 150  # three columns at any width were 290 lines at 60
+    shown = set(" ".join(lines).split())
+    named = [(variant.name, variant.title) for variant in found.variants]
+    named += [(patch.name, patch.title) for patch in found.patches]
+    named += [(target.name, target.title) for target in found.targets]
+    for name, title in named:
+        assert {name, *title.split()} <= shown
+    assert {patch for variant in found.variants for patch in variant.patches} <= shown
 
 
 def test_a_failing_check_says_rule_finding_and_reason() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
@@ -10,12 +11,16 @@ from rich.table import Column
 from rich.text import Text
 
 from fp4patch.commands import terminal
-from fp4patch.commands.terminal import STATES, folded, whole
+from fp4patch.commands.terminal import STATES, Hanging, folded, whole
 from fp4patch.core.state import State
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
     from fp4patch.commands.show.result import Lists
 
+ROOM = 60
+"""Columns that the two texts of a list need beside each other."""
 MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""
 
@@ -24,17 +29,33 @@ def list_table(found: Lists) -> RenderableType:
     """Return one small table per kind."""
     tables: list[RenderableType] = []
     if found.variants:
-        tables.append(_list("variant", "patches", [(v.name, v.title, " ".join(v.patches)) for v in found.variants]))
+        tables.append(_List("variant", "patches", [(v.name, v.title, " ".join(v.patches)) for v in found.variants]))
     if found.patches:
-        tables.append(_list("patch", "tried on", [(p.name, p.title, p.applies) for p in found.patches]))
+        tables.append(_List("patch", "tried on", [(p.name, p.title, p.applies) for p in found.patches]))
     if found.targets:
         rows = [(t.name, t.title, _spans(t.versions)) for t in found.targets]
-        tables.append(_list("target", "fetched from the package index", rows))
+        tables.append(_List("target", "fetched from the package index", rows))
     return terminal.spaced(tables)
 
 
-def _list(name: str, last: str, rows: Sequence[tuple[str, str, str]]) -> RenderableType:
-    return terminal.table([whole(name), folded("title"), folded(last)], rows, gap=3)
+@dataclass(frozen=True)
+class _List:
+    """A table of three columns; on a terminal with too little room for two texts, each name has its texts below it."""
+
+    name: str
+    last: str
+    rows: Sequence[tuple[str, str, str]]
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        room = options.max_width - max(len(name) for name, _, _ in self.rows)
+        if room >= ROOM:
+            yield terminal.table([whole(self.name), folded("title"), folded(self.last)], self.rows, gap=3)
+            return
+        for name, title, text in self.rows:
+            yield Text(name, style="bold")
+            yield Hanging("  ", title)
+            if text:
+                yield Hanging(f"  {self.last}: ", text)
 
 
 def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str], list[tuple[str, list[str]]]]]:
