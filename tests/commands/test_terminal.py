@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from verify_reports import DRIFT, REPORTS, host, report, text
@@ -37,6 +38,21 @@ def test_the_table_at_80_columns() -> None:
 @pytest.mark.parametrize("name", REPORTS)
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
     lines = text(verify_text.verify_table(REPORTS[name]), width).splitlines()
+    assert max(len(line) for line in lines) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_name_of_a_probe_is_broken_into_pieces(width: int) -> None:
+    short = REPORTS["pass"]
+    results = tuple(replace(one, probe=f"{one.probe}-of-bfloat16") for one in short.results)
+    lines = text(verify_text.verify_table(replace(short, results=results)), width).splitlines()
+    firsts = {one.probe.rpartition("/")[2]: one for one in reversed(results)}
+    assert len(firsts) == 2
+    for name, one in firsts.items():
+        (at,) = (number for number, line in enumerate(lines) if line.startswith(name))
+        row = lines[at + 1] if width == 60 else lines[at].removeprefix(name).strip()
+        assert row.startswith(str(one.arch))
+        assert one.verdict.value in row
     assert max(len(line) for line in lines) <= width
 
 
