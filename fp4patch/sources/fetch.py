@@ -86,7 +86,7 @@ def fetch(
 
 def _clone(target: Target, url: str, tag: str, tree: Path, *, show_progress: bool, own: bool) -> None:
     """Clone the repository. If it is the target's ``own``, an error names the releases that need no git."""
-    inside = [place for part in target.contains for place in part.at]
+    inside = [*target.include, *(place for part in target.contains for place in part.at)]
     try:
         git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
     except SourceError as error:
