@@ -11,7 +11,7 @@ from verify_reports import DRIFT, REPORTS, host, report, text
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import terminal
 from fp4patch.commands.show.result import lists
-from fp4patch.commands.show.text import list_table
+from fp4patch.commands.show.text import list_table, matrix_table
 from fp4patch.commands.terminal import NONE
 from fp4patch.commands.verify import text as verify_text
 from fp4patch.core.errors import Refused
@@ -54,6 +54,26 @@ def test_no_name_of_a_probe_is_broken_into_pieces(width: int) -> None:
         assert row.startswith(str(one.arch))
         assert one.verdict.value in row
     assert max(len(line) for line in lines) <= width
+
+
+def test_the_matrix_has_all_states_at_any_width() -> None:
+    states = ("applied", "applied", "upstreamed", "applied")
+    rows = [
+        {"target": "vllm", "version": f"0.{number}", "states": {"vllm/cmake-sm121a": state, "vllm/e2m1-asm": "applied"}}
+        for number, state in enumerate(states)
+    ]
+    wide = [line.split() for line in text(matrix_table({"rows": rows})).splitlines()]
+    assert wide[0] == ["vllm", "cmake-sm121a", "e2m1-asm"]
+    assert wide[1:] == [[f"0.{number}", state, "applied"] for number, state in enumerate(states)]
+    assert text(matrix_table({"rows": rows}), 24).splitlines() == [
+        "vllm",
+        "  cmake-sm121a",
+        "    applied: 0.0 to 0.1",
+        "    upstreamed: 0.2",
+        "    applied: 0.3",
+        "  e2m1-asm",
+        "    applied: 0.0 to 0.3",
+    ]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

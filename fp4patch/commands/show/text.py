@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Group, RenderableType
-from rich.table import Column
+from rich.measure import Measurement
 from rich.text import Text
 
 from fp4patch.commands import terminal
@@ -16,6 +18,7 @@ from fp4patch.core.state import State
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.table import Table
 
     from fp4patch.commands.show.result import Lists
 
@@ -80,8 +83,40 @@ def matrix_table(document: Mapping[str, Any]) -> RenderableType:
                 (version, *(Text(states[number], style=STATES[State(states[number])]) for number in of_kind))
                 for version, states in body
             ]
-            tables.append(terminal.table([first, *(Column(patches[n].partition("/")[2]) for n in of_kind)], rows))
+            names = [patches[number].partition("/")[2] for number in of_kind]
+            table = terminal.table([first, *map(whole, names)], rows)
+            by_patch = zip(names, zip(*([states[n] for n in of_kind] for _, states in body), strict=True), strict=True)
+            versions = [version for version, _ in body]
+            tables.append(_Fitting(table, [*_runs(str(first.header), by_patch, versions)]))
     return terminal.spaced(tables)
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """A table, or, on a terminal that is narrower, the lines that replace it."""
+
+    table: Table
+    lines: Sequence[RenderableType]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if Measurement.get(console, options.update(max_width=1 << 16), self.table).maximum <= options.max_width:
+            yield self.table
+        else:
+            yield from self.lines
+
+
+def _runs(
+    title: str, by_patch: Iterable[tuple[str, Sequence[str]]], versions: Sequence[str]
+) -> Iterator[RenderableType]:
+    """Yield each patch, and below it the releases, in order, that have the same state."""
+    yield Text(title, style="bold")
+    for name, states in by_patch:
+        yield Text(f"  {name}")
+        for state, run in groupby(zip(states, versions, strict=True), key=itemgetter(0)):
+            releases = [version for _, version in run]
+            first, last = releases[0], releases[-1]
+            span = first if first == last else f"{first} to {last}"
+            yield Hanging(f"    {state}: ", span, STATES[State(state)])
 
 
 def show_text(document: dict[str, Any]) -> RenderableType:
