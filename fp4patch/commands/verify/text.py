@@ -20,8 +20,8 @@ from fp4patch.core.wording import counted
 from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport
 
-PIECE = 16
-"""Columns for the names of probes: with fewer, longer names would be broken into pieces."""
+NAMES = 16
+"""Columns for the names of probes: with fewer, longer names would be cut in the middle."""
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""
 
@@ -87,7 +87,7 @@ def _covered(report: VerifyReport) -> Iterator[RenderableType]:
 
 
 def _table(console: Console, options: ConsoleOptions, report: VerifyReport) -> RenderResult:
-    """Yield the table. Where it would break the names of probes into pieces, each name has its rows below it."""
+    """Yield the table. Where it would cut names of probes in the middle, each name has its rows below it."""
     results, executed, wide = report.results, report.executed, options.max_width >= WIDE
     columns = [whole("arch"), *map(number, ("instructions", "branches", "FP4 cvt", "registers"))]
     if wide and executed:
@@ -108,7 +108,7 @@ def _table(console: Console, options: ConsoleOptions, report: VerifyReport) -> R
     gap = 2 if wide else 1
     without = table(columns, rows, gap=gap)
     room = options.max_width - Measurement.get(console, options, without).maximum - gap
-    if wide or room >= min(PIECE, max(map(len, names))):
+    if wide or room >= min(NAMES, max(map(len, names))):
         yield table([folded("probe"), *columns], zip(names, *zip(*rows, strict=True), strict=True), gap=gap)
         return
     head, *lines = console.render_lines(without, options.update(width=options.max_width), pad=False)
