@@ -8,6 +8,13 @@
 #error "TYPE: the type constructed, cutlass::float_e2m1_t or cutlass::detail::float_e2m1_unpacksmem_t"
 #endif
 
+// Host code: two values in a byte.
+extern "C" void fp4patch_host(double const* all, uint8_t* packed, unsigned long long records) {
+  for (unsigned long long record = 0; record < records; ++record) {
+    packed[record] = TYPE(all[2 * record]).raw() | TYPE(all[2 * record + 1]).raw() << 4;
+  }
+}
+
 extern "C" __global__ void probe(double const* source, uint8_t* codes) {
   int const i = blockIdx.x * blockDim.x + threadIdx.x;
   codes[i] = TYPE(source[i]).raw();
