@@ -25,6 +25,7 @@ class ByDesign:
     link: str
     tensor_memory: bool = False
     keeps: tuple[str, ...] = ()
+    says: str = "*"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,7 @@ def reason(kernel: LostKernel, *, keeps: Collection[str], tensor_memory: bool) -
     name = readable(kernel.name)
     for entry in read("by_design.toml", _Table).kernel:
         fits = fnmatchcase(name, entry.name) and set(kernel.lost) <= set(entry.lost)
+        fits = fits and any(fnmatchcase(message, entry.says) for message in kernel.messages or ("",))
         if fits and set(entry.keeps) <= set(keeps) and (tensor_memory or not entry.tensor_memory):
             return entry.reason
     return ""

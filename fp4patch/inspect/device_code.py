@@ -195,7 +195,8 @@ def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostK
                 break
         else:
             if says:
-                yield LostKernel(name, "", {}, here.idle, says)
+                kernel = LostKernel(name, "", {}, here.idle, says)
+                yield replace(kernel, reason=by_design.reason(kernel, keeps=keeps, tensor_memory=False))
 
 
 def classes(code: Fp4Code) -> dict[str, int]:

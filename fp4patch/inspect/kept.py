@@ -14,7 +14,7 @@ from fp4patch.inspect.code import BinaryFile, RunTimeCompiler
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SCAN = 5
+SCAN = 6
 """Part of every key. Raise it with any change of what is looked for: older results are then not found."""
 
 

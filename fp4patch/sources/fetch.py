@@ -63,7 +63,7 @@ def fetch(
             if archive:
                 extract(download(archive, progress), archive.subtree, tree)
             else:
-                inside = [place for part in target.contains for place in part.at]
+                inside = [*target.include, *(place for part in target.contains for place in part.at)]
                 git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
                 if git_url is None and (pinned := target.commits.get(version)) and (got := git.head(tree)) != pinned:
                     raise SourceError(

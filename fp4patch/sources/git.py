@@ -19,7 +19,7 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin
 
@@ -43,7 +43,7 @@ _ENVIRONMENT = {
 def clone(url: str, ref: str, to: Path, *, show_progress: bool, submodules: Sequence[str] = ()) -> None:
     """Make a shallow clone of one tag, branch or commit in ``to``, which must not exist.
 
-    ``submodules``: paths of those that are taken along, if the repository has them. SourceError carries git's reason.
+    ``submodules``: those that hold one of these paths are taken along. SourceError carries git's reason.
     """
     with _said(f"git cannot clone {ref} of {url}", _REPOSITORY) as git:
         shown = _progress(git) if show_progress else None
@@ -55,7 +55,7 @@ def clone(url: str, ref: str, to: Path, *, show_progress: bool, submodules: Sequ
         else:
             repo = git.Repo.clone_from(url, to, shown, _ENVIRONMENT, depth=1, branch=ref)
         for submodule in repo.submodules:
-            if submodule.path in submodules:
+            if any(PurePosixPath(path).is_relative_to(submodule.path) for path in submodules):
                 place = urljoin(f"{url}/", submodule.url) if submodule.url.startswith("../") else submodule.url
                 clone(place, submodule.hexsha, to / submodule.path, show_progress=show_progress)
 

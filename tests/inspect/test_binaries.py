@@ -499,22 +499,36 @@ def lost_of(found: BinaryReport) -> list[LostKernel]:
     return [kernel for file in found.files for row in file.loading if row.gpu == GB10 for kernel in row.lost]
 
 
-def test_a_message_about_the_architecture_on_one_path_is_yellow(compiled: Compiled) -> None:
-    source = (
-        KEEPS
-        + """
+TENSOR_MEMORY = "Trying to use TMEM_LOAD without CUTE_ARCH_TCGEN05_TMEM_ENABLED."
+
+
+@pytest.mark.parametrize("targets", [("100a", "120f"), ("120f",)])  # with and without a copy that prints nothing
+@pytest.mark.parametrize(
+    ("message", "level"),
+    [
+        ("this path is architecture-specific", Level.YELLOW),
+        ("Trying to use tma without CUTE_ARCH_TMA_SM120_ENABLED.", Level.YELLOW),
+        (TENSOR_MEMORY, Level.GREEN),  # what CUTLASS prints from kernels that no GPU but SM100's family can run
+    ],
+)
+def test_a_message_about_the_architecture_on_one_path(
+    compiled: Compiled, targets: tuple[str, ...], message: str, level: Level
+) -> None:
+    source = f"""{KEEPS}
 #include <cstdio>
-extern "C" __global__ void sometimes(float* x, int n) {
+extern "C" __global__ void sometimes(float* x, int n) {{
 #if __CUDA_ARCH__ >= 1200
-  if (n > 3) { printf("this path is architecture-specific\\n"); return; }
+  if (n > 3) {{ printf("{message}\\n"); return; }}
 #endif
   x[threadIdx.x] *= n;
-}
+}}
 """
-    )
-    found = binaries.examine(compiled(source, "100a", "120f"))
-    assert [(kernel.name, kernel.lost, kernel.idle) for kernel in lost_of(found)] == [("sometimes", {}, None)]
-    assert [verdict.level for verdict in found.verdicts] == [Level.YELLOW, Level.YELLOW]
+    found = binaries.examine(compiled(source, *targets))
+    (lost,) = lost_of(found)
+    assert (lost.name, lost.lost, lost.idle, lost.level) == ("sometimes", {}, None, level)
+    for verdict in found.verdicts:
+        assert (verdict.level, bool(verdict.todo)) == (level, level is not Level.GREEN)
+        assert message in verdict.because
 
 
 STOCHASTIC = """

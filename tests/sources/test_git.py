@@ -50,20 +50,27 @@ def test_a_tag_a_branch_and_a_commit_are_cloned(upstream: Path, tmp_path: Path, 
     assert run(tmp_path / "tree", "rev-list", "--count", "HEAD") == "1"
 
 
-def test_the_submodules_that_are_named_come_along(
+def test_the_submodules_that_hold_what_is_named_come_along(
     upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outer = tmp_path / "outer"
     outer.mkdir()
     run(outer, "init", "-q")
-    for name in ("wanted", "other"):
+    for name in ("wanted", "whose", "other"):
         run(outer, "submodule", "--quiet", "add", f"file://{upstream}", f"3rdparty/{name}")
     run(outer / "3rdparty/wanted", "checkout", "-q", "v1.0")
     run(outer, "add", ".")
     run(outer, "commit", "-qm", "x")
     run(outer, "tag", "v2")
-    git.clone(str(outer), "v2", tmp_path / "tree", show_progress=False, submodules=["3rdparty/wanted", "3rdparty/none"])
+    git.clone(
+        str(outer),
+        "v2",
+        tmp_path / "tree",
+        show_progress=False,
+        submodules=["3rdparty/wanted", "3rdparty/whose/include", "3rdparty/oth", ""],
+    )
     assert (tmp_path / "tree/3rdparty/wanted/include/a.h").read_text() == "int a;\n"
+    assert (tmp_path / "tree/3rdparty/whose/include/a.h").is_file()
     assert not list((tmp_path / "tree/3rdparty/other").iterdir())
     assert not git.changed(tmp_path / "tree")
 

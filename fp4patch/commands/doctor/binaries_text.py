@@ -6,12 +6,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Group
-from rich.padding import Padding
 from rich.text import Text
 
 from fp4patch.commands import terminal
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
-from fp4patch.commands.terminal import folded, whole
+from fp4patch.commands.terminal import Hanging, folded, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.wording import counted, listed
 from fp4patch.inspect.code import Fp4State, Outcome, readable, total
@@ -56,7 +55,7 @@ def table(report: BinaryReport) -> RenderableType:
     for row in report.requirements:
         said = ("met", "green") if row.met else ("not met", "bold red")
         parts.append(Text.assemble((f"required {row.requirement}: ", "bold"), said))
-        parts += [Padding(Text(printable(reason)), (0, 0, 0, 2)) for reason in row.because]
+        parts += [Hanging("  ", reason) for reason in row.because]
     for unread in report.unread:
         parts.append(
             Text.assemble(("not read: ", "bold red"), f"{printable(unread.name)}: {printable(unread.because)}")
@@ -80,12 +79,10 @@ def _file(file: BinaryFile) -> RenderableType:
     parts: list[RenderableType] = [
         Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}")
     ]
-    parts.append(Padding(Text(_architectures(file.images)), (0, 0, 0, 2)))
-    interesting = [group for group in file.images if _speaks(group.code)]
-    for group in interesting:
-        parts.append(Padding(_code(group), (0, 0, 0, 2)))
+    parts.append(Hanging("  ", _architectures(file.images)))
+    parts += [_code(group) for group in file.images if _speaks(group.code)]
     for gpu in dict.fromkeys(row.gpu for row in file.loading):
-        parts.append(Padding(_loading(file, gpu), (0, 0, 0, 2)))
+        parts.append(_loading(file, gpu))
     return Group(*parts)
 
 
@@ -104,9 +101,8 @@ def _speaks(code: Fp4Code) -> bool:
     return bool(code.native or code.software or code.roundings or code.traps or code.prints)
 
 
-def _code(group: ImageGroup) -> Text:
-    code, text = group.code, Text()
-    facts = []
+def _code(group: ImageGroup) -> Hanging:
+    code, facts = group.code, []
     for source, number in code.encodes.items():
         facts.append(f"{counted(number, 'hardware conversion')} from {source}")
     for name, number in code.encoders.items():
@@ -122,22 +118,19 @@ def _code(group: ImageGroup) -> Text:
         facts.append(f"{counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
     if code.prints:
         facts.append(f"{counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
-    text.append(group.arch, "bold")
-    text.append(": " + ", ".join(facts))
-    return text
+    return Hanging(f"  {group.arch}: ", ", ".join(facts), "bold")
 
 
-def _loading(file: BinaryFile, gpu: Arch) -> Text:
+def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:
     rows = [row for row in file.loading if row.gpu == gpu]
     loads = Counter[str]()
     for row in rows:
         loads[row.loads] += row.fatbins
-    text = Text(f"{gpu} loads ")
-    text.append(", ".join(f"{name} ×{number}" for name, number in loads.most_common()))
+    text = ", ".join(f"{name} ×{number}" for name, number in loads.most_common())
     lost = sum(row.fatbins for row in rows if row.outcome is Outcome.LOST)
     if lost:
-        text.append(f"; {counted(lost, 'fatbin')} without their FP4 code", "bold red")
-    return text
+        text += f"; {counted(lost, 'fatbin')} without their FP4 code"
+    return Hanging(f"  {gpu} loads ", text, "bold red" if lost else "")
 
 
 def names(mangled: Sequence[str]) -> str:
