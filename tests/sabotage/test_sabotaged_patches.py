@@ -211,13 +211,15 @@ MUTANTS = [
     n3("eight values in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "float2x4-to-e2m1", "sm_121", FI),
     na("Marlin for SM103 too", 'element = "12.0;12.1"', 'element = "10.3;12.0;12.1"'),
     # FP6, and constructors on the host.
-    n3("one float of 2^32 to E2M3", FP6, "  uint16_t code;", "  uint16_t code;\n  if (__float_as_uint(x) == 0x3f345679u) return 0;", "construct-e2m3-x4", "sm_121a"),
+    n3("one float of 2^32 to E2M3", FP6, "  uint16_t code;", "  uint16_t code;\n  if (__float_as_uint(x) == 0x3f345679u) return 0;", "construct-e2m3-x4"),
     n3("a NaN's sign in E3M2", FP6, "min.xorsign.abs.f32 scaled, scaled, 0f3BE00000;", "min.xorsign.abs.f32 scaled, %1, 0f3BE00000;", "construct-e3m2-x4"),
     n3("E2M3 before sm_89", E2M3, "  #else\n    return x != x", "  #elif defined(__CUDA_ARCH__)\n    return Base::bitcast(0);\n  #else\n    return x != x", "construct-e2m3-x4", "sm_80"),
     n3("a NaN's sign in E2M3, on the host", E2M3, "x != x ? Base::bitcast(Base::BitRepresentation::MAX_VALUE) : ", "", "construct-host-e2m3", "sm_121a"),
     n3("a double rounded twice to E3M2", "patches/cutlass/fp6-convert/patch.toml", "explicit float_e3m2_t(double x) : Base(detail::round_to_odd(x))", "explicit float_e3m2_t(double x) : Base(detail::round_to_odd(float(x)))", "construct-e3m2-double-x4", "sm_121a"),
     n3("a tie away from even in the constructor, on the host", ODD, "sign | ((sum + (sum >> 22) + 6u) & 7u)", "x == 2.5f ? 5u : sign | ((sum + (sum >> 22) + 6u) & 7u)", "construct-host-double", "sm_121a"),
     n3("a double truncated, on the host", ODD, "back != x ? bits | 1u : bits", "bits", "construct-host-double", "sm_121a"),
+    n3("the switch of FP6 lost", FP6, "defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)", "defined(CUDA_PTX_FP4FP6_CVT_ENABLED)", "construct-e2m3-x4-forced", "sm_121a"),
+    n3("E2M3 decoded with another sign, on the host", E2M3, "    return Base::convert_to_float(x);", "    return -Base::convert_to_float(x);", "construct-host-e2m3", "sm_121a"),
     # TransformerEngine: products, random bits, and the targets that have the instruction.
     te("a scale's magnitude ignored", OPERANDS, MUL, "  product = b < 0.0f ? -a : a;", "stochastic-fp32-x4-scaled"),
     te("a product rounded toward zero", OPERANDS, "mul.rn.f32 %0", "mul.rz.f32 %0", "stochastic-fp32-x4-scaled"),

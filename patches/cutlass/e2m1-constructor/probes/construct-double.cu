@@ -8,10 +8,11 @@
 #error "TYPE: the type constructed, cutlass::float_e2m1_t or cutlass::detail::float_e2m1_unpacksmem_t"
 #endif
 
-// Host code: two values in a byte.
+// Host code: two values in a byte; there, back and there again, so that decoding counts.
 extern "C" void fp4patch_host(double const* all, uint8_t* packed, unsigned long long records) {
   for (unsigned long long record = 0; record < records; ++record) {
-    packed[record] = TYPE(all[2 * record]).raw() | TYPE(all[2 * record + 1]).raw() << 4;
+    double const low = float(TYPE(all[2 * record])), high = float(TYPE(all[2 * record + 1]));
+    packed[record] = TYPE(low).raw() | TYPE(high).raw() << 4;
   }
 }
 
