@@ -125,10 +125,10 @@ def test_an_image_for_gb10_alone_on_amd64_is_noted() -> None:
 @pytest.mark.parametrize(
     ("jobs", "gib", "minutes", "at_a_time"),
     [
-        (20, 128, 30, 20),  # 495 core-minutes / 20, and 5 for the rest
-        (1000, 128, 24, 1000),  # the longest step takes 18.5 minutes, however many cores there are
-        (None, 8, 252, 2),  # 4 GiB for each compilation
-        (None, 2, 500, 1),
+        (20, 128, 25, 20),  # 394 core-minutes / 20, and 5 for the rest
+        (1000, 128, 23, 1000),  # the longest step takes 17.7 minutes, however many cores there are
+        (None, 8, 202, 2),  # 4 GiB for each compilation
+        (None, 2, 399, 1),
     ],
 )
 def test_the_time_of_a_build_is_estimated_from_what_it_took(
