@@ -111,6 +111,8 @@ class Build(Manifest):
     """CUDA releases to evaluate if none is known."""
     kernels: str = ""
     """Regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x (only for cmake)."""
+    converts: bool = True
+    """False if these kernels need no FP4 instruction, so that a target without a suffix is enough for them."""
     modules: tuple[JitModule, ...] = ()
     """Modules that hold the FP4 kernels for SM12x (only for jit). The first one represents the others in summaries."""
 

@@ -130,9 +130,11 @@ class Reach(StrEnum):
     """FP4 support that a GPU gets from code compiled for a set of targets."""
 
     SUFFIXED = "native"
-    """The GPU loads a cubin whose target has the FP4 instructions."""
+    """The GPU loads a cubin whose target has the FP4 instructions, or any cubin of kernels that need none."""
     BARE = "no FP4"
     """The GPU loads a cubin, but its target has no suffix and therefore no FP4 instructions."""
+    PTX = "PTX"
+    """The GPU loads no cubin, and its driver compiles PTX: only for kernels that need no FP4 instruction."""
     NOTHING = "nothing loads"
     PARTLY = "in part"
     """Some of several modules that are compiled separately have the FP4 instructions, and others do not."""

@@ -77,8 +77,7 @@ def fetch(
             if archive:
                 extract(download(archive, progress), archive.subtree, tree)
             else:
-                inside = [*target.include, *(place for part in target.contains for place in part.at)]
-                git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
+                _clone(target, url, tag, tree, show_progress=show_progress, own=git_url is None)
                 if git_url is None and (pinned := target.commits.get(version)) and (got := git.head(tree)) != pinned:
                     raise SourceError(
                         f"{tag} of {target.git} is not the commit that was pinned: {got}, expected {pinned}",
@@ -97,6 +96,19 @@ def fetch(
     if archive:
         return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds)
     return Fetched(to, target.name, version, f"{url} {tag}", "")
+
+
+def _clone(target: Target, url: str, tag: str, tree: Path, *, show_progress: bool, own: bool) -> None:
+    """Clone the repository. If it is the target's ``own``, an error names the releases that need no git."""
+    inside = [*target.include, *(place for part in target.contains for place in part.at)]
+    try:
+        git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
+    except SourceError as error:
+        if not own or not target.pinned:
+            raise
+        versions = _versions(target)
+        known = f"{target.name} has archives, which need no git, from {versions[0]} to {versions[-1]}"
+        raise SourceError(error.message, help=f"{known}; else {error.help}") from error
 
 
 def _versions(target: Target) -> list[str]:

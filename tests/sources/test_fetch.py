@@ -170,6 +170,14 @@ def test_a_tag_that_is_not_there_leaves_nothing_behind(repository: Path, tmp_pat
     assert sorted(p.name for p in tmp_path.iterdir()) == ["upstream"]
 
 
+def test_a_release_that_is_not_there_names_those_that_need_no_git(
+    repository: Path, mirror: tuple[Target, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(SourceError, match=r"git cannot clone v9\.2\.0") as caught:
+        get("9.2.0", tmp_path / "tree", replace(mirror[0], git=str(repository)))
+    assert caught.value.help.startswith("cutlass has archives, which need no git, from 1.0 to 1.0; else check the ver")
+
+
 def test_a_repository_of_something_else_is_refused(repository: Path, tmp_path: Path) -> None:
     other = replace(CUTLASS, marks=("not/there.h",))
     with pytest.raises(SourceError, match="is not NVIDIA CUTLASS"):

@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.commands.doctor.outlook import kernels_of
 from fp4patch.commands.explore import answers
 from fp4patch.commands.show.result import ids
 from fp4patch.commands.show.text import MATRIX
@@ -74,6 +75,7 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
                 "title": target.title,
                 "setting": target.build.setting if target.build else "",
                 "separator": target.build.separator if target.build else "",
+                "kernels": kernels_of(target.build) if target.build else "",
                 "later": bool(target.build and target.build.kind == "jit"),
             }
             for target in catalog.targets.values()
