@@ -15,20 +15,16 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.adapters.result import BuildRow
+from fp4patch.catalog.target import Build
 from fp4patch.core import process
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.errors import ToolchainError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.catalog.target import Build
 
 READS = "CMakeLists.txt"
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from fp4patch.core.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -109,6 +111,14 @@ PTX = "+PTX"
 def elements(text: str) -> list[str]:
     """Return the elements of a list of targets. Commas, semicolons or blanks separate them."""
     return [part for part in re.split(r"[,;\s]+", text) if part]
+
+
+def requested(text: str, help: str, *, ptx: bool = False) -> tuple[Arch, ...]:  # noqa: A002 - as UsageError's
+    """Parse the architectures that an option names; UsageError, with ``help``, for anything else."""
+    try:
+        return Arch.parse_list(text, ptx=ptx)
+    except ValueError as error:
+        raise UsageError(str(error), help=help) from None
 
 
 GB10 = Arch(12, 1)

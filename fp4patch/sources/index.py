@@ -140,10 +140,7 @@ def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
                 )
             part.replace(path)
             return path
-    raise SourceError(
-        f"cannot download {archive.filename}: {'; '.join(reasons)}",
-        help=CHECK_NETWORK,
-    )
+    raise SourceError(f"cannot download {archive.filename}: {'; '.join(reasons)}", help=CHECK_NETWORK)
 
 
 def listing(project: str) -> tuple[IndexFile, ...]:
@@ -162,10 +159,7 @@ def listing(project: str) -> tuple[IndexFile, ...]:
             for p in packages
             if p.version and p.package_type in ("sdist", "wheel")
         )
-    raise SourceError(
-        f"no package index lists {project}: {'; '.join(reasons)}",
-        help=CHECK_NETWORK,
-    )
+    raise SourceError(f"no package index lists {project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
 
 
 def _first_line(error: Exception) -> str:

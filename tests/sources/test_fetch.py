@@ -18,8 +18,7 @@ from fp4patch.core import progress
 from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.sources import index
-from fp4patch.sources.fetch import fetch
-from fp4patch.sources.fetched import Fetched
+from fp4patch.sources.fetch import Fetched, fetch
 
 CUTLASS = load().target("cutlass")
 

@@ -33,8 +33,7 @@ def outlooks(
     cuda: Version | None,
     todo: str,
 ) -> tuple[Outlook, ...]:
-    """Return a line a GPU that was asked about. ``variant``: what is applied; ``todo``: the command to recommend, if
-    any."""
+    """Return a line for each GPU. ``variant`` is the applied one, ``todo`` the command to recommend, if any."""
     found_of_each = []
     for gpu in question.gpus:
         if gpu not in GPUS:

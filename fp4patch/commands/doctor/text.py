@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.doctor.outlook import kernels_of
+from fp4patch.commands.doctor.result import MachineReport, Outlook, RecipeReport, TreeReport
 from fp4patch.commands.terminal import NONE, STATES, folded, number, table, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level, worst
 from fp4patch.inspect.known import known
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import RenderableType
-
-    from fp4patch.adapters.result import BuildRow
-    from fp4patch.commands.doctor.result import MachineReport, Outlook, RecipeReport, TreeReport
 
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: NONE}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}

@@ -6,24 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
+from rich.table import Table
 from rich.text import Text
 
 from fp4patch.commands import terminal
+from fp4patch.commands.show.result import Lists
 from fp4patch.commands.terminal import STATES, Hanging, folded, whole
 from fp4patch.core.state import State
 
-if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderResult
-    from rich.table import Table
-
-    from fp4patch.commands.show.result import Lists
-
 ROOM = 60
 """Columns that the two texts of a list need beside each other."""
+
 MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.segment import Segment, Segments
 from rich.text import Text
@@ -17,15 +17,8 @@ from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
 from fp4patch.core.wording import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-
-    from fp4patch.proof.instruction import SassListing
-    from fp4patch.proof.result import ProbeResult, VerifyReport
-
+from fp4patch.proof.instruction import SassListing
+from fp4patch.proof.result import ProbeResult, VerifyReport
 
 NAMES = 16
 """Columns for the names of probes: with fewer, longer names would be cut in the middle."""
