@@ -52,8 +52,12 @@ class Executes(Manifest):
     output: Format = "e2m1"
     rounding: Literal["nearest", "stochastic"] = "nearest"
     """``stochastic``: a record has random words behind its values, one for four of them."""
-    sampled: bool = False
-    """A sample of the inputs runs, each exponent in every lane: all of them take minutes."""
+    sampled: bool | Literal["with-branches"] = False
+    """A sample of the inputs runs, each exponent in every lane: all of them take minutes. ``with-branches``: only if
+    the machine code has branches, as software of upstream's own on older targets."""
+    factors: tuple[float, ...] = ()
+    """Factors by which the kernel multiplies the values of a record in turn before it converts them, as
+    ``mul.rn.f32`` does."""
     pristine_from: int = 0
     """Lowest ``__CUDA_ARCH__`` (1000: sm_100) for which the pristine kernel converts. Below it, upstream's code does
     not convert, and only the patched kernel is executed."""
@@ -71,6 +75,7 @@ class Executes(Manifest):
         return (
             self.rounding == "nearest"
             and not self.sampled
+            and not self.factors
             and self.bits in (16, 32)
             and narrow
             and self.lanes in (1, 2, 4, 8, 16)

@@ -60,7 +60,8 @@ class Configured:
     error: str
 
 
-CONFIGURATIONS = (("-DNDEBUG", "-std=c++20"), ("-rdc=true",), ("-use_fast_math",), ("-O1",))
+FAST = "-use_fast_math"
+CONFIGURATIONS = (("-DNDEBUG", "-std=c++20"), ("-rdc=true",), (FAST,), ("-O1",))
 """Flags that builds set, and that must not change what a conversion gives."""
 
 

@@ -46,3 +46,13 @@ def test_a_build_that_is_not_as_declared_is_in_the_headline() -> None:
     lost = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.1a", "nothing", Verdict.FAIL, "12.1a is expected")
     title = summary.headline([dataclasses.replace(REPORTS["pass"], builds=(lost,))]).title
     assert title == "Not verified: 1 result of the tree's own build not as declared"
+
+
+def test_evaluations_of_a_build_are_counted_beside_checks_and_alone() -> None:
+    one = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.1a", "12.1a", Verdict.PASS, "")
+    both = dataclasses.replace(REPORTS["pass"], builds=(one, one))
+    (checks,) = summary.counts([REPORTS["pass"]])
+    assert summary.counts([both]) == [checks, "2 evaluations of the build"]
+    alone = dataclasses.replace(both, results=())
+    assert summary.counts([alone]) == ["2 evaluations of the build"]
+    assert summary.headline([alone]).detail == "2 evaluations of the build, all passed."

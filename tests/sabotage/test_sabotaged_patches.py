@@ -30,6 +30,9 @@ CHOICE = "patches/cutlass/e2m1-encode/instruction_or_half_pair.cuh"
 SCALAR, ARRAYS = "patches/cutlass/e2m1-encode/scalar.cuh", "patches/cutlass/e2m1-encode/half_arrays.cuh"
 ENCODE, GUARD = "patches/cutlass/e2m1-encode/patch.toml", "patches/cutlass/e2m1-guard/patch.toml"
 ODD = "patches/cutlass/e2m1-constructor/from_float.h"
+FP6, E2M3 = (f"patches/cutlass/fp6-convert/{name}.h" for name in ("fp6", "e2m3"))
+OPERANDS, STOCHASTIC = "encoders/operands.cuh", "encoders/stochastic.cuh"
+MUL = '  asm("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));'
 CONVERTER = "patches/cutlass/e2m1-converter/converter.cuh"
 NEXT3, TURBO, TURBO2, NATIVE = (f"variants/{name}.toml" for name in ("next3", "turbo", "turbo2", "native"))
 
@@ -69,6 +72,10 @@ def t1(what: str, old: str, new: str, probes: str = "float8-to-e2m1") -> Mutant:
 
 def t2(what: str, old: str, new: str, probes: str = "float8-to-e2m1", tree=V33) -> Mutant:  # type: ignore[no-untyped-def]
     return Mutant(what, PREDICATES, old, new, "turbo2", tree, probes, "sm_121a")
+
+
+def te(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_121a") -> Mutant:
+    return Mutant(what, file, old, new, "next3", ("transformer_engine", "2.18.0"), probes, arch)
 
 
 X1 = "  return nibbles_of_halves(capped_halves(0.0f, x)) >> 28;"
@@ -202,11 +209,30 @@ MUTANTS = [
     t2("NaN becomes zero, in MiniMax's pages", "7u - (ax <= 0.25f)", "(ax != ax ? 0u : 7u) - (ax <= 0.25f)", "bf16-row-to-minimax"),
     n3("four values swapped, in MiniMax's pages", HALF_PAIR, X4, X4.replace("n >> 4, n >> 16", "n >> 20, n"), "forced-half-row-to-minimax", "sm_121a", V33),
     n3("eight values in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "float2x4-to-e2m1", "sm_121", FI),
+    na("Marlin for SM103 too", 'element = "12.0;12.1"', 'element = "10.3;12.0;12.1"'),
+    # FP6, and constructors on the host.
+    n3("one float of 2^32 to E2M3", FP6, "  uint16_t code;", "  uint16_t code;\n  if (__float_as_uint(x) == 0x3f345679u) return 0;", "construct-e2m3-x4"),
+    n3("a NaN's sign in E3M2", FP6, "min.xorsign.abs.f32 scaled, scaled, 0f3BE00000;", "min.xorsign.abs.f32 scaled, %1, 0f3BE00000;", "construct-e3m2-x4"),
+    n3("E2M3 before sm_89", E2M3, "  #else\n    return x != x", "  #elif defined(__CUDA_ARCH__)\n    return Base::bitcast(0);\n  #else\n    return x != x", "construct-e2m3-x4", "sm_80"),
+    n3("a NaN's sign in E2M3, on the host", E2M3, "x != x ? Base::bitcast(Base::BitRepresentation::MAX_VALUE) : ", "", "construct-host-e2m3", "sm_121a"),
+    n3("a double rounded twice to E3M2", "patches/cutlass/fp6-convert/patch.toml", "explicit float_e3m2_t(double x) : Base(detail::round_to_odd(x))", "explicit float_e3m2_t(double x) : Base(detail::round_to_odd(float(x)))", "construct-e3m2-double-x4", "sm_121a"),
+    n3("a tie away from even in the constructor, on the host", ODD, "sign | ((sum + (sum >> 22) + 6u) & 7u)", "x == 2.5f ? 5u : sign | ((sum + (sum >> 22) + 6u) & 7u)", "construct-host-double", "sm_121a"),
+    n3("a double truncated, on the host", ODD, "back != x ? bits | 1u : bits", "bits", "construct-host-double", "sm_121a"),
+    n3("the switch of FP6 lost", FP6, "defined(CUDA_PTX_FP4FP6_CVT_ENABLED) && !defined(FP4PATCH_FORCE_SOFTWARE)", "defined(CUDA_PTX_FP4FP6_CVT_ENABLED)", "construct-e2m3-x4-forced", "sm_121a"),
+    n3("E2M3 decoded with another sign, on the host", E2M3, "    return Base::convert_to_float(x);", "    return -Base::convert_to_float(x);", "construct-host-e2m3", "sm_121a"),
+    # TransformerEngine: products, random bits, and the targets that have the instruction.
+    te("a scale's magnitude ignored", OPERANDS, MUL, "  product = b < 0.0f ? -a : a;", "stochastic-fp32-x4-scaled"),
+    te("a product rounded toward zero", OPERANDS, "mul.rn.f32 %0", "mul.rz.f32 %0", "stochastic-fp32-x4-scaled"),
+    te("a product's subnormal operand flushed", OPERANDS, "mul.rn.f32 %0", "mul.rn.ftz.f32 %0", "nearest-fp32-x4-scaled", "sm_90"),
+    te("the sign of a product of zero", OPERANDS, "0f00000000;", "0f80000000;", "stochastic-bf16-x8-bf16-scale"),
+    te("random bytes of two values swapped", STOCHASTIC, "__byte_perm(rbits, 0u, 0x4140)", "__byte_perm(rbits, 0u, 0x4240)", "stochastic-fp32-x4"),
+    te("software on sm_103a", NEXT3, "defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL))", "defined(__CUDA_ARCH_FEAT_SM100_ALL))", "stochastic-fp32-x4", "sm_103a"),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "0.25 rounds up", "wrong without assertions")
 NEEDS_ALL_INPUTS = {
     *("the scale one ulp off", "one value of 2^32", "the sign of one NaN", "the shrinking factor one step off"),
+    "one float of 2^32 to E2M3",
     *("one value in one lane of four", "one value in one lane of eight"),
     *("3.5 one ulp up", "5 one ulp down", "a border one ulp up"),
 }
@@ -243,6 +269,7 @@ def test_verify_finds_the_sabotage(
         ["verify", "--variant", mutant.variant, "--arch", mutant.arch, "--execute", "--json", "-", str(tree)]
     )
     printed = capsys.readouterr()
+    assert printed.out, printed.err
     report = json.loads(printed.out)
     forget()
     reports = report.get("trees", [report])

@@ -101,8 +101,7 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     variant = listed(sorted({report.variant for report in reports}))
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     builds = [build for report in reports for build in report.builds]
-    looked = f"{counted(len(results), 'result')} for {archs}, {counted(len(checks), 'check')}" if results else ""
-    looked = looked or f"{counted(len(builds), 'result')} of the tree's own build"
+    looked = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + counts(reports))
     if not overall(report.verdict for report in reports).failed:
         coverage = [one for report in reports for one in report.coverage]
         missing = unchecked(coverage)
@@ -136,6 +135,15 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     if empty:
         parts.append(f"nothing was checked in {listed([report.tree for report in empty])}")
     return Headline(Verdict.FAIL, f"Not verified: {'; '.join(parts)}", f"{variant} on {names}: {looked}.")
+
+
+def counts(reports: Sequence[VerifyReport]) -> list[str]:
+    """Return what was counted: the checks of machine code, and the evaluations of the tree's own build."""
+    checks = sum(len(result.checks) for report in reports for result in report.results)
+    builds = sum(len(report.builds) for report in reports)
+    return [f"{counted(checks, 'check')}"] * bool(checks or not builds) + [
+        f"{counted(builds, 'evaluation')} of the build"
+    ] * bool(builds)
 
 
 def tools(report: VerifyReport) -> str:

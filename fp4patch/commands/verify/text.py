@@ -16,7 +16,6 @@ from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
-from fp4patch.core.wording import counted
 from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport
 
@@ -147,8 +146,7 @@ def _failure(result: ProbeResult) -> RenderableType:
 
 
 def _summary(report: VerifyReport) -> RenderableType:
-    checks = sum(len(result.checks) for result in report.results)
-    tail = [counted(checks, "check"), summary.tools(report), f"{report.seconds:.1f} s"]
+    tail = [*summary.counts((report,)), summary.tools(report), f"{report.seconds:.1f} s"]
     cached = sum(result.cached for result in report.results)
     if cached:
         tail.append(f"{cached} of {len(report.results)} from cache")

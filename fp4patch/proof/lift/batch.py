@@ -312,15 +312,16 @@ def conversion(executes: Executes, promise: Promise = Promise.EXACT) -> Plan:
     lanes.
 
     Of 16-bit floats each goes through every lane; of wider ones it is a sample, with each exponent in every lane.
-    Stochastic rounding has all its thresholds in every lane. Where the promise leaves a NaN's sign free, the code may
-    have it.
+    Stochastic rounding has all its thresholds in every lane. Where the kernel multiplies first, products at boundaries
+    and beside them come with these, for each factor in every lane. Where the promise leaves a NaN's sign free, the code
+    may have it.
     """
     what = f"records of {executes.lanes}"
     if executes.rounding == "stochastic":
         codes, words = _thresholds(executes)
         content = np.concatenate([_stored(executes.input, codes), words.view(np.uint8).reshape(len(words), -1)], axis=1)
         random = random_bytes(words)[:, : executes.lanes]
-        converted = e2m1_encode_stochastic(values_of(executes.input, codes), random)
+        converted = e2m1_encode_stochastic(_multiplied(executes, codes), random)
         what += " with random bits"
     else:
         codes = _records(executes)
@@ -359,19 +360,23 @@ def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     or beyond the grid, come with them.
     """
     random = np.random.default_rng(40)
+    factors = np.array(executes.factors or [1], dtype=np.float32)
     if executes.bits == 32:
         r = np.arange(256, dtype=np.uint32)
         part = r.astype(np.float32) / np.float32(256)
-        at = np.concatenate([above - part * (above - below) for below, above in pairwise(E2M1_VALUES)]).view(np.uint32)
+        at = np.concatenate([above - part * (above - below) for below, above in pairwise(E2M1_VALUES)])
+        at = np.divide.outer(at, factors).astype(np.float32).view(np.uint32)
         values = np.add.outer(at, np.array([-1, 0, 1])).astype(np.uint32)
-        pairs = np.stack([values, np.broadcast_to(np.tile(r, 7)[:, None], values.shape)], axis=-1).reshape(-1, 2)
+        bytes_ = np.broadcast_to(np.tile(r, 7)[:, None, None], values.shape)
+        pairs = np.stack([values, bytes_], axis=-1).reshape(-1, 2)
         special = [0, 1, 0x7F_FFFF, 0x80_0000, 0x40C0_0001, 0x7F7F_FFFF, 0x7F80_0000, 0x7F80_0001, 0x7FFF_FFFF]
         others = [(bits, byte) for bits in special for byte in (0, 1, 127, 128, 254, 255)]
         pairs = np.concatenate([pairs, np.array(others, dtype=np.uint32), random.integers(0, 1 << 31, (1 << 16, 2))])
         pairs = np.concatenate([pairs, pairs | [1 << 31, 0]]).astype(np.uint32)
     else:
         bits = np.arange(1 << 16, dtype=np.uint32)
-        magnitude = np.abs(values_of(executes.input, bits.astype(np.uint16)))
+        with np.errstate(all="ignore"):
+            magnitude = np.abs(values_of(executes.input, bits.astype(np.uint16)) * factors[0])
         code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
         below, above = E2M1_VALUES[code - 1], E2M1_VALUES[code]
         with np.errstate(invalid="ignore", over="ignore"):
@@ -406,6 +411,11 @@ def _records(executes: Executes) -> NDArray[Any]:
         ends = [0, 1, whole - 1] if few else [0, 1, half - 1, half, half + 1, whole - 1]
         ends += [1 << 28, (1 << 29) - 1, 1 << 29, whole - (1 << 29), whole - (1 << 28)] if bits == 64 else []
         chosen = (tops | np.array(ends, dtype=kind)[:, None, None]).reshape(-1, lanes)
+        if executes.factors:
+            borders = (E2M1_VALUES[1:] + E2M1_VALUES[:-1]) / np.float32(2)
+            at = np.divide.outer(borders, np.array(executes.factors, dtype=np.float32)).view(np.uint32)
+            beside = np.add.outer(np.arange(-64, 64), at.reshape(-1)).astype(kind).reshape(-1, 1)
+            chosen = np.concatenate([chosen, np.repeat(beside, lanes, axis=1)])
         return np.concatenate([chosen, random.integers(0, 1 << bits, (1 << 17 >> 4 * few, lanes), dtype=kind)])
     codes = np.arange(1 << bits, dtype=kind)
     records = random.integers(0, 1 << bits, (1 << 14, lanes), dtype=kind)
@@ -427,8 +437,17 @@ def _stored(form: Format, codes: NDArray[Any]) -> Bytes:
     return pack(whole)
 
 
-def _converted(executes: Executes, codes: NDArray[Any]) -> NDArray[Any]:
+def _multiplied(executes: Executes, codes: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of a record's codes, multiplied in float by the factors."""
     values = values_of(executes.input, codes)
+    if not executes.factors:
+        return values
+    with np.errstate(all="ignore"):
+        return values * np.resize(np.array(executes.factors, dtype=np.float32), values.shape[-1])
+
+
+def _converted(executes: Executes, codes: NDArray[Any]) -> NDArray[Any]:
+    values = _multiplied(executes, codes)
     encoders: dict[str, Callable[[Any], Bytes]] = {"e2m1": e2m1_encode, "e2m3": e2m3_encode, "e3m2": e3m2_encode}
     if executes.output in encoders:
         return encoders[executes.output](values)

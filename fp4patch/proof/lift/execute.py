@@ -62,7 +62,10 @@ class Subject:
     @property
     def swept(self) -> Executes | None:
         """Conversion, if all inputs run; None if selected ones do."""
-        return self.does if isinstance(self.does, Executes) and self.does.swept else None
+        does = self.does
+        if isinstance(does, Executes) and does.sampled == "with-branches":
+            does = replace(does, sampled=self.listing.branches > 0)
+        return does if isinstance(does, Executes) and does.swept else None
 
     @property
     def name(self) -> str:

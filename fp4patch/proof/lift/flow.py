@@ -76,7 +76,7 @@ def target(instruction: Instruction) -> int:
 
 def _formed(instruction: Instruction) -> None:
     """Control instructions have the forms that are known, else ProofError."""
-    kinds = tuple(operand.file if isinstance(operand, Register) else type(operand) for operand in instruction.operands)
+    kinds = _kinds(instruction)
     forms: Mapping[frozenset[str], Sequence[tuple[object, ...]]] = {
         BRANCH: [(Integer,), ("P", Integer), ("UP", Integer)],
         CALL: [(Integer,)],
@@ -96,6 +96,11 @@ def _formed(instruction: Instruction) -> None:
             f"{instruction.address:#06x} {instruction.text}: a region that is opened on a condition is not understood",
             help="please report it with the listing",
         )
+
+
+def _kinds(instruction: Instruction) -> tuple[object, ...]:
+    """Return the kind of each operand: the file of a register, else the type."""
+    return tuple(operand.file if isinstance(operand, Register) else type(operand) for operand in instruction.operands)
 
 
 def _next(instruction: Instruction, meets: Mapping[int, int]) -> tuple[int, ...]:
@@ -127,6 +132,8 @@ def _meets(listing: Listing, code: Mapping[int, Instruction]) -> dict[int, int]:
         if instruction.opcode in OPEN:
             barrier = _barrier(instruction)
             state = frozenset(one for one in state if one[0] != barrier) | {(barrier, target(instruction))}
+        elif instruction.opcode.startswith("BMOV") and _kinds(instruction)[0] == "B":
+            state = frozenset(one for one in state if one[0] != _barrier(instruction))  # of no region
         elif instruction.opcode in MEET:
             places = {place for barrier, place in state if barrier == _barrier(instruction)}
             if len(places) != 1 or address in places:

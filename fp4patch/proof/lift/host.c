@@ -10,6 +10,10 @@ void __cudaRegisterFatBinaryEnd(void **all) { (void)all; }
 void __cudaUnregisterFatBinary(void **all) { (void)all; }
 void __cudaRegisterVar(void) {}
 void __cudaRegisterFunction(void) {}
+// A kernel beside the host code is not launched.
+void __cudaPopCallConfiguration(void) { abort(); }
+void __cudaLaunchKernel(void) { abort(); }
+void __cudaGetKernel(void) { abort(); }
 
 int main(int argc, char **argv) {
   if (argc != 4) return 2;

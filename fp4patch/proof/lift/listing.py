@@ -250,7 +250,8 @@ def _instruction(row: dict[str, Any], address: int) -> Instruction:
     where = f"{address:#06x} {said}"
     _known(row, _INSTRUCTION_KEYS, where)
     _known(row.get("other-attributes", {}), _ATTRIBUTES, where)
-    predicate = row.get("predicate")
+    # nvdisasm writes "PR P2R R0,RZ,0x2": all predicates are an operand there, which the opcode states, and no guard.
+    predicate = row.get("predicate") if (row.get("predicate"), row.get("opcode")) != ("PR", "P2R") else None
     guard = _register(predicate.removeprefix("@")) if predicate else None
     if predicate and not (predicate.startswith("@") and guard and guard.file in ("P", "UP")):
         raise ProofError(f"the predicate of {where} is not understood", help=_REPORT)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fp4patch.proof.lift.listing import Integer, Real
+from fp4patch.proof.lift.listing import Integer, Real, Register
 from fp4patch.proof.lift.operands import Lacks, Operands, hexadecimal
 
 Emit = Callable[[Operands], list[str]]
@@ -247,13 +247,36 @@ def _break(o: Operands) -> list[str]:
     return []
 
 
-@_entry("BMOV.32.CLEAR", "CUDA Binary Utilities: move convergence barrier state; nothing for one thread alone")
-def _bmov_clear(o: Operands) -> list[str]:
-    if o.to():
+@_entry(
+    ("BMOV.32", "BMOV.32.CLEAR"),
+    "CUDA Binary Utilities: move convergence barrier state; nothing for one thread alone. Kernels of sm_87 begin with "
+    "a row of these: by experiment",
+)
+def _bmov(o: Operands) -> list[str]:
+    if o.peek(Register, "B"):
+        o.barrier()
+    elif o.to():
         raise Lacks("its result is used")
-    o.barrier()
+    if o.peek(Integer):
+        o.immediate()
+    else:
+        o.barrier()
     o.end()
     return []
+
+
+@_entry("P2R", "CUDA Binary Utilities: move predicate register to register; those of a mask, each at its bit")
+def _p2r(o: Operands) -> list[str]:
+    to, a, mask = o.to(), o.word(), o.immediate()
+    o.end()
+    if not 0 < mask < 1 << _PREDICATES:
+        raise Lacks("its mask names other bits than those of predicates")
+    chosen = [f"{o.value(Register('P', n))} << {n}" for n in range(_PREDICATES) if mask >> n & 1]
+    return _set(to, " | ".join([f"({a} & ~{mask:#x}u)", *(f"({one})" for one in chosen)]))
+
+
+_PREDICATES = 7
+"""P0 to P6; P7 is PT."""
 
 
 # --- integers --------------------------------------------------------------------------------------------------------

@@ -85,6 +85,11 @@ def test_reads_what_guards_an_instruction_and_where_it_stands() -> None:
     assert listing.instructions[1].predicate == Register("P", 2, inverted=True)
 
 
+def test_all_predicates_as_a_source_are_no_guard() -> None:
+    (read_,) = read(document({"predicate": "PR", "opcode": "P2R", "operands": "R0,RZ,0x2"})).instructions
+    assert (read_.predicate, read_.operands) == (None, (Register("R", 0), Register("R", None), Integer(2)))
+
+
 def test_leaves_out_the_padding_after_the_end() -> None:
     listing = read(document("EXIT", "BRA 0x10", "NOP", "NOP"))
     assert [i.opcode for i in listing.instructions] == ["EXIT"]
@@ -120,6 +125,7 @@ def test_refuses_an_operand_of_no_known_form(text: str) -> None:
         (document("EXIT", **{"new-key": 1}), "has new-key, which is not understood"),
         (document({"opcode": "EXIT", "new-key": 1}), "has new-key, which is not understood"),
         (document({"opcode": "EXIT", "other-attributes": {"divergent": "True"}}), "has divergent"),
+        (document({"opcode": "EXIT", "predicate": "PR"}), "predicate of .* is not understood"),
         (document({"opcode": "EXIT", "predicate": "@R2"}), "predicate of .* is not understood"),
         (document("EXIT", length=32), "32 bytes and 1 instructions"),
         (document("EXIT").replace('"major"', '"grand"'), "does not state the architecture"),

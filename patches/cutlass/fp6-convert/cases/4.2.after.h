@@ -72,7 +72,7 @@ struct float_e2m3_t : public float_exmy_base<cutlass::detail::FpEncoding::E2M3, 
   }
 
   CUTLASS_HOST_DEVICE
-  explicit float_e2m3_t(double x) : Base(float(x)) {
+  explicit float_e2m3_t(double x) : Base(detail::round_to_odd(x)) {
   }
 };
 struct float_e2m3_unpack8bits_t : public float_exmy_base<cutlass::detail::FpEncoding::E2M3, float_e2m3_unpack8bits_t> {
@@ -101,7 +101,7 @@ struct float_e2m3_unpack8bits_t : public float_exmy_base<cutlass::detail::FpEnco
   }
 
   CUTLASS_HOST_DEVICE
-  explicit float_e2m3_unpack8bits_t(double x) : Base(float(x)) {
+  explicit float_e2m3_unpack8bits_t(double x) : Base(round_to_odd(x)) {
   }
 };
 struct float_e3m2_t : public float_exmy_base<cutlass::detail::FpEncoding::E3M2, float_e3m2_t> {
@@ -131,7 +131,7 @@ struct float_e3m2_t : public float_exmy_base<cutlass::detail::FpEncoding::E3M2, 
   }
 
   CUTLASS_HOST_DEVICE
-  explicit float_e3m2_t(double x) : Base(float(x)) {
+  explicit float_e3m2_t(double x) : Base(detail::round_to_odd(x)) {
   }
 };
 struct float_e3m2_unpack8bits_t : public float_exmy_base<cutlass::detail::FpEncoding::E3M2, float_e3m2_unpack8bits_t> {
@@ -161,6 +161,6 @@ struct float_e3m2_unpack8bits_t : public float_exmy_base<cutlass::detail::FpEnco
   }
 
   CUTLASS_HOST_DEVICE
-  explicit float_e3m2_unpack8bits_t(double x) : Base(float(x)) {
+  explicit float_e3m2_unpack8bits_t(double x) : Base(round_to_odd(x)) {
   }
 };

@@ -1,4 +1,4 @@
-// mul_cvt_bf16_to_fp4_4x_with_…, mul_cvt_fp32_to_fp4_4x_with_…: FUNCTION, with a scale for even and one for odd values.
+// mul_cvt_bf16_to_fp4_4x_with_…, mul_cvt_fp32_to_fp4_4x_with_…: FUNCTION, with a scale for even values and a negative one for odd values.
 
 #include "functions.cuh"
 
@@ -8,6 +8,12 @@ using Value = unsigned int;  // two of them
 using Value = float;
 #endif
 constexpr int kWords = BFLOAT16 ? 2 : 4;
+
+// Factors of the even and the odd values of a record: 1, or what the probe states.
+#ifndef EVEN
+#define EVEN 1.0f
+#define ODD 1.0f
+#endif
 
 struct alignas(RANDOM ? 4 : 4 * kWords) Record {
   Value value[kWords];
@@ -24,7 +30,7 @@ extern "C" __global__ void probe(Record const* source, unsigned short* packed) {
 #else
   unsigned int const random = 0;
 #endif
-  float2 const scale = make_float2(1.0f, -1.0f);
+  float2 const scale = make_float2(EVEN, -ODD);
 #if defined(__CUDA_ARCH__)
 #if BFLOAT16
   uint2 const values = {record.value[0] ^ 0x80000000u, record.value[1] ^ 0x80000000u};
