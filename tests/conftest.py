@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import pickle
@@ -11,7 +12,7 @@ import signal
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 from command import Said
@@ -19,6 +20,9 @@ from filelock import FileLock
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core import progress
+from fp4patch.proof import numerics
+from fp4patch.proof.inputs import NumericsReport
+from fp4patch.proof.numerics import host_sweep
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.sources.fetch import fetch
 
@@ -45,13 +49,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what is slow, or begin with the files that take longest, so that all workers end together."""
     times: dict[str, float] = json.loads(TIMES.read_text())
     if config.getoption("--fast"):
-        config.hook.pytest_deselected(items=[item for item in items if _function(item.nodeid) in times])
-        items[:] = [item for item in items if _function(item.nodeid) not in times]
+        slow = {item for item in items if _function(item.nodeid) in times or _takes_much_first(item)}
+        config.hook.pytest_deselected(items=[item for item in items if item in slow])
+        items[:] = [item for item in items if item not in slow]
         return
     files = defaultdict[str, float](float)
     for name, seconds in times.items():
         files[name.partition("::")[0]] += seconds
     items.sort(key=lambda item: -files[item.nodeid.partition("::")[0]])
+
+
+def _takes_much_first(item: pytest.Item) -> bool:
+    """Return whether a test needs what takes long once: the trees of many releases, or a container engine."""
+    return bool(item.get_closest_marker("many_trees")) or "engine" in getattr(item, "fixturenames", ())
 
 
 def _function(test: str) -> str:
@@ -103,6 +113,18 @@ def once(shared_folder: Path) -> Callable[[str, Callable[[], T]], T]:
         return made
 
     return get
+
+
+@pytest.fixture(scope="session")
+def swept_once(once: Callable[[str, Callable[[], NumericsReport]], NumericsReport]) -> Callable[..., NumericsReport]:
+    """``host_sweep`` of NVIDIA's own conversion, whose inputs are run once for the same arguments."""
+
+    def sweep(preamble: str, *words: Any, **options: Any) -> NumericsReport:
+        assert preamble == numerics.NVIDIA_REFERENCE
+        name = hashlib.sha256(repr((words, sorted(options.items()))).encode()).hexdigest()
+        return once(name, lambda: host_sweep(preamble, *words, **options))
+
+    return sweep
 
 
 @pytest.fixture(scope="session")

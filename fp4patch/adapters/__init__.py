@@ -5,16 +5,13 @@ An adapter runs the tree's own code, as a build would. It is no sandbox: SECURIT
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
 
 from fp4patch.adapters import flashinfer, vllm
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from fp4patch.adapters.result import BuildRow
-    from fp4patch.catalog.target import Build, Target
+from fp4patch.adapters.result import BuildRow
+from fp4patch.catalog.target import Build, Target
 
 
 class Adapter(Protocol):

@@ -16,22 +16,20 @@ import json
 import re
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import packaging
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.catalog.target import Build, JitModule
 from fp4patch.core import process
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import has, known_gpus, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.catalog.target import Build, JitModule
 
 READS = "Python"
 TIMEOUT = 120
@@ -112,12 +110,7 @@ def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) ->
         "archs": asked,
         "capability": (gpu.major, gpu.minor),
         "modules": [
-            {
-                "name": module.name,
-                "search": module.search,
-                "function": module.function,
-                "arguments": [argument.format(gpu=gpu.number) for argument in module.arguments],
-            }
+            asdict(module) | {"arguments": [argument.format(gpu=gpu.number) for argument in module.arguments]}
             for module in modules
         ],
     }
@@ -154,7 +147,6 @@ def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow
 
 
 def _together(there: Compiled, gpu: Arch) -> Reach:
-    """Return the support of the GPU over all modules."""
     if served := there.served(gpu):
         return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
     return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], gpu)

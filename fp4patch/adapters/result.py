@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
 from fp4patch.core.document import HIDDEN, Document
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclass(frozen=True)
@@ -65,8 +62,7 @@ class BuildRow(Document):
     """Environment variable of the arch list: ``TORCH_CUDA_ARCH_LIST``."""
 
     def reached(self, targets: Iterable[str], cuda: str = "") -> BuildRow:
-        """Return the row with the support of each GPU, by the row's architectures where it has none: nothing if the
-        compiler of ``cuda`` (by default: the row's) does not have one of the targets."""
+        """Return the row with the support of each GPU: none if the compiler of ``cuda`` refuses one of the targets."""
         if stops := refused(Version(cuda or self.cuda), map(Arch.parse, sorted(targets))):
             return replace(self, stops=stops, error="", kernels=(), reaches=dict.fromkeys(GPUS, Reach.NOTHING))
         archs = [Arch.parse(arch) for arch in self.kernels]

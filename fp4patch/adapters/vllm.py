@@ -15,27 +15,23 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.adapters.result import BuildRow
+from fp4patch.catalog.target import Build
 from fp4patch.core import process
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.errors import ToolchainError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.catalog.target import Build
 
 READS = "CMakeLists.txt"
 
 INSTALL = "pip install 'fp4patch[doctor]'"
 TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
-_FROM_LEAST = (Reach.NOTHING, Reach.BARE, Reach.SUFFIXED)
+_FROM_LEAST = (Reach.NOTHING, Reach.PTX, Reach.BARE, Reach.SUFFIXED)
 
 
 @dataclass(frozen=True)
@@ -45,7 +41,9 @@ class Configured:
     everywhere: tuple[str, ...]
     """The global CUDA_ARCHS: what sources without a list of their own are compiled for."""
     sources: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each .cu file the GPU code in it (``sm_…``); PTX is left out."""
+    """For each .cu file the GPU code in it (``sm_…``)."""
+    ptx: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each .cu file the PTX in it (``compute_…``)."""
     error: str = ""
     """The tree's own fatal error, if it stopped."""
 
@@ -64,15 +62,26 @@ def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> 
 def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as scratch:
         made = configure(root, cuda, asked, Path(scratch))
-    kernels = [set(archs) for source, archs in made.sources.items() if re.search(build.kernels, source)]
+    chosen = [source for source in made.sources if re.search(build.kernels, source)]
+    kernels = [set(made.sources[source]) for source in chosen]
     # A GPU is supported as its least supported kernel is, each by whichever of the kernel's targets it loads.
-    support = {gpu: {reach(map(Arch.parse, archs), gpu) for archs in kernels} for gpu in GPUS if kernels}
+    support = {gpu: {_support(made, source, gpu, build) for source in chosen} for gpu in GPUS if chosen}
     reaches = {gpu: min(found, key=_FROM_LEAST.index) for gpu, found in support.items()}
     common = set.intersection(*kernels) if kernels else set[str]()
     some = set[str]().union(*kernels) - common
     row = BuildRow(cuda, asked, tuple(sorted(common)), tuple(sorted(some)), reaches=reaches, error=made.error)
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
+
+
+def _support(made: Configured, source: str, gpu: Arch, build: Build) -> Reach:
+    found = reach(map(Arch.parse, made.sources[source]), gpu)
+    if build.converts:
+        return found
+    if found is Reach.BARE:
+        return Reach.SUFFIXED
+    compiled = any(Arch.parse(arch).compiles_on(gpu) for arch in made.ptx.get(source, ()))
+    return Reach.PTX if found is Reach.NOTHING and compiled else found
 
 
 def cmake() -> str | None:
@@ -169,12 +178,19 @@ def _quoted(value: str) -> str:
 def _read(record: str, error: str) -> Configured:
     everywhere: tuple[str, ...] = ()
     sources: dict[str, set[str]] = {}
+    ptx: dict[str, set[str]] = {}
     for line in record.splitlines():
         kind, _, rest = line.partition(" ")
         if kind == "global":
             everywhere = tuple(sorted(rest.split(";")))
         elif kind == "source":
             source, _, code = rest.rsplit(maxsplit=2)
-            if code.startswith("sm_"):
-                sources.setdefault(source, set()).add(Arch.parse(code).torch)
-    return Configured(everywhere, {source: tuple(sorted(archs)) for source, archs in sources.items()}, error)
+            kind, _, number = code.partition("_")
+            if kind in ("sm", "compute"):
+                made = sources if kind == "sm" else ptx
+                made.setdefault(source, set()).add(Arch.parse(number).torch)
+    return Configured(everywhere, _sorted(sources), _sorted(ptx), error)
+
+
+def _sorted(made: dict[str, set[str]]) -> dict[str, tuple[str, ...]]:
+    return {source: tuple(sorted(archs)) for source, archs in made.items()}

@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
 from fp4patch.catalog.reading import Reader
 from fp4patch.core.errors import ManifestError
 from fp4patch.core.problem import Problem
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 FOLDER, WHEELS = "records/features", "records/toolkits.toml"
+_HELP = "the keys are those of fp4patch/catalog/feature.py"
 
 
 def load_features(root: Path) -> tuple[FeatureGroup, ...]:
@@ -41,9 +39,7 @@ def load_features(root: Path) -> tuple[FeatureGroup, ...]:
     if not groups and not problems:
         problems.append(Problem("features", "none", file=FOLDER))
     if problems:
-        raise ManifestError(
-            "the features are not valid", problems=problems, help="the keys are those of fp4patch/catalog/feature.py"
-        )
+        raise ManifestError("the features are not valid", problems=problems, help=_HELP)
     return tuple(groups)
 
 
@@ -59,7 +55,5 @@ def load_toolkits(root: Path) -> ToolkitWheels:
         if count > 1
     ]
     if problems or found is None:
-        raise ManifestError(
-            "the toolkits are not valid", problems=problems, help="the keys are those of fp4patch/catalog/feature.py"
-        )
+        raise ManifestError("the toolkits are not valid", problems=problems, help=_HELP)
     return found

@@ -73,8 +73,7 @@ def place(root: Path) -> object:
 
 
 def contained(root: Path, target: Target, catalog: Catalog) -> Iterator[Identified]:
-    """Yield the trees of other targets that a tree contains, where they are located. Refused: one of them is a link out
-    of it."""
+    """Yield the trees of other targets that a tree contains. Refused: one of them is a link out of it."""
     for part in target.contains:
         inner = catalog.targets[part.target]
         for folder in (root / place for place in part.at):

@@ -48,19 +48,18 @@ class Catalog:
         """Return the target of that name; UsageError names the ones there are."""
         return _named(self.targets, name, "target")
 
-    def named(self, name: str) -> tuple[str, Variant | Patch | Target]:
-        """Return the variant, patch or target of that name, and which of these it is.
+    def named(self, name: str) -> Variant | Patch | Target:
+        """Return the variant, patch or target of that name.
 
         A patch may be named without its target. UsageError if nothing or more than one thing has that name.
         """
-        found: list[tuple[str, Variant | Patch | Target]] = []
-        found += [("variant", v) for v in self.variants.values() if v.name == name]
-        found += [("target", t) for t in self.targets.values() if t.name == name]
-        found += [("patch", p) for p in self.patches.values() if name in (p.id, p.name)]
+        found: list[Variant | Patch | Target] = [v for v in self.variants.values() if v.name == name]
+        found += [t for t in self.targets.values() if t.name == name]
+        found += [p for p in self.patches.values() if name in (p.id, p.name)]
         if not found:
             raise UsageError(f"there is nothing named {name!r}", help="`fp4patch list` shows what there is")
         if len(found) > 1:
-            names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for _, thing in found)
+            names = ", ".join(thing.id if isinstance(thing, Patch) else thing.name for thing in found)
             raise UsageError(f"{name!r} names more than one thing", help=f"name one of {names}")
         return found[0]
 
@@ -70,8 +69,7 @@ class Catalog:
         return tuple(self.patches[f"{target}/{name}"] for name in chosen.patches) if chosen else ()
 
     def probes_of(self, variant: Variant, target: str) -> tuple[tuple[Probe, Path], ...]:
-        """Return the probes, with their sources, of the variant's patches and of those that it watches without
-        applying."""
+        """Return the probes, with their sources, of the patches that a variant applies or only watches."""
         chosen = variant.targets.get(target)
         watched = tuple(self.patches[f"{target}/{name}"] for name in chosen.watches) if chosen else ()
         return tuple(

@@ -57,8 +57,7 @@ class Plan:
         return {file: tuple(found) for file, found in files.items()}
 
     def _files_of(self, edit: Edit) -> Iterator[str]:
-        """Yield the files, relative to the tree, that an edit may be about: the one that it names, or those that it
-        finds."""
+        """Yield the files that an edit may be about: the one that it names, or those that it finds."""
         if isinstance(edit, InFile):
             yield edit.file
             return

@@ -6,9 +6,10 @@ import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import ErrorDetails
 
 from fp4patch.catalog.families import Table, expanded, extended, inherited, places
 from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
@@ -18,9 +19,6 @@ from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.problem import Problem
 from fp4patch.edits.kinds import Edit
-
-if TYPE_CHECKING:
-    from pydantic_core import ErrorDetails
 
 T = TypeVar("T", Patch, Target, Variant, FeatureGroup, ToolkitWheels)
 
@@ -193,7 +191,6 @@ _EXPECTED = {
 
 
 def _words(error: ErrorDetails) -> tuple[str, str]:
-    """Expected and found."""
     if error["type"] == "missing":
         return "a value for this key", "none"
     expected = _EXPECTED.get(error["type"], error["msg"].removeprefix("Input should be "))

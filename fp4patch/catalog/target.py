@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from packaging.specifiers import SpecifierSet
-
+from fp4patch.core.release import covers
 from fp4patch.core.table import Manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +111,8 @@ class Build(Manifest):
     """CUDA releases to evaluate if none is known."""
     kernels: str = ""
     """Regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x (only for cmake)."""
+    converts: bool = True
+    """False if these kernels need no FP4 instruction, so that a target without a suffix is enough for them."""
     modules: tuple[JitModule, ...] = ()
     """Modules that hold the FP4 kernels for SM12x (only for jit). The first one represents the others in summaries."""
 
@@ -247,8 +246,7 @@ class Target(Manifest):
 
     def gcc_of(self, version: str) -> int:
         """Return the oldest major version of GCC that compiles a release; 0 if its build has no bound."""
-        fitting = (gcc for said, gcc in self.gcc.items() if SpecifierSet(said).contains(version, prereleases=True))
-        return max(fitting, default=0)
+        return max((gcc for said, gcc in self.gcc.items() if covers(said, version)), default=0)
 
     def tag_of(self, version: str) -> str:
         """Return the git tag of a release, or its commit if releases have no tag; empty if it has neither."""
@@ -257,6 +255,5 @@ class Target(Manifest):
         return self.tag.format(version=version, release=version.removesuffix(".0"))
 
     def missing(self, has: Callable[[str], bool]) -> list[str]:
-        """Return the missing marks of the layout with the fewest missing. None are missing: this is a tree of this
-        kind."""
+        """Return the missing marks of the layout with the fewest missing; none if this is a tree of this kind."""
         return min(([mark for mark in marks if not has(mark)] for marks in (self.marks, *self.other_marks)), key=len)

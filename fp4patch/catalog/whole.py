@@ -112,8 +112,7 @@ def is_source(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def glob(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return the globs as one regular expression for whole paths: ``**`` is any number of directories, ``*`` no
-    slash."""
+    """Return globs as one regular expression for whole paths: ``**`` is any number of directories, ``*`` no slash."""
     return re.compile("|".join(_expression(pattern) for pattern in patterns), re.DOTALL)
 
 

@@ -25,10 +25,13 @@ Command = TypeVar("Command", bound="Callable[..., object]")
 
 EXIT_REFUSED = 1
 
-TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+PLACE = click.Path(path_type=Path)
+FILE, FOLDER = click.Path(path_type=Path, dir_okay=False), click.Path(path_type=Path, file_okay=False)
+TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=PLACE)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
-CUDA_ROOT = click.option(
-    "--cuda-root", type=click.Path(path_type=Path, file_okay=False), help="CUDA toolkit to compile with."
+CUDA_ROOT = click.option("--cuda-root", type=FOLDER, help="CUDA toolkit to compile with.")
+JOBS = click.option(
+    "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
 )
 
 
@@ -53,9 +56,6 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
         shell_complete=complete_names("variants", "*.toml"),
         help="Name of the variant; see `fp4patch list variants`.",
     )
-
-
-# --- printing --------------------------------------------------------------------------------------------------------
 
 
 def swallow(output: Any) -> None:
@@ -102,8 +102,7 @@ def _console(file: Any) -> Console:
             swallow(self.file)
 
         def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-            """Escape characters that could control the terminal: names come from trees. The bytes of a diff are not
-            changed."""
+            """Escape characters that could control the terminal: names come from trees. A diff is not changed."""
             for segment in super().render(renderable, options):
                 verbatim = segment.control or (segment.style and segment.style.meta.get(VERBATIM))
                 yield segment if verbatim else Segment(printable(segment.text, kept=LINES), segment.style)

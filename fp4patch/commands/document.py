@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fp4patch.core.document import Report
+from fp4patch.core.errors import Fp4PatchError
 from fp4patch.core.problem import Problem
 from fp4patch.core.schema import SCHEMA
-
-if TYPE_CHECKING:
-    from fp4patch.core.errors import Fp4PatchError
 
 
 @dataclass(frozen=True)

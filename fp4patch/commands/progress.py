@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -17,10 +17,7 @@ from rich.progress import (
     TransferSpeedColumn,
 )
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.progress import OnProgress, Step
 
 STEPS, BYTES = (MofNCompleteColumn,), (DownloadColumn, TransferSpeedColumn)
 """Columns for steps that are counted, and for bytes."""

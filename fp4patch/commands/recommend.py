@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.target import Advice
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.release import covers
 from fp4patch.proof.toolchain import find_toolchain
 
 
 def recommend(tree: Identified, cuda: Version | None) -> Advice | None:
     """Return ``cuda`` None: the toolkit is not known, and only advice for all of them counts. None if nothing fits."""
     for advice in tree.target.advice:
-        fits_release = not advice.versions or (tree.version and contains(advice.versions, tree.version))
-        fits_toolkit = not advice.cuda or (cuda and contains(advice.cuda, cuda))
-        if fits_release and fits_toolkit:
+        if covers(advice.versions, tree.version) and covers(advice.cuda, cuda):
             return advice
     return None
 
@@ -27,8 +25,3 @@ def toolkit() -> Version | None:
         return Version(".".join(find_toolchain().info.nvcc.split(".")[:2]))
     except ToolchainError:
         return None
-
-
-def contains(specifier: str, version: Version) -> bool:
-    """Tell whether a release, or one of its candidates, is among those of a specifier."""
-    return SpecifierSet(specifier).contains(version, prereleases=True)

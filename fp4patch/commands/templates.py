@@ -1,4 +1,4 @@
-"""Fills a template: everything escaped, and nothing missing goes unnoticed."""
+"""Fills a template: everything is escaped but in Markdown, and nothing missing goes unnoticed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def render(name: str, folder: Path, **values: Any) -> str:
     """Render the template of that name with these values. It can include the files beside this module."""
     environment = Environment(
         loader=FileSystemLoader([folder, Path(__file__).parent]),
-        autoescape=True,
+        autoescape=not name.endswith(".md.j2"),  # noqa: S701 - that is not HTML
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

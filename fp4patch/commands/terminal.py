@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Column, Table
 from rich.text import Text
 
 from fp4patch.commands import words
+from fp4patch.core.errors import Fp4PatchError
+from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-
-    from fp4patch.core.errors import Fp4PatchError
-    from fp4patch.core.problem import Problem
-
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow"}
 STATES = {
@@ -70,8 +63,7 @@ def problems(found: Sequence[Problem]) -> RenderableType:
 
 
 def advised_once(found: Sequence[Problem], said: str = "") -> Iterator[Problem]:
-    """Yield the problems, each advice with the last problem that it applies to. ``said`` is printed below all of
-    them."""
+    """Yield the problems, each advice with the last one that it applies to. ``said`` is printed below them all."""
     last = {problem.help: number for number, problem in enumerate(found)}
     for number, problem in enumerate(found):
         repeated = problem.help == said or number < last[problem.help]

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from fp4patch.core.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -111,6 +113,14 @@ def elements(text: str) -> list[str]:
     return [part for part in re.split(r"[,;\s]+", text) if part]
 
 
+def requested(text: str, help: str, *, ptx: bool = False) -> tuple[Arch, ...]:  # noqa: A002 - as UsageError's
+    """Parse the architectures that an option names; UsageError, with ``help``, for anything else."""
+    try:
+        return Arch.parse_list(text, ptx=ptx)
+    except ValueError as error:
+        raise UsageError(str(error), help=help) from None
+
+
 GB10 = Arch(12, 1)
 GPUS = (Arch(12, 0), GB10)
 """GPUs that fp4patch targets: RTX PRO 6000 and RTX 50 (sm_120), and GB10 (sm_121)."""
@@ -120,9 +130,11 @@ class Reach(StrEnum):
     """FP4 support that a GPU gets from code compiled for a set of targets."""
 
     SUFFIXED = "native"
-    """The GPU loads a cubin whose target has the FP4 instructions."""
+    """The GPU loads a cubin whose target has the FP4 instructions, or any cubin of kernels that need none."""
     BARE = "no FP4"
     """The GPU loads a cubin, but its target has no suffix and therefore no FP4 instructions."""
+    PTX = "PTX"
+    """The GPU loads no cubin, and its driver compiles PTX: only for kernels that need no FP4 instruction."""
     NOTHING = "nothing loads"
     PARTLY = "in part"
     """Some of several modules that are compiled separately have the FP4 instructions, and others do not."""

@@ -6,10 +6,8 @@ A damaged file raises ValueError, IndexError or struct.error: :data:`DAMAGES`.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import NamedTuple
 
 HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION = struct.Struct("<IIQQQQIIQQ")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from fp4patch.core.state import State
+from fp4patch.core.state import State
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,11 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.core.errors import ProofError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 LIMIT_VARIABLE = "FP4PATCH_COMPILE_TIMEOUT"
 """Environment variable: the time limit of each compiler or disassembler, in seconds."""

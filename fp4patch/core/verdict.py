@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal
 
@@ -22,3 +23,14 @@ class Verdict(StrEnum):
 
 PassOrFail = Literal[Verdict.PASS, Verdict.FAIL]
 """Verdict on a whole, which is never "unsupported"."""
+
+
+def verdict_on(holds: object) -> PassOrFail:
+    """Return PASS if a condition holds, else FAIL."""
+    return Verdict.PASS if holds else Verdict.FAIL
+
+
+def overall(verdicts: Iterable[Verdict]) -> PassOrFail:
+    """Return PASS only if there is a verdict and every one passes."""
+    found = list(verdicts)
+    return verdict_on(found and not any(verdict.failed for verdict in found))

@@ -36,8 +36,7 @@ class AddOperand(OnMacro):
     """Operands one of which a condition has if it once had the missing operand."""
 
     def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Return the text with each operand that is missing; NothingToDo where none is; Drift if a condition is not
-        understood."""
+        """Return the text with each missing operand; NothingToDo if none is; Drift if a condition is not understood."""
         return edit_cxx(text, self.retired, partial(_add, self))
 
     def mistakes(self, folder: Path, /) -> Iterator[Mistake]:

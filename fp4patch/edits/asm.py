@@ -172,8 +172,7 @@ def _keywords(tokens: Sequence[Token], spots: Iterable[int]) -> list[int]:
 
 
 def parse(source: Source, at: int) -> Statement | None:
-    """Return the statement whose keyword is token ``at``; None if that is not how a statement begins. Malformed: see
-    there."""
+    """Return the statement whose keyword is token ``at``; None if no statement begins so. Malformed: see there."""
     tokens = source.tokens
     keyword, volatile, here = tokens[at], False, at + 1
     while here < len(tokens) and tokens[here].text in _QUALIFIERS:

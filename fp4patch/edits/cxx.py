@@ -457,8 +457,7 @@ def _replaced(text: str, start: int, end: int, cuts: Sequence[Cut]) -> str:
 
 
 def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) -> Iterator[Token]:
-    """Yield the tokens of a window with those of the cuts replaced. New ones are in the directive that the cut is
-    in."""
+    """Yield the tokens of a window with those of the cuts replaced, new ones in the directive of their cut."""
     for number, cut in enumerate(cuts, 1):
         begin, end = (bisect_left(old, edge, key=lambda t: t.start) for edge in (cut.start, cut.end))
         yield from old[first:begin]
@@ -477,7 +476,6 @@ def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) 
 
 
 def _follows(token: Token, cut: Cut) -> bool:
-    """Return whether an insertion continues the line of the token before it."""
     return token.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n")
 
 

@@ -29,8 +29,7 @@ class DropOperand(OnMacro):
     """Names of the operands to remove; each condition has exactly one of them."""
 
     def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Return the text without the operands; NothingToDo where no condition has one; Drift if one is not
-        understood."""
+        """Return the text without the operands; NothingToDo if none is there; Drift if one is not understood."""
         return edit_cxx(text, self.retired, partial(_drop, self))
 
 

@@ -47,10 +47,6 @@ class Floor(NamedTuple):
         """Line of the ``#if``."""
         return self.conditional.branches[0].opening.line
 
-    def around(self, offset: int) -> bool:
-        """Return whether the offset is in the branch above the floor."""
-        return self.conditional.start < offset < self.conditional.branches[0].end
-
 
 def floors(source: Source, floor: str, allows: Sequence[str], found: Scan) -> Iterator[Floor]:
     """Yield every ``#if`` whose condition is ``floor``, with or without ``defined(__CUDA_ARCH__) &&`` and parentheses.

@@ -42,8 +42,7 @@ class Insert(MayBeAbsent, InFile):
     """Texts that show that the edit has nothing to do."""
 
     def rewrite(self, text: str, template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Return the text with the template in it; NothingToDo where the edit does not apply; Drift if its place is not
-        clear."""
+        """Return the text with the template in it; NothingToDo if it does not apply; Drift if it has no clear place."""
         return edit_cxx(text, self.retired, partial(_insert, self, template))
 
 

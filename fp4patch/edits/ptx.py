@@ -166,8 +166,7 @@ class _Token(NamedTuple):
 
 
 def conversions(template: str) -> tuple[str, ...]:
-    """Return the ``cvt`` opcodes of a template, comments apart, in order: what decides whether a statement concerns
-    E2M1."""
+    """Return the ``cvt`` opcodes of a template in order: they decide whether a statement concerns E2M1."""
     return tuple("".join(found.split()) for found in _CONVERSION.findall(_uncommented(template)))
 
 

@@ -39,8 +39,7 @@ class ReplaceExpression(Replacement):
     """Name of the function to search. Empty: the whole file."""
 
     def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Return the text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not
-        understood."""
+        """Return the text with ``find`` replaced; NothingToDo if it does not apply; Drift if it is not understood."""
         if self.about in text:
             mark = BOM * text.startswith(BOM)
             try:

@@ -31,8 +31,7 @@ class ReplaceTokens(Replacement):
     """Tokens that a declaration begins with. The edit searches only inside its braces. Empty: the whole file."""
 
     def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Return the text with ``find`` replaced; NothingToDo where the edit does not apply; Drift if it is not
-        understood."""
+        """Return the text with ``find`` replaced; NothingToDo if it does not apply; Drift if it is not understood."""
         about = lex(self.about).tokens
         # Most files of a tree are not worth reading as tokens.
         if all(token.text in text for token in about if token.kind is Kind.NAME):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.problem import Problem
@@ -12,12 +14,6 @@ from fp4patch.edits.condition import evaluate
 from fp4patch.edits.cxx import words
 from fp4patch.edits.kinds import DropOperand
 from fp4patch.images.image import Architectures
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.catalog.patch import Patch
-    from fp4patch.catalog.variant import Variant
 
 
 def check(asked: Sequence[str], variant: Variant, patches: Sequence[Patch], *, allow_bare: bool) -> Architectures:
@@ -67,8 +63,7 @@ def _bare(archs: Sequence[Arch], allowed: bool) -> list[Problem]:
 
 
 def _same_code(archs: Sequence[Arch]) -> list[Problem]:
-    """Return a problem for each target that comes with its family-specific form, since nvcc refuses the same code
-    twice."""
+    """Return a problem for each target beside its family-specific form: nvcc refuses the same code twice."""
     return [
         Problem(
             "one of them",

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import argparse
 import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path
+from typing import Any, NoReturn
 
 from fp4patch.core.errors import UsageError
-from fp4patch.images.image import Outcome, Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from fp4patch.images.image import BuildRequest
+from fp4patch.images.image import BuildRequest, Outcome, Stage
 
 SCCACHE_SECRET = "FP4PATCH_SCCACHE_ENV"  # noqa: S105 - the name of a variable
 """The environment variable that carries sccache's settings into the build, as a secret."""
@@ -82,12 +78,7 @@ def handed_on(words: Sequence[str], output: Path | None) -> dict[str, Any]:
 
 
 def compose(
-    request: BuildRequest,
-    context: Path | str,
-    *,
-    progress: str,
-    metadata: Path | str = "",
-    iid: Path | str = "",
+    request: BuildRequest, context: Path | str, *, progress: str, metadata: Path | str = "", iid: Path | str = ""
 ) -> list[str]:
     """Return the words of the command. ``metadata`` and ``iid`` are the files that buildx writes; left out if empty."""
     command = ["docker", "buildx", "build"]

@@ -12,18 +12,15 @@ import io
 import json
 import tomllib
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fp4patch
+from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.errors import ImageError
 from fp4patch.core.schema import SCHEMA
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.catalog.variant import TorchPin
-    from fp4patch.images.image import BuildRequest
+from fp4patch.images.image import BuildRequest
 
 LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
 
@@ -79,9 +76,6 @@ def torch_requirement(torch: TorchPin, machines: Sequence[str]) -> str:
     return " \\\n  ".join([f"torch=={torch.version}", *hashes]) + "\n"
 
 
-# --- the wheel -------------------------------------------------------------------------------------------------------
-
-
 def wheel(root: Path) -> tuple[str, bytes]:
     """Return name and bytes of a wheel of the running fp4patch with its data.
 
@@ -107,8 +101,7 @@ def wheel(root: Path) -> tuple[str, bytes]:
 
 
 def _data_folders(pyproject: Path, package: Path) -> list[str]:
-    """Return the directories of the data root for the wheel: those that a checkout's build names, or those
-    installed."""
+    """Return the directories of data for the wheel: those that a checkout's build names, or those installed."""
     if pyproject.is_file():
         build = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
         return list(build["force-include"])

@@ -78,8 +78,7 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
 
 
 def host(environ: Mapping[str, str] | None = None) -> str:
-    """Return the address of the engine in use (``unix:///…``), by DOCKER_HOST or its context; empty without a
-    docker."""
+    """Return the address of the engine in use (``unix:///…``), by DOCKER_HOST or its context; empty if none."""
     return _docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}", environ=environ).out.strip()
 
 
@@ -163,8 +162,7 @@ def _plain(platform: str) -> str:
 
 
 def _free(root: str) -> int | None:
-    """Return the free bytes at the engine's directory or its nearest readable parent; None if it is on another
-    machine."""
+    """Return the free bytes at the engine's directory or its nearest readable parent; None on another machine."""
     if not root or not host().startswith("unix://"):
         return None
     path = Path(root)
@@ -296,8 +294,7 @@ def little_memory(memory: int) -> Problem | None:
 
 
 def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
-    """Return requested features that the image store does not support: several platforms, attestations, a layer
-    cache."""
+    """Return problems of the image store with several platforms, attestations, and a layer cache."""
     into_plain_store = request.outcome is Outcome.LOAD and not engine.attests
     found = []
     if into_plain_store and len(request.platforms) > 1:

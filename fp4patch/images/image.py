@@ -10,7 +10,7 @@ from typing import Any
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
-from fp4patch.core.verdict import PassOrFail, Verdict
+from fp4patch.core.verdict import PassOrFail, Verdict, overall
 
 PRODUCT = "vllm"
 """Target whose package an image runs; its release names the image."""
@@ -255,6 +255,4 @@ class Inspection(Report):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS only if something was checked and nothing failed."""
-        if not self.findings or any(finding.verdict.failed for finding in self.findings):
-            return Verdict.FAIL
-        return Verdict.PASS
+        return overall(finding.verdict for finding in self.findings)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import fp4patch
 from fp4patch.core.errors import ImageError
 from fp4patch.core.schema import SCHEMA
-from fp4patch.core.verdict import Verdict
-from fp4patch.images.image import PRODUCT, Finding
+from fp4patch.core.verdict import Verdict, verdict_on
+from fp4patch.images.image import PRODUCT, BuildRequest, Finding
 from fp4patch.sources import git
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from fp4patch.images.image import BuildRequest
 
 OURS = "io.fp4patch."
 RECEIPT = f"{OURS}receipt"
@@ -67,8 +63,7 @@ def _said(pin: Mapping[str, str]) -> str:
 
 
 def revision(package: Path) -> str:
-    """Return the commit of the checkout that fp4patch runs from, ``-dirty`` if it was changed; empty if it is no
-    checkout."""
+    """Return the commit of fp4patch's own checkout, with ``-dirty`` if it was changed; empty if it is none."""
     top = package.parent
     if not (top / "pyproject.toml").is_file():
         return ""
@@ -124,7 +119,7 @@ def _receipts(documents: Mapping[str, dict[str, Any]]) -> Finding:
     said = ", ".join(f"{d['target']} {d['version']} ({len(d['files'])} files)" for d in documents.values())
     variants = {d["variant"] for d in documents.values()}
     one = len(variants) == 1
-    return Finding("receipts", _verdict(one), said if one else f"of several variants: {', '.join(sorted(variants))}")
+    return Finding("receipts", verdict_on(one), said if one else f"of several variants: {', '.join(sorted(variants))}")
 
 
 def _verify(
@@ -146,7 +141,7 @@ def _verify(
     )
     if (document["verdict"] == "pass") is not passed:
         said += f"; the document itself has {document['verdict']}"
-    found = [Finding("verify", _verdict(passed and document["verdict"] == "pass"), said)]
+    found = [Finding("verify", verdict_on(passed and document["verdict"] == "pass"), said)]
     by_target = {tree["target"]: tree for tree in trees}
     for receipt in receipts.values():
         tree = by_target.get(receipt["target"])
@@ -157,12 +152,12 @@ def _verify(
             [patch for patch in receipt["patches"] if patch in changed],  # verify names those that changed something
         )
         detail = "verified as patched" if same else "what was verified is not what the receipt states"
-        found.append(Finding(f"receipt of {receipt['target']}", _verdict(same), detail))
+        found.append(Finding(f"receipt of {receipt['target']}", verdict_on(same), detail))
     if judged := set(pins.get("judged", ())):
         of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
         looked = set[str].intersection(*of_each) if of_each else set()
         detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged))}"
-        found.append(Finding("architectures", _verdict(judged <= looked), detail))
+        found.append(Finding("architectures", verdict_on(judged <= looked), detail))
     return found
 
 
@@ -186,7 +181,7 @@ def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:
     said = f"the result of the scan of the built files is {verdict}" + (
         "" if has_code else ", and found no code for a GPU"
     )
-    return [Finding("binaries", _verdict(has_code and verdict in ("green", "yellow")), said)]
+    return [Finding("binaries", verdict_on(has_code and verdict in ("green", "yellow")), said)]
 
 
 def _labels(
@@ -215,7 +210,7 @@ def _labels(
         label = labels.get(OURS + name, "")
         same = label == proven
         detail = label or "nothing" if same else f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
-        found.append(Finding(f"label {OURS}{name}", _verdict(same), detail))
+        found.append(Finding(f"label {OURS}{name}", verdict_on(same), detail))
     return found
 
 
@@ -256,7 +251,3 @@ def _document(data: bytes, name: str) -> dict[str, Any]:
             help="inspect the image with the fp4patch that made it, or a newer one",
         )
     return document
-
-
-def _verdict(holds: bool) -> Verdict:
-    return Verdict.PASS if holds else Verdict.FAIL

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from packaging.version import InvalidVersion, Version
-
+from fp4patch.catalog.target import Target
 from fp4patch.core.errors import UsageError
+from fp4patch.core.release import is_version
 from fp4patch.images.image import Source
 from fp4patch.sources import git
-
-if TYPE_CHECKING:
-    from fp4patch.catalog.target import Target
 
 
 def source(target: Target, pinned: str, said: str | None, *, whole: bool = False) -> Source:
@@ -31,7 +27,7 @@ def source(target: Target, pinned: str, said: str | None, *, whole: bool = False
         url, _, ref = said.partition("#")
         return Source(context=said, pin={"git": url, "ref": ref or "HEAD"})
     version = said.removeprefix("v")
-    if re.match(r"\d+\.\d", version) and _is_version(version):
+    if re.match(r"\d+\.\d", version) and is_version(version):
         return release(target, version, whole=whole)
     return Source(context=f"{target.git}#{said}", pin={"git": target.git, "ref": said})
 
@@ -77,11 +73,3 @@ def _folder(target: Target, folder: Path, *, whole: bool) -> Source:
         pin["commit"] = git.head(folder)
         pin["changed"] = "yes" if git.changed(folder) else "no"
     return Source(context=str(folder.resolve()), pin=pin)
-
-
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True

@@ -7,28 +7,22 @@ Results are kept by the SHA-256 of the file that was named.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fp4patch.core.arch import GB10, GPUS
+from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import BinaryError, NothingCompiledError
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.inspect import containers, device_code, kept, linked, registry, remedies, run_time
-from fp4patch.inspect.code import BinaryFile, BinaryReport, Unread
+from fp4patch.inspect.code import BinaryFile, BinaryReport, GpuVerdict, RunTimeCompiler, Unread
+from fp4patch.inspect.containers import Image, Member
+from fp4patch.inspect.device_code import Price
 from fp4patch.inspect.judgement import judge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.code import GpuVerdict, RunTimeCompiler
-    from fp4patch.inspect.containers import Image, Member
-    from fp4patch.inspect.device_code import Price
-    from fp4patch.inspect.window import Readable
-
+from fp4patch.inspect.window import Readable
 
 _MOST_DOCUMENTS = 1 << 26
 """Bytes that the manifests of an image's tar may have together."""
@@ -66,9 +60,8 @@ def examine(
     elif path.is_dir():
         cached = _folder(path, search, cache)
         if not (search.searched or search.unread):
-            raise NothingCompiledError(
-                f"{path} holds no compiled code", help="name a wheel, a library, or a package's directory"
-            )
+            help_ = "name a wheel, a library, or a package's directory"
+            raise NothingCompiledError(f"{path} holds no compiled code", help=help_)
     else:
         if not containers.kind(_head(path)):
             raise NothingCompiledError(
@@ -81,11 +74,7 @@ def examine(
 
 
 def examine_image(
-    reference: str,
-    *,
-    gpus: Sequence[Arch] = GPUS,
-    progress: OnProgress = silent,
-    driver_cuda: str = "",
+    reference: str, *, gpus: Sequence[Arch] = GPUS, progress: OnProgress = silent, driver_cuda: str = ""
 ) -> BinaryReport:
     """Look into a container image by name: ``docker://host/name:tag`` in a registry, another as the engine has it.
 
@@ -280,9 +269,8 @@ class _Search:
                         documents[member.name] = _all(content.stream)
                     elif kind == "tar" and depth <= _DEEPEST:
                         layers[member.name] = layer = _Layer(self.inner())
-                        layer.search.members(
-                            _noting(containers.tar(content.stream, member.name), layer.names), depth + 1
-                        )
+                        inside = containers.tar(content.stream, member.name)
+                        layer.search.members(_noting(inside, layer.names), depth + 1)
                     else:
                         found.file(content, depth + 1)
                 self.take(found, member.name)
@@ -361,10 +349,7 @@ def _head(path: Path) -> bytes:
 
 
 def _all(stream: Readable) -> bytes:
-    pieces = []
-    while piece := stream.read(1 << 20):
-        pieces.append(piece)
-    return b"".join(pieces)
+    return b"".join(iter(partial(stream.read, 1 << 20), b""))
 
 
 def _noting(members: Iterator[Member], names: list[str]) -> Iterator[Member]:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
-from fp4patch.inspect.code import readable
+from fp4patch.inspect.code import LostKernel, readable
 from fp4patch.inspect.known import read
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from fp4patch.inspect.code import LostKernel
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,16 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Self, cast
+from typing import IO, Any, Self, cast
+
+import zstandard
 
 from fp4patch.core.errors import BinaryError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from fp4patch.inspect.window import Readable
+from fp4patch.inspect.window import Readable
 
 _TEXTS = frozenset(
     (
@@ -56,7 +55,7 @@ _EXTENDED = (
 
 _DAMAGES = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, OSError, MemoryError),
-    *(ValueError, IndexError, NotImplementedError, RuntimeError),
+    *(ValueError, IndexError, NotImplementedError, RuntimeError, zstandard.ZstdError),
 )
 """Exceptions of the archive readers for damage, such as a name that is no UTF-8 or is empty, or an impossible
 length."""
@@ -256,26 +255,9 @@ def opened(member: Member) -> Iterator[tuple[str, Member]]:
     yield found, Member(member.name, member.size, stream)
 
 
-class _Zstandard:
-    """A stream that is compressed by zstd."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        import zstandard  # noqa: PLC0415 - few images have such layers
-
-        self._damage = zstandard.ZstdError
-        self._stream = zstandard.ZstdDecompressor().stream_reader(stream)
-
-    def read(self, size: int = -1, /) -> bytes:
-        """As a file's; OSError where it is damaged."""
-        try:
-            return self._stream.read(size)
-        except self._damage as error:
-            raise OSError(str(error)) from error
-
-
 _COMPRESSED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
     b"\x1f\x8b": lambda plain: cast("IO[bytes]", gzip.GzipFile(fileobj=plain)),
-    b"\x28\xb5\x2f\xfd": lambda plain: cast("IO[bytes]", _Zstandard(plain)),
+    b"\x28\xb5\x2f\xfd": lambda plain: cast("IO[bytes]", zstandard.ZstdDecompressor().stream_reader(plain)),
     b"BZh": lambda plain: cast("IO[bytes]", bz2.BZ2File(plain)),
     b"\xfd7zXZ\0": lambda plain: cast("IO[bytes]", lzma.LZMAFile(plain)),  # noqa: SIM115 - it opens nothing
 }

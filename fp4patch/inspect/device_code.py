@@ -3,32 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from fp4patch.core.arch import Arch
 from fp4patch.inspect import by_design, elf, fatbin, paths, ptx, words
-from fp4patch.inspect.code import (
-    BinaryFile,
-    Fp4Code,
-    Idle,
-    ImageGroup,
-    JustInTime,
-    Loading,
-    LostKernel,
-    Outcome,
-    total,
-)
+from fp4patch.inspect.code import BinaryFile, Fp4Code, Idle, ImageGroup, JustInTime, Loading, LostKernel, Outcome, total
+from fp4patch.inspect.containers import Member
+from fp4patch.inspect.fatbin import Entry, Unit
 from fp4patch.inspect.loading import loaded
 from fp4patch.inspect.window import Window
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.containers import Member
-    from fp4patch.inspect.fatbin import Entry, Unit
-
-    Price = Callable[[bytes, Arch], float | None]
+Price = Callable[[bytes, Arch], float | None]
 
 
 @dataclass(frozen=True)
@@ -123,9 +109,7 @@ def _order(image: _Image) -> tuple[bool, int, int, str]:
 
 def _lighter(image: _Image) -> _Image:
     """Without the payload: a library's cubins together may not fit into memory."""
-    entry = image.entry
-    light = fatbin.Entry(entry.kind, entry.arch, entry.compression, entry.size, b"", entry.isa)
-    return _Image(light, image.arch, image.compiler, image.code)
+    return _Image(replace(image.entry, payload=b""), image.arch, image.compiler, image.code)
 
 
 def _image(entry: Entry, unit: Unit) -> _Image:
@@ -172,8 +156,7 @@ def _loading(
 
 
 def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:
-    """Yield the kernels whose loaded copy does not have FP4 instructions of a copy for another target, or prints
-    why."""
+    """Yield kernels whose loaded copy does not have FP4 instructions of another copy, or prints why."""
     others = [image for image in images if image is not chosen and image.kernels]
     others.sort(key=lambda image: image.arch.major == gpu.major)
     for name, here in chosen.kernels.items():

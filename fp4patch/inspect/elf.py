@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -18,11 +19,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import RELEASE
 from fp4patch.core.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header
 from fp4patch.core.errors import BinaryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from fp4patch.inspect.window import Window
+from fp4patch.inspect.window import Window
 
 _EM_CUDA = 190
 _OF_DATA = (".nv.global", *(f".nv.constant{bank}" for bank in range(1, 18)))
@@ -169,7 +166,6 @@ def _parse(elf: Elf) -> Cubin:
 
 
 def _kernels(elf: Elf) -> set[int]:
-    """Return the sections that hold a kernel."""
     kernels = set[int]()
     for table in (section for section in elf.sections if section.kind == SYMTAB):
         symbols = np.frombuffer(elf.content(table)[: table.size // SYMBOL.size * SYMBOL.size], _SYMBOL)
@@ -206,8 +202,7 @@ def _arch(head: Header, note: bytes, compat: bytes) -> Arch:
 
 
 def _tags(compat: bytes) -> dict[int, int]:
-    """Return the small attributes of ``.nv.compat``: format, tag, value (16 bits); format 4 is followed by so many
-    bytes."""
+    """Return the small attributes of ``.nv.compat``: format, tag, value; format 4 is followed by so many bytes."""
     tags, at = {}, 0
     while at + 4 <= len(compat):
         form, tag, value = struct.unpack_from("<BBH", compat, at)

@@ -45,11 +45,7 @@ ENCODERS = (
     Encoder("threshold", tuple((FSETP, b) for b in reversed(_BORDERS)), (FSETP, 0x40200000), branches=True),
     Encoder("predicate_sum", tuple((FSETP, b) for b in reversed(_BORDERS)), (FSETP, 0x40200000), branches=False),
     Encoder("CUTLASS e2m1_nib (4.7)", tuple((ISETP, b) for b in reversed(_EVEN_BORDERS)), (ISETP, 0x40200000)),
-    Encoder(
-        "CUTLASS exmy_base",
-        ((LOP3, 0x00C00000), (SEL, 0xFFFFFF82), (LEA, 7), (SHF, 0x15)),
-        (SEL, 0xFFFFFF82),
-    ),
+    Encoder("CUTLASS exmy_base", ((LOP3, 0x00C00000), (SEL, 0xFFFFFF82), (LEA, 7), (SHF, 0x15)), (SEL, 0xFFFFFF82)),
     Encoder(
         "cuda_fp4.hpp",
         ((LOP3, 0x0007FFFF), (LOP3, 0x000FFFFF), (SHF, 0x00080000), (SHF, 0x00040000)),

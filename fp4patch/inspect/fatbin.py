@@ -13,17 +13,15 @@ cuobjdump's output (tests/inspect/test_fatbin.py does so again). Layout, little-
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import zstandard
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect.elf import LARGEST, cubin_length
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fp4patch.inspect.window import Window
+from fp4patch.inspect.window import Window
 
 CONTAINER = b"\x50\xed\x55\xba\x01\x00\x10\x00"
 """First bytes of a fatbin."""
@@ -33,12 +31,8 @@ _CONTAINER = struct.Struct("<IHHQ")
 _ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
 
 _KINDS = {1: "ptx", 2: "cubin", 8: "lto"}
-_SKIPPED = (
-    4,
-    16,
-    32,
-    64,
-)  # forms of other tools (an old copy of a cubin, indices); none has code that the driver loads
+_SKIPPED = (4, 16, 32, 64)
+"""Forms of other tools (an old copy of a cubin, indices); none has code that the driver loads."""
 
 _ARCH_SPECIFIC, _FAMILY_SPECIFIC, _LZ4, _ZSTD = 0x100000, 0x200000, 0x2000, 0x8000
 
@@ -114,8 +108,7 @@ def units(window: Window) -> Iterator[Unit]:
 
 def unpack(entry: Entry, name: str) -> bytes:
     """Return the cubin or PTX itself; BinaryError where it is damaged."""
-    import lz4.block  # noqa: PLC0415 - two libraries that few files need
-    import zstandard  # noqa: PLC0415
+    import lz4.block  # noqa: PLC0415 - few files need it
 
     if entry.compression == "none":
         return entry.payload
@@ -134,8 +127,6 @@ def pieces(entry: Entry, name: str) -> Iterator[bytes]:
     if entry.compression != "zstd":
         yield unpack(entry, name)
         return
-    import zstandard  # noqa: PLC0415
-
     try:
         with zstandard.ZstdDecompressor().stream_reader(entry.payload) as stream:
             while piece := stream.read(_PIECE):

@@ -15,21 +15,20 @@ import json
 import re
 import tarfile
 import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import zstandard
 
 from fp4patch.core.errors import BinaryError
 from fp4patch.inspect.containers import Member, may_hold_code
+from fp4patch.inspect.window import Readable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
-    from fp4patch.inspect.window import Readable
-
-    Open = Callable[[int, int], AbstractContextManager[Readable]]
-    """Opens the bytes of a layer from an offset to an end."""
+Open = Callable[[int, int], AbstractContextManager[Readable]]
+"""Opens the bytes of a layer from an offset to an end."""
 
 _STARGZ = "containerd.io/snapshot/stargz/toc.digest"
 _CHUNKED = "io.github.containers.zstd-chunked.manifest-"
@@ -45,6 +44,8 @@ _CHECKED_FIRST = 1 << 24
 _ZSTD_STEP = 1 << 12
 """Bytes of zstd that are unpacked at a time: a block of three bytes can unpack to 128 KiB."""
 _DAMAGED = "do not use this image"
+_DAMAGES = (ValueError, LookupError, TypeError, AttributeError, OverflowError, EOFError, zlib.error, tarfile.TarError)
+"""Exceptions for a table of contents that is not one."""
 
 
 @dataclass(frozen=True)
@@ -93,16 +94,7 @@ def members(layer: Layer) -> Iterator[Member]:
     """
     try:
         files = _files(*_table(layer))
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        OverflowError,
-        EOFError,
-        zlib.error,
-        tarfile.TarError,
-    ) as error:
+    except _DAMAGES as error:
         raise BinaryError(f"{layer.name}: its table of contents is damaged: {error!r}", help=_DAMAGED) from error
     reader = _Reader(layer, [file for file in files if may_hold_code(file.name) and file.chunks])
     try:
@@ -127,8 +119,6 @@ def _table(layer: Layer) -> tuple[Any, int]:
             text = archive.extractfile(_TABLE).read()  # type: ignore[union-attr]  # an AttributeError is damage
         _check(text, notes[_STARGZ], layer.name)
         return json.loads(text), begin
-    import zstandard  # noqa: PLC0415 - few images have such layers
-
     begin, length, unpacked_length, kind = map(int, notes[f"{_CHUNKED}position"].split(":"))
     if kind != 1 or max(length, unpacked_length) > _LARGEST_TABLE:
         raise ValueError(f"a table of kind {kind} and {unpacked_length} bytes")
@@ -208,7 +198,6 @@ class _Reader:
             raise BinaryError(f"{file.name} does not have its digest {file.digest}", help=_DAMAGED)
 
     def _pieces(self, chunk: _Chunk, name: str) -> Iterator[bytes]:
-        """Yield what a chunk unpacks to."""
         if chunk.begin == chunk.end:
             for left in range(chunk.size, 0, -_TOGETHER):
                 yield bytes(min(left, _TOGETHER))
@@ -241,8 +230,6 @@ class _Reader:
 
 def _unpacked(packed: Iterator[bytes], name: str) -> Iterator[bytes]:
     """Yield what a gzip member or a zstd frame unpacks to, at most some MiB at a time."""
-    import zstandard  # noqa: PLC0415
-
     first = next(packed, b"")
     try:
         if first.startswith(b"\x1f\x8b"):

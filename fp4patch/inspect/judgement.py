@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
@@ -12,14 +12,20 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import ptx_needs
 from fp4patch.core.wording import counted, listed
 from fp4patch.inspect import remedies
-from fp4patch.inspect.code import Fp4State, GpuVerdict, LostKernel, Outcome, readable, total
+from fp4patch.inspect.code import (
+    BinaryFile,
+    Fp4State,
+    GpuVerdict,
+    JustInTime,
+    Loading,
+    LostKernel,
+    Outcome,
+    Unread,
+    readable_names,
+    total,
+)
 from fp4patch.inspect.fatbin import FIRST_WITH_FP4
 from fp4patch.inspect.findings import Level, worst
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from fp4patch.inspect.code import BinaryFile, JustInTime, Loading, Unread
 
 _LEVELS = {
     Fp4State.NATIVE: Level.GREEN,
@@ -29,8 +35,6 @@ _LEVELS = {
     Fp4State.UNKNOWN: Level.RED,
     Fp4State.NONE: Level.GREEN,
 }
-_SHOWN = 3
-"""Names of kernels in a sentence; the JSON document has all."""
 
 
 def judge(gpu: Arch, files: Sequence[BinaryFile], unread: Sequence[Unread] = (), driver_cuda: str = "") -> GpuVerdict:
@@ -49,8 +53,7 @@ def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str)
     newest = max(rows, key=lambda row: Version(row.isa)).isa
     cuda, driver = ptx_needs(newest)
     needs = f"a driver for CUDA {cuda}{f' ({driver})' if driver else ''} or later"
-    names = list(dict.fromkeys(readable(kernel) for row in rows for kernel in row.kernels))
-    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    shown = readable_names(kernel for row in rows for kernel in row.kernels)
     took = [row.seconds for row in rows if row.seconds is not None]
     measured = f"; ptxas takes {sum(took):.1f} s for it on this machine" if took else ""
     fatbins = counted(sum(row.fatbins for row in rows), "fatbin")
@@ -114,8 +117,7 @@ def _with_lost(verdict: GpuVerdict, lost: Sequence[LostKernel]) -> GpuVerdict:
 
 
 def _of_lost(lost: Sequence[LostKernel]) -> str:
-    names = list(dict.fromkeys(readable(kernel.name) for kernel in lost))
-    shown = ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    shown = readable_names(kernel.name for kernel in lost)
     classes = Counter(kind for kernel in lost for kind in kernel.lost)
     holders = listed(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
     idle = Counter(kernel.idle.value for kernel in lost if kernel.idle)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
 from fp4patch.core.store import Store, key
 from fp4patch.inspect.code import BinaryFile, RunTimeCompiler
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SCAN = 6
 """Part of every key. Raise it with any change of what is looked for: older results are then not found."""

@@ -6,14 +6,11 @@ A linker copies the section with the fatbins unchanged, so its bytes are found a
 from __future__ import annotations
 
 import mmap
+from collections.abc import Iterable, Set
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.core.elf import DAMAGES, Elf
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Set
 
 _OF_FATBINS = (".nv_fatbin", "__nv_relfatbin")
 

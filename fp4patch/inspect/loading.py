@@ -7,20 +7,16 @@ feature set compiler targets".)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.fatbin import Entry
+from fp4patch.core.arch import Arch
+from fp4patch.inspect.fatbin import Entry
 
 _SPECIFIC = {"": 0, "f": 1, "a": 2}
 
 
 def loaded(entries: Sequence[tuple[Entry, Arch]], gpu: Arch) -> int | None:
-    """Return the index of the entry that the GPU's driver takes, given each with its true architecture; None if none
-    fits."""
+    """Return the index of the entry that the GPU's driver takes, given each with its target; None if none fits."""
     cubins = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "cubin" and arch.runs_on(gpu)]
     texts = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "ptx" and arch.compiles_on(gpu)]
 

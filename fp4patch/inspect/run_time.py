@@ -7,9 +7,9 @@ They are read and not run: an image's may be for another machine. A compiler nam
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
 
 from packaging.version import Version
 
@@ -18,12 +18,7 @@ from fp4patch.core.cuda import FOR_GB10, RELEASE, has
 from fp4patch.inspect.code import RunTimeCompiler
 from fp4patch.inspect.findings import Level
 from fp4patch.inspect.known import known
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from fp4patch.inspect.window import Readable
+from fp4patch.inspect.window import Readable
 
 _TARGET = re.compile(rb"sm_\d{2,3}[af]?(?![\daf])")
 _OVERLAP = 80
@@ -37,11 +32,8 @@ class Listening:
     stream: Readable
     name: str
     release: str = ""
+    targets: set[bytes] = field(default_factory=set)
     _tail: bytes = b""
-
-    def __post_init__(self) -> None:
-        """Begin with nothing."""
-        self.targets = set[bytes]()
 
     def read(self, size: int = -1, /) -> bytes:
         """As a file's."""

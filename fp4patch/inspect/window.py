@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from fp4patch.core.errors import BinaryError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 CHUNK = 1 << 20
 _STRETCH = 1 << 12

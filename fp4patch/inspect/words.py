@@ -147,8 +147,7 @@ def _words(code: bytes) -> NDArray[np.uint64]:
 
 
 def _found(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> Iterator[tuple[Class, NDArray[Any], NDArray[Any]]]:
-    """Yield each class that occurs, the positions of its instructions, and for each the bits that distinguish its
-    kinds."""
+    """Yield each class that occurs, the positions of its instructions, and the bits that distinguish their kinds."""
     at = np.flatnonzero(_PROPERTIES[opcodes] & np.uint8(_CLASS))
     low, high, which = words[at, 0], words[at, 1], opcodes[at]
     keys = (low >> 8 & 0xFF) << 40 | low >> 56 | (high & 0xFFFFFFFF) << 8
@@ -255,7 +254,6 @@ def _idle(function: Function, code: bytes, has: int) -> Idle | None:
 
 
 def _doubles(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> NDArray[Any]:
-    """Return the positions of double-precision instructions."""
     high = words[:, 1]
     converts = (opcodes == _F2F) & ((high >> 11 & 3 == 3) | (high >> 20 & 3 == 3))
     return np.flatnonzero(np.isin(opcodes, _DOUBLE) | converts)

@@ -10,15 +10,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from fp4patch.core.store import Store, key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 _KEPT = 32  # source states kept for each command: two sides, for several releases and variants
 
@@ -47,8 +45,7 @@ class Cache:
         self._storing = Lock()  # the two sides of a probe have one list of states, and often end at the same time
 
     def find(self, name: str, digest: Callable[[Dependency], str | None]) -> Stored | None:
-        """Return the entry whose files all have the hashes they had; ``digest`` gives a file's SHA-256, None if it is
-        gone."""
+        """Return the entry whose files still have their hashes; ``digest`` gives a file's SHA-256, None if gone."""
         for state in self._states(name):
             try:
                 unchanged = all(
@@ -66,11 +63,7 @@ class Cache:
         rows = sorted((file.anchor != "tree", *file, sha256) for file, sha256 in files)
         read = [row[1:] for row in rows]
         result = key(name, json.dumps(read))
-        entry = {
-            "content": base64.b64encode(stored.content).decode(),
-            "log": stored.log,
-            "sha256": _sum(stored),
-        }
+        entry = {"content": base64.b64encode(stored.content).decode(), "log": stored.log, "sha256": _sum(stored)}
         self._store.write(_path(result, "result"), entry)
         with self._storing:
             others = [state for state in self._states(name) if state["result"] != result]

@@ -7,17 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
-from fp4patch.proof.instruction import DiffKind, DiffRow, SassDiff
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fp4patch.proof.instruction import Instruction, SassListing
+from fp4patch.proof.instruction import DiffKind, DiffRow, Instruction, SassDiff, SassListing
 
 # R12, UR4, P0, UP1, B0, SB0; RZ, URZ, PT and UPT are constants and stay.
 _NUMBERED = re.compile(r"\b(U?R|U?P|S?B)\d+\b")
@@ -25,8 +20,7 @@ _LABEL = re.compile(r"`\([.$\w]+\)")
 
 
 def compare(before: SassListing, after: SassListing) -> SassDiff:
-    """Return the rows of a side-by-side comparison, in order, and the instructions after minus before for each
-    class."""
+    """Return the rows of a side-by-side comparison, and the instructions after minus before for each class."""
     counts = Counter(instruction.cls for instruction in after.instructions)
     counts.subtract(instruction.cls for instruction in before.instructions)
     return SassDiff(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from fp4patch.core.errors import ProofError
+from fp4patch.core.process import Runner
 from fp4patch.core.store import key
 from fp4patch.proof.cache import Cache, Stored
-
-if TYPE_CHECKING:
-    from fp4patch.core.process import Runner
-    from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.toolchain import Toolchain
 
 
 def disassemble(

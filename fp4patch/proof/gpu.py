@@ -19,17 +19,21 @@ class Gpu:
     name: str
     arch: Arch
     """Without a suffix: what its bare target is, where every encoder is software."""
+    memory: str = ""
+    """``97887 MiB``; empty where it shares the machine's memory and has no figure of its own, as on GB10."""
 
 
 @dataclass(frozen=True)
 class Driver:
-    """Report of the driver's library."""
+    """Driver of the GPUs."""
 
+    version: str
+    """Empty if it comes from the driver's library, which does not state it."""
     cuda: str
-    """The newest CUDA release that it serves; empty if it does not state it."""
+    """The newest CUDA release that it serves; empty if not known."""
     gpus: tuple[Gpu, ...]
-    failed: int = 0
-    """Error code of cuInit or cuDeviceGetCount, if it is not 0."""
+    problem: str = ""
+    """Error of the driver, or of its own program."""
 
 
 def ask_driver(library: str = LIBRARY) -> Driver | None:
@@ -43,7 +47,7 @@ def ask_driver(library: str = LIBRARY) -> Driver | None:
     if cuda.cuDriverGetVersion(ctypes.byref(number)) == 0:
         release = f"{number.value // 1000}.{number.value % 1000 // 10}"
     if failed := cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count)):
-        return Driver(release, (), failed)
+        return Driver("", release, (), f"cuInit failed with {failed}")
     gpus = []
     for at in range(count.value):
         name = ctypes.create_string_buffer(256)
@@ -52,7 +56,7 @@ def ask_driver(library: str = LIBRARY) -> Driver | None:
         cuda.cuDeviceGetAttribute(ctypes.byref(major), _MAJOR, at)
         cuda.cuDeviceGetAttribute(ctypes.byref(minor), _MINOR, at)
         gpus.append(Gpu(name.value.decode(errors="replace"), Arch(major.value, minor.value)))
-    return Driver(release, tuple(gpus))
+    return Driver("", release, tuple(gpus))
 
 
 def find_gpu() -> Gpu | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.document import Document, Text, key, shown
-from fp4patch.core.verdict import PassOrFail, Verdict
+from fp4patch.core.verdict import PassOrFail, verdict_on
 
 
 class InputClass(StrEnum):
@@ -92,4 +92,4 @@ class NumericsReport(Document):
     def verdict(self) -> PassOrFail:
         """PASS only if every input was run and the promise was kept."""
         broken = any(row.breaks(self.promise) for row in self.rows)
-        return Verdict.FAIL if broken or self.inputs != self.passes << self.bits else Verdict.PASS
+        return verdict_on(self.inputs == self.passes << self.bits and not broken)

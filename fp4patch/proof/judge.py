@@ -7,29 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
-from fp4patch.catalog.probe import ProbeKind
+from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.rule import Metric, Rule
+from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import Verdict
-from fp4patch.proof.instruction import InstructionClass
+from fp4patch.core.verdict import Verdict, verdict_on
+from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.result import Check
 from fp4patch.proof.sass import CLASS_OF
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from fp4patch.catalog.probe import Probe
-    from fp4patch.catalog.rule import Metric, Rule
-    from fp4patch.core.arch import Arch
-    from fp4patch.proof.instruction import SassDiff, SassListing
-
-_CLASS_OF_METRIC = {
-    "branches": InstructionClass.BRANCH,
-    "local": InstructionClass.LOCAL,
-    "f64": InstructionClass.F64,
-}
+_CLASS_OF_METRIC = {"branches": InstructionClass.BRANCH, "local": InstructionClass.LOCAL, "f64": InstructionClass.F64}
 
 # What a kernel does for others: it writes where they see it, or calls what may. STL and STS are for itself.
 _ACTS = frozenset(
@@ -81,11 +71,6 @@ def _acts(listing: SassListing) -> bool:
     return any(instruction.opcode.split(".")[0] in _ACTS for instruction in listing.instructions)
 
 
-def verdict_of(checks: Sequence[Check]) -> Verdict:
-    """PASS only if something was checked, and all of it passed."""
-    return Verdict.PASS if checks and not any(check.verdict.failed for check in checks) else Verdict.FAIL
-
-
 def unjudged(
     rules: Sequence[Rule],
     ran: Sequence[tuple[Probe, Arch]],
@@ -103,56 +88,28 @@ def unjudged(
     """
     problems = []
     if not ran and (aside or not builds):
-        problems.append(
-            Problem(expected="at least one probe", found="none ran", help="the variant's patches have no probes")
-        )
+        problems.append(Problem("at least one probe", "none ran", "the variant's patches have no probes"))
     elif aside and all(probe.kind is ProbeKind.HOST for probe, _ in ran):
-        problems.append(
-            Problem(
-                expected="at least one probe whose machine code is judged",
-                found="all were set aside",
-                help="only host code was compiled; the reasons are beside the probes that did not run",
-            )
-        )
+        help_ = "only host code was compiled; the reasons are beside the probes that did not run"
+        problems.append(Problem("at least one probe whose machine code is judged", "all were set aside", help_))
     for rule in rules:
         name = f"rule for {', '.join(rule.probes)} on {', '.join(rule.arch)}"
         if not rule.judges:
-            problems.append(
-                Problem(expected=f"a condition in the {name}", found="none", help="give it identical, requires, …")
-            )
+            problems.append(Problem(f"a condition in the {name}", "none", "give it identical, requires, …"))
         problems += [_unknown(pattern, name) for pattern in (*rule.requires, *rule.forbids) if not _is_known(pattern)]
-        if not any(rule.is_for(arch) for arch in archs):
-            continue
-        if any(concerns(rule, probe, arch) for probe in aside for arch in archs):
-            continue
-        if not any(concerns(rule, probe, arch) for probe, arch in ran):
+        met = [*ran, *((probe, arch) for probe in aside for arch in archs)]
+        if any(rule.is_for(arch) for arch in archs) and not any(concerns(rule, probe, arch) for probe, arch in met):
             known = ", ".join(sorted({probe.id for probe, _ in ran if probe.kind is not ProbeKind.HOST}))
-            problems.append(
-                Problem(
-                    expected=f"a probe to which the {name} applies",
-                    found="none ran",
-                    help=f"the probes are {known or 'none'}; correct the rule in the variant's file",
-                )
-            )
+            help_ = f"the probes are {known or 'none'}; correct the rule in the variant's file"
+            problems.append(Problem(f"a probe to which the {name} applies", "none ran", help_))
     for name, number in Counter(f"{probe.id} on {arch}" for probe, arch in ran).items():
         if number > 1:
-            problems.append(
-                Problem(
-                    expected=f"one probe {name}",
-                    found=f"{number} of that name",
-                    help="one would hide what another came to: give each a name of its own",
-                )
-            )
+            help_ = "one would hide what another came to: give each a name of its own"
+            problems.append(Problem(f"one probe {name}", f"{number} of that name", help_))
     for probe, arch in ran:
         if probe.kind is not ProbeKind.HOST and not any(concerns(rule, probe, arch) for rule in rules):
-            problems.append(
-                Problem(
-                    expected=f"a rule for {probe.id} on {arch}",
-                    found="none",
-                    help="its machine code was compared and judged by nothing; add a rule to the variant's file",
-                    patch=probe.patch,
-                )
-            )
+            help_ = "its machine code was compared and judged by nothing; add a rule to the variant's file"
+            problems.append(Problem(f"a rule for {probe.id} on {arch}", "none", help_, probe.patch))
     return tuple(problems)
 
 
@@ -163,16 +120,13 @@ def _is_known(pattern: str) -> bool:
 
 
 def _unknown(pattern: str, name: str) -> Problem:
-    return Problem(
-        expected=f"an instruction that matches {pattern} of the {name}",
-        found="none has such a name",
-        help="what does not exist is never found; correct the rule in the variant's file",
-    )
+    help_ = "what does not exist is never found; correct the rule in the variant's file"
+    return Problem(f"an instruction that matches {pattern} of the {name}", "none has such a name", help_)
 
 
 def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[Check]:
     def check(condition: str, holds: bool, detail: str) -> Check:
-        return Check(condition, rule.because, Verdict.PASS if holds else Verdict.FAIL, detail)
+        return Check(condition, rule.because, verdict_on(holds), detail)
 
     if rule.identical:
         same = diff is not None and diff.identical

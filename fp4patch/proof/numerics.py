@@ -6,12 +6,13 @@ rounding.
 
 from __future__ import annotations
 
+import json
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
@@ -19,11 +20,7 @@ from fp4patch.core.errors import ProofError
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.specification import specification
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.toolchain import Toolchain
 
 NVIDIA_REFERENCE = """\
 #include <cuda_fp4.h>
@@ -33,11 +30,7 @@ inline unsigned int e2m1(float x) { return __nv_cvt_float_to_fp4(x, __NV_E2M1, c
 """
 """The conversion that NVIDIA ships for hosts and GPUs without the instruction: the second witness."""
 
-DEFINES = (
-    '-DFP4PATCH_SUBJECTS="subjects.inc"',
-    '-DFP4PATCH_NAMES="names.inc"',
-    '-DFP4PATCH_INTERVALS="intervals.inc"',
-)
+DEFINES = ('-DFP4PATCH_SUBJECTS="subjects.inc"', '-DFP4PATCH_NAMES="names.inc"', '-DFP4PATCH_INTERVALS="intervals.inc"')
 """Compiler flags of a program of ``sweep/``."""
 
 _CLASSES = tuple(InputClass)
@@ -90,7 +83,7 @@ def host_sweeps(
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
         work = Path(folder)
-        _write(work, _program("host.cpp", preamble, subjects))
+        write(work, _program("host.cpp", preamble, subjects))
         if toolchain:
             # Any architecture would do: there is no kernel in it.
             command = [str(toolchain.nvcc), *toolchain.flags, "-x", "cu", "-cudart=static", "-w"]
@@ -161,7 +154,7 @@ def device_sweep(
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
         work = Path(folder)
-        _write(work, device_program(preamble, subjects))
+        write(work, device_program(preamble, subjects))
         command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-O3", f"-arch={gpu.arch}", "-cudart=static"]
         command += [f"-I{path}" for path in include]
         command += [*flags, *DEFINES, "device.cu", "-o", "sweep"]
@@ -216,10 +209,11 @@ def _program(main: str, preamble: str, subjects: Sequence[Subject]) -> dict[str,
 
 def subject_files(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
     """Return the texts that a program includes to know its subjects, by file name."""
-    described = [
-        f"FP4PATCH_SUBJECT({index}, {_quoted(s.name)}, {s.lanes}, ({s.expression}))" for index, s in enumerate(subjects)
-    ]
-    named = [f"FP4PATCH_RUN({index}, {_quoted(s.name)}, {s.lanes})" for index, s in enumerate(subjects)]
+    described, named = [], []
+    for index, subject in enumerate(subjects):
+        known = f"{index}, {json.dumps(subject.name, ensure_ascii=False)}, {subject.lanes}"
+        described.append(f"FP4PATCH_SUBJECT({known}, ({subject.expression}))")
+        named.append(f"FP4PATCH_RUN({known})")
     return {"subjects.inc": "\n".join([preamble, *described, ""]), "names.inc": "\n".join([*named, ""])}
 
 
@@ -240,11 +234,8 @@ def row_of(line: str) -> NumericsRow:
     )
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
-def _write(folder: Path, files: Mapping[str, str]) -> None:
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write the files of a program into a directory."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
 

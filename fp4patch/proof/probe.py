@@ -9,24 +9,19 @@ import os
 import re
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
-from fp4patch.catalog.probe import ProbeKind
+from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.target import Target
+from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.core.store import key
 from fp4patch.proof.cache import Cache, Dependency, Stored
 from fp4patch.proof.sass import KERNEL, kernel_of
+from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, changed_since, file_digest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.catalog.probe import Probe
-    from fp4patch.catalog.target import Target
-    from fp4patch.core.arch import Arch
-    from fp4patch.proof.toolchain import Toolchain
 
 RELOCATABLE = "-rdc=true"
 """Flag after which the linker completes the code: it puts the functions of the compiler beside the kernel."""
@@ -166,8 +161,7 @@ class Compiler:
         )
 
     def _dependency(self, path: Path, folder: Path, source: Path) -> Dependency:
-        """Return a path of the compiler's list relative to its anchor, which is valid on another machine and for the
-        other view."""
+        """Return a path of the compiler's list relative to its anchor, which is valid for the other view too."""
         for anchor, place in (("tree", folder), ("toolkit", self._toolchain.root), ("probe", source.parent)):
             if path.is_relative_to(place):
                 return Dependency(anchor, path.relative_to(place).as_posix())

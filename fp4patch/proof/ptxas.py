@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fp4patch.catalog.feature import Refusal
 from fp4patch.core import process
@@ -14,9 +14,6 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.toolchain import version_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OLDEST = Arch(9, 0)
 """The first architecture that is worth a column: sm_90 has FP8 in its tensor cores, and nothing smaller."""

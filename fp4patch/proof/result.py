@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fp4patch.catalog.coverage import Covered
@@ -10,7 +10,7 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import PassOrFail, Verdict
+from fp4patch.core.verdict import PassOrFail, Verdict, overall, verdict_on
 from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.lift.result import Executed
@@ -112,12 +112,6 @@ class CheckCounts(Document):
     failed: int
 
 
-def overall(verdicts: Iterable[Verdict]) -> PassOrFail:
-    """Return PASS only if there is a verdict and every one passes."""
-    found = list(verdicts)
-    return Verdict.PASS if found and not any(verdict.failed for verdict in found) else Verdict.FAIL
-
-
 @dataclass(frozen=True)
 class VerifyReport(Report):
     """Complete report on one tree; the JSON document and the HTML page are made from it."""
@@ -162,9 +156,7 @@ class VerifyReport(Report):
         verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
         verdicts += self.executed.verdicts if self.executed else []
         verdicts += [result.verdict for result in self.builds]
-        if not (self.results or self.builds) or self.problems or any(verdict.failed for verdict in verdicts):
-            return Verdict.FAIL
-        return Verdict.PASS
+        return verdict_on((self.results or self.builds) and not self.problems and not overall(verdicts).failed)
 
     @property
     @shown("checks")

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fp4patch.core import elf
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.instruction import Instruction, InstructionClass, SassListing
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from fp4patch.core.arch import Arch
 
 KERNEL = "probe"
 """The one kernel of every probe, ``extern "C"``, so that its name is not mangled."""
@@ -126,21 +122,8 @@ def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassLis
 
     What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT.
     """
-    code = _read(text, only=KERNEL)
-    kept = _without_padding(*code[KERNEL]) if code else ()
-    if not kept:
-        raise ProofError(
-            f"the listing for {arch} holds no instruction of .text.{KERNEL}",
-            help=f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)',
-        )
-    return SassListing(
-        function=KERNEL,
-        arch=arch,
-        instructions=kept,
-        labels=_labels(kept, code[KERNEL][1]),
-        registers=registers,
-        code_sha256=code_sha256,
-    )
+    remedy = f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)'
+    return _listing(_read(text, only=KERNEL), KERNEL, arch, registers, code_sha256, remedy)
 
 
 def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Iterable[str]) -> dict[str, SassListing]:
@@ -148,23 +131,23 @@ def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Ite
 
     ``log`` is the text of ``ptxas -v`` on the same cubin.
     """
-    code, used, found = _read(text), dict(_REGISTERS_OF.findall(log)), {}
-    for kernel in kernels:
-        kept = _without_padding(*code[kernel]) if kernel in code else ()
-        if not kept or kernel not in used:
-            raise ProofError(
-                f"the listing for {arch} holds no instruction of .text.{kernel}",
-                help="take `together` out of the probe's table: compiled alone it is named probe",
-            )
-        found[kernel] = SassListing(
-            function=KERNEL,
-            arch=arch,
-            instructions=kept,
-            labels=_labels(kept, code[kernel][1]),
-            registers=int(used[kernel]),
-            code_sha256=_digest_of(kernel, cubin),
-        )
-    return found
+    used = dict(_REGISTERS_OF.findall(log))
+    code = {name: found for name, found in _read(text).items() if name in used}
+    remedy = "take `together` out of the probe's table: compiled alone it is named probe"
+    return {
+        kernel: _listing(code, kernel, arch, int(used.get(kernel, 0)), _digest_of(kernel, cubin), remedy)
+        for kernel in kernels
+    }
+
+
+def _listing(
+    code: Mapping[str, _Code], kernel: str, arch: Arch, registers: int, code_sha256: str, remedy: str
+) -> SassListing:
+    """Return the listing of one kernel; ProofError with the remedy if there is no code of it."""
+    kept = _without_padding(*code[kernel]) if kernel in code else ()
+    if not kept:
+        raise ProofError(f"the listing for {arch} holds no instruction of .text.{kernel}", help=remedy)
+    return SassListing(KERNEL, arch, kept, _labels(kept, code[kernel][1]), registers, code_sha256)
 
 
 def parse_unit(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:
@@ -299,8 +282,7 @@ def same_code(kernel: str, one: bytes, other: bytes) -> bool:
 
 
 def has_subroutines(cubin: bytes) -> bool:
-    """Return whether functions of the compiler (for a division) are beside the kernel ``probe``, as the linker leaves
-    them."""
+    """Return whether functions of the compiler (for a division) were linked to the kernel ``probe``."""
     code = [name.removeprefix(".text.") for name, _ in _sections(cubin) if name.startswith(".text.")]
     others = [name for name in code if name != KERNEL]
     return KERNEL in code and bool(others) and all(name.startswith("__cuda_sm") for name in others)

@@ -6,14 +6,11 @@ adjacent, so it is a short list.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from fp4patch.proof.inputs import InputClass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
 """Values of the codes 0 to 7 (OCP Microscaling Formats 1.0, 5.3.3)."""

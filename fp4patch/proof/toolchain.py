@@ -14,18 +14,15 @@ import os
 import re
 import shutil
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.core import process
 from fp4patch.core.cuda import RELEASE
 from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.result import ToolchainInfo
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 INSTALL = "pip install 'fp4patch[cuda]'"
 _WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"
@@ -93,10 +90,7 @@ def find_toolchain(
             help="their intermediate files do not fit each other; reinstall all parts of one release: " + INSTALL,
         )
 
-    nvdisasm = next(
-        (tool for place in (root, *wheels) if os.access(tool := place / "bin/nvdisasm", os.X_OK)),
-        None,
-    )
+    nvdisasm = next((tool for place in (root, *wheels) if os.access(tool := place / "bin/nvdisasm", os.X_OK)), None)
     if nvdisasm is None:
         raise ToolchainError(
             f"there is no nvdisasm in {root}, nor among this Python's packages",

@@ -10,23 +10,19 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
+from fp4patch.catalog.feature import ToolkitWheel, ToolkitWheels
 from fp4patch.catalog.target import Archive
 from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.errors import SourceError, ToolchainError, UsageError
+from fp4patch.core.progress import OnProgress
 from fp4patch.proof.ptxas import Assembler
 from fp4patch.proof.toolchain import INSTALL, find_program, version_of, wheel_roots
 from fp4patch.sources.archive import extract_program
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.catalog.feature import ToolkitWheel, ToolkitWheels
-    from fp4patch.core.progress import OnProgress
 
 ALL = "all"
 """In the place of a release: the newest of each."""
@@ -80,17 +76,12 @@ def chosen(pinned: ToolkitWheels, asked: Sequence[str], *, machine: str | None =
 
 
 def fetched(wheel: ToolkitWheel, progress: OnProgress, *, site_packages: Sequence[Path] | None = None) -> Assembler:
-    """Return the ptxas of a pinned wheel, downloaded if it is not there. SourceError if it cannot be had or is not the
-    one."""
+    """Return the ptxas of a pinned wheel, downloaded if it is not there. SourceError if that fails."""
     folder = cache_dir() / "toolkits" / wheel.sha256[:16]
     ptxas, sum_file = folder / "ptxas", folder / _SUM
     if not (ptxas.is_file() and sum_file.is_file() and sha256(ptxas) == sum_file.read_text(encoding="ascii")):
         archive = Archive(
-            version=wheel.release,
-            project=wheel.project,
-            filename=wheel.filename,
-            sha256=wheel.sha256,
-            subtree="",
+            version=wheel.release, project=wheel.project, filename=wheel.filename, sha256=wheel.sha256, subtree=""
         )
         from fp4patch.sources.index import download  # noqa: PLC0415 - its clients take long to import
 
@@ -113,8 +104,7 @@ def fetched(wheel: ToolkitWheel, progress: OnProgress, *, site_packages: Sequenc
 
 
 def _with_disassembler(ptxas: Path, folders: Sequence[Path], path: str) -> Assembler:
-    """Return the first nvdisasm that is at least as new: beside it, among this Python's packages, on PATH. Else
-    none."""
+    """Return ptxas with the first nvdisasm that is at least as new: beside it, in packages, on PATH; else none."""
     if not os.access(ptxas, os.X_OK):
         raise ToolchainError(f"there is no program {ptxas}", help=INSTALL)
     places = [ptxas.parent, *(root / "bin" for root in wheel_roots(folders))]

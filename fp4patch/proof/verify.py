@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.catalog.probe import Probe, ProbeKind
+from fp4patch.catalog.rule import Rule
+from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
+from fp4patch.core.problem import Problem
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import Verdict, overall
 from fp4patch.proof import sass
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.diff import compare
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.instruction import SassListing
-from fp4patch.proof.judge import concerns, judge, unjudged, verdict_of
+from fp4patch.proof.judge import concerns, judge, unjudged
 from fp4patch.proof.probe import Compiled, Compiler, together
 from fp4patch.proof.result import Check, ProbeResult
+from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from fp4patch.catalog.rule import Rule
-    from fp4patch.catalog.target import Target
-    from fp4patch.core.problem import Problem
-    from fp4patch.proof.toolchain import Toolchain
 
 _COMPILES = "compiles, host code included"
 
@@ -192,8 +188,7 @@ _Unit = list[tuple[Probe, Path]]
 
 
 def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
-    """Return the probes in their order; those of one patch that are marked ``together`` at the position of the
-    first."""
+    """Return the probes in their order; those of a patch that are marked ``together`` at the first one's position."""
     units: dict[object, _Unit] = {}
     for probe, source in probes:
         alone = not probe.together or probe.kind is not ProbeKind.SASS
@@ -217,7 +212,7 @@ def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequ
     else:
         assert after.listing is not None
         checks = judge(rules, after.listing, diff)
-        verdict, error = verdict_of(checks), before.error
+        verdict, error = overall(check.verdict for check in checks), before.error
     return ProbeResult(
         probe=probe.id,
         title=probe.title,
@@ -247,15 +242,9 @@ class _Builder:
         self._cache = cache
 
     def configured(
-        self,
-        unit: _Unit,
-        arch: Arch,
-        side: Side,
-        flags: tuple[str, ...],
-        usual: Mapping[tuple[str, Arch, str], _Built],
+        self, unit: _Unit, arch: Arch, side: Side, flags: tuple[str, ...], usual: Mapping[tuple[str, Arch, str], _Built]
     ) -> list[Configured]:
-        """Return the probes of a translation unit compiled with other flags; none if one did not compile with the usual
-        ones."""
+        """Return the probes compiled with other flags; none if one did not compile with the usual ones."""
         known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}
         if not all(one.listing for one in known.values()):
             return []
@@ -275,8 +264,7 @@ class _Builder:
         ]
 
     def build_all(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[_Built]:
-        """Return the probes of a translation unit; each alone if they do not compile together: one must not hide the
-        others."""
+        """Return the probes of a translation unit; each alone if they do not compile together: none hides others."""
         if len(unit) > 1:
             first, source = unit[0]
             every = replace(first, defines={})

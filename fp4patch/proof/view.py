@@ -11,16 +11,14 @@ import hashlib
 import os
 import shutil
 import threading
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
+from fp4patch.catalog.target import Target
+from fp4patch.core.cache import sha256
 from fp4patch.core.errors import ProofError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from fp4patch.catalog.target import Target
 
 
 @dataclass(frozen=True)
@@ -136,16 +134,13 @@ def _left_out(folder: str, names: list[str]) -> set[str]:
 
 def file_digest(path: Path) -> str | None:
     """SHA-256 of a file, None where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return None
+    with suppress(OSError):
+        return sha256(path)
+    return None
 
 
 def changed_since(path: Path, moment: float) -> bool:
-    """Return whether a file was written after ``moment``, as far as can be known; ``cp -p`` and rsync keep older
-    dates."""
+    """Return whether a file was written after ``moment``, as far as known; ``cp -p`` and rsync keep older dates."""
     try:
         stat = path.stat()
         return max(stat.st_mtime, stat.st_ctime) >= moment

@@ -5,14 +5,7 @@ layout of its scales: PTX ISA, ``mma`` with block scaling, and cuBLAS, "1D Block
 alone.
 """
 
-from fp4patch.reference.blocks import (
-    MXFP4_BLOCK,
-    NVFP4_BLOCK,
-    Quantized,
-    dequantize,
-    quantize_mxfp4,
-    quantize_nvfp4,
-)
+from fp4patch.reference.blocks import MXFP4_BLOCK, NVFP4_BLOCK, Quantized, dequantize, quantize_mxfp4, quantize_nvfp4
 from fp4patch.reference.convert import fold_mxfp4, relative_error, requantize_mxfp4
 from fp4patch.reference.formats import (
     E2M1_VALUES,

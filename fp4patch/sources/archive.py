@@ -6,6 +6,7 @@ import shutil
 import tarfile
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -20,20 +21,13 @@ def extract(archive: Path, subtree: str, to: Path) -> int:
     a name that would leave ``to``, for a damaged archive, and if there is no such directory.
     """
     count = 0
-    try:
+    with _readable(archive):
         for name, mode, content in _members(archive):
-            inside = _below(name, subtree, archive)
-            if inside is None:
-                continue
-            path = to / inside
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with content() as source, path.open("wb") as out:
-                shutil.copyfileobj(source, out, 1 << 20)
-            if mode & 0o100:
-                path.chmod(0o755)
-            count += 1
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise SourceError(f"{archive.name} is damaged: {error}", help=f"delete {archive} and fetch again") from error
+            if inside := _below(name, subtree, archive):
+                path = to / inside
+                path.parent.mkdir(parents=True, exist_ok=True)
+                _write(content, path, executable=bool(mode & 0o100))
+                count += 1
     if not count:
         raise SourceError(
             f"{archive.name} holds no directory {subtree!r}", help="the pin in target.toml is wrong; please report it"
@@ -44,22 +38,32 @@ def extract(archive: Path, subtree: str, to: Path) -> int:
 def extract_program(archive: Path, name: str, to: Path) -> None:
     """Write the program ``bin/<name>`` of the archive to the file ``to``. SourceError unless there is just one."""
     found = 0
-    try:
+    with _readable(archive):
         for member, _, content in _members(archive):
             if PurePosixPath(member).parts[-2:] == ("bin", name):
-                with content() as source, to.open("wb") as out:
-                    shutil.copyfileobj(source, out, 1 << 20)
-                to.chmod(0o755)
+                _write(content, to, executable=True)
                 found += 1
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
-        raise SourceError(f"{archive.name} is damaged: {error}", help=f"delete {archive} and fetch again") from error
     if found != 1:
         raise SourceError(f"{archive.name} holds {found} programs bin/{name}, not one", help="please report it")
 
 
+@contextmanager
+def _readable(archive: Path) -> Iterator[None]:
+    try:
+        yield
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError) as error:
+        raise SourceError(f"{archive.name} is damaged: {error}", help=f"delete {archive} and fetch again") from error
+
+
+def _write(content: Callable[[], IO[bytes]], path: Path, *, executable: bool) -> None:
+    with content() as source, path.open("wb") as out:
+        shutil.copyfileobj(source, out, 1 << 20)
+    if executable:
+        path.chmod(0o755)
+
+
 def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]]:
-    """Yield name, mode bits and an opener of each regular file in the archive's order; links and devices are left
-    out."""
+    """Yield name, mode bits and an opener of each regular file in the archive's order; no links and devices."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             for entry in wheel.infolist():

@@ -5,18 +5,36 @@ The directory appears whole or not at all: everything is made beside it and rena
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from fp4patch.catalog.target import Target
 from fp4patch.core.cache import scratch
+from fp4patch.core.document import Report
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.core.progress import OnProgress
+from fp4patch.core.release import is_version
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
-from fp4patch.sources.fetched import Fetched
 from fp4patch.sources.index import download
+
+
+@dataclass(frozen=True)
+class Fetched(Report):
+    """A fetched tree: its directory and its source."""
+
+    directory: Path
+    """Directory of the tree."""
+    target: str
+    version: str
+    source: str
+    """Origin: ``flashinfer_python-0.6.0-py3-none-any.whl`` or the git URL with its tag."""
+    sha256: str
+    """Pinned SHA-256 of the archive; empty for git."""
+    holds: str = ""
+    """Exact contents, if they are not the tagged tree itself."""
 
 
 def fetch(
@@ -35,12 +53,8 @@ def fetch(
     requests git if the archive holds only a part. ``progress`` receives the progress of a download; with
     ``show_progress`` git prints its own on stderr. SourceError leaves ``to`` unchanged.
     """
-    try:
-        Version(version)
-    except InvalidVersion:
-        raise UsageError(
-            f"{version!r} is not a version", help=f"for example {target.name}=={_versions(target)[-1]}"
-        ) from None
+    if not is_version(version):
+        raise UsageError(f"{version!r} is not a version", help=f"for example {target.name}=={_versions(target)[-1]}")
     try:
         if to.is_symlink() or (to.exists() and not (to.is_dir() and not any(to.iterdir()))):
             raise UsageError(
@@ -63,8 +77,7 @@ def fetch(
             if archive:
                 extract(download(archive, progress), archive.subtree, tree)
             else:
-                inside = [*target.include, *(place for part in target.contains for place in part.at)]
-                git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
+                _clone(target, url, tag, tree, show_progress=show_progress, own=git_url is None)
                 if git_url is None and (pinned := target.commits.get(version)) and (got := git.head(tree)) != pinned:
                     raise SourceError(
                         f"{tag} of {target.git} is not the commit that was pinned: {got}, expected {pinned}",
@@ -83,6 +96,19 @@ def fetch(
     if archive:
         return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds)
     return Fetched(to, target.name, version, f"{url} {tag}", "")
+
+
+def _clone(target: Target, url: str, tag: str, tree: Path, *, show_progress: bool, own: bool) -> None:
+    """Clone the repository. If it is the target's ``own``, an error names the releases that need no git."""
+    inside = [*target.include, *(place for part in target.contains for place in part.at)]
+    try:
+        git.clone(url, tag, tree, show_progress=show_progress, submodules=inside)
+    except SourceError as error:
+        if not own or not target.pinned:
+            raise
+        versions = _versions(target)
+        known = f"{target.name} has archives, which need no git, from {versions[0]} to {versions[-1]}"
+        raise SourceError(error.message, help=f"{known}; else {error.help}") from error
 
 
 def _versions(target: Target) -> list[str]:

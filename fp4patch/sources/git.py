@@ -132,7 +132,6 @@ def _blob(data: bytes) -> str:
 
 
 def _git() -> Any:
-    """Load GitPython."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # reading a repository needs no git program
     import git  # noqa: PLC0415 - it takes a while to load
 

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Self
 
@@ -82,6 +82,12 @@ class IndexFile:
 
 
 def index_config() -> IndexConfig:
+    """Return pip's configuration. It is read once for each environment, since each time starts a Python."""
+    return _config_in(tuple(sorted(os.environ.items())))
+
+
+@cache
+def _config_in(_environ: tuple[tuple[str, str], ...]) -> IndexConfig:
     """Read pip's configuration from pip itself (files and environment); without pip, read the environment."""
     pip = process.run([sys.executable, "-m", "pip", "config", "list"], limit=None)
     values: dict[str, str] = {}
@@ -134,10 +140,7 @@ def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
                 )
             part.replace(path)
             return path
-    raise SourceError(
-        f"cannot download {archive.filename}: {'; '.join(reasons)}",
-        help=CHECK_NETWORK,
-    )
+    raise SourceError(f"cannot download {archive.filename}: {'; '.join(reasons)}", help=CHECK_NETWORK)
 
 
 def listing(project: str) -> tuple[IndexFile, ...]:
@@ -156,10 +159,7 @@ def listing(project: str) -> tuple[IndexFile, ...]:
             for p in packages
             if p.version and p.package_type in ("sdist", "wheel")
         )
-    raise SourceError(
-        f"no package index lists {project}: {'; '.join(reasons)}",
-        help=CHECK_NETWORK,
-    )
+    raise SourceError(f"no package index lists {project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
 
 
 def _first_line(error: Exception) -> str:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
+from typing import Self
 
 LARGEST = 256 << 20
 """Bytes of the largest file that is read: no source file comes near it, and a sparse one must not fill the memory."""
@@ -38,6 +37,14 @@ class NotAFile(OSError):  # noqa: N818 - it describes an entry, which may be no 
 
 def step(what: str) -> None:
     """Test hook, called before every change of the disk with the change in words. The kill tests patch it."""
+
+
+@contextmanager
+def _closed_after(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 class Directory:
@@ -93,11 +100,8 @@ class Directory:
 
     def names(self) -> list[str]:
         """Return the names in the directory, sorted."""
-        descriptor = self._readable()
-        try:
+        with _closed_after(self._readable()) as descriptor:
             return sorted(os.listdir(descriptor))  # noqa: PTH208 - of a descriptor, which a Path cannot be
-        finally:
-            os.close(descriptor)
 
     def read(self, name: str) -> tuple[bytes, os.stat_result] | None:
         """Return the bytes of a regular file, and what is known of it; None if there is none.
@@ -115,11 +119,8 @@ class Directory:
     def tail(self, name: str, size: int) -> bytes:
         """Return the last bytes of a regular file. OSError: there is none."""
         found = os.stat(name, dir_fd=self._at, follow_symlinks=False)
-        descriptor = self._open(name, found)
-        try:
+        with _closed_after(self._open(name, found)) as descriptor:
             return os.pread(descriptor, size, max(0, found.st_size - size))
-        finally:
-            os.close(descriptor)
 
     def _open(self, name: str, found: os.stat_result) -> int:
         """Open a regular file to read it, and nothing else that has come into its place."""
@@ -182,15 +183,11 @@ class Directory:
         """Extended attributes and access lists, but never capabilities."""
         if not hasattr(os, "listxattr"):
             return
-        source = self._open(name, found)
-        try:
-            with suppress(OSError):  # some file systems have none, and some attributes are root's
-                for attribute in os.listxattr(source):
-                    if attribute != "security.capability":
-                        with suppress(OSError):
-                            os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
-        finally:
-            os.close(source)
+        with _closed_after(self._open(name, found)) as source, suppress(OSError):  # some file systems have none
+            for attribute in os.listxattr(source):
+                if attribute != "security.capability":
+                    with suppress(OSError):  # some attributes are root's
+                        os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
 
     def rename(self, name: str, to: str) -> None:
         """Atomic: another process sees the old file or the new one. Durable when this returns."""
@@ -202,11 +199,8 @@ class Directory:
         """Set when a regular file was last changed."""
         found = self.stat(name)
         if found:
-            descriptor = self._open(name, found)
-            try:
+            with _closed_after(self._open(name, found)) as descriptor:
                 os.utime(descriptor, ns=(nanoseconds, nanoseconds))
-            finally:
-                os.close(descriptor)
 
     def remove(self, name: str) -> None:
         """Remove a file or a symlink, if it is there."""
@@ -219,11 +213,9 @@ class Directory:
         if not self.stat(name):
             step(f"make {self.path / name}")
             os.mkdir(name, dir_fd=self._at)
-            made = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._at)
-            try:
+            flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+            with _closed_after(os.open(name, flags, dir_fd=self._at)) as made:
                 self._give(made, None)
-            finally:
-                os.close(made)
 
     def remove_folder(self, name: str) -> None:
         """Remove an empty directory, if it is there."""
@@ -233,14 +225,12 @@ class Directory:
 
     def sync(self) -> None:
         """Names in a directory survive a power cut only after this."""
-        descriptor = self._readable()
-        try:
-            os.fsync(descriptor)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOSYS):  # some network file systems have no such thing
-                raise
-        finally:
-            os.close(descriptor)
+        with _closed_after(self._readable()) as descriptor:
+            try:
+                os.fsync(descriptor)
+            except OSError as error:
+                if error.errno not in (errno.EINVAL, errno.ENOSYS):  # some network file systems have no such thing
+                    raise
 
     def _readable(self) -> int:
         return os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self._at)

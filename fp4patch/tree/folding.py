@@ -21,6 +21,7 @@ from fp4patch.core.errors import Refused
 from fp4patch.core.kept import classes, digest, keep, recall
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.problem import Problem
+from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.edits import edit
 from fp4patch.edits.kinds import Edit
@@ -131,7 +132,7 @@ def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
     if not isinstance(edit, MayBeAbsent) or not edit.present or version is None:
         return outcome
     absent = isinstance(outcome, NothingToDo) and outcome.because == edit.otherwise and not outcome.elsewhere
-    if not absent or not SpecifierSet(edit.present).contains(version, prereleases=True):
+    if not absent or not covers(edit.present, version):
         return outcome
     return Drift(
         f"`{getattr(edit, edit.subject)}` for {edit.op}, which releases {edit.present} have",
@@ -273,11 +274,7 @@ def missing(wanted: Plan, path: str) -> Outcome:
     oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
     if version and oldest and version < oldest:
         return NothingToDo(State.NOT_NEEDED, f"{wanted.tree.target.name} {version} has no {path}")
-    return Drift(
-        "the file is there",
-        "no such file",
-        help="this is not the whole source tree, or an unknown release",
-    )
+    return Drift("the file is there", "no such file", help="this is not the whole source tree, or an unknown release")
 
 
 def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]) -> tuple[Problem, ...]:
@@ -286,22 +283,10 @@ def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]
     problems = []
     for patch, outcome in outcomes:
         if isinstance(outcome, Drift):
-            tried = SpecifierSet(patch.applies)
             advice = outcome.help or f"this place was changed; see `fp4patch show {patch.name}`"
-            if version and not tried.contains(version, prereleases=True):
-                advice = (
-                    f"this is {wanted.tree.target.name} {version}, and the patch was tried on {patch.applies}; {advice}"
-                )
-            problems.append(
-                Problem(
-                    outcome.expected,
-                    outcome.found,
-                    advice,
-                    patch.id,
-                    path,
-                    outcome.line,
-                    outcome.nearest,
-                    State.DRIFTED,
-                )
-            )
+            if version and not covers(patch.applies, version):
+                tree = f"{wanted.tree.target.name} {version}"
+                advice = f"this is {tree}, and the patch was tried on {patch.applies}; {advice}"
+            place = (patch.id, path, outcome.line, outcome.nearest)
+            problems.append(Problem(outcome.expected, outcome.found, advice, *place, State.DRIFTED))
     return tuple(problems)

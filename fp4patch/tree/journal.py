@@ -318,8 +318,7 @@ class Store:
                 directory.rename(source, target)
 
     def _missing(self, directory: disk.Directory, names: tuple[str, str, str], entry: Entry, *, forward: bool) -> bool:
-        """Return whether the file is still to be moved. Refused if it was changed meanwhile, or our copy was
-        removed."""
+        """Return whether the file is still to be moved. Refused if it was changed meanwhile, or our copy removed."""
         target, new, old = names
         wanted, source = (entry.after, new) if forward else (entry.before, old)
         found = self._hash(entry.path)

@@ -128,14 +128,12 @@ class LockedTree:
         return file.data if file else None
 
     def pristine(self, path: str) -> bytes | None:
-        """Return the bytes before fp4patch touched the file: the receipt's if it names the file, else the current
-        ones."""
+        """Return the bytes before fp4patch touched the file: those of the receipt, else the current ones."""
         recorded = self._recorded(path)
         return self.store.blob(recorded.pristine_sha256) if recorded else self.current(path)
 
     def read(self, path: str) -> bytes | None:
-        """Return the pristine bytes that a plan looks at; None if they cannot be read. A link in the tree is
-        followed."""
+        """Return the pristine bytes that a plan looks at; None if they cannot be read. Links inside are followed."""
         if path not in self.contents:
             try:
                 content = self.pristine(path) if self._recorded(path) else (self.root / path).read_bytes()
@@ -146,8 +144,7 @@ class LockedTree:
         return self.contents[path]
 
     def mode(self, path: str) -> int:
-        """Return the permission bits that belong to the file: the receipt's if it names the file, else the current
-        ones."""
+        """Return the permission bits that belong to the file: those of the receipt, else the current ones."""
         if recorded := self._recorded(path):
             return self.store.tree.mode_to_write(path, recorded.mode)
         file = self._file(path)
@@ -276,11 +273,7 @@ class Locked:
     """
 
     def __init__(
-        self,
-        places: Sequence[Identified | Path],
-        on_wait: OnWait | None = None,
-        *,
-        writes: bool = True,
+        self, places: Sequence[Identified | Path], on_wait: OnWait | None = None, *, writes: bool = True
     ) -> None:
         self._canonical: dict[tuple[int, int], Path] = {}
         self._places: dict[Path, Identified | Path] = {}

@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
-
 from fp4patch.catalog.patch import Absence, MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.whole import glob
 from fp4patch.core.problem import Problem
+from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live import LANGUAGES, Place, Text, language
@@ -71,8 +69,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
         remainders[Remainder(wanted.patches[0].id, link, 1, link, because)] = None
     known = {(problem.patch, problem.file, problem.line) for problem in problems}
     return Checked(
-        tuple(dict.fromkeys(problems)),
-        tuple(one for one in remainders if (one.patch, one.file, one.line) not in known),
+        tuple(dict.fromkeys(problems)), tuple(one for one in remainders if (one.patch, one.file, one.line) not in known)
     )
 
 
@@ -102,7 +99,7 @@ def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[_Se
             (patch, Quick.of(absence), partial(_unexplained, absence, pristine))
             for patch in wanted.patches
             for absence in patch.absent
-            if absence.code == spoken and concerns_version(absence.versions, wanted.tree.version)
+            if absence.code == spoken and covers(absence.versions, wanted.tree.version)
         ]
         if found:
             searches[spoken] = found
@@ -118,11 +115,6 @@ def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place
             yield place._replace(because=absence.because)
 
 
-def concerns_version(specifier: str, version: Version | None) -> bool:
-    """Tell whether a version specifier covers a release; an unknown release is covered by what covers all."""
-    return not specifier or (version is not None and SpecifierSet(specifier).contains(version, prereleases=True))
-
-
 def _reason(patch: Patch, file: str, content: bytes) -> str:
     """Return the reason why the patch may leave such code in this file; empty if it may not."""
     for allowed in patch.allowed:
@@ -134,9 +126,6 @@ def _reason(patch: Patch, file: str, content: bytes) -> str:
 def _problem(patch: Patch, file: str, place: Place) -> Problem:
     expected = "nothing that this patch looks for outside the places that it changes"
     return Problem(expected, f"`{place.found}`", ADVICE, patch.id, file, place.line, state=State.DRIFTED)
-
-
-# --- macros ----------------------------------------------------------------------------------------------------------
 
 
 def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:

@@ -249,6 +249,16 @@ def test_the_recommended_variant_is_shown_with_its_effect(shown: Any, record: An
     assert found["after"] == answers.asked(patched, "13.0")["gpus"]
 
 
+def test_kernels_that_need_no_instruction_are_judged_by_the_code_that_loads(shown: Any, record: Any) -> None:
+    (release,) = (row for row in record["releases"] if row["target"] == "flash_attention")
+    for state, made, support in (("", "8.0", "PTX"), ("native", "12.1", "native")):
+        asked = {"cuda": "13.0", "list": "12.1a", "gpu": "sm_121"}
+        go(shown, "answer", project="flash_attention", release=release["version"], state=state, **asked)
+        said = answers.asked(release["states"][state]["13.0"]["12.1a"]["sm_121"], "13.0")
+        compare(shown, said, "sm_121", state)
+        assert shown.evaluate(READ)["rows"] == [["12.1a", "kernels", made, "sm_121", support]]
+
+
 def test_the_matrix_has_every_state_of_the_record(shown: Any) -> None:
     rows = [
         r for r in json.loads((load().root / "records/matrix.json").read_text())["rows"] if r["target"] == "cutlass"
@@ -284,7 +294,7 @@ def test_the_instructions_are_those_of_the_record(shown: Any) -> None:
     assert "F2FP" in shown.locator("#detail").inner_text()
 
 
-@pytest.mark.parametrize("view", ["answer", "matrix", "instructions"])
+@pytest.mark.parametrize("view", ["answer", "answer?project=flash_attention", "matrix", "instructions"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_and_follows_the_colours_of_the_system(
     running: Any, file: Path, view: str, scheme: Literal["light", "dark"]
@@ -325,8 +335,11 @@ def test_it_is_one_small_file_that_allows_its_own_script_alone(file: Path) -> No
 def test_every_release_that_a_build_is_examined_of_has_answers(record: Any) -> None:
     """If not: python -m tools.regenerate answers --missing."""
     answered = {(row["target"], row["version"]) for row in record["releases"]}
-    pinned = {(t.name, archive.version) for t in load().targets.values() if t.build for archive in t.pinned}
-    assert pinned <= answered
+    built = [target for target in load().targets.values() if target.build]
+    pinned = {(t.name, archive.version) for t in built for archive in t.pinned}
+    commits = {(t.name, version) for t in built if not t.pinned for version in t.commits}
+    assert pinned | commits <= answered
+    assert {name for name, _ in answered} == load().targets.keys()
 
 
 def test_packed_values_come_back_and_equal_parts_are_one() -> None:

@@ -10,6 +10,7 @@ from surroundings_on_disk import machine, program
 from fp4patch.commands.doctor import gpus
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.inspect.findings import Level
+from fp4patch.proof.gpu import Driver, Gpu
 
 LIBCUDA = """
 #include <string.h>
@@ -70,7 +71,7 @@ def test_reads_what_nvidia_smi_prints_on_gb10_and_on_a_card(tmp_path: Path) -> N
 def test_without_nvidia_smi_the_library_is_asked(tmp_path: Path) -> None:
     libcuda(tmp_path, driver=12080)
     found = gpus.driver(machine(tmp_path))
-    assert found == gpus.Driver("", "12.8", (gpus.Gpu("NVIDIA GB10", Arch(12, 1), ""),))
+    assert found == Driver("", "12.8", (Gpu("NVIDIA GB10", Arch(12, 1), ""),))
 
 
 def test_a_driver_older_than_pytorchs_cuda_is_red(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ reported."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -26,19 +25,10 @@ GetTree = Callable[[str, str], Path]
 
 
 @pytest.fixture(autouse=True)
-def nvidias_own_swept_once(
-    once: Callable[[str, Callable[[], NumericsReport]], NumericsReport], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def nvidias_own_swept_once(swept_once: Callable[..., NumericsReport], monkeypatch: pytest.MonkeyPatch) -> None:
     """NVIDIA's own conversion is the same for each variant: the first test runs its inputs, the others get the
     report."""
-    sweep = numerics.host_sweep
-
-    def reference(preamble: str, *words: Any, **options: Any) -> NumericsReport:
-        assert preamble == numerics.NVIDIA_REFERENCE
-        name = hashlib.sha256(repr((words, sorted(options.items()))).encode()).hexdigest()
-        return once(name, lambda: sweep(preamble, *words, **options))
-
-    monkeypatch.setattr(numerics, "host_sweep", reference)
+    monkeypatch.setattr(numerics, "host_sweep", swept_once)
 
 
 @pytest.fixture

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from verify_reports import DRIFT, REPORTS, host, report, text
 
+from fp4patch.catalog.manifest import load
 from fp4patch.commands import terminal
+from fp4patch.commands.show.result import lists
+from fp4patch.commands.show.text import list_table, matrix_table
 from fp4patch.commands.terminal import NONE
 from fp4patch.commands.verify import text as verify_text
 from fp4patch.core.errors import Refused
@@ -35,6 +39,56 @@ def test_the_table_at_80_columns() -> None:
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
     lines = text(verify_text.verify_table(REPORTS[name]), width).splitlines()
     assert max(len(line) for line in lines) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_name_of_a_probe_is_broken_into_pieces(width: int) -> None:
+    short = REPORTS["pass"]
+    results = tuple(replace(one, probe=f"{one.probe}-of-bfloat16") for one in short.results)
+    lines = text(verify_text.verify_table(replace(short, results=results)), width).splitlines()
+    firsts = {one.probe.rpartition("/")[2]: one for one in reversed(results)}
+    assert len(firsts) == 2
+    for name, one in firsts.items():
+        (at,) = (number for number, line in enumerate(lines) if line.startswith(name))
+        row = lines[at + 1] if width == 60 else lines[at].removeprefix(name).strip()
+        assert row.startswith(str(one.arch))
+        assert one.verdict.value in row
+    assert max(len(line) for line in lines) <= width
+
+
+def test_the_matrix_has_all_states_at_any_width() -> None:
+    states = ("applied", "applied", "upstreamed", "applied")
+    rows = [
+        {"target": "vllm", "version": f"0.{number}", "states": {"vllm/cmake-sm121a": state, "vllm/e2m1-asm": "applied"}}
+        for number, state in enumerate(states)
+    ]
+    wide = [line.split() for line in text(matrix_table({"rows": rows})).splitlines()]
+    assert wide[0] == ["vllm", "cmake-sm121a", "e2m1-asm"]
+    assert wide[1:] == [[f"0.{number}", state, "applied"] for number, state in enumerate(states)]
+    assert text(matrix_table({"rows": rows}), 24).splitlines() == [
+        "vllm",
+        "  cmake-sm121a",
+        "    applied: 0.0 to 0.1",
+        "    upstreamed: 0.2",
+        "    applied: 0.3",
+        "  e2m1-asm",
+        "    applied: 0.0 to 0.3",
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_list_breaks_no_name_and_no_word(width: int) -> None:
+    found = lists(load(), None)
+    lines = text(list_table(found), width).splitlines()
+    assert max(len(line) for line in lines) <= width
+    assert len(lines) < 150  # three columns at any width were 290 lines at 60
+    shown = set(" ".join(lines).split())
+    named = [(variant.name, variant.title) for variant in found.variants]
+    named += [(patch.name, patch.title) for patch in found.patches]
+    named += [(target.name, target.title) for target in found.targets]
+    for name, title in named:
+        assert {name, *title.split()} <= shown
+    assert {patch for variant in found.variants for patch in variant.patches} <= shown
 
 
 def test_a_failing_check_says_rule_finding_and_reason() -> None:

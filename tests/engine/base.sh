@@ -1,6 +1,6 @@
 #!/bin/bash
 # Debian trixie as a base image for tests, where no registry can be reached: what the Dockerfile's BASE_IMAGE can be.
-# Made once an engine; kept in FP4PATCH_CACHE, if that is set, for the next one. Prints the image's name.
+# Made once an engine; its files stay in the cache of fp4patch for 30 days, for the next one. Prints the image's name.
 set -euo pipefail
 name=fp4patch-test-debian:trixie
 exec 9>"${TMPDIR:-/tmp}/fp4patch-test-debian.lock"  # the workers of one test run ask at the same time
@@ -9,8 +9,8 @@ if docker image inspect "$name" >/dev/null 2>&1; then echo "$name"; exit; fi
 
 work=$(mktemp -d)
 trap 'umount "$work/base" 2>/dev/null || true; rm -rf "$work"' EXIT
-packed=${FP4PATCH_CACHE:-$work}/debian-trixie.tar
-if [ ! -f "$packed" ]; then
+packed=${FP4PATCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/fp4patch}/debian-trixie.tar
+if [ -z "$(find "$packed" -mtime -30 2>/dev/null)" ]; then
   command -v debootstrap >/dev/null ||
     { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends debootstrap; } >&2
   # shellcheck disable=SC2016 # apt's own variables

@@ -22,6 +22,7 @@ from fp4patch.commands.doctor.lists import judge_list
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.inspect import binaries, remedies
 from fp4patch.inspect.findings import Finding, Level
+from fp4patch.proof.gpu import Driver, Gpu
 from fp4patch.proof.toolchain import Toolchain
 
 WHEELS = Path(__file__).parents[2] / "docs/wheels.md"
@@ -265,11 +266,11 @@ def test_a_toolkit_that_is_installed_again_is_green(tmp_path: Path, cause: str) 
 
 @follows("driver_fails", "driver_too_old")
 def test_a_driver_of_the_release_that_is_named_is_green(tmp_path: Path) -> None:
-    own = (gpus.Gpu("NVIDIA GB10", GB10, ""),)
-    (fails,) = red(gpus.examine(gpus.Driver("", "", (), "Driver/library version mismatch"), "13.0"), "driver_fails")
+    own = (Gpu("NVIDIA GB10", GB10, ""),)
+    (fails,) = red(gpus.examine(Driver("", "", (), "Driver/library version mismatch"), "13.0"), "driver_fails")
     assert "reboot after an update" in fails.remedy
-    (old,) = red(gpus.examine(gpus.Driver("570.86.10", "12.8", own), "13.0"), "driver_too_old")
+    (old,) = red(gpus.examine(Driver("570.86.10", "12.8", own), "13.0"), "driver_too_old")
     named = re.search(r"CUDA (\d+) needs (\d+)", old.remedy)
     assert named
-    again = gpus.examine(gpus.Driver(f"{named[2]}.0", f"{named[1]}.0", own), "13.0")
+    again = gpus.examine(Driver(f"{named[2]}.0", f"{named[1]}.0", own), "13.0")
     assert {one.level for one in again} == {Level.GREEN}

@@ -13,40 +13,16 @@ from pathlib import Path
 import pytest
 from command import Said, snapshot
 from few_probes import few_probes
+from small_mlx import CONVERSION, PATCH, small_mlx
 
-from fp4patch.catalog.manifest import data_root, forget
+from fp4patch.catalog.manifest import forget
 from fp4patch.proof.toolchain import Toolchain
-
-PATCH = data_root() / "patches/mlx/family-guard"
-CONVERSION = "mlx/backend/cuda/quantized/nvfp4_quantize.cuh"
-OTHERS = {
-    "mlx/version.h": "#define MLX_VERSION_MAJOR 0\n#define MLX_VERSION_MINOR 32\n#define MLX_VERSION_PATCH 1\n",
-    "mlx/backend/cuda/CMakeLists.txt": "set_target_properties(mlx PROPERTIES CUDA_ARCHITECTURES 120f)\n",
-    "mlx/backend/cuda/vector_types.cuh": """#include <cstdint>
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-namespace mlx::core::cu {
-template <typename T>
-struct Vector4 {
-  T x, y, z, w;
-};
-template <typename T>
-using Vector4_t = Vector4<T>;
-} // namespace mlx::core::cu
-""",
-}
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A tree of the patch's case."""
-    root = tmp_path / "mlx"
-    for path, text in {**OTHERS, CONVERSION: (PATCH / "cases/conversion.before.cuh").read_text()}.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
+    return small_mlx(tmp_path / "mlx")
 
 
 @pytest.mark.parametrize("variant", ["native", "next3"])

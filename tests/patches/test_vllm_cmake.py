@@ -46,7 +46,10 @@ OTHERS = ("12.0", "12.0f", "8.0;9.0a;10.0a;12.0a")
 MIXED = ("12.1", "12.0;12.1", "12.0f;12.1a", "9.0;10.0;12.1a")
 """Builds for which the choice of a suffix is left to the lists, in part."""
 
-pytestmark = pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake")
+pytestmark = [
+    pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake"),
+    pytest.mark.many_trees,
+]
 
 
 @dataclass(frozen=True)

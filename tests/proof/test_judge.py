@@ -10,9 +10,9 @@ import pytest
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import Verdict, overall
 from fp4patch.proof.instruction import DiffRow, Instruction, InstructionClass, SassDiff, SassListing
-from fp4patch.proof.judge import concerns, judge, metric, unjudged, verdict_of
+from fp4patch.proof.judge import concerns, judge, metric, unjudged
 from fp4patch.proof.result import Check
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
@@ -103,10 +103,10 @@ def test_every_metric_was_tried() -> None:
 
 
 def test_nothing_checked_is_a_failure() -> None:
-    assert verdict_of(()) is Verdict.FAIL
+    assert overall(()) is Verdict.FAIL
     passed = one(rule(max={"local": 0}), listing("FADD"))
-    assert verdict_of([passed]) is Verdict.PASS
-    assert verdict_of([passed, replace(passed, verdict=Verdict.FAIL)]) is Verdict.FAIL
+    assert overall(check.verdict for check in [passed]) is Verdict.PASS
+    assert overall(check.verdict for check in [passed, replace(passed, verdict=Verdict.FAIL)]) is Verdict.FAIL
 
 
 @pytest.mark.parametrize("opcodes", [("EXIT",), ("FADD", "STL", "EXIT")])
@@ -114,7 +114,7 @@ def test_code_that_the_compiler_left_nothing_of_fails_whatever_it_satisfies(opco
     rules = [rule(forbids=("^F2FP",)), rule(max={"branches": 0}), rule(identical=True)]
     checks = judge(rules, exactly(*opcodes), same(True))
     assert [check.verdict for check in checks] == [Verdict.PASS] * 3 + [Verdict.FAIL]
-    assert verdict_of(checks) is Verdict.FAIL
+    assert overall(check.verdict for check in checks) is Verdict.FAIL
 
 
 @pytest.mark.parametrize("pattern", [r"^F2PF\..*\bE2M1\b", "^OMMAS", "^f2fp"])

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cubins import compile_cuda
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.probe import Executes, Quantizes
@@ -40,9 +41,9 @@ def run(toolchain: Toolchain, does: Executes | Quantizes, cubin: bytes) -> Execu
 
 # --- one value, or eight, of a thread --------------------------------------------------------------------------------
 
+HALF_PAIR = (ENCODERS / "half_pair.cuh").read_text(encoding="utf-8")
 PROBE = """
 #include <cstdint>
-#include "half_pair.cuh"
 struct alignas(16) Load {{ unsigned short value[8]; }};
 extern "C" __global__ void probe(Load const* source, unsigned int* packed) {{
   int const i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -70,10 +71,8 @@ SABOTAGED = {
 
 
 def compiled(toolchain: Toolchain, folder: Path, sabotage: str) -> bytes:
-    (folder / "probe.cu").write_text(PROBE.format(sabotage=sabotage))
-    command = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-O3", "-cubin", f"-arch={ARCH}", f"-I{ENCODERS}"]
-    subprocess.run([*map(str, command), "probe.cu"], cwd=folder, env=dict(toolchain.environ), check=True)
-    return (folder / "probe.cubin").read_bytes()
+    source = HALF_PAIR + PROBE.format(sabotage=sabotage)
+    return compile_cuda(toolchain, source, folder / "probe.cubin", "-O3", "-cubin", f"-arch={ARCH}").read_bytes()
 
 
 EIGHT = Executes(input="bfloat16", lanes=8)

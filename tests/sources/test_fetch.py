@@ -18,8 +18,7 @@ from fp4patch.core import progress
 from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.sources import index
-from fp4patch.sources.fetch import fetch
-from fp4patch.sources.fetched import Fetched
+from fp4patch.sources.fetch import Fetched, fetch
 
 CUTLASS = load().target("cutlass")
 
@@ -169,6 +168,14 @@ def test_a_tag_that_is_not_there_leaves_nothing_behind(repository: Path, tmp_pat
     with pytest.raises(SourceError, match=r"git cannot clone v9\.2\.0"):
         get("9.2.0", tmp_path / "tree", git_url=str(repository))
     assert sorted(p.name for p in tmp_path.iterdir()) == ["upstream"]
+
+
+def test_a_release_that_is_not_there_names_those_that_need_no_git(
+    repository: Path, mirror: tuple[Target, Path], tmp_path: Path
+) -> None:
+    with pytest.raises(SourceError, match=r"git cannot clone v9\.2\.0") as caught:
+        get("9.2.0", tmp_path / "tree", replace(mirror[0], git=str(repository)))
+    assert caught.value.help.startswith("cutlass has archives, which need no git, from 1.0 to 1.0; else check the ver")
 
 
 def test_a_repository_of_something_else_is_refused(repository: Path, tmp_path: Path) -> None:

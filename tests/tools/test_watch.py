@@ -43,7 +43,6 @@ class World:
         return self.folder / "data"
 
     def __post_init__(self) -> None:
-        copy_data(self.data)
         (self.folder / "cache").mkdir()
         for kind in ("catalogs", "compilations", "folds", "probes"):  # as in other tests: made once a machine
             (cache_dir() / kind).mkdir(parents=True, exist_ok=True)
@@ -93,12 +92,14 @@ class World:
         return (self.folder / "summary.md").read_text()
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    (tmp_path / "index").mkdir()
-    with served(tmp_path / "index") as url:
-        made = World(tmp_path, url)
-        # Every release that is pinned has a row, so that nothing but what a test adds is new.
+@pytest.fixture(scope="module")
+def settled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data in which every release that is pinned has a row, so that nothing but what a test adds is new."""
+    folder = tmp_path_factory.mktemp("settled")
+    (folder / "index").mkdir()
+    with served(folder / "index") as url:
+        copy_data(folder / "data")
+        made = World(folder, url)
         file = made.data / "records" / "matrix.json"
         document = json.loads(file.read_text())
         held = {(row["target"], row["version"]) for row in document["rows"]}
@@ -110,8 +111,15 @@ def world(tmp_path: Path) -> Iterator[World]:
         ]
         file.write_text(json.dumps(document))
         assert made.watch().returncode == 0  # the page is written as this index has it
-        (tmp_path / "summary.md").unlink()
-        yield made
+    return made.data
+
+
+@pytest.fixture
+def world(settled: Path, tmp_path: Path) -> Iterator[World]:
+    (tmp_path / "index").mkdir()
+    with served(tmp_path / "index") as url:
+        shutil.copytree(settled, tmp_path / "data")
+        yield World(tmp_path, url)
 
 
 def sdist(folder: Path, tree: Path, version: str) -> Path:

@@ -38,7 +38,7 @@ from fp4patch.core.document import Document
 from fp4patch.core.table import Manifest
 from fp4patch.images.image import Built, DryRun, Inspection
 from fp4patch.proof.result import VerifyReport, VerifyReports
-from fp4patch.sources.fetched import Fetched
+from fp4patch.sources.fetch import Fetched
 from tools.pages._made_part import placed
 
 DOCS = Path(__file__).parents[2] / "docs"

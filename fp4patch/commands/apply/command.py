@@ -37,14 +37,10 @@ def apply(
     Without --variant, apply updates the variant that the trees already have, and recommends one for pristine trees.
     """
     from fp4patch.commands.apply import run as verb
-    from fp4patch.commands.apply import text as report
 
     applied = verb.apply(trees, variant, write=not (dry_run or check), said_version=target_version, on_wait=waiting)
-    with telling(_what_became(applied)):
-        emit(applied.with_diffs() if diff else applied) if as_json else show(report.text(applied, diff=diff, why=why))
-    if applied.problems and not as_json:
-        show(report.refusal(applied), err=True)
-    if applied.refused or (check and applied.changed):
+    _report(applied, diff=diff, why=why, as_json=as_json)
+    if check and applied.changed:
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
@@ -57,18 +53,18 @@ def revert(trees: tuple[Path, ...], as_json: bool) -> None:
     The receipts are removed too.
     """
     from fp4patch.commands.apply import run as verb
+
+    _report(verb.revert(trees, on_wait=waiting), diff=False, why=False, as_json=as_json)
+
+
+def _report(applied: Applied, *, diff: bool, why: bool, as_json: bool) -> None:
+    """Print a result, and exit if it is a refusal."""
     from fp4patch.commands.apply import text as report
 
-    reverted = verb.revert(trees, on_wait=waiting)
-    with telling(_what_became(reverted)):
-        emit(reverted) if as_json else show(report.text(reverted, diff=False))
-    if reverted.problems and not as_json:
-        show(report.refusal(reverted), err=True)
-    if reverted.refused:
+    done = f"the {applied.verb} itself was done, and `fp4patch status` shows the states of the trees"
+    with telling(done if applied.written else "no tree was changed"):
+        emit(applied.with_diffs() if diff else applied) if as_json else show(report.text(applied, diff=diff, why=why))
+    if applied.problems and not as_json:
+        show(report.refusal(applied), err=True)
+    if applied.refused:
         raise click.exceptions.Exit(EXIT_REFUSED)
-
-
-def _what_became(applied: Applied) -> str:
-    if applied.written:
-        return f"the {applied.verb} itself was done, and `fp4patch status` shows the states of the trees"
-    return "no tree was changed"

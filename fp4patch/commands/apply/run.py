@@ -116,8 +116,7 @@ def _apply_tree(tree: LockedTree, wanted: Plan) -> TreeResult:
 
 
 def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
-    """Yield a directory and the trees in it that an apply changes with it; of a directory that is no tree any more,
-    itself."""
+    """Yield a directory, and the trees in it that an apply changes with it."""
     yield root
     for target in catalog.targets.values():
         if is_at(root, target):
@@ -140,7 +139,6 @@ def _modes(staged: Staged) -> Iterator[str]:
 
 
 def _state_after(done: FoldedFile) -> State:
-    """Return the state of a file once the command is done."""
     retired = {outcome.state for _, outcome in done.outcomes if isinstance(outcome, NothingToDo)}
     order = (State.UPSTREAMED, State.NOT_NEEDED)
     return State.APPLIED if done.patches else next((state for state in order if state in retired), State.PRISTINE)
@@ -159,7 +157,6 @@ def _holds(outer: Identified, inner: Identified) -> bool:
 
 
 def _notes(folds: FoldedTree) -> Iterator[str]:
-    """Return the special cases that edits met."""
     for path, patch, outcome in folds.outcomes():
         if isinstance(outcome, Rewritten):
             yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
@@ -173,8 +170,7 @@ def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
 
 
 def _applied_variant(tree: LockedTree, locked: Locked, catalog: Catalog) -> Variant:
-    """Return the one that its receipt names, else that of the tree around it or inside: nothing to do leaves no
-    receipt."""
+    """Return the variant of its receipt, else that of the tree around it or inside: one may have no receipt."""
     kin = [other for other in locked if _holds(tree.known, other.known) or _holds(other.known, tree.known)]
     own, others = ({one.receipt.variant for one in trees if one.receipt} for trees in ([tree], kin))
     target = tree.known.target.name

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.segment import Segment
@@ -13,14 +13,9 @@ from rich.style import Style
 from rich.text import Text
 
 from fp4patch.commands import terminal
-from fp4patch.commands.apply.result import ApplyState
+from fp4patch.commands.apply.result import Applied, ApplyState, TreeResult
 from fp4patch.commands.words import VERBATIM, printable
 from fp4patch.core.wording import counted, joined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fp4patch.commands.apply.result import Applied, TreeResult
 
 
 def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:

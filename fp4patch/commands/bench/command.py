@@ -6,35 +6,17 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import (
-    CUDA_ROOT,
-    EXIT_REFUSED,
-    JSON,
-    emit,
-    show,
-    waiting,
-    write,
-)
+from fp4patch.commands.common import CUDA_ROOT, EXIT_REFUSED, FILE, FOLDER, JSON, PLACE, emit, show, waiting, write
 
 
 @click.command()
-@click.argument("trees", metavar="[TREE...]", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("trees", metavar="[TREE...]", nargs=-1, type=PLACE)
+@click.option("--from", "measured", type=FILE, help="Show the results in this file.")
 @click.option(
-    "--from", "measured", type=click.Path(path_type=Path, dir_okay=False), help="Show the results in this file."
-)
-@click.option(
-    "--build-only",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write the program and a script that runs it, for another machine.",
+    "--build-only", type=FOLDER, metavar="DIR", help="Write the program and a script that runs it, for another machine."
 )
 @click.option("--gpu-arch", metavar="ARCH", help="With --build-only: architecture of the GPU, such as sm_121.")
-@click.option(
-    "--chart",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.svg",
-    help="Write a bar chart to this file.",
-)
+@click.option("--chart", type=FILE, metavar="FILE.svg", help="Write a bar chart to this file.")
 @CUDA_ROOT
 @JSON
 def bench(

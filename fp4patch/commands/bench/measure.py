@@ -6,26 +6,24 @@ after its patches, are in one program and are measured in turn.
 
 from __future__ import annotations
 
+import json
 import re
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from fp4patch.commands.bench.result import BenchReport, BenchRow, Rate
 from fp4patch.core import process
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.proof import numerics
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.proof.gpu import Gpu
-    from fp4patch.proof.numerics import Subject
-    from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.gpu import Gpu
+from fp4patch.proof.numerics import Subject
+from fp4patch.proof.toolchain import Toolchain
 
 REFERENCE = "predicate_sum"
 """Reference of all ratios: the encoder that CUTLASS 4.7 and others have independently."""
@@ -74,47 +72,46 @@ def build(
     """
     with tempfile.TemporaryDirectory(prefix="fp4patch-bench-") as folder:
         work = Path(folder)
-        (work / "bench.h").write_text(numerics.source("bench.h"), encoding="utf-8")
+        numerics.write(work, {"bench.h": numerics.source("bench.h")})
         with ThreadPoolExecutor(max_workers=jobs) as pool:
-            built = list(
-                pool.map(
-                    lambda item: _unit(work / f"group{item[0]}", item[0], item[1], toolchain, arch), enumerate(groups)
-                )
-            )
+            units_of = partial(_unit, work, toolchain, arch)
+            built = list(pool.map(units_of, range(len(groups)), groups))
         notes = tuple(note for note in built if isinstance(note, str))
         units = [unit for unit in built if isinstance(unit, Path)]
         head = [("fp4patch-bench", _VERSION, fp4patch, toolchain.info.nvcc), *(("note", note) for note in notes)]
-        (work / "head.inc").write_text("".join(_literal("\t".join(line) + "\n") for line in head), encoding="utf-8")
-        (work / "groups.inc").write_text(
-            "".join(f"FP4PATCH_GROUP(fp4patch_{unit.parent.name})\n" for unit in units), encoding="utf-8"
-        )
-        (work / "bench.cu").write_text(numerics.source("bench.cu"), encoding="utf-8")
+        literals = (json.dumps("\t".join(line) + "\n", ensure_ascii=False) for line in head)
+        files = {
+            "head.inc": "\n".join([*literals, ""]),
+            "groups.inc": "".join(f"FP4PATCH_GROUP(fp4patch_{unit.parent.name})\n" for unit in units),
+            "bench.cu": numerics.source("bench.cu"),
+        }
+        numerics.write(work, files)
         command = [*_compiler(toolchain, arch), *_PARTS, "bench.cu", *map(str, units)]
-        status, said = _run([*command, "-cudart=static", "-o", str(program)], work, toolchain)
-        if status:
-            raise ProofError("the bench program does not compile", help=said)
+        command += ["-cudart=static", "-o", str(program)]
+        done = process.run(command, limit=None, folder=work, environ=toolchain.environ)
+        if done.status:
+            raise ProofError("the bench program does not compile", help=done.said)
     return notes
 
 
-def _unit(folder: Path, index: int, group: Group, toolchain: Toolchain, arch: Arch) -> Path | str:
+def _unit(work: Path, toolchain: Toolchain, arch: Arch, index: int, group: Group) -> Path | str:
     """Return the group's object file, or why it is left out."""
+    folder = work / f"group{index}"
     folder.mkdir()
     texts = numerics.subject_files(group.preamble, group.subjects)
-    texts["intervals.inc"] = numerics.interval_lines()
-    texts["group.cu"] = numerics.source("bench_group.cu")
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    texts |= {"intervals.inc": numerics.interval_lines(), "group.cu": numerics.source("bench_group.cu")}
+    numerics.write(folder, texts)
     command = [
         *(*_compiler(toolchain, arch), *numerics.DEFINES, f"-DFP4PATCH_GROUP=fp4patch_group{index}"),
-        *(f"-I{path}" for path in (folder.parent, *group.include)),
+        *(f"-I{path}" for path in (work, *group.include)),
         *(*group.flags, "-w", "-c", "group.cu", "-o", "group.o"),
     ]
-    status, said = _run(command, folder, toolchain)
-    if status == 0:
+    done = process.run(command, limit=None, folder=folder, environ=toolchain.environ)
+    if done.status == 0:
         return folder / "group.o"
-    if _NO_SOFTWARE.search(said):
+    if _NO_SOFTWARE.search(done.said):
         return f"{group.label} has the instruction only, and {arch} has not: nothing to measure"
-    raise ProofError(f"{group.label} does not compile for {arch}", help=said)
+    raise ProofError(f"{group.label} does not compile for {arch}", help=done.said)
 
 
 def run(program: Path, gpu: Gpu) -> BenchReport:
@@ -171,13 +168,3 @@ def _rate(rates: dict[str, tuple[float, ...]], name: str) -> Rate | None:
 
 def _compiler(toolchain: Toolchain, arch: Arch) -> list[str]:
     return [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-O3", f"-arch={arch}"]
-
-
-def _literal(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{escaped}"\n'
-
-
-def _run(command: Sequence[str], folder: Path, toolchain: Toolchain) -> tuple[int, str]:
-    done = process.run(command, limit=None, folder=folder, environ=toolchain.environ)
-    return done.status, done.said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fp4patch.core.document import Document, Report, shown
-from fp4patch.core.verdict import PassOrFail, Verdict
+from fp4patch.core.verdict import PassOrFail, overall, verdict_on
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class BenchRow(Document):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS if every number is right. The results for NaN are a variant's promise, and are shown."""
-        return Verdict.PASS if self.registers and self.memory and not self.wrong else Verdict.FAIL
+        return verdict_on(self.registers and self.memory and not self.wrong)
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,4 @@ class BenchReport(Report):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS only if something was measured and every encoder is right."""
-        if not self.rows or any(row.verdict.failed for row in self.rows):
-            return Verdict.FAIL
-        return Verdict.PASS
+        return overall(row.verdict for row in self.rows)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fp4patch.commands import terminal
+from fp4patch.commands.bench.result import BenchReport, BenchRow, Rate
 from fp4patch.commands.templates import render
 from fp4patch.commands.terminal import NONE, folded, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import RenderableType
-
-    from fp4patch.commands.bench.result import BenchReport, BenchRow, Rate
 
 GIGA = 1e9
 

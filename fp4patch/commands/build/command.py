@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from fp4patch.commands.common import JSON, emit, show, variant_option
+from fp4patch.commands.common import FOLDER, JSON, emit, show, variant_option
 
 STAGES = ("toolkit", "sources", "proof", "kernels", "part", "wheel", "runtime")
 
@@ -41,7 +41,7 @@ class _Build(click.Command):
 @click.option("--runtime-image", metavar="IMAGE", help="Image that the built vLLM runs in.")
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Write the wheel with its proof there, and no image. With --target proof, only the proof.",
 )
@@ -51,7 +51,7 @@ class _Build(click.Command):
 )
 @click.option(
     "--context",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     metavar="DIR",
     help="Write the build context there and keep it. Default: a temporary directory.",
 )

@@ -165,8 +165,7 @@ def _torch_of(tree: Path) -> str:
 
 
 def dry_run(options: Options) -> DryRun:
-    """Return the exact commands and the context's files; writes the context if a directory was named for it, and
-    nothing else."""
+    """Return the commands and the context's files. Only a context that was named is written."""
     planned = plan(options)
     request = _labelled(planned, RECEIPT_IN_SHELL)
     folder = options.context or Path(DRY_CONTEXT)
@@ -263,8 +262,7 @@ def _labelled(planned: Planned, receipt: str) -> BuildRequest:
 
 
 def _receipt(proof: Path) -> str:
-    """Return the digest of the receipts that were exported; one directory a platform, where there were several, and all
-    agree."""
+    """Return the digest of the receipts that were exported. Those of several platforms must agree."""
     folders = sorted(path.parent for path in proof.rglob("receipts"))
     digests = {
         provenance.receipt_digest({path.name: path.read_bytes() for path in (folder / "receipts").glob("*.json")})
@@ -352,6 +350,5 @@ def print_bake() -> str:
 
     catalog: Catalog = load()
     return bake.text(
-        [v for v in catalog.variants.values() if v.image],
-        {name: catalog.target(name) for name in ("vllm", "cutlass")},
+        [v for v in catalog.variants.values() if v.image], {name: catalog.target(name) for name in ("vllm", "cutlass")}
     )

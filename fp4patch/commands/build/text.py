@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.console import RenderableType
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from fp4patch.images.image import Built, DryRun
+from fp4patch.images.image import Built, DryRun
 
 
 def dry_run_script(planned: DryRun) -> str:

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fp4patch.commands import terminal
 from fp4patch.commands.doctor.text import COLOUR as LEVEL_COLOUR
 from fp4patch.commands.terminal import Hanging, folded, whole
 from fp4patch.commands.words import printable
+from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted, listed
-from fp4patch.inspect.code import Fp4State, Outcome, readable, total
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rich.console import RenderableType
-
-    from fp4patch.core.arch import Arch
-    from fp4patch.inspect.code import BinaryFile, BinaryReport, Fp4Code, GpuVerdict, ImageGroup
+from fp4patch.inspect.code import (
+    BinaryFile,
+    BinaryReport,
+    Fp4Code,
+    Fp4State,
+    GpuVerdict,
+    ImageGroup,
+    Outcome,
+    readable_names,
+    total,
+)
 
 COLOUR = {
     Fp4State.NATIVE: "green",
@@ -31,8 +34,6 @@ COLOUR = {
     Fp4State.UNKNOWN: "bold red",
     Fp4State.NONE: "cyan",
 }
-SHOWN = 3
-"""Number of kernel names in a line; the JSON document has all."""
 
 
 def table(report: BinaryReport) -> RenderableType:
@@ -114,10 +115,9 @@ def _code(group: ImageGroup) -> Hanging:
         facts.append(f"{counted(code.roundings, 'value')} rounded, not encoded")
     if code.f64 and (code.hardware or code.software):
         facts.append(f"{counted(code.f64, 'F64 instruction')} among the conversions")
-    if code.traps:
-        facts.append(f"{counted(len(code.traps), 'kernel')} that only trap ({names(code.traps)})")
-    if code.prints:
-        facts.append(f"{counted(len(code.prints), 'kernel')} that only print ({names(code.prints)})")
+    for what, kernels in (("trap", code.traps), ("print", code.prints)):
+        if kernels:
+            facts.append(f"{counted(len(kernels), 'kernel')} that only {what} ({printable(readable_names(kernels))})")
     return Hanging(f"  {group.arch}: ", ", ".join(facts), "bold")
 
 
@@ -131,12 +131,6 @@ def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:
     if lost:
         text += f"; {counted(lost, 'fatbin')} without their FP4 code"
     return Hanging(f"  {gpu} loads ", text, "bold red" if lost else "")
-
-
-def names(mangled: Sequence[str]) -> str:
-    """Return the names of some kernels in a readable form: ``vllm::cvt_fp16_to_fp4, …``."""
-    short = list(dict.fromkeys(printable(readable(name)) for name in mangled))
-    return ", ".join(short[:SHOWN]) + (", …" if len(short) > SHOWN else "")
 
 
 def _summary(report: BinaryReport) -> str:

@@ -74,8 +74,7 @@ def _recorded(
     what: Content,
     failed: ToolchainError,
 ) -> tuple[tuple[BuildRow, ...], list[Finding]]:
-    """Return the recorded results of the tree's release where a program is missing; of a patched tree there are
-    none."""
+    """Return the recorded results of the tree's release where a program is missing; a patched tree has none."""
     release = next((r for r in reversed(releases) if r.version in what.releases), None)
     rows = [row for c, asked in questions if release and (row := recorded_build(release, c, asked))]
     said = f"the rows are from the record of {release.version}" if rows and release else "this release has no record"

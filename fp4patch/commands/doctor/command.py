@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
     metavar="LIST",
     help="TORCH_CUDA_ARCH_LIST, or the build's own. Default: the usual lists.",
 )
-@click.option(
-    "--cuda",
-    metavar="V",
-    help="CUDA release of the build, for example 13.0. Default: the installed one.",
-)
+@click.option("--cuda", metavar="V", help="CUDA release of the build, for example 13.0. Default: the installed one.")
 @click.option(
     "--python",
     metavar="PATH",
@@ -47,26 +43,14 @@ if TYPE_CHECKING:
     "--strict", is_flag=True, help="With --require: fail also on PTX, and on code that no required GPU loads."
 )
 @click.option(
-    "--variant",
-    metavar="NAME",
-    default="",
-    help="Fail unless compiled files convert as builds of this variant do.",
+    "--variant", metavar="NAME", default="", help="Fail unless compiled files convert as builds of this variant do."
 )
 @click.option(
     "--time-jit", is_flag=True, help="Measure the time that ptxas takes for the PTX that the driver compiles."
 )
 @JSON
 def doctor(
-    paths: tuple[str, ...],
-    gpus: str | None,
-    arch_list: str | None,
-    cuda: str | None,
-    python: str,
-    require: tuple[str, ...],
-    strict: bool,
-    variant: str,
-    time_jit: bool,
-    as_json: bool,
+    paths: tuple[str, ...], python: str, require: tuple[str, ...], variant: str, as_json: bool, **options: Any
 ) -> None:
     """Check this machine, or each PATH, for FP4 support.
 
@@ -85,7 +69,7 @@ def doctor(
     from fp4patch.commands.doctor.result import DoctorReport
     from fp4patch.inspect.findings import Level
 
-    question = verb.question(gpus, arch_list, cuda, require, strict=strict, variant=variant, time_jit=time_jit)
+    question = verb.question(require=require, variant=variant, **options)
     if (require or variant) and not paths:
         option = "--require" if require else "--variant"
         raise UsageError(

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
 
-from fp4patch.commands.doctor.surroundings import said
+from fp4patch.commands.doctor.surroundings import Surroundings, said
 from fp4patch.core.errors import ImageError
 from fp4patch.images import engine
 from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
-
-if TYPE_CHECKING:
-    from fp4patch.commands.doctor.surroundings import Surroundings
 
 ONLY_BUILD = "only images need one"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import dataclass
 
 from packaging.version import Version
 
@@ -12,37 +11,15 @@ from fp4patch.commands.doctor.surroundings import Surroundings, said
 from fp4patch.core.arch import Arch
 from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
-from fp4patch.proof.gpu import ask_driver
+from fp4patch.proof.gpu import Driver, Gpu, ask_driver
 
 QUERY = "--query-gpu=name,compute_cap,driver_version,memory.total"
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """One GPU."""
-
-    name: str
-    arch: Arch
-    memory: str
-    """``97887 MiB``; empty where it shares the machine's memory and has no figure of its own, as on GB10."""
-
-
-@dataclass(frozen=True)
-class Driver:
-    """Driver of the GPUs."""
-
-    version: str
-    cuda: str
-    """The newest CUDA release that it serves; empty if not known."""
-    gpus: tuple[Gpu, ...]
-    problem: str = ""
-    """Error of the driver, or of its own program."""
 
 
 def driver(s: Surroundings) -> Driver | None:
     """None where no driver is installed."""
     program = shutil.which("nvidia-smi", path=s.path)
-    library = _library(s.libcuda)
+    library = ask_driver(s.libcuda)
     if program is None:
         return library
     status, output = said([program, QUERY, "--format=csv,noheader"], s.environ)
@@ -60,15 +37,6 @@ def driver(s: Surroundings) -> Driver | None:
 def _cuda_of_smi(program: str, s: Surroundings) -> str:
     found = re.search(r"CUDA Version:\s*(\d+\.\d+)", said([program], s.environ)[1])
     return found[1] if found else ""
-
-
-def _library(name: str) -> Driver | None:
-    """Return the report of the driver's library, which does not state its own version."""
-    found = ask_driver(name)
-    if found is None:
-        return None
-    problem = f"cuInit failed with {found.failed}" if found.failed else ""
-    return Driver("", found.cuda, tuple(Gpu(gpu.name, gpu.arch, "") for gpu in found.gpus), problem)
 
 
 def sm12x(found: Driver | None) -> tuple[Arch, ...]:
@@ -92,15 +60,10 @@ def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
         findings = [Finding(Level.GREEN, "driver", what)]
     for gpu in found.gpus:
         memory = f", {gpu.memory}" if gpu.memory else ""
+        note = "fp4patch patches code for SM12x; verify and build need no GPU"
         if gpu.arch.major == 12:
-            findings.append(
-                Finding(
-                    Level.GREEN, gpu.name, f"{gpu.arch}{memory}: FP4 code must be compiled for {gpu.arch}a or sm_120f"
-                )
-            )
-        else:
-            note = "fp4patch patches code for SM12x; verify and build need no GPU"
-            findings.append(Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: {note}"))
+            note = f"FP4 code must be compiled for {gpu.arch}a or sm_120f"
+        findings.append(Finding(Level.GREEN, gpu.name, f"{gpu.arch}{memory}: {note}"))
     if not found.gpus:
         findings.append(remedies.finding(Level.YELLOW, "GPU", "the driver finds no GPU", "no_gpu"))
     return tuple(findings)

@@ -8,24 +8,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from packaging.version import InvalidVersion, Version
-
+from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
+from fp4patch.core.release import is_version
 from fp4patch.inspect import elf, remedies
 from fp4patch.inspect.fatbin import CONTAINER
 from fp4patch.inspect.findings import Finding, Level
-from fp4patch.inspect.known import known
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from fp4patch.commands.doctor.surroundings import Surroundings
-    from fp4patch.inspect.known import KernelCache
+from fp4patch.inspect.known import KernelCache, known
 
 _MOST = 20_000
 """Entries of one cache that are read."""
@@ -86,7 +80,8 @@ def _library(file: Path, parts: Sequence[str]) -> _Entry | None:
     archs = next((part for part in parts if _ARCHS.fullmatch(part)), "")
     if not archs and CONTAINER not in _content(file):
         return None
-    return [Arch.parse(f"sm_{one}") for one in archs.split("_") if one], next(filter(_is_version, parts), "")
+    version = next((part for part in parts if "." in part and is_version(part)), "")
+    return [Arch.parse(f"sm_{one}") for one in archs.split("_") if one], version
 
 
 def _cubin(file: Path, _: Sequence[str]) -> _Entry | None:
@@ -95,7 +90,6 @@ def _cubin(file: Path, _: Sequence[str]) -> _Entry | None:
 
 
 def _described(file: Path, _: Sequence[str]) -> _Entry | None:
-    """Read Triton's description of a kernel."""
     stated = json.loads(_content(file))
     number = stated["target"]["arch"]
     return [Arch.parse(f"sm_{number}{'a' if number >= 90 else ''}")], str(stated.get("triton_version", ""))
@@ -107,10 +101,3 @@ _READERS = {".so": _library, ".cubin": _cubin, ".json": _described}
 def _content(file: Path) -> bytes:
     with file.open("rb") as stream:
         return stream.read(_LARGEST)
-
-
-def _is_version(text: str) -> bool:
-    try:
-        return "." in text and bool(Version(text))
-    except InvalidVersion:
-        return False

@@ -53,8 +53,7 @@ def _no_packages(s: Surroundings) -> tuple[Finding, ...]:
 
 
 def _nvcc_of_builds(s: Surroundings) -> str:
-    """Return the version of the nvcc that PyTorch's build extension takes: CUDA_HOME's, else that on PATH, else the
-    usual."""
+    """Return the version of the nvcc that PyTorch's build extension takes."""
     home = s.environ.get("CUDA_HOME") or s.environ.get("CUDA_PATH")
     on_path = shutil.which("nvcc", path=s.path)
     program = Path(home) / "bin/nvcc" if home else Path(on_path) if on_path else s.root / "usr/local/cuda/bin/nvcc"

@@ -33,8 +33,7 @@ def outlooks(
     cuda: Version | None,
     todo: str,
 ) -> tuple[Outlook, ...]:
-    """Return a line a GPU that was asked about. ``variant``: what is applied; ``todo``: the command to recommend, if
-    any."""
+    """Return a line for each GPU. ``variant`` is the applied one, ``todo`` the command to recommend, if any."""
     found_of_each = []
     for gpu in question.gpus:
         if gpu not in GPUS:
@@ -66,26 +65,44 @@ def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[Bui
             why = f"for every {build.setting}{_with_cuda(rows)}: {reasons[0]}"
         else:
             made = f"{_made(rows, gpu)}{_with_cuda(rows)}"
-            why = f"no usual {build.setting} gives it FP4 kernels: they are compiled for {made}"
-        return Outlook(gpu, Level.RED, _word(rows, gpu), why, _newer(rows, gpu) or todo)
+            own = "" if build.converts else " of its own"
+            why = f"no usual {build.setting} gives it {kernels_of(build)}{own}: they are compiled for {made}"
+        return _lacking(gpu, rows, why, todo)
     why = _clause(build, best, gpu)
     bad = [row for row in builds if names(row.asked, gpu) and row not in good]
     if not bad:
-        return Outlook(gpu, Level.GREEN, "NVFP4 native", why)
+        return Outlook(gpu, Level.GREEN, _native(build), why)
     makes: dict[str, dict[str, None]] = {}
     for row in bad:
         makes.setdefault(_of_row(row, gpu), {})[quoted(row.asked) or "unset"] = None
     avoid = "; ".join(f"{' or '.join(lists)}, which compiles them for {made}" for made, lists in makes.items())
     return Outlook(
-        gpu, Level.YELLOW, "NVFP4 native", f"{why}. Other lists do not: {avoid}", _set(build, best[0], _made(best, gpu))
+        gpu, Level.YELLOW, _native(build), f"{why}. Other lists do not: {avoid}", _set(build, best[0], _made(best, gpu))
     )
 
 
 def _of_one_list(gpu: Arch, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
     bad = [row for row in rows if row not in good]
     if not bad:
-        return Outlook(gpu, Level.GREEN, "NVFP4 native", _clause(build, rows, gpu))
-    return Outlook(gpu, Level.RED, _word(bad, gpu), _clause(build, bad, gpu, "the"), _newer(bad, gpu) or todo)
+        return Outlook(gpu, Level.GREEN, _native(build), _clause(build, rows, gpu))
+    return _lacking(gpu, bad, _clause(build, bad, gpu, "the"), todo)
+
+
+def _lacking(gpu: Arch, rows: Sequence[BuildRow], why: str, todo: str) -> Outlook:
+    """Return the outlook of a GPU for which no row has the code that it needs."""
+    if all(row.reaches[gpu] is Reach.PTX for row in rows):
+        why = f"{why}, and as PTX, which the driver compiles when a kernel is first used"
+        return Outlook(gpu, Level.YELLOW, Reach.PTX.value, why, todo)
+    return Outlook(gpu, Level.RED, _word(rows, gpu), why, _newer(rows, gpu) or todo)
+
+
+def kernels_of(build: Build) -> str:
+    """Return the name of the kernels whose architectures decide: ``FP4 kernels``."""
+    return "FP4 kernels" if build.converts else "kernels"
+
+
+def _native(build: Build) -> str:
+    return "NVFP4 native" if build.converts else "native"
 
 
 def instead(tree: Identified, outlook: Outlook, question: Question, usual: Sequence[BuildRow]) -> Outlook:
@@ -188,7 +205,7 @@ def _clause(build: Build, rows: Sequence[BuildRow], gpu: Arch, whose: str = "its
     setting = f"{build.setting}={quoted(rows[0].asked)}" if rows[0].asked else f"with {build.setting} unset it"
     if reasons := _stopped(rows, gpu):
         return f"{setting} compiles nothing{_with_cuda(rows)}: {'; '.join(reasons)}"
-    return f"{setting} compiles {whose} FP4 kernels for {_made(rows, gpu)}{_with_cuda(rows)}"
+    return f"{setting} compiles {whose} {kernels_of(build)} for {_made(rows, gpu)}{_with_cuda(rows)}"
 
 
 def _stopped(rows: Sequence[BuildRow], gpu: Arch) -> list[str]:

@@ -67,8 +67,7 @@ def _archs(s: Surroundings) -> tuple[str, ...]:
 
 
 def examine_torch(found: Torch | None, gpus: Sequence[Arch], nvcc: str) -> tuple[Finding, ...]:
-    """Return ``gpus``: those that matter; ``nvcc``: the version of the compiler that a build against it takes, or
-    nothing."""
+    """Return findings for ``gpus``, and for ``nvcc``, the version of the compiler that a build takes, or nothing."""
     if found is None:
         return ()
     if not found.cuda:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.variant import Variant
 from fp4patch.commands.doctor.outlook import conversion_of
+from fp4patch.commands.doctor.result import Requirement
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import listed
-from fp4patch.inspect.code import Outcome, RequirementRow
+from fp4patch.inspect.code import BinaryFile, BinaryReport, GpuVerdict, Outcome, RequirementRow
 from fp4patch.inspect.findings import Level
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fp4patch.catalog.variant import Variant
-    from fp4patch.commands.doctor.result import Requirement
-    from fp4patch.inspect.code import BinaryFile, BinaryReport, GpuVerdict
 
 _JIT = " (JIT)"
 _NOT_NATIVE = {

@@ -137,9 +137,6 @@ class TreeReport(Document):
         return Recommendation(advice.variant if advice else None, advice.because if advice else "", self.next_command)
 
 
-# --- build recipes ---------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class RecipeReport(Document):
     """Dockerfiles, scripts and patch files at one place, and those that take SM121 out of CUTLASS's guard."""
@@ -154,9 +151,6 @@ class RecipeReport(Document):
     def levels(self) -> tuple[Level, ...]:
         """Levels of all findings; GREEN for recipes without any."""
         return tuple(finding.level for finding in self.findings) or (Level.GREEN,)
-
-
-# --- machine ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -185,9 +179,6 @@ class MachineReport(Document):
     def level(self) -> Level:
         """Worst of these levels."""
         return worst(self.levels)
-
-
-# --- all ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

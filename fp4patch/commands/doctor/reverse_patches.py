@@ -6,18 +6,13 @@ They were written in the belief that the conversion instruction is absent on GB1
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fp4patch.inspect import remedies
 from fp4patch.inspect.containers import folder
 from fp4patch.inspect.findings import Finding, Level
-from fp4patch.inspect.known import known
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fp4patch.inspect.known import Recipe
+from fp4patch.inspect.known import Recipe, known
 
 _RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
 _LARGEST = 1 << 20

@@ -14,7 +14,6 @@ from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.archs import requested
 from fp4patch.commands.doctor import gpus, machine, requirements, reverse_patches
 from fp4patch.commands.doctor import tree as doctor_tree
 from fp4patch.commands.doctor.lists import judge_list
@@ -23,7 +22,7 @@ from fp4patch.commands.doctor.result import MachineReport, Question, RecipeRepor
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.commands.recommend import toolkit
 from fp4patch.commands.status.run import status
-from fp4patch.core.arch import GPUS, PTX, Arch, elements
+from fp4patch.core.arch import GPUS, PTX, Arch, elements, requested
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError
@@ -35,7 +34,7 @@ from fp4patch.tree.transaction import OnWait
 
 
 def question(
-    for_gpus: str | None,
+    gpus: str | None,
     arch_list: str | None,
     cuda: str | None,
     require: Sequence[str] = (),
@@ -48,11 +47,10 @@ def question(
     required = tuple(one for text in require for one in _requirements(text))
     if strict and not required:
         raise UsageError("--strict requires --require", help="for example --require sm_121:native --strict")
-    gpus = _gpus(for_gpus) if for_gpus is not None else ()
-    gpus = tuple(dict.fromkeys((*gpus, *(one.gpu for one in required))))
+    named = dict.fromkeys((*(() if gpus is None else _gpus(gpus)), *(one.gpu for one in required)))
     return Question(
-        gpus or GPUS,
-        bool(gpus),
+        tuple(named) or GPUS,
+        bool(named),
         _list(arch_list) if arch_list is not None else "",
         _cuda(cuda) if cuda is not None else "",
         required,
@@ -132,8 +130,7 @@ def find(name: str) -> Path | None:
 
 
 def as_trees(path: Path | None) -> list[Identified]:
-    """Return the source tree at ``path`` and those that it contains, none if it is not one. A directory above one is
-    not one."""
+    """Return the source tree at ``path`` and those that it contains; none if it is not one."""
     try:
         return identify_all([path], load()) if path else []
     except Refused:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from fp4patch.adapters.result import BuildRow
+from fp4patch.catalog.manifest import load
+from fp4patch.commands.doctor.outlook import kernels_of
+from fp4patch.commands.doctor.result import MachineReport, Outlook, RecipeReport, TreeReport
 from fp4patch.commands.terminal import NONE, STATES, folded, number, table, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.arch import GPUS, Arch, Reach
@@ -15,17 +19,15 @@ from fp4patch.core.state import State
 from fp4patch.inspect.findings import Finding, Level, worst
 from fp4patch.inspect.known import known
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.console import RenderableType
-
-    from fp4patch.adapters.result import BuildRow
-    from fp4patch.commands.doctor.result import MachineReport, Outlook, RecipeReport, TreeReport
-
 MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: NONE}
 COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
-REACH_COLOUR = {Reach.SUFFIXED: "green", Reach.BARE: "yellow", Reach.PARTLY: "yellow", Reach.NOTHING: "red"}
+REACH_COLOUR = {
+    Reach.SUFFIXED: "green",
+    Reach.BARE: "yellow",
+    Reach.PARTLY: "yellow",
+    Reach.PTX: "yellow",
+    Reach.NOTHING: "red",
+}
 SUBJECT = 22
 """Width in columns of a finding's subject."""
 
@@ -58,7 +60,7 @@ def tree_text(tree: TreeReport) -> RenderableType:
     parts: list[RenderableType] = [heading]
     parts += [Text(), Text("patches", style="bold"), _patches(tree)]
     if tree.builds:
-        parts += [Text(), _builds_heading(tree), _builds(tree.builds)]
+        parts += [Text(), _builds_heading(tree), _builds(tree)]
     if tree.findings:
         parts += [Text(), Text("attention", style="bold"), findings_text(tree.findings)]
     parts += [Text(), Text("verdict", style="bold"), _outlooks(tree.outlooks), _recommendation(tree), Text()]
@@ -106,15 +108,17 @@ def _builds_heading(tree: TreeReport) -> Text:
     return Text.assemble(("build", "bold"), (f"  its result for {tree.setting}{how}", "dim"))
 
 
-def _builds(found: Sequence[BuildRow]) -> Table:
+def _builds(tree: TreeReport) -> Table:
     rows: list[Sequence[RenderableType]] = []
+    build = load().target(tree.target).build
+    assert build, "rows are of a build"
     previous = ""
-    for row in found:
+    for row in tree.builds:
         for asked, made, reaches in _cells(row):
             cuda = row.cuda if row.cuda != previous else ""
             rows.append((f"  {cuda}", asked, made, *(reaches.get(gpu, Text(NONE)) for gpu in GPUS)))
             previous = row.cuda
-    return table([*map(whole, ("  CUDA", "list", "FP4 kernels", *map(str, GPUS)))], rows, head="dim")
+    return table([*map(whole, ("  CUDA", "list", kernels_of(build), *map(str, GPUS)))], rows, head="dim")
 
 
 def _cells(row: BuildRow) -> list[tuple[str, Text, dict[Arch, Text]]]:

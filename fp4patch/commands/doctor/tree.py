@@ -18,11 +18,13 @@ from fp4patch.commands.doctor.outlook import instead, outlooks
 from fp4patch.commands.doctor.packages import bypass_findings
 from fp4patch.commands.doctor.result import Content, PatchRow, Question, TreeReport
 from fp4patch.commands.doctor.surveyed import HASH, content, surveyed
-from fp4patch.commands.recommend import contains, recommend, toolkit
+from fp4patch.commands.recommend import recommend, toolkit
+from fp4patch.commands.show.result import ids
 from fp4patch.commands.status.result import PatchStatus, TreeStatus
 from fp4patch.commands.status.run import each_patch
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import has, refused
+from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.core.wording import listed
 from fp4patch.inspect import remedies
@@ -49,7 +51,7 @@ def examine_each(
         tried = each_patch(locked, catalog, {}) if found.variant else found.patches
         hashes = hashes_of(tree.target, locked.read)
     what = content(releases, hashes)
-    patches = _patches(catalog, tree, tried, found)
+    patches = _patches(catalog, tried, found)
     # In a patched tree, the status reports bypasses.
     own = (*_content_findings(tree, what), *_state_findings(tree, found))
     own = own if found.variant else (*own, *_bypass_findings(tree))
@@ -107,17 +109,13 @@ def hashes_of(target: Target, read: Read) -> dict[str, str]:
     return {}
 
 
-def _patches(
-    catalog: Catalog, tree: Identified, tried: Sequence[PatchStatus], found: TreeStatus
-) -> tuple[PatchRow, ...]:
+def _patches(catalog: Catalog, tried: Sequence[PatchStatus], found: TreeStatus) -> tuple[PatchRow, ...]:
     """Return every patch of the target: its state if it is applied, else the state that it would have."""
-    name = tree.target.name
     standing = {p.patch: p for p in found.patches} if found.variant else {}
     rows = []
     for patch in (standing.get(p.patch, p) for p in tried):
-        using = [v.name for v in catalog.variants.values() if name in v.targets]
-        variants = [v for v in using if patch.patch.partition("/")[2] in catalog.variants[v].targets[name].patches]
-        rows.append(PatchRow(patch.patch, patch.state, patch.because, tuple(variants)))
+        variants = tuple(v.name for v in catalog.variants.values() if patch.patch in ids(v))
+        rows.append(PatchRow(patch.patch, patch.state, patch.because, variants))
     return tuple(rows)
 
 
@@ -131,42 +129,23 @@ def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, 
         for defect in tree.target.defects
         if set(map(Arch.parse, defect.gpus)) & set(question.gpus)
         and (not defect.patch or defect.patch in open_patches)
-        and (not defect.versions or (tree.version and contains(defect.versions, tree.version)))
+        and covers(defect.versions, tree.version)
     ]
 
 
 def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
-    files = [file for file in found.files if file.state is State.FOREIGN]
+    root, why = shlex.quote(str(tree.root)), "it was edited since fp4patch wrote it"
     findings = [
-        remedies.finding(
-            Level.RED,
-            file.path,
-            "it was edited since fp4patch wrote it",
-            "tree_edited",
-            root=shlex.quote(str(tree.root)),
-        )
-        for file in files
+        remedies.finding(Level.RED, file.path, why, "tree_edited", root=root)
+        for file in found.files
+        if file.state is State.FOREIGN
     ]
     if found.state is State.OUTDATED:
-        findings.append(
-            remedies.finding(
-                Level.YELLOW,
-                found.variant,
-                "an older version of its patches was applied",
-                "tree_outdated",
-                root=shlex.quote(str(tree.root)),
-            )
-        )
+        why = "an older version of its patches was applied"
+        findings.append(remedies.finding(Level.YELLOW, found.variant, why, "tree_outdated", root=root))
     if found.variant and found.state is State.DRIFTED:
-        findings.append(
-            remedies.finding(
-                Level.RED,
-                found.variant,
-                "its patches do not fit this source any more",
-                "tree_drifted",
-                root=shlex.quote(str(tree.root)),
-            )
-        )
+        why = "its patches do not fit this source any more"
+        findings.append(remedies.finding(Level.RED, found.variant, why, "tree_drifted", root=root))
     return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
 
 
@@ -179,15 +158,9 @@ def _bypass_findings(tree: Identified) -> list[Finding]:
 def _content_findings(tree: Identified, what: Content) -> list[Finding]:
     claims = str(tree.version or "")
     if claims and what.releases and not _claimed(claims, what.releases):
-        return [
-            remedies.finding(
-                Level.YELLOW,
-                "version",
-                f"the tree states {claims}, but the files that differ between releases"
-                f" are those of {listed(what.releases, 'or')}",
-                "tree_version",
-            )
-        ]
+        own = listed(what.releases, "or")
+        why = f"the tree states {claims}, but the files that differ between releases are those of {own}"
+        return [remedies.finding(Level.YELLOW, "version", why, "tree_version")]
     return []
 
 
@@ -196,7 +169,6 @@ def _claimed(claims: str, releases: Iterable[str]) -> bool:
 
 
 def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:
-    """Return the command to run next."""
     root = shlex.quote(str(tree.root))
     if found.state.refused:
         return f"fp4patch status {root}"

@@ -6,24 +6,32 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import CUDA_ROOT, EXIT_REFUSED, JSON, emit, stderr, variant_option, waiting
+from fp4patch.commands.common import (
+    CUDA_ROOT,
+    EXIT_REFUSED,
+    FILE,
+    FOLDER,
+    JOBS,
+    JSON,
+    PLACE,
+    emit,
+    stderr,
+    variant_option,
+    waiting,
+)
 
 
 @click.command()
-@click.argument("trees", metavar="[TREE...]", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("trees", metavar="[TREE...]", nargs=-1, type=PLACE)
 @variant_option(required=False)
-@click.option(
-    "--output", "-o", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Directory for the files."
-)
+@click.option("--output", "-o", type=FOLDER, metavar="DIR", help="Directory for the files.")
 @click.option("--arch", metavar="LIST", help="Targets. Default: those of the variant, without those of a family (f).")
 @CUDA_ROOT
-@click.option(
-    "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
-)
+@JOBS
 @click.option(
     "--check",
     "checked",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="Report what the JSON file of a GPU supports, and write nothing.",
 )

@@ -110,12 +110,8 @@ def _entry(arch: Arch, content: bytes, code: bytearray) -> str:
     at = len(code)
     code += content + bytes(-len(content) % _ALIGNED)
     suffix = f"'{arch.suffix}'" if arch.suffix else "0"
-    return f'  {{"{arch}", {arch.major}, {arch.minor}, {suffix}, {at}, "{sha256(content)}"}},'
-
-
-def sha256(content: bytes) -> str:
-    """Return the digest of a cubin in files."""
-    return hashlib.sha256(content).hexdigest()
+    digest = hashlib.sha256(content).hexdigest()
+    return f'  {{"{arch}", {arch.major}, {arch.minor}, {suffix}, {at}, "{digest}"}},'
 
 
 def _subject(one: Kernel, cubin: int) -> str:

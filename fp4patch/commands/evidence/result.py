@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import Any, ClassVar, Literal
 
 from fp4patch.core.document import Document, Report, shown
-from fp4patch.core.verdict import PassOrFail, Verdict
-
-if TYPE_CHECKING:
-    from pydantic import ConfigDict
+from fp4patch.core.verdict import PassOrFail, verdict_on
 
 
-_FILE: ConfigDict = {
-    "extra": "forbid",
-    "use_attribute_docstrings": True,
-    "json_schema_serialization_defaults_required": True,
-}
-"""Configuration of the parts of a file, which has no other keys."""
+class _PartOfFile(Document):
+    """A part of a file, which has no other keys."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = {
+        "extra": "forbid",
+        "use_attribute_docstrings": True,
+        "json_schema_serialization_defaults_required": True,
+    }
 
 
 @dataclass(frozen=True)
-class KitTree(Document):
+class KitTree(_PartOfFile):
     """A tree whose kernels are in a program."""
-
-    __pydantic_config__ = _FILE
 
     target: str
     version: str
@@ -39,10 +36,8 @@ class KitTree(Document):
 
 
 @dataclass(frozen=True)
-class KitInfo(Document):
+class KitInfo(_PartOfFile):
     """Origin of the machine code in a program."""
-
-    __pydantic_config__ = _FILE
 
     fp4patch: str
     """Version of fp4patch that built it."""
@@ -58,10 +53,8 @@ class KitInfo(Document):
 
 
 @dataclass(frozen=True)
-class Device(Document):
+class Device(_PartOfFile):
     """The machine on which a program ran."""
-
-    __pydantic_config__ = _FILE
 
     name: str
     """Name of the GPU."""
@@ -79,10 +72,8 @@ class Device(Document):
 
 
 @dataclass(frozen=True)
-class First(Document):
+class First(_PartOfFile):
     """The first wrong value of a run."""
-
-    __pydantic_config__ = _FILE
 
     record: int
     """Number of the record."""
@@ -99,10 +90,8 @@ class First(Document):
 
 
 @dataclass(frozen=True)
-class Run(Document):
+class Run(_PartOfFile):
     """One conversion over all its inputs."""
-
-    __pydantic_config__ = _FILE
 
     tree: str
     """Target and version of the tree: ``cutlass 4.2.1``."""
@@ -141,10 +130,8 @@ class Run(Document):
 
 
 @dataclass(frozen=True)
-class EvidenceFile(Document):
+class EvidenceFile(_PartOfFile):
     """The JSON file that a program writes."""
-
-    __pydantic_config__ = _FILE
 
     format: Literal["fp4patch-evidence"]
     schema: Literal[1]
@@ -192,8 +179,7 @@ class Checked(Report):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS only if every conversion that the GPU can run has a result, and each is right."""
-        complete = self.runs and not self.missing and all(run.right for run in self.runs)
-        return Verdict.PASS if complete else Verdict.FAIL
+        return verdict_on(self.runs and not self.missing and all(run.right for run in self.runs))
 
 
 @dataclass(frozen=True)

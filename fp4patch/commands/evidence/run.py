@@ -27,12 +27,7 @@ from fp4patch.tree.transaction import OnWait
 
 
 def evidence(
-    trees: Sequence[Path],
-    folder: Path,
-    options: verify.Options,
-    *,
-    on_wait: OnWait,
-    on_progress: OnProgress,
+    trees: Sequence[Path], folder: Path, options: verify.Options, *, on_wait: OnWait, on_progress: OnProgress
 ) -> Evidence:
     """Verify the trees and write the results and the program to ``folder``.
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fp4patch.commands import measured
 from fp4patch.commands.document import document
 from fp4patch.commands.evidence.forms import Form
-from fp4patch.commands.evidence.result import Outdated
+from fp4patch.commands.evidence.result import Checked, Evidence, KitTree, Outdated, Run
+from fp4patch.commands.templates import render
 from fp4patch.core.wording import counted, listed
-
-if TYPE_CHECKING:
-    from fp4patch.commands.evidence.result import Checked, Evidence, KitTree, Run
-    from fp4patch.proof.result import VerifyReport
+from fp4patch.proof.result import VerifyReport
 
 
 def trees(found: Sequence[KitTree]) -> str:
@@ -24,53 +22,17 @@ def trees(found: Sequence[KitTree]) -> str:
 
 def readme(done: Evidence, reports: Sequence[VerifyReport]) -> str:
     """Return the page that explains the directory, in Markdown."""
-    programs = [name for name in done.files if name.startswith("fp4patch-evidence-")]
-    tools = reports[0].toolchain
-    lines = [
-        f"# {done.kit.variant} on {trees(done.kit.trees)}",
-        "",
-        f"Made by fp4patch {done.kit.fp4patch}; every tree passes. These commands make it again:",
-        "",
-        *(f"    fp4patch apply --variant {one.variant} {shlex.quote(one.tree)}" for one in reports),
-        f"    fp4patch evidence --variant {done.kit.variant} --arch {','.join(map(str, reports[0].arch))} "
-        f"{' '.join(shlex.quote(one.tree) for one in reports)} -o DIR",
-        "",
-        f"Compiled by nvcc {tools.nvcc}, cicc {tools.cicc}, ptxas {tools.ptxas} and {tools.host_compiler}, "
-        f"disassembled by nvdisasm {tools.nvdisasm}.",
-        "",
-        "| file | content |",
-        "|---|---|",
-        "| `report.html` | both listings of each probe, with every rule and its result |",
-        "| `verify.json` | the same as data, with the results of executing the machine code on a CPU |",
-        "| `listings/` | the machine code of each probe before and after, one file each |",
-        "| `kit.json` | the origin of the machine code in the program |",
-        *(f"| `{name}` | the program for owners of a GPU |" for name in programs),
-        "| `source/` | its source with the machine code; `sh source/build.sh` builds it with a C compiler alone |",
-        "",
-        "## Run it on a GPU",
-        "",
-        f"    ./{programs[0] if programs else 'source/fp4patch-evidence'} -o result.json",
-        "",
-        f"It runs {counted(sum(done.kit.conversions.values()), 'conversion')} "
-        f"({', '.join(f'{count} for {arch}' for arch, count in done.kit.conversions.items())}), those that the GPU can "
-        "load, over all inputs, but with four of 256 random bytes for each float32 that is rounded stochastically. It "
-        "needs the driver and no CUDA toolkit. "
-        "`fp4patch evidence --check result.json` reports what the file supports.",
-        *(
-            ["", *(f"No program for {machine}: {why}." for machine, why in done.no_program.items())]
-            if done.no_program
-            else []
-        ),
-        *(
-            ["", "Not in the program:", "", *(f"- `{name}`: {why}" for name, why in done.not_run.items())]
-            if done.not_run
-            else []
-        ),
-    ]
-    for report in reports:
-        title = f"{report.target} {report.version}"
-        lines += ["", f"## Measured on {title}", "", *(f"    {line}" for line in measured.lines(document(report)))]
-    return "\n".join([*lines, ""])
+    values = {
+        "done": done,
+        "on": trees(done.kit.trees),
+        "reports": reports,
+        "programs": [name for name in done.files if name.startswith("fp4patch-evidence-")],
+        "conversions": counted(sum(done.kit.conversions.values()), "conversion"),
+        "shares": ", ".join(f"{count} for {arch}" for arch, count in done.kit.conversions.items()),
+        "measured": {f"{one.target} {one.version}": measured.lines(document(one)) for one in reports},
+        "quote": shlex.quote,
+    }
+    return render("readme.md.j2", Path(__file__).parent, **values)
 
 
 def summary(done: Evidence) -> str:

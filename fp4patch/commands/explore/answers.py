@@ -29,8 +29,7 @@ def read(root: Path) -> Any:
 
 
 def answers(reports: Sequence[TreeReport], cudas: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield doctor's answer of each report on a tree, of which ``cudas`` has the CUDA release; ``./TARGET`` stands for
-    the tree's directory."""
+    """Yield doctor's answer of each report; ``./TARGET`` stands for the tree's directory, CUDA for its release."""
     trees = document(DoctorReport(None, tuple(reports), (), ()))["trees"]
     for tree, cuda in zip(trees, cudas, strict=True):
         found = {
@@ -86,6 +85,11 @@ def packed(value: Any) -> list[Any]:
 
 def unpacked(nodes: Sequence[Any]) -> Any:
     """Return the value of packed nodes. Equal parts are the same objects: do not change them."""
+    return parts(nodes)[-1]
+
+
+def parts(nodes: Sequence[Any]) -> list[Any]:
+    """Return each distinct part of the value of packed nodes, and last the value itself."""
     values: list[Any] = []
     for node in nodes:
         if isinstance(node, dict):
@@ -94,4 +98,4 @@ def unpacked(nodes: Sequence[Any]) -> Any:
             values.append([values[at] for at in node])
         else:
             values.append(node)
-    return values[-1]
+    return values

@@ -6,15 +6,12 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import write
+from fp4patch.commands.common import FILE, write
 
 
 @click.command()
 @click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the page to this file. Default: explorer.html in the cache directory.",
+    "--output", "-o", type=FILE, help="Write the page to this file. Default: explorer.html in the cache directory."
 )
 @click.option("--no-open", is_flag=True, help="Write the page without opening it in a browser.")
 def explore(output: Path | None, no_open: bool) -> None:

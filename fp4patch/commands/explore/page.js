@@ -150,7 +150,7 @@ function compiled(found, gpu, target, cuda) {
   if (!found.builds.length) return null;
   const gpus = gpu.split(","), body = [];
   const support = (archs, of) => (CATALOG.reaches[archs.join(",")] || {})[of] || "";
-  const tint = (text) => (text === "native" ? "green" : text === "no FP4" || text === "in part" ? "yellow" : "red");
+  const tint = (text) => (text === "native" ? "green" : text === "no FP4" || text === "in part" || text === "PTX" ? "yellow" : "red");
   const row = (head, group, archs, of, text) => h("tr", {}, h("th", { scope: "row" }, head), h("td", {}, group),
     h("td", { class: "wrap mono" }, archs), h("td", {}, of), h("td", {}, h("span", { class: tint(text) }, text)));
   for (const one of found.builds) {
@@ -162,10 +162,13 @@ function compiled(found, gpu, target, cuda) {
         if (there.stops) body.push(row(head, "all", `stops: ${there.stops}`, of, one.reaches[of]));
         else for (const [name, archs] of Object.entries(there.modules)) body.push(row(head, name, archs.join(", "), of, support(archs, of)));
       }
-    } else for (const of of gpus) body.push(row(head, "FP4 kernels", one.stops ? `stops: ${one.stops}` : one.kernels.join(", ") || "none for SM12x", of, one.reaches[of] || support(one.kernels, of)));
+    } else for (const of of gpus) body.push(row(head, target.kernels, one.stops ? `stops: ${one.stops}` : one.kernels.join(", ") || "none for SM12x", of, one.reaches[of] || support(one.kernels, of)));
   }
+  const means = target.kernels === "kernels"
+    ? "These kernels need no FP4 instruction. native: the GPU loads code; PTX: it loads none, and its driver compiles PTX when a kernel is first used."
+    : "native: the GPU loads code whose target has the FP4 instructions; no FP4: it loads code without them.";
   return h("section", { id: "compiled", "aria-label": "What is compiled" }, h("h2", {}, "What is compiled, and what loads"),
-    h("p", { class: "soft" }, `By the release's own build code, run by doctor for CUDA ${cuda}. native: the GPU loads code whose target has the FP4 instructions; no FP4: it loads code without them.`),
+    h("p", { class: "soft" }, `By the release's own build code, run by doctor for CUDA ${cuda}. ${means}`),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Architectures of each list" },
       h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "kernels", "compiled for", "GPU", "support"].map((of) => h("th", { scope: "col" }, of)))), h("tbody", {}, body))));
 }
@@ -179,7 +182,7 @@ function evidence(found, release, state, project) {
     if (patch && (!variant || patch.variants.includes(variant))) items.push(h("li", {}, h("strong", {}, id), `, ${patch.title}: on this release, ${said(id)[1]}. `, link(patch.link, "Reason")));
   }
   const verified = row && Object.entries(row.verified || {});
-  if (verified && verified.length) items.push(h("li", { class: "verified" }, `Compiled, judged and executed on this release: ${verified.map(([name, verdict]) => `${name} ${verdict}`).join(", ")}.`));
+  if (verified && verified.length) items.push(h("li", { class: "verified" }, `fp4patch verify on this release: ${verified.map(([name, verdict]) => `${name} ${verdict}`).join(", ")}.`));
   else items.push(h("li", { class: "verified" }, "No variant's machine code was verified on this release by the daily watch; run fp4patch verify."));
   items.push(h("li", {}, "Instruction counts of each conversion, from the machine code: ", record("docs/variants.md"), "."),
     h("li", {}, "Records: ", record("records/answers.json"), row ? ` and the source ${row.source}, ` : ", ", record("records/matrix.json"), "."));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from markupsafe import Markup
 
 from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.variant import VariantTarget
+from fp4patch.commands.doctor.outlook import kernels_of
 from fp4patch.commands.explore import answers
+from fp4patch.commands.show.result import ids
 from fp4patch.commands.show.text import MATRIX
 from fp4patch.commands.templates import own_script, render
 from fp4patch.core.arch import Arch, reach
@@ -38,7 +40,7 @@ def page() -> str:
     data = {
         "answers": record,
         "instructions": _record(catalog.root / INSTRUCTIONS),
-        "catalog": answers.packed(_catalog(catalog, answers.unpacked(record))),
+        "catalog": answers.packed(_catalog(catalog, record)),
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return render(
@@ -73,6 +75,7 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
                 "title": target.title,
                 "setting": target.build.setting if target.build else "",
                 "separator": target.build.separator if target.build else "",
+                "kernels": kernels_of(target.build) if target.build else "",
                 "later": bool(target.build and target.build.kind == "jit"),
             }
             for target in catalog.targets.values()
@@ -83,9 +86,7 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
                 "reason": patch.reason.strip(),
                 "link": patch.link,
                 "retire": patch.retire,
-                "variants": [
-                    v.name for v in catalog.variants.values() if _takes(v.targets.get(patch.target), patch.name)
-                ],
+                "variants": [v.name for v in catalog.variants.values() if patch.id in ids(v)],
             }
             for patch in catalog.patches.values()
         },
@@ -96,23 +97,11 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
     }
 
 
-def _takes(target: VariantTarget | None, patch: str) -> bool:
-    return target is not None and patch in target.patches
-
-
-def _reaches(record: Any) -> dict[str, dict[str, str]]:
+def _reaches(nodes: Sequence[Any]) -> dict[str, dict[str, str]]:
     """Return the support that each GPU gets from each set of architectures in the record: ``12.0f,12.1a``."""
-    made = set[tuple[str, ...]]()
-    for release in record["releases"]:
-        for state in release["states"].values():
-            for lists in state.values():
-                for gpus in lists.values():
-                    for answer in gpus.values():
-                        for row in answer["builds"]:
-                            made.add(tuple(row["kernels"]))
-                            made |= {
-                                tuple(archs) for there in row["on"].values() for archs in there["modules"].values()
-                            }
+    tables = [value for value in answers.parts(nodes) if isinstance(value, dict)]
+    made = {tuple(row["kernels"]) for row in tables if "kernels" in row}
+    made |= {tuple(archs) for there in tables for archs in there.get("modules", {}).values()}
     gpus = {gpu for group in GPUS for gpu in group.split(",")}
     return {
         ",".join(archs): {gpu: reach(map(Arch.parse, archs), Arch.parse(gpu)).value for gpu in sorted(gpus)}

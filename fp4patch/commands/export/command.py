@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import emit, variant_option, waiting, write
+from fp4patch.commands.common import FILE, FOLDER, PLACE, emit, variant_option, waiting, write
 from fp4patch.core.errors import Fp4PatchError, UsageError
 
 AUTHOR = "fp4patch <fp4patch@localhost>"
 
 
 @click.command()
-@click.argument("tree", metavar="TREE", type=click.Path(path_type=Path))
+@click.argument("tree", metavar="TREE", type=PLACE)
 @variant_option(required=True)
 @click.option("--patch", "names", multiple=True, metavar="NAME", help="Export only this patch. Repeatable.")
 @click.option(
@@ -25,15 +25,11 @@ AUTHOR = "fp4patch <fp4patch@localhost>"
     help="git-am (default), quilt or diff; conan and nix add the file that they read.",
 )
 @click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write the files to this directory. Default: print them.",
+    "--output", "-o", type=FOLDER, metavar="DIR", help="Write the files to this directory. Default: print them."
 )
 @click.option(
     "--evidence",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="FILE",
     help="JSON of `fp4patch verify` on the same tree; the messages get its counts.",
 )

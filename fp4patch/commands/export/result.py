@@ -59,8 +59,6 @@ class Exported:
     changes: tuple[Change, ...]
     unchanged: tuple[str, ...]
     """Ids of patches that have nothing to do in this release."""
-    formatted: bool
-    """True if the tree has a ``.clang-format``, which the changed lines of C++ then follow."""
     evidence: tuple[str, ...] = ()
     """Lines about the compiled and executed code; empty without a report of ``fp4patch verify``."""
 

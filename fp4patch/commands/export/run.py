@@ -63,7 +63,6 @@ def export(
         variant,
         tuple(changes),
         tuple(unchanged),
-        formatted=style.is_file(),
         evidence=measured,
     )
 
@@ -127,9 +126,6 @@ def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
             help=f"its release may be older than {style}: pip install --upgrade clang-format",
         )
     return done.stdout
-
-
-# --- evidence --------------------------------------------------------------------------------------------------------
 
 
 def _evidence(file: Path, tree: Identified, variant: str) -> tuple[str, ...]:

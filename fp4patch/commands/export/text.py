@@ -6,13 +6,9 @@ import json
 import textwrap
 from email.header import Header
 from email.utils import formatdate
-from typing import TYPE_CHECKING
 
 from fp4patch.commands.diff import unified
-from fp4patch.commands.export.result import Format
-
-if TYPE_CHECKING:
-    from fp4patch.commands.export.result import Change, Exported
+from fp4patch.commands.export.result import Change, Exported, Format
 
 WIDTH = 72
 

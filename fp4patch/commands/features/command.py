@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from fp4patch.commands.common import JSON, emit, show, stderr
+from fp4patch.commands.common import FOLDER, JSON, emit, show, stderr
 
 
 @click.command()
@@ -20,18 +21,24 @@ from fp4patch.commands.common import JSON, emit, show, stderr
 @click.option(
     "--cuda-root",
     "cuda_roots",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=FOLDER,
     multiple=True,
     help="CUDA toolkit on this machine. Repeatable. Default: that of `fp4patch verify`.",
 )
 @click.option(
-    "--target", metavar="LIST", help="For example sm_120a,sm_121a. Default: all that ptxas supports, from sm_90 on."
+    "--target",
+    "targets",
+    metavar="LIST",
+    help="For example sm_120a,sm_121a. Default: all that ptxas supports, from sm_90 on.",
 )
 @click.option(
     "--feature", "patterns", metavar="TEXT", multiple=True, help="Only features whose name contains TEXT. Repeatable."
 )
 @click.option(
-    "--ptx-version", metavar="VERSION", help="PTX version of the probes. Default: the newest that ptxas supports."
+    "--ptx-version",
+    "isa",
+    metavar="VERSION",
+    help="PTX version of the probes. Default: the newest that ptxas supports.",
 )
 @click.option("--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Targets at a time. Default: one per core.")
 @click.option("--details", is_flag=True, help="Print PTX, machine code and the messages of ptxas in full.")
@@ -40,13 +47,10 @@ from fp4patch.commands.common import JSON, emit, show, stderr
 def features(
     releases: tuple[str, ...],
     cuda_roots: tuple[Path, ...],
-    target: str | None,
-    patterns: tuple[str, ...],
-    ptx_version: str | None,
-    jobs: int | None,
     details: bool,
     as_markdown: bool,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Show the FP4 instructions that ptxas supports, per target.
 
@@ -63,7 +67,7 @@ def features(
     with progress.shown(console, progress.BYTES) as tick:
         assemblers = verb.assemblers(releases, cuda_roots, on_download=tick)
     with progress.shown(console, progress.STEPS) as tick:
-        found = verb.probe(assemblers, targets=target, patterns=patterns, isa=ptx_version, jobs=jobs, on_progress=tick)
+        found = verb.probe(assemblers, on_progress=tick, **options)
     if as_json:
         emit(found)
     elif as_markdown:

@@ -12,28 +12,25 @@ import re
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
 
-from fp4patch.catalog.feature import Cell, Outcome, Refusal, ToolkitMatrix
+from pydantic import TypeAdapter
+
+from fp4patch.catalog.feature import Cell, Feature, Outcome, Refusal, ToolkitMatrix
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import key
 from fp4patch.proof import cache, sass
-from fp4patch.proof.instruction import InstructionClass
-from fp4patch.proof.ptxas import classify
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from fp4patch.catalog.feature import Feature
-    from fp4patch.proof.instruction import Instruction
-    from fp4patch.proof.ptxas import Assembler, Error
+from fp4patch.proof.instruction import Instruction, InstructionClass
+from fp4patch.proof.ptxas import Assembler, Error, classify
 
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
+_CELLS = TypeAdapter(tuple[Cell, ...])
 _STRIDE = 8  # bytes from one operand to the next in memory: aligned, whatever its type
 
 # Instructions that only move operands do not identify an emulation. Neither do integers and comparisons on uniform
@@ -144,7 +141,7 @@ def _of_target(
     text = module(features, target, isa)
     name = key(f"features {_JUDGEMENT}", assembler.sha256, assembler.nvdisasm_sha256, text, rules)
     if (stored := remembered.find(name, lambda _file: None)) is not None:
-        return {cell.instruction: cell for cell in map(_from_json, json.loads(stored.content))}, True
+        return {cell.instruction: cell for cell in _CELLS.validate_json(stored.content)}, True
     work = folder / str(target)
     taken, refused = sort_out(features, target, assembler, isa, work)
     cells = {
@@ -152,7 +149,8 @@ def _of_target(
         for feature, words in refused
     }
     cells |= {cell.instruction: cell for cell in _judge(taken, target, assembler, work)}
-    remembered.store(name, [], cache.Stored(json.dumps([_as_json(cell) for cell in cells.values()]).encode(), ""))
+    rows = [asdict(cell) | {"target": str(cell.target)} for cell in cells.values()]
+    remembered.store(name, [], cache.Stored(json.dumps(rows).encode(), ""))
     return cells, False
 
 
@@ -220,28 +218,3 @@ def judge(feature: Feature, target: Arch, code: Sequence[Instruction]) -> Cell:
 
 def _carries(instruction: Instruction) -> bool:
     return instruction.cls in _CARRIERS or (instruction.cls in _ADDRESSES and instruction.opcode.startswith("U"))
-
-
-# --- what is remembered ----------------------------------------------------------------------------------------------
-
-
-def _as_json(cell: Cell) -> dict[str, Any]:
-    return {
-        "instruction": cell.instruction,
-        "target": cell.target.number,
-        "outcome": cell.outcome,
-        "sass": cell.sass,
-        "refusal": cell.refusal,
-        "words": cell.words,
-    }
-
-
-def _from_json(data: Mapping[str, Any]) -> Cell:
-    return Cell(
-        data["instruction"],
-        Arch.parse(data["target"]),
-        Outcome(data["outcome"]),
-        tuple((opcode, count) for opcode, count in data["sass"]),
-        Refusal(data["refusal"]) if data["refusal"] else None,
-        data["words"],
-    )

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from fp4patch import __version__
 from fp4patch.catalog.feature import FeatureGroup, FeatureReport
 from fp4patch.catalog.features import load_features, load_toolkits
 from fp4patch.catalog.manifest import data_root
-from fp4patch.commands.archs import requested
 from fp4patch.commands.features import measure as doctor
+from fp4patch.core.arch import requested
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import UsageError
-from fp4patch.core.progress import silent
+from fp4patch.core.progress import OnProgress, silent
 from fp4patch.proof import toolkits
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from fp4patch.core.progress import OnProgress
-    from fp4patch.proof.ptxas import Assembler
+from fp4patch.proof.ptxas import Assembler
 
 
 def assemblers(

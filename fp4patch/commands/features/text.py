@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
-from fp4patch.catalog.feature import Outcome, Refusal
+from fp4patch.catalog.feature import Cell, Feature, FeatureGroup, FeatureReport, Outcome, Refusal, ToolkitMatrix
 from fp4patch.commands import terminal
 from fp4patch.commands.terminal import NONE as NO
 from fp4patch.commands.terminal import folded, whole
+from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rich.console import RenderableType
-
-    from fp4patch.catalog.feature import Cell, Feature, FeatureGroup, FeatureReport, ToolkitMatrix
-    from fp4patch.core.arch import Arch
-
-    Say = Callable[[Cell], str]
+Say = Callable[[Cell], str]
 
 LEGEND = f"{NO} not supported on target; ≈ emulated by"
 LEGEND_OF_SEVERAL = f"{NO} rejected; ≈ emulated by"
-STYLES = {
-    Outcome.HARDWARE: "green",
-    Outcome.ACCEPTED: "green",
-    Outcome.EMULATED: "yellow",
-    Outcome.REJECTED: "dim",
-}
+STYLES = {Outcome.HARDWARE: "green", Outcome.ACCEPTED: "green", Outcome.EMULATED: "yellow", Outcome.REJECTED: "dim"}
 
 
 # --- what toolkits agree on ------------------------------------------------------------------------------------------
@@ -59,8 +47,7 @@ def labels(toolkits: Sequence[ToolkitMatrix]) -> list[str]:
 
 
 def spans(report: FeatureReport, feature: Feature, targets: Sequence[Arch], say: Say) -> list[Span]:
-    """Return the results for targets with equal results, the oldest toolkit first. Toolkits without the targets are
-    left out."""
+    """Return the results for targets with equal results, the oldest toolkit that has the targets first."""
     names = labels(report.toolkits)
     answers: list[tuple[int, Cell, str]] = []
     for at, toolkit in enumerate(report.toolkits):
@@ -184,8 +171,7 @@ def _styled(phrases: Sequence[tuple[Span, str]]) -> Text:
 
 
 def details(report: FeatureReport) -> RenderableType:
-    """Return each instruction in full, and for each result its targets, the machine code, or the assembler's
-    message."""
+    """Return each instruction in full with its results: the targets, and the machine code or the message."""
     parts: list[RenderableType] = [Text(line, style="bold") for line in _head(report)]
     for group in report.groups:
         parts += [Text(), Text(group.title, style="bold underline")]
@@ -208,8 +194,7 @@ def details(report: FeatureReport) -> RenderableType:
 
 
 def _in_full(cell: Cell) -> str:
-    """Return the machine code, or the class and message of the refusal, without the target's name, so that equal ones
-    match."""
+    """Return the machine code, or the refusal without the target's name, so that equal ones match."""
     if cell.outcome is not Outcome.REJECTED:
         return cell.code
     return f"{cell.refusal}: {cell.words.replace(f'{cell.target}', 'sm_…')}"

@@ -7,8 +7,8 @@ from pathlib import Path
 from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import UsageError
 from fp4patch.core.progress import OnProgress
+from fp4patch.sources.fetch import Fetched
 from fp4patch.sources.fetch import fetch as fetch_tree
-from fp4patch.sources.fetched import Fetched
 
 
 def fetch(

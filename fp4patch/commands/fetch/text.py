@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.console import RenderableType
 from rich.text import Text
 
-if TYPE_CHECKING:
-    from fp4patch.sources.fetched import Fetched
+from fp4patch.sources.fetch import Fetched
 
 
 def fetch_text(fetched: Fetched) -> RenderableType:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fp4patch.core.errors import ImageError
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import verdict_on
 from fp4patch.images import engine, provenance
 from fp4patch.images.image import PROOF, Finding, Inspection
 
@@ -114,12 +114,8 @@ def _inspection(
     )
 
 
-# --- out of a container that never runs ------------------------------------------------------------------------------
-
-
 def _files(container: Container, folder: str) -> dict[str, bytes]:
-    """Return every file below a directory of the container, by its relative name; none if there is no such
-    directory."""
+    """Return every file below a directory of the container, by its relative name; none if it is missing."""
     from docker.errors import NotFound  # noqa: PLC0415 - an extra
 
     try:
@@ -158,5 +154,5 @@ def _trees(container: Container, expected: Mapping[str, str]) -> tuple[list[Find
             if not wrong
             else f"not as the receipt states: {', '.join(wrong)}"
         )
-        findings.append(Finding(f"files of {target}", Verdict.FAIL if wrong else Verdict.PASS, detail))
+        findings.append(Finding(f"files of {target}", verdict_on(not wrong), detail))
     return findings, notes

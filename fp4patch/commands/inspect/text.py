@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fp4patch.commands.terminal import STYLES, folded, table, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.wording import joined
-
-if TYPE_CHECKING:
-    from fp4patch.images.image import Inspection
+from fp4patch.images.image import Inspection
 
 COLUMNS = [whole(style="dim"), folded(), folded()]
 

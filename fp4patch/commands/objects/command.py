@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import JSON, emit, show, waiting
+from fp4patch.commands.common import JSON, TREES, emit, show, waiting
 
 
 @click.command()
-@click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@TREES
 @click.option(
     "--build",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -33,10 +33,11 @@ def objects(trees: tuple[Path, ...], build: Path, gpus: str | None, includes: bo
     from fp4patch.commands.objects import run as verb
     from fp4patch.commands.objects import text as report
     from fp4patch.commands.objects.result import Objects
+    from fp4patch.core.arch import requested
 
     if names and as_json:
         raise click.UsageError("--names and --json exclude each other")
-    asked = verb.gpus(gpus) if gpus else ()
+    asked = requested(gpus, "for example --for sm_121") if gpus else ()
     found = verb.objects(build, trees, asked, on_wait=waiting)
     if includes:
         verb.check_includes(build)

@@ -18,7 +18,6 @@ from typing import Any
 
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.archs import requested
 from fp4patch.commands.objects.result import ObjectFile
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError, Refused
@@ -84,11 +83,6 @@ def objects(
             help="name the tree that this build was configured from",
         )
     return tuple(sorted(found, key=lambda one: one.name))
-
-
-def gpus(text: str) -> tuple[Arch, ...]:
-    """Return ``sm_120,sm_121``; UsageError if one of them is no architecture."""
-    return requested(text, "for example --for sm_121")
 
 
 def check(found: Sequence[ObjectFile], asked: Sequence[Arch]) -> None:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 
 from fp4patch.commands import terminal
+from fp4patch.commands.objects.result import ObjectFile
 from fp4patch.commands.terminal import folded, whole
-
-if TYPE_CHECKING:
-    from fp4patch.commands.objects.result import ObjectFile
 
 
 def table(found: Sequence[ObjectFile]) -> RenderableType:

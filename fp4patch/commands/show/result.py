@@ -151,7 +151,7 @@ def lists(catalog: Catalog, what: str | None) -> Lists:
 
 def named(catalog: Catalog, name: str) -> Shown:
     """Return every field of the variant, patch or target of that name. UsageError: see ``Catalog.named``."""
-    _, thing = catalog.named(name)
+    thing = catalog.named(name)
     values = {one.name: getattr(thing, one.name) for one in fields(thing)}
     if isinstance(thing, Patch):
         return ShownPatch(**values, variants=tuple(v.name for v in catalog.variants.values() if thing.id in ids(v)))

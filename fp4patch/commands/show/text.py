@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
 
-from rich.console import Group, RenderableType
-from rich.table import Column
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
 from rich.text import Text
 
 from fp4patch.commands import terminal
-from fp4patch.commands.terminal import STATES, folded, whole
+from fp4patch.commands.show.result import Lists
+from fp4patch.commands.terminal import STATES, Hanging, folded, whole
 from fp4patch.core.state import State
 
-if TYPE_CHECKING:
-    from fp4patch.commands.show.result import Lists
+ROOM = 60
+"""Columns that the two texts of a list need beside each other."""
 
 MATRIX = "records/matrix.json"
 """Path below the catalog's root of the results of each patch on each release, as tools/watch.py recorded them."""
@@ -24,17 +29,33 @@ def list_table(found: Lists) -> RenderableType:
     """Return one small table per kind."""
     tables: list[RenderableType] = []
     if found.variants:
-        tables.append(_list("variant", "patches", [(v.name, v.title, " ".join(v.patches)) for v in found.variants]))
+        tables.append(_List("variant", "patches", [(v.name, v.title, " ".join(v.patches)) for v in found.variants]))
     if found.patches:
-        tables.append(_list("patch", "tried on", [(p.name, p.title, p.applies) for p in found.patches]))
+        tables.append(_List("patch", "tried on", [(p.name, p.title, p.applies) for p in found.patches]))
     if found.targets:
         rows = [(t.name, t.title, _spans(t.versions)) for t in found.targets]
-        tables.append(_list("target", "fetched from the package index", rows))
+        tables.append(_List("target", "fetched from the package index", rows))
     return terminal.spaced(tables)
 
 
-def _list(name: str, last: str, rows: Sequence[tuple[str, str, str]]) -> RenderableType:
-    return terminal.table([whole(name), folded("title"), folded(last)], rows, gap=3)
+@dataclass(frozen=True)
+class _List:
+    """A table of three columns; on a terminal with too little room for two texts, each name has its texts below it."""
+
+    name: str
+    last: str
+    rows: Sequence[tuple[str, str, str]]
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        room = options.max_width - max(len(name) for name, _, _ in self.rows)
+        if room >= ROOM:
+            yield terminal.table([whole(self.name), folded("title"), folded(self.last)], self.rows, gap=3)
+            return
+        for name, title, text in self.rows:
+            yield Text(name, style="bold")
+            yield Hanging("  ", title)
+            if text:
+                yield Hanging(f"  {self.last}: ", text)
 
 
 def matrix_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str], list[tuple[str, list[str]]]]]:
@@ -59,8 +80,40 @@ def matrix_table(document: Mapping[str, Any]) -> RenderableType:
                 (version, *(Text(states[number], style=STATES[State(states[number])]) for number in of_kind))
                 for version, states in body
             ]
-            tables.append(terminal.table([first, *(Column(patches[n].partition("/")[2]) for n in of_kind)], rows))
+            names = [patches[number].partition("/")[2] for number in of_kind]
+            table = terminal.table([first, *map(whole, names)], rows)
+            by_patch = zip(names, zip(*([states[n] for n in of_kind] for _, states in body), strict=True), strict=True)
+            versions = [version for version, _ in body]
+            tables.append(_Fitting(table, [*_runs(str(first.header), by_patch, versions)]))
     return terminal.spaced(tables)
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """A table, or, on a terminal that is narrower, the lines that replace it."""
+
+    table: Table
+    lines: Sequence[RenderableType]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if Measurement.get(console, options.update(max_width=1 << 16), self.table).maximum <= options.max_width:
+            yield self.table
+        else:
+            yield from self.lines
+
+
+def _runs(
+    title: str, by_patch: Iterable[tuple[str, Sequence[str]]], versions: Sequence[str]
+) -> Iterator[RenderableType]:
+    """Yield each patch, and below it the releases, in order, that have the same state."""
+    yield Text(title, style="bold")
+    for name, states in by_patch:
+        yield Text(f"  {name}")
+        for state, run in groupby(zip(states, versions, strict=True), key=itemgetter(0)):
+            releases = [version for _, version in run]
+            first, last = releases[0], releases[-1]
+            span = first if first == last else f"{first} to {last}"
+            yield Hanging(f"    {state}: ", span, STATES[State(state)])
 
 
 def show_text(document: dict[str, Any]) -> RenderableType:

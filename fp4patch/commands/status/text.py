@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fp4patch.commands import terminal
+from fp4patch.commands.status.result import TreeStatus
 from fp4patch.commands.terminal import STATES, folded, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.wording import joined
-
-if TYPE_CHECKING:
-    from fp4patch.commands.status.result import TreeStatus
 
 
 def text(trees: Sequence[TreeStatus]) -> RenderableType:

@@ -14,7 +14,7 @@ from fp4patch.catalog.patch import BuildCheck, Patch
 from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import verdict_on
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
 
@@ -69,8 +69,7 @@ def _results(
             wrong += ["it stops, and did not before"]
         elif archs in check.reaches and not new.stops:
             wrong += [f"no {code} for {gpu}" for gpu in _named(archs) if new.reaches.get(gpu) not in enough]
-        verdict = Verdict.FAIL if wrong else Verdict.PASS
-        yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict, "; ".join(wrong))
+        yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict_on(not wrong), "; ".join(wrong))
 
 
 def _said(row: BuildRow) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import click
 
 from fp4patch.commands.common import (
     CUDA_ROOT,
     EXIT_REFUSED,
+    FILE,
+    JOBS,
     TREES,
     as_json,
     show,
@@ -23,7 +25,9 @@ from fp4patch.commands.common import (
 @click.command()
 @TREES
 @variant_option(required=True)
-@click.option("--arch", metavar="LIST", help="Targets, for example sm_120a,sm_121a. Default: those of the variant.")
+@click.option(
+    "--arch", "archs", metavar="LIST", help="Targets, for example sm_120a,sm_121a. Default: those of the variant."
+)
 @click.option(
     "--json",
     "json_file",
@@ -32,11 +36,7 @@ from fp4patch.commands.common import (
     help="Write the JSON document to this file; - is stdout.",
 )
 @click.option(
-    "--report",
-    "report_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.html",
-    help="Write a page with both listings of each probe.",
+    "--report", "report_file", type=FILE, metavar="FILE.html", help="Write a page with both listings of each probe."
 )
 @CUDA_ROOT
 @click.option(
@@ -45,9 +45,7 @@ from fp4patch.commands.common import (
     metavar="DIR",
     help="PyTorch's headers, for vLLM's own source files. Default: the installed PyTorch.",
 )
-@click.option(
-    "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
-)
+@JOBS
 @click.option(
     "--numerics",
     "numerics",
@@ -69,19 +67,7 @@ from fp4patch.commands.common import (
     help="Print rules that hold for this machine code, as TOML for the variant's file, and judge nothing.",
 )
 def verify(
-    trees: tuple[Path, ...],
-    variant: str,
-    arch: str | None,
-    json_file: Path | None,
-    report_file: Path | None,
-    cuda_root: Path | None,
-    torch_include: Path | None,
-    jobs: int | None,
-    numerics: Literal["no", "yes", "all"],
-    execute: bool | None,
-    every_probe: bool,
-    strict: bool,
-    suggest_rules: bool,
+    trees: tuple[Path, ...], json_file: Path | None, report_file: Path | None, suggest_rules: bool, **options: Any
 ) -> None:
     """Compile the probes of a patched TREE and check the code.
 
@@ -95,32 +81,19 @@ def verify(
     from fp4patch.core.errors import Refused
     from fp4patch.proof.result import whole
 
-    if suggest_rules and (json_file or report_file or numerics != "no" or execute or strict):
+    asked = verb.Options(**options, compile_only=suggest_rules)
+    if suggest_rules and (json_file or report_file or asked.numerics != "no" or asked.execute or asked.strict):
         raise click.UsageError("--suggest-rules judges nothing: it goes with --arch, --all and the compiler's options")
-    options = verb.Options(
-        variant=variant,
-        archs=arch,
-        cuda_root=cuda_root,
-        torch_include=torch_include,
-        jobs=jobs,
-        numerics=numerics,
-        execute=execute,
-        every_probe=every_probe,
-        strict=strict,
-        compile_only=suggest_rules,
-    )
     with progress.shown(stderr(), progress.STEPS) as tick:
-        reports = verb.verify(trees, options, on_wait=waiting, on_progress=tick)
+        reports = verb.verify(trees, asked, on_wait=waiting, on_progress=tick)
     if suggest_rules:
         click.echo("\n".join(suggest.document(suggest.rules(report)) for report in reports), nl=False)
         without = [f"{one.probe} on {one.arch}" for report in reports for one in suggest.unsuggested(report)]
         if without:
             raise Refused(f"no rule can be suggested for {', '.join(without)}", help="they do not compile")
         return
-    to_stdout = json_file is not None and str(json_file) == "-"
-    for report in (
-        () if to_stdout else reports
-    ):  # printed before any file is written: an error in writing must not hide it
+    to_stdout = str(json_file) == "-"
+    for report in () if to_stdout else reports:  # before any file is written: an error in writing must not hide it
         show(text.verify_table(report))
     if json_file:
         written = as_json(whole(reports)) + "\n"

@@ -136,7 +136,6 @@ def _covers(probe: Probe, function: str, files: Sequence[str]) -> bool:
 def _because(
     function: str, files: Sequence[str], patches: Sequence[Patch], probes: Sequence[Probe], aside: Sequence[SetAside]
 ) -> str:
-    """Return the reason why nothing checked a function."""
     covering = {probe.id for probe in probes if _covers(probe, function, files)}
     covering |= {
         build_id(patch, one)

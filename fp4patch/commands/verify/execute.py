@@ -16,7 +16,7 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.progress import OnProgress
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import Verdict, verdict_on
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.lift import host
@@ -100,15 +100,12 @@ def configured(
             subject = Subject(one.probe, sampled, one.arch, "patched", one.cubin, one.listing, promise)
             changed[subject] = one
         elif one.same or one.error:
-            verdict = Verdict.PASS if one.same else Verdict.FAIL
             said = "the same code" if one.same else one.error.splitlines()[0]
-            checks.setdefault((one.probe, one.arch), []).append(_configuration(one, verdict, said))
+            checks.setdefault((one.probe, one.arch), []).append(_configuration(one, verdict_on(one.same), said))
     executed = execute(list(changed), toolchain=toolchain, cache=cache_dir() / "executions").executions
     for one, execution in zip(changed.values(), executed, strict=True):
-        verdict = Verdict.FAIL if execution.verdict.failed else Verdict.PASS
-        checks.setdefault((one.probe, one.arch), []).append(
-            _configuration(one, verdict, f"other code, executed: {summary(execution)}")
-        )
+        verdict, said = verdict_on(not execution.verdict.failed), f"other code, executed: {summary(execution)}"
+        checks.setdefault((one.probe, one.arch), []).append(_configuration(one, verdict, said))
     return checks
 
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from fp4patch.commands.verify import numerics_text as numerics
-from fp4patch.proof.lift.result import summary
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from fp4patch.proof.inputs import NumericsReport, NumericsRow
-    from fp4patch.proof.lift.result import Executed, Execution
-    from fp4patch.proof.result import ProbeResult
+from fp4patch.proof.inputs import NumericsReport, NumericsRow
+from fp4patch.proof.lift.result import Executed, Execution, summary
+from fp4patch.proof.result import ProbeResult
 
 
 def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
@@ -24,8 +19,7 @@ def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
 
 
 def cell(execution: Execution | None) -> str:
-    """Return ``0 of 2^32`` mismatch, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash if it did not
-    run."""
+    """Return ``0 of 2^32``, ``8,388,607 NaN signs``, ``unsupported``, ``failed``, or a dash if it did not run."""
     if execution is None:
         return "\N{EN DASH}"
     if execution.batch and not execution.problem:

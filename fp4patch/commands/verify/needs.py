@@ -29,8 +29,7 @@ def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object
 
 
 def has(tree: SourceView, needs: Needs) -> bool:
-    """Return whether one of the files has the tokens. A file that cannot be read as C++ counts: the compiler
-    decides."""
+    """Return whether one of the files has the tokens. One that cannot be read as C++ counts: the compiler decides."""
     tokens = words(needs.tokens)
     for path in (path for pattern in needs.search for path in tree.root.glob(pattern) if path.is_file()):
         name = path.relative_to(tree.root).as_posix()

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.catalog.probe import Needs, Numerics
+from fp4patch.catalog.probe import Needs
 from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.verify.callables import FORCE_SOFTWARE, Header, callables, encoders_of, include_folders, subjects
@@ -24,7 +25,6 @@ from fp4patch.core.progress import OnProgress, Step
 from fp4patch.proof import numerics
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import NumericsReport
-from fp4patch.proof.numerics import Subject
 from fp4patch.proof.toolchain import Toolchain
 
 OLDEST_GPU = Arch(7, 5)
@@ -44,10 +44,8 @@ class Numbers:
     """Sweeps that do not compile or did not end."""
 
 
-@dataclass(frozen=True)
-class _Sweep:
-    what: str
-    run: Callable[[], tuple[NumericsReport, ...]]
+_Sweep = tuple[str, Callable[[], tuple[NumericsReport, ...]]]
+"""A sweep by its name, and the function that runs it."""
 
 
 def run(
@@ -64,152 +62,89 @@ def run(
 ) -> Numbers:
     """All sweeps over a tree in the variant's state. ``has`` returns whether the tree meets a function's needs."""
     patches = catalog.patches_of(variant, tree.target.name)
-    encoders = list(encoders_of(variant, tree.target.name, patches))
-    functions = callables(patches, has)
+    encoders = tuple(encoders_of(variant, tree.target.name, patches))
     usable = gpu if gpu and gpu.arch >= OLDEST_GPU else None
-    sweeps = [
-        _reference(toolchain, threads),
-        *(_encoder_on_host(path, variant.promise, toolchain, threads) for path in encoders),
-        *_tree_on_host(tree, functions, variant.promise, toolchain, threads, slow_too=slow_too),
-    ]
-    if usable:
-        sweeps += _on_gpu(tree, encoders, functions, variant.promise, toolchain, usable)
+    what = _Sweeps(tree, variant, toolchain, encoders, callables(patches, has), threads, slow_too)
+    sweeps = [*what.on_host(), *(what.on_gpu(usable) if usable else ())]
     reports: list[NumericsReport] = []
     problems: list[Problem] = []
-    for done, sweep in enumerate(sweeps):
-        on_progress(Step(done, len(sweeps), f"all inputs: {sweep.what}"))
+    for done, (name, sweep) in enumerate(sweeps):
+        on_progress(Step(done, len(sweeps), f"all inputs: {name}"))
         try:
-            reports += sweep.run()
+            reports += sweep()
         except ProofError as error:
-            problems.append(Problem(f"all inputs through {sweep.what}", error.message, error.help))
+            problems.append(Problem(f"all inputs through {name}", error.message, error.help))
     on_progress(Step(len(sweeps), len(sweeps), "all inputs"))
-    notes = tuple(_notes(tree, variant, encoders, functions, gpu, usable, slow_too=slow_too))
-    return Numbers(tuple(reports), notes, tuple(problems))
+    return Numbers(tuple(reports), tuple(what.notes(gpu, usable)), tuple(problems))
 
 
-# --- the sweeps ------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Sweeps:
+    """The sweeps over one tree, and what they share."""
 
+    tree: Identified
+    variant: Variant
+    toolchain: Toolchain
+    encoders: tuple[Path, ...]
+    functions: Sequence[Header]
+    threads: int | None
+    slow_too: bool
 
-def _reference(toolchain: Toolchain, threads: int | None) -> _Sweep:
-    name = "__nv_cvt_float_to_fp4 of the toolkit's cuda_fp4.hpp"
-    include = [toolchain.root / "include", toolchain.root / "include/cccl"]
-
-    def sweep() -> tuple[NumericsReport, ...]:
-        report = numerics.host_sweep(
+    def on_host(self) -> Iterator[_Sweep]:
+        """Yield NVIDIA's own conversion, the encoders, and those of the tree's functions that are host code."""
+        target, compiler, include = self.tree.target, self.toolchain.host_compiler, self.toolchain.root / "include"
+        reference = partial(
+            numerics.host_sweep,
             numerics.NVIDIA_REFERENCE,
             "nvidia::e2m1",
-            subject=name,
+            subject="__nv_cvt_float_to_fp4 of the toolkit's cuda_fp4.hpp",
             promise=Promise.EXACT,
-            compiler=toolchain.host_compiler,
-            include=include,
-            threads=threads,
+            compiler=compiler,
+            include=[include, include / "cccl"],
+            threads=self.threads,
         )
-        return (report,)
+        yield "NVIDIA's own conversion, on the host", lambda: (reference(),)
+        sweep = partial(numerics.host_sweeps, promise=self.variant.promise, threads=self.threads)
+        for path in self.encoders:
+            chosen = [subject for subject in numerics.encoder_subjects(path) if subject.lanes in HOST_LANES]
+            text = path.read_text(encoding="utf-8")
+            yield f"{path.stem}, on the host", partial(sweep, text, chosen, compiler=compiler, what=path.stem)
+        flags, name = target.compile, f"{target.name}'s own code"
+        allowed = ("yes", "if-asked") if self.slow_too else ("yes",)
+        for one in self.functions:
+            if run := subjects([function for function in one.functions if function.host in allowed]):
+                there = partial(sweep, toolchain=self.toolchain, include=self._include(one), flags=flags, what=name)
+                yield f"{target.name}'s own functions, on the host", partial(there, one.preamble, run)
 
-    return _Sweep("NVIDIA's own conversion, on the host", sweep)
+    def on_gpu(self, gpu: Gpu) -> Iterator[_Sweep]:
+        """Yield the encoders and the tree's functions, compiled for a GPU."""
+        sweep = partial(numerics.device_sweep, toolchain=self.toolchain, gpu=gpu, promise=self.variant.promise)
+        for path in self.encoders:
+            text = path.read_text(encoding="utf-8")
+            yield f"{path.stem}, on {gpu.name}", partial(sweep, text, numerics.encoder_subjects(path))
+        flags = [*self.tree.target.compile, FORCE_SOFTWARE]
+        for one in self.functions:
+            there = partial(sweep, include=self._include(one), flags=flags)
+            name = f"{self.tree.target.name}'s own functions, on {gpu.name}"
+            yield name, partial(there, one.preamble, subjects(one.functions))
 
+    def _include(self, header: Header) -> list[Path]:
+        return [*include_folders(self.tree.root, self.tree), *header.include]
 
-def _encoder_on_host(path: Path, promise: Promise, toolchain: Toolchain, threads: int | None) -> _Sweep:
-    chosen = [subject for subject in numerics.encoder_subjects(path) if subject.lanes in HOST_LANES]
-    return _Sweep(
-        f"{path.stem}, on the host",
-        lambda: numerics.host_sweeps(
-            path.read_text(encoding="utf-8"),
-            chosen,
-            promise=promise,
-            compiler=toolchain.host_compiler,
-            threads=threads,
-            what=path.stem,
-        ),
-    )
-
-
-def _tree_on_host(
-    tree: Identified,
-    functions: Sequence[Header],
-    promise: Promise,
-    toolchain: Toolchain,
-    threads: int | None,
-    *,
-    slow_too: bool,
-) -> list[_Sweep]:
-    allowed = ("yes", "if-asked") if slow_too else ("yes",)
-
-    def sweep(one: Header, chosen: Sequence[Numerics]) -> _Sweep:
-        return _Sweep(
-            f"{tree.target.name}'s own functions, on the host",
-            lambda: numerics.host_sweeps(
-                one.preamble,
-                subjects(chosen),
-                promise=promise,
-                toolchain=toolchain,
-                include=[*include_folders(tree.root, tree), *one.include],
-                flags=tree.target.compile,
-                threads=threads,
-                what=f"{tree.target.name}'s own code",
-            ),
-        )
-
-    pairs = [(one, [f for f in one.functions if f.host in allowed]) for one in functions]
-    return [sweep(one, chosen) for one, chosen in pairs if chosen]
-
-
-def _on_gpu(
-    tree: Identified,
-    encoders: Sequence[Path],
-    functions: Sequence[Header],
-    promise: Promise,
-    toolchain: Toolchain,
-    gpu: Gpu,
-) -> list[_Sweep]:
-    def sweep(
-        what: str, preamble: str, chosen: Sequence[Subject], include: Sequence[Path], flags: Sequence[str]
-    ) -> _Sweep:
-        return _Sweep(
-            f"{what}, on {gpu.name}",
-            lambda: numerics.device_sweep(
-                preamble, chosen, toolchain=toolchain, gpu=gpu, promise=promise, include=include, flags=flags
-            ),
-        )
-
-    return [
-        *(
-            sweep(path.stem, path.read_text(encoding="utf-8"), numerics.encoder_subjects(path), (), ())
-            for path in encoders
-        ),
-        *(
-            sweep(
-                f"{tree.target.name}'s own functions",
-                one.preamble,
-                subjects(one.functions),
-                [*include_folders(tree.root, tree), *one.include],
-                [*tree.target.compile, FORCE_SOFTWARE],
-            )
-            for one in functions
-        ),
-    ]
-
-
-def _notes(
-    tree: Identified,
-    variant: Variant,
-    encoders: Sequence[Path],
-    functions: Sequence[Header],
-    gpu: Gpu | None,
-    usable: Gpu | None,
-    *,
-    slow_too: bool,
-) -> Iterator[str]:
-    name = tree.target.name
-    if not (encoders or functions):
-        yield f"{variant.name} puts no software conversion into {name}: only NVIDIA's own was run, as the reference"
-        return
-    if usable:
-        yield f"on {usable.name} everything was compiled for bare {usable.arch}, where conversions are software"
-        return
-    why = f"{gpu.name} is {gpu.arch}, older than {OLDEST_GPU}" if gpu else "no CUDA GPU in this machine"
-    device_only = [one.name for group in functions for one in group.functions if one.host == "no"]
-    yield f"{why}: only the host ran" + (f", and {name}'s own functions are device code" if device_only else "")
-    slow = [one.name for group in functions for one in group.functions if one.host == "if-asked"]
-    if slow and not slow_too:
-        yield f"left out on the host, where each takes a minute or so (--numerics-all runs them): {', '.join(slow)}"
+    def notes(self, gpu: Gpu | None, usable: Gpu | None) -> Iterator[str]:
+        """Yield notes about where the sweeps ran, and about those that were left out."""
+        name = self.tree.target.name
+        if not (self.encoders or self.functions):
+            own = "only NVIDIA's own was run, as the reference"
+            yield f"{self.variant.name} puts no software conversion into {name}: {own}"
+            return
+        if usable:
+            yield f"on {usable.name} everything was compiled for bare {usable.arch}, where conversions are software"
+            return
+        why = f"{gpu.name} is {gpu.arch}, older than {OLDEST_GPU}" if gpu else "no CUDA GPU in this machine"
+        functions = [one for header in self.functions for one in header.functions]
+        device_only = f", and {name}'s own functions are device code" if any(f.host == "no" for f in functions) else ""
+        yield f"{why}: only the host ran{device_only}"
+        slow = [one.name for one in functions if one.host == "if-asked"]
+        if slow and not self.slow_too:
+            yield f"left out on the host, where each takes a minute or so (--numerics-all runs them): {', '.join(slow)}"

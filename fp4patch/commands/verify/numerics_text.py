@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fp4patch.commands import terminal
 from fp4patch.commands.terminal import STYLES, folded, number, whole
-from fp4patch.proof.inputs import InputClass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import RenderableType
-
-    from fp4patch.proof.inputs import Mismatch, NumericsReport
+from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport
 
 MAGNITUDES = ("0", "0.5", "1", "1.5", "2", "3", "4", "6")
 COLUMNS = (

@@ -9,10 +9,13 @@ from __future__ import annotations
 import base64
 import shlex
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from markupsafe import Markup
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import words
@@ -23,13 +26,7 @@ from fp4patch.commands.verify import summary
 from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.instruction import DiffKind, InstructionClass
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markupsafe import Markup
-
-    from fp4patch.proof.result import ProbeResult, VerifyReport
+from fp4patch.proof.result import ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)

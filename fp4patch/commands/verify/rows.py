@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from fp4patch.catalog.probe import ProbeKind
-from fp4patch.proof.instruction import DiffKind, DiffRow, InstructionClass
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fp4patch.proof.instruction import Instruction
-    from fp4patch.proof.result import ProbeResult
+from fp4patch.proof.instruction import DiffKind, DiffRow, Instruction, InstructionClass
+from fp4patch.proof.result import ProbeResult
 
 LONG_SAME = 14
 """Rows that are the same on both sides are folded from this length on; CONTEXT stay visible at either end."""
@@ -110,8 +105,7 @@ class Stretch:
 
 
 def stretches_of(result: ProbeResult, anchor: str) -> tuple[Stretch, ...]:
-    """Return a result's rows, folded where many are of one kind; labels and branch targets become anchors below
-    ``anchor``."""
+    """Return a result's rows, long runs folded; labels and branch targets become anchors below ``anchor``."""
     before, after = result.before, result.after
     rows = result.diff.rows if result.diff else _unaligned(result)
     labels = {"b": before.labels if before else {}, "a": after.labels if after else {}}
@@ -163,8 +157,7 @@ def _unaligned(result: ProbeResult) -> tuple[DiffRow, ...]:
 
 
 def fold(rows: Sequence[DiffRow]) -> Iterator[tuple[tuple[DiffRow, ...], bool]]:
-    """Yield the rows in their order, cut into visible stretches and folded ones (True); visible neighbours are
-    joined."""
+    """Yield the rows, cut into visible stretches and folded ones (True); visible neighbours are joined."""
     visible: list[DiffRow] = []
     for kind, run in groupby(rows, key=lambda row: row.kind):
         part = tuple(run)
@@ -243,6 +236,5 @@ def _label_anchor(anchor: str, side: str, name: str) -> str:
 
 
 def _slug(name: str) -> str:
-    """Return a label's name as part of an id, each special character replaced by its code so that names stay
-    distinct."""
+    """Return a label's name as part of an id: special characters by their code, so that names stay distinct."""
     return re.sub(r"[^A-Za-z0-9]", lambda found: f"_{ord(found[0]):x}", name)

@@ -21,22 +21,20 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.archs import requested
 from fp4patch.commands.verify import builds, execute, numerics
 from fp4patch.commands.verify.coverage import coverage, touched_functions
 from fp4patch.commands.verify.needs import has, nothing_to_show
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import Arch, requested
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.state import State
-from fp4patch.core.verdict import Verdict
+from fp4patch.core.verdict import overall, verdict_on
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.headers import find_headers
-from fp4patch.proof.judge import verdict_of
-from fp4patch.proof.lift.result import Executed, Execution, summary
+from fp4patch.proof.lift.result import Executed, summary
 from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Verification
@@ -49,24 +47,20 @@ from fp4patch.tree.transaction import OnWait
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The command line's options, as the user gave them."""
+    """The command line's options, as the user gave them; their help texts explain them."""
 
     variant: str
     archs: str | None = None
     """``sm_120a,sm_121a``; None: the variant's own."""
     cuda_root: Path | None = None
     torch_include: Path | None = None
-    """PyTorch's include directory; None: that of an installed PyTorch, if there is one."""
     jobs: int | None = None
     """Compilations, or threads of a sweep, at a time; None: one for each core."""
     numerics: Literal["no", "yes", "all"] = "no"
-    """Sweep of the conversions over all 2^32 inputs; ``all`` includes those that take minutes on the host."""
     execute: bool | None = None
-    """Execution of the probes' machine code on the host for all inputs; None: only without a GPU."""
+    """None: only without a GPU."""
     every_probe: bool = False
-    """Those too that take the compiler minutes."""
     strict: bool = False
-    """A function that the patches touch and that nothing checked is a failure."""
     compile_only: bool = False
     """The probes are compiled with the usual flags alone, and nothing is executed."""
 
@@ -88,8 +82,7 @@ class _Run:
 def verify(
     trees: Sequence[Path], options: Options, *, on_wait: OnWait, on_progress: OnProgress
 ) -> tuple[VerifyReport, ...]:
-    """Return a report for each tree. Refused if a tree is not in the variant's state; ToolchainError without a
-    compiler."""
+    """Return a report for each tree. Refused if one is not in the variant's state; ToolchainError if no compiler."""
     catalog = load()
     variant = catalog.variant(options.variant)
     own = ",".join(variant.arch)
@@ -183,21 +176,20 @@ def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
 
 def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) -> tuple[ProbeResult, ...]:
     """Return the results with the execution of each as a check, so that no row passes whose code is wrong."""
-    done = {(one.probe, one.arch): one for one in executed.executions if one.side == "patched"} if executed else {}
-    return tuple(
-        replace(result, verdict=verdict_of(checks), checks=checks)
-        if (one := done.get((result.probe, result.arch))) and (checks := (*result.checks, _execution_check(one)))
-        else result
-        for result in results
-    )
+    checks = {}
+    for one in executed.executions if executed else ():
+        if one.side == "patched":
+            verdict = verdict_on(not one.verdict.failed)
+            because = "the machine code gives what the variant promises"
+            checks[one.probe, one.arch] = [Check("executed as promised", because, verdict, summary(one))]
+    return _with_checks(results, checks)
 
 
 def _with_checks(
     results: Sequence[ProbeResult], more: Mapping[tuple[str, Arch], Sequence[Check]]
 ) -> tuple[ProbeResult, ...]:
-    """Return the results with further checks of each."""
     return tuple(
-        replace(result, checks=checks, verdict=verdict_of(checks))
+        replace(result, checks=checks, verdict=overall(check.verdict for check in checks))
         if (checks := (*result.checks, *more.get((result.probe, result.arch), ()))) != result.checks
         else result
         for result in results
@@ -212,11 +204,6 @@ def _configured(run: _Run) -> tuple[Arch, ...]:
     return run.archs if run.options.every_probe else tuple((*of_gb10, *run.archs)[:1])
 
 
-def _execution_check(one: Execution) -> Check:
-    verdict = Verdict.FAIL if one.verdict.failed else Verdict.PASS
-    return Check("executed as promised", "the machine code gives what the variant promises", verdict, summary(one))
-
-
 def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
     asked = run.options.execute
     if run.options.compile_only or not (find_gpu() is None if asked is None else asked):
@@ -228,13 +215,9 @@ def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
     """Return a problem if the user requested an execution, and there was nothing to execute."""
     if not run.options.execute or (executed and executed.executions):
         return ()
-    return (
-        Problem(
-            expected="a probe whose machine code can be executed",
-            found="none of the probes that ran has a specification of its results",
-            help="leave --execute out: on this tree it has nothing to show",
-        ),
-    )
+    found = "none of the probes that ran has a specification of its results"
+    help_ = "leave --execute out: on this tree it has nothing to show"
+    return (Problem("a probe whose machine code can be executed", found, help_),)
 
 
 def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> numerics.Numbers:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from fp4patch.catalog.coverage import How, unchecked
-from fp4patch.core.verdict import Verdict
+from fp4patch.catalog.coverage import Covered, How, unchecked
+from fp4patch.core.verdict import Verdict, overall
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.result import overall
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fp4patch.catalog.coverage import Covered
-    from fp4patch.proof.result import BuildResult, Check, ProbeResult, VerifyReport
+from fp4patch.proof.result import BuildResult, Check, ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from rich.console import Group
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.segment import Segment, Segments
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
@@ -14,18 +16,11 @@ from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.instruction import SassListing
+from fp4patch.proof.result import ProbeResult, VerifyReport
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
-    from rich.table import Table
-
-    from fp4patch.proof.instruction import SassListing
-    from fp4patch.proof.lift.result import Executed
-    from fp4patch.proof.result import ProbeResult, VerifyReport
-
-
+NAMES = 16
+"""Columns for the names of probes: with fewer, longer names would be cut in the middle."""
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""
 
@@ -51,7 +46,7 @@ class _VerifyTable:
         yield Hanging(f"{report.variant} ", f"on {report.target} {report.version}  {report.tree}", "bold")
         if report.results:
             yield Text()
-            yield _table(report.results, report.executed, wide=options.max_width >= WIDE)
+            yield from _table(console, options, report)
         for result in report.results:
             if result.verdict.failed:
                 yield Text()
@@ -90,23 +85,37 @@ def _covered(report: VerifyReport) -> Iterator[RenderableType]:
         yield Hanging("", line, "dim")
 
 
-def _table(results: Sequence[ProbeResult], executed: Executed | None, *, wide: bool) -> Table:
-    columns = [folded("probe"), whole("arch"), *map(number, ("instructions", "branches", "FP4 cvt", "registers"))]
+def _table(console: Console, options: ConsoleOptions, report: VerifyReport) -> RenderResult:
+    """Yield the table. Where it would cut names of probes in the middle, each name has its rows below it."""
+    results, executed, wide = report.results, report.executed, options.max_width >= WIDE
+    columns = [whole("arch"), *map(number, ("instructions", "branches", "FP4 cvt", "registers"))]
     if wide and executed:
         columns.append(number("executed, wrong"))
     columns.append(folded("verdict", no_wrap=not wide))
-    names = summary.short_names(results)
+    short = summary.short_names(results)
+    names: list[str] = []
     rows: list[tuple[RenderableType, ...]] = []
     previous = ""
     for result in results:
         verdict = Text(result.verdict.value, style=STYLES[result.verdict])
         if wide and result.verdict is Verdict.FAIL:
             verdict.append(f": {words.printable(summary.reason(result), kept=words.LINES)}", style="default not bold")
-        name = names[result.probe] if result.probe != previous else ""
+        names.append(short[result.probe] if result.probe != previous else "")
         wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
-        rows.append((name, str(result.arch), *_numbers(result), *wrong, verdict))
+        rows.append((str(result.arch), *_numbers(result), *wrong, verdict))
         previous = result.probe
-    return table(columns, rows, gap=2 if wide else 1)
+    gap = 2 if wide else 1
+    without = table(columns, rows, gap=gap)
+    room = options.max_width - Measurement.get(console, options, without).maximum - gap
+    if wide or room >= min(NAMES, max(map(len, names))):
+        yield table([folded("probe"), *columns], zip(names, *zip(*rows, strict=True), strict=True), gap=gap)
+        return
+    head, *lines = console.render_lines(without, options.update(width=options.max_width), pad=False)
+    yield Segments([*head, Segment.line()])
+    for name, line in zip(names, lines, strict=True):
+        if name:
+            yield Hanging("", name)
+        yield Segments([*line, Segment.line()])
 
 
 def _numbers(result: ProbeResult) -> tuple[str, str, str, str]:

@@ -71,7 +71,8 @@ OWN = {
        for name in ("half_pair", "predicate_sum", "threshold")},
     "encoder.cuda_fp4": ("encoders/cuda_fp4.cu", [], (2, 4, 1)),
     **{f"opcodes.{name}": (f"opcodes/{name}.cu", [], (1, 4, 4 * words))
-       for name, words in {"single": 12, "xorsign": 8, "half": 16, "compare": 8, "integer": 16, "bits": 20}.items()},
+       for name, words in {"single": 12, "xorsign": 8, "half": 16, "compare": 8, "integer": 16, "bits": 20,
+                           "double": 8}.items()},
 }  # fmt: skip
 """Sources of ours, how they are compiled, and the three numbers."""
 
