@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fp4patch.catalog.probe import Executes, Probe, Quantizes
+from fp4patch.catalog.probe import Executes, Launches, Probe, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
@@ -59,7 +59,7 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
     """
     requested = [result.arch for result in found.results]
     reference = CARD if CARD in requested else next(iter(requested), CARD)
-    does = {probe.id: probe.executes or probe.quantizes for probe in probes}
+    does = {probe.id: probe.does for probe in probes}
     found_code: list[Subject] = []
     for result in found.results:
         both: tuple[tuple[Side, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
@@ -84,7 +84,7 @@ def configured(
 
     Code that is not the same is executed with chosen inputs, if ``execute_too``; else it is not checked.
     """
-    does = {probe.id: probe.executes or probe.quantizes for probe in probes}
+    does = {probe.id: probe.does for probe in probes}
     left_alone = {(one.probe, one.arch) for one in found.results if one.diff and one.diff.identical}
     changed: dict[Subject, Configured] = {}
     checks: dict[tuple[str, Arch], list[Check]] = {}
@@ -113,6 +113,6 @@ def _configuration(one: Configured, verdict: Verdict, said: str) -> Check:
     return Check(f"right with {' '.join(one.flags)}", "a build may be configured so", verdict, said)
 
 
-def _converts(what: Executes | Quantizes, arch: Arch) -> bool:
+def _converts(what: Executes | Quantizes | Launches, arch: Arch) -> bool:
     """Return whether the pristine kernel performs the conversion of the probe."""
     return 100 * arch.major + 10 * arch.minor >= what.pristine_from
