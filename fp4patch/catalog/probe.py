@@ -12,6 +12,10 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.table import Manifest
 
 
+CARD = Arch(12, 0, "a")
+"""The RTX PRO 6000's own target: what the others are compared with."""
+
+
 class ProbeKind(StrEnum):
     """Result of compiling a probe."""
 
@@ -173,9 +177,13 @@ class Probe(Manifest):
         return any(fnmatchcase(str(arch), one) for one in self.arch)
 
     def targets(self, archs: Sequence[Arch], *, also: bool) -> tuple[Arch, ...]:
-        """Return the targets that it is compiled for: those of ``archs`` that it is for, and with ``also`` its own."""
-        more = map(Arch.parse, self.also) if also else ()
-        return tuple(dict.fromkeys((*filter(self.is_for, archs), *more)))
+        """Return the targets that it is compiled for: those of ``archs`` that it is for, and with ``also`` its own.
+
+        Whole kernels are compiled for sm_120a too, with which the others are compared.
+        """
+        more = [Arch.parse(one) for one in self.also] if also else []
+        wanted = [*filter(self.is_for, archs), *more]
+        return tuple(dict.fromkeys((*wanted, *([CARD] if self.launches and wanted else []))))
 
     @property
     def does(self) -> Executes | Quantizes | Launches | None:

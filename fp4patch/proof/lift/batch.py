@@ -22,7 +22,7 @@ from fp4patch.catalog.probe import BITS, Executes, Format, Launches, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.grid import RECIPROCALS, Array, Launch, Reciprocal, pointers
-from fp4patch.proof.lift.result import Batch
+from fp4patch.proof.lift.result import UPSTREAM, Batch
 from fp4patch.reference.formats import (
     E2M1_VALUES,
     e2m1_decode,
@@ -311,7 +311,6 @@ def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
 
 # --- whole kernels ---------------------------------------------------------------------------------------------------
 
-UPSTREAM = "upstream's kernel for sm_120a"
 _ARGUMENT = re.compile(r"(?P<out>out )?(?P<type>[a-z]+\d+)(?:\[(?P<count>\d+)\])?(?: (?P<values>\S.*))?")
 
 

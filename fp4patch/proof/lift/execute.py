@@ -16,7 +16,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.catalog.probe import Executes, Launches, Quantizes, stored_bits
+from fp4patch.catalog.probe import CARD, Executes, Launches, Quantizes, stored_bits
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from fp4patch.proof.toolchain import Toolchain
 
 _OF_LANES = ("lanes.py", "symbols.py", "expressions.py")
-CARD = Arch(12, 0, "a")
-"""The RTX PRO 6000's own target: what the others are compared with."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,14 +1,10 @@
-// The last step of FlashInfer's fused LayerNorm: a matrix to NVFP4, a row for each block of threads. With MXFP8 also its
-// other converter.
+// The last step of FlashInfer's fused LayerNorm: a matrix of halves to NVFP4, a row for each block of threads; beside the
+// kernels that the header has itself.
 
 #include "flashinfer/norm/fused_dit_layernorm.cuh"
 
-#ifndef TYPE
-#error "TYPE: half or __nv_bfloat16"
-#endif
-
 struct alignas(16) Vector {
-  TYPE array[8];
+  half array[8];
 };
 
 struct Parameters {
@@ -19,19 +15,8 @@ struct Parameters {
   int n;
 };
 
-template <class Converter>
-__device__ __forceinline__ void quantize(Vector const* source, Parameters const& parameters) {
-  Converter(parameters).template post_process<8>(
-      0, blockIdx.x, 8 * threadIdx.x, source[blockIdx.x * (parameters.n / 8) + threadIdx.x]);
-}
-
 extern "C" __global__ void probe(
     Vector const* source, float const* scale, uint32_t* packed, uint32_t* scales, int rows, int columns) {
-  quantize<flashinfer::fused_layernorm::FP4Converter<TYPE>>(source, {scale, packed, scales, rows, columns});
+  flashinfer::fused_layernorm::FP4Converter<half>(Parameters{scale, packed, scales, rows, columns})
+      .template post_process<8>(0, blockIdx.x, 8 * threadIdx.x, source[blockIdx.x * (columns / 8) + threadIdx.x]);
 }
-
-#ifdef MXFP8
-extern "C" __global__ void to_mxfp8(Vector const* source, uint32_t* packed, uint32_t* scales, int rows, int columns) {
-  quantize<flashinfer::fused_layernorm::FP8Converter<TYPE>>(source, {nullptr, packed, scales, rows, columns});
-}
-#endif
