@@ -11,7 +11,6 @@ from typing import Literal
 from fp4patch.core.arch import Arch
 from fp4patch.core.table import Manifest
 
-
 CARD = Arch(12, 0, "a")
 """The RTX PRO 6000's own target: what the others are compared with."""
 
