@@ -377,6 +377,16 @@ def _iadd64(o: Operands) -> list[str]:
     return _set_pair(to, f"{a} + {b}")
 
 
+@_entry("UIADD3.64", "PTX ISA, add.s64, of three")
+def _uiadd3_64(o: Operands) -> list[str]:
+    to, carries = o.to(2), _carries(o)
+    a, b, c = o.pair(), o.wide(), o.wide()
+    o.end()
+    if carries:
+        raise Lacks("a carry out of 64 bits")
+    return _set_pair(to, f"{a} + {b} + {c}")
+
+
 def _imad(o: Operands) -> list[str]:
     to, a, b, c = o.to(), o.word(negation=True), o.word(negation=True), o.word(negation=True)
     o.end()
