@@ -11,6 +11,9 @@ from typing import Literal
 from fp4patch.core.arch import Arch
 from fp4patch.core.table import Manifest
 
+CARD = Arch(12, 0, "a")
+"""The RTX PRO 6000's own target: what the others are compared with."""
+
 
 class ProbeKind(StrEnum):
     """Result of compiling a probe."""
@@ -87,7 +90,8 @@ class Quantizes(Manifest):
     """Statement that a probe's kernel quantizes: to E2M1 codes and a scale for every 16 values.
 
     The kernel computes the same as one of upstream's functions.
-    ``vllm`` and ``flashinfer``: ``cvt_warp_fp16_to_fp4``. The parameters are pointers to the values, the global scale,
+    ``vllm``, ``flashinfer``, and ``allreduce`` in FlashInfer's headers for it: ``cvt_warp_fp16_to_fp4``.
+    The parameters are pointers to the values, the global scale,
     the codes and the scales; each thread takes ``values`` of them. ``swizzled``: the kernel has also the numbers of
     rows and of columns (32 bits each) as parameters, and row r is that of block r of threads; the scales are in the
     order that ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
@@ -96,10 +100,32 @@ class Quantizes(Manifest):
     """
 
     input: Literal["float32", "float16", "bfloat16"]
-    function: Literal["vllm", "flashinfer", "gemv", "minimax"]
+    function: Literal["vllm", "flashinfer", "allreduce", "gemv", "minimax"]
     scales: Literal["e4m3", "power"] = "e4m3"
     layout: Literal["linear", "swizzled"] = "linear"
     values: Literal[8, 16] = 8
+    pristine_from: int = 0
+    """As in :class:`Executes`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launches(Manifest):
+    """Statement that kernels give on each target the bytes that upstream's give on sm_120a, for the same arguments.
+
+    It is for whole kernels that ``fp4patch.reference`` has no counterpart of. Every conversion in upstream's machine
+    code must run in one of the launches.
+    """
+
+    arguments: tuple[str, ...]
+    """The parameters in their order: ``bfloat16[512]`` is an array of seeded values, ``int64[8] range`` and
+    ``int32[4] 0 3`` have these values over and over, ``out uint8[64]`` is one that the kernel may write. ``int32 3|1``
+    is a number, of which each launch takes the next."""
+    block: int
+    """Number of threads in a block."""
+    grid: int = 1
+    """Number of blocks."""
+    kernels: str = "*"
+    """Glob of the names of the kernels in the object file."""
     pristine_from: int = 0
     """As in :class:`Executes`."""
 
@@ -145,6 +171,8 @@ class Probe(Manifest):
     """Function that its kernel computes, used to execute the machine code. None: the code is only inspected."""
     quantizes: Quantizes | None = None
     """The same for a kernel that scales blocks of values."""
+    launches: Launches | None = None
+    """The same for whole kernels, which are compared with upstream's."""
     patch: str = ""
     """Set by the loader: ``cutlass/e2m1-guard``."""
 
@@ -153,9 +181,18 @@ class Probe(Manifest):
         return any(fnmatchcase(str(arch), one) for one in self.arch)
 
     def targets(self, archs: Sequence[Arch], *, also: bool) -> tuple[Arch, ...]:
-        """Return the targets that it is compiled for: those of ``archs`` that it is for, and with ``also`` its own."""
-        more = map(Arch.parse, self.also) if also else ()
-        return tuple(dict.fromkeys((*filter(self.is_for, archs), *more)))
+        """Return the targets that it is compiled for: those of ``archs`` that it is for, and with ``also`` its own.
+
+        Whole kernels are compiled for sm_120a too, with which the others are compared.
+        """
+        more = [Arch.parse(one) for one in self.also] if also else []
+        wanted = [*filter(self.is_for, archs), *more]
+        return tuple(dict.fromkeys((*wanted, *([CARD] if self.launches and wanted else []))))
+
+    @property
+    def does(self) -> Executes | Quantizes | Launches | None:
+        """Statement by which its machine code is executed."""
+        return self.executes or self.quantizes or self.launches
 
     @property
     def id(self) -> str:

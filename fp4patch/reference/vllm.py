@@ -60,6 +60,18 @@ def quantize_to_powers_as_vllm(
         return _packed(blocks * factors[..., None], x), codes.astype(np.uint8)
 
 
+def quantize_for_allreduce(x: Floats, global_scale: float) -> tuple[Codes, Codes]:
+    """Quantize as ``quantize_as_vllm``, but like FlashInfer's function for all-reduce: by a rounded 1/6, and by the
+    quotient of ``global_scale`` and the block's scale."""
+    blocks, peak = _blocks(x)
+    whole = np.float32(global_scale)
+    with np.errstate(all="ignore"):
+        scales = e4m3_encode(whole * (peak * (np.float32(1) / np.float32(6))))
+        values = e4m3_decode(scales)
+        factors = np.where(values != 0, whole / values, np.float32(0))
+        return _packed(blocks * factors[..., None], x), scales
+
+
 def quantize_as_gemv(x: Floats, st: float) -> tuple[Codes, Codes]:
     """Return packed codes and E4M3 scales of float32 ``(rows, K)`` like CUTLASS's GemvEpilogueWithScalingFactor.
 

@@ -227,6 +227,13 @@ MUTANTS = [
     te("the sign of a product of zero", OPERANDS, "0f00000000;", "0f80000000;", "stochastic-bf16-x8-bf16-scale"),
     te("random bytes of two values swapped", STOCHASTIC, "__byte_perm(rbits, 0u, 0x4140)", "__byte_perm(rbits, 0u, 0x4240)", "stochastic-fp32-x4"),
     te("software on sm_103a", NEXT3, "defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL))", "defined(__CUDA_ARCH_FEAT_SM100_ALL))", "stochastic-fp32-x4", "sm_103a"),
+    n3("two values in FlashInfer's 34 kernels", HALF_PAIR, X2, X2.replace("n >> 12, n >> 24", "n >> 28, n >> 8"), "kernels-dsv4-rope-insert", "sm_121", FI),
+    n3("a tie in a whole kernel of FlashInfer", HALF_PAIR, "bytes * 8u + 0x08080808u", "bytes * 8u + 0x08080818u", "kernels-smooth-legacy", "sm_121", FI),
+    n3("the high value's saturation in FlashInfer's LayerNorm", HALF_PAIR, "0x0e000e00u", "0x0c000e00u", "half-matrix-to-nvfp4-layernorm", "sm_121", FI),
+    n3("a lane in FlashInfer's all-reduce", HALF_PAIR, "select(0x0fu", "select(0x0eu", "half-matrix-to-nvfp4-allreduce", "sm_121", FI),
+    n3("a byte of MiniMax's rows in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "kernels-minimax-pack", "sm_121", FI),
+    n3("FlashInfer's kernels for experts before SM100", "patches/flashinfer/e2m1-asm/patch.toml", "__CUDA_ARCH__ >= 900", "__CUDA_ARCH__ >= 950", "kernels-quantization-experts", "sm_90", FI),
+    n3("the fourth pair forgotten, in FlashInfer", HALF_PAIR, "__high2float(p2), __low2float(p3), __high2float(p3)", "__high2float(p2), __low2float(p2), __high2float(p3)", "forced-encoder-pairs-x8", "sm_121", FI),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "0.25 rounds up", "wrong without assertions")

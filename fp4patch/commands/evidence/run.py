@@ -102,6 +102,8 @@ def _because(probe: Probe) -> str:
         return "it is host code"
     if probe.quantizes:
         return "its results depend on the GPU's reciprocal"
+    if probe.launches:
+        return "it is a whole kernel of upstream's"
     if probe.executes:
         return (
             "it does not compile for the target" if Form.of(probe.executes).space <= MOST else "it has too many inputs"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fp4patch.catalog.probe import Executes, Probe, Quantizes
+from fp4patch.catalog.probe import CARD, Executes, Launches, Probe, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
@@ -20,7 +20,7 @@ from fp4patch.core.verdict import Verdict, verdict_on
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.lift import host
-from fp4patch.proof.lift.execute import CARD, Subject, execute
+from fp4patch.proof.lift.execute import Subject, execute
 from fp4patch.proof.lift.result import Executed, Side, summary
 from fp4patch.proof.result import Check
 from fp4patch.proof.toolchain import Toolchain
@@ -57,9 +57,10 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
     one, the RTX PRO 6000's where it is requested, and wherever it is the same code: that shows a mistake in the
     execution itself, and is what others are compared with.
     """
-    requested = [result.arch for result in found.results]
-    reference = CARD if CARD in requested else next(iter(requested), CARD)
-    does = {probe.id: probe.executes or probe.quantizes for probe in probes}
+    compiled: dict[str, list[Arch]] = {}
+    for result in found.results:
+        compiled.setdefault(result.probe, []).append(result.arch)
+    does = {probe.id: probe.does for probe in probes}
     found_code: list[Subject] = []
     for result in found.results:
         both: tuple[tuple[Side, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
@@ -68,7 +69,8 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
                 continue
             same = bool(result.diff and result.diff.identical)
             converts = _converts(what, result.arch)
-            compared = converts and (same or result.arch == reference)
+            archs = compiled[result.probe]
+            compared = converts and (same or result.arch == (CARD if CARD in archs else archs[0]))
             if compared or (side == "patched" and (converts or not same)):
                 cubin = found.cubins[result.probe, result.arch, side]
                 ours = side == "patched" and not same
@@ -85,7 +87,7 @@ def configured(
     Code that is not the same is executed with chosen inputs, if ``execute_too``; else it is not checked. With fast
     mathematics, kernels that scale blocks are not: there upstream's own arithmetic of scales is another.
     """
-    does = {probe.id: probe.executes or probe.quantizes for probe in probes}
+    does = {probe.id: probe.does for probe in probes}
     left_alone = {(one.probe, one.arch) for one in found.results if one.diff and one.diff.identical}
     changed: dict[Subject, Configured] = {}
     checks: dict[tuple[str, Arch], list[Check]] = {}
@@ -113,6 +115,6 @@ def _configuration(one: Configured, verdict: Verdict, said: str) -> Check:
     return Check(f"right with {' '.join(one.flags)}", "a build may be configured so", verdict, said)
 
 
-def _converts(what: Executes | Quantizes, arch: Arch) -> bool:
+def _converts(what: Executes | Quantizes | Launches, arch: Arch) -> bool:
     """Return whether the pristine kernel performs the conversion of the probe."""
     return 100 * arch.major + 10 * arch.minor >= what.pristine_from

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.proof.inputs import NumericsReport, NumericsRow
-from fp4patch.proof.lift.result import Executed, Execution, summary
+from fp4patch.proof.lift.result import UPSTREAM, Batch, Executed, Execution, summary
 from fp4patch.proof.result import ProbeResult
 
 
@@ -91,12 +91,16 @@ def lines(executed: Executed) -> Iterator[str]:
     if one_lane := [one for one in patched if one.report and not one.report.every_lane]:
         names = ", ".join(f"{one.probe.partition('/')[2]} {one.arch}" for one in one_lane)
         yield f"each input in one lane, boundaries in every lane, since the lanes are not proven alike: {names}"
-    batches = [one for one in executed.executions if one.side == "patched" and one.batch and not one.problem]
-    if batches:
-        wrong = sum(one.batch.mismatches > 0 for one in batches if one.batch)
+    every = [one.batch for one in executed.executions if one.side == "patched" and one.batch and not one.problem]
+    if batches := [one for one in every if one.against != UPSTREAM]:
         yield (
             f"executed on this host: chosen blocks and codes through the machine code of {len(batches)} patched "
-            f"functions, compared with fp4patch.reference byte for byte; wrong bytes in {wrong} of them"
+            f"functions, compared with fp4patch.reference byte for byte; wrong bytes in {_wrong(batches)} of them"
+        )
+    if kernels := [one for one in every if one.against == UPSTREAM]:
+        yield (
+            f"executed on this host: chosen arguments through the patched kernels of {len(kernels)} source files and "
+            f"targets, compared with {UPSTREAM} byte for byte; wrong bytes in {_wrong(kernels)} of them"
         )
     said: dict[str, list[str]] = {}  # probes with the same result share a line
     for one in executed.equivalences:
@@ -117,6 +121,10 @@ def failures(executed: Executed) -> Iterator[str]:
     for pair in executed.equivalences:
         if pair.verdict.failed:
             yield pair.sentence
+
+
+def _wrong(batches: list[Batch]) -> int:
+    return sum(one.mismatches > 0 for one in batches)
 
 
 def _mismatches(rows: tuple[NumericsRow, ...]) -> int:

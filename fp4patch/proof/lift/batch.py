@@ -7,6 +7,7 @@ poison in memory that the launch does not define.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fp4patch.catalog.probe import BITS, Executes, Format, Quantizes
+from fp4patch.catalog.probe import BITS, Executes, Format, Launches, Quantizes
 from fp4patch.catalog.rule import Promise
-from fp4patch.proof.lift.grid import Array, Launch, Reciprocal, pointers
-from fp4patch.proof.lift.result import Batch
+from fp4patch.core.errors import ProofError
+from fp4patch.proof.lift.grid import RECIPROCALS, Array, Launch, Reciprocal, pointers
+from fp4patch.proof.lift.result import UPSTREAM, Batch
 from fp4patch.reference.formats import (
     E2M1_VALUES,
     e2m1_decode,
@@ -36,6 +38,7 @@ from fp4patch.reference.vllm import (
     quantize_as_gemv,
     quantize_as_minimax,
     quantize_as_vllm,
+    quantize_for_allreduce,
     quantize_to_powers_as_vllm,
 )
 
@@ -177,10 +180,12 @@ def quantization(quantizes: Quantizes) -> Plan:
         return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv()))
     if quantizes.function == "minimax":
         return Plan("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes)))
-    names = {"vllm": "vLLM", "flashinfer": "FlashInfer"}
+    names = {"vllm": "vLLM", "flashinfer": "FlashInfer", "allreduce": "FlashInfer"}
     name = f"{names[quantizes.function]}'s cvt_warp_fp16_to_fp4"
     if quantizes.scales == "power":
         against: tuple[str, ...] = (f"{name}, scales rounded to powers of two", f"{name}, scales truncated to them")
+    elif quantizes.function == "allreduce":
+        against = tuple(f"{name} for all-reduce, {how}" for how in ("by a reciprocal", "divided"))
     else:
         against = (name,)
     launches = _swizzled(quantizes) if quantizes.layout == "swizzled" else _linear(quantizes)
@@ -283,8 +288,9 @@ def _expected(
             quantize_to_powers_as_vllm(values, scale, approximate, rounding="rounded"),
             quantize_to_powers_as_vllm(values, scale, approximate, rounding="truncated"),
         ]
-    zero: Any = "scale" if quantizes.function == "vllm" else "maximum"
-    return [quantize_as_vllm(values, scale, approximate, zero=zero)]
+    zero: Any = "maximum" if quantizes.function == "flashinfer" else "scale"
+    divided = [quantize_for_allreduce(values, scale)] if quantizes.function == "allreduce" else []
+    return [quantize_as_vllm(values, scale, approximate, zero=zero), *divided]
 
 
 def _arrays(taken: NDArray[Any], scale: float, packed: int, scales: int) -> tuple[Array, ...]:
@@ -301,6 +307,70 @@ def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
         return f"values {2 * byte} and {2 * byte + 1} of block {block} ({bits})"
 
     return describe
+
+
+# --- whole kernels ---------------------------------------------------------------------------------------------------
+
+_ARGUMENT = re.compile(r"(?P<out>out )?(?P<type>[a-z]+\d+)(?:\[(?P<count>\d+)\])?(?: (?P<values>\S.*))?")
+
+
+def launches(does: Launches) -> tuple[Launch, ...]:
+    """Return the launches of a kernel: one for each of its numbers' alternatives, at least two."""
+    alternatives = max(argument.count("|") for argument in does.arguments) + 1
+    return tuple(_launch(does, number) for number in range(max(2, alternatives)))
+
+
+def _launch(does: Launches, number: int) -> Launch:
+    arrays, parameters = list[Array](), b""
+    random = np.random.default_rng(18 + number)
+    for argument in does.arguments:
+        found = _ARGUMENT.fullmatch(argument)
+        if not found or (found["type"] != "bfloat16" and not hasattr(np, found["type"])):
+            raise ProofError(
+                f"argument {argument!r} is not understood", help="for example out bfloat16[512], int32 3|1"
+            )
+        if found["count"] is None:
+            of = (found["values"] or "0").split("|")
+            content = np.dtype(found["type"]).type(of[number % len(of)]).tobytes()
+            parameters += bytes(-len(parameters) % len(content)) + content
+            continue
+        array = Array(_AT + _APART * len(arrays), _content(found, random), bool(found["out"]))
+        arrays.append(array)
+        parameters += bytes(-len(parameters) % 8) + pointers([array])
+    size = (does.grid, 1, 1), (does.block, 1, 1)
+    kind, poison = RECIPROCALS[-1 - number % 2 * 3], _POISON[number % len(_POISON)]
+    return Launch(*size, parameters, tuple(arrays), kind, poison)
+
+
+def beside_upstream(of: tuple[Launch, ...], stored: list[list[bytes]]) -> Plan:
+    """Return launches with what upstream's kernel stored as the expected output. ProofError if that is nothing."""
+    cases = list[Case]()
+    for launch, arrays in zip(of, stored, strict=True):
+        before = (np.frombuffer(array.content, dtype=np.uint8) for array in launch.arrays if array.writable)
+        expected = tuple(np.frombuffer(array, dtype=np.uint8) for array in arrays)
+        changed = sum(int(np.sum(a != b)) for a, b in zip(expected, before, strict=True))
+        if not changed:
+            raise ProofError("upstream's code stores nothing with these arguments")
+        cases.append(Case(launch, (expected,), changed, lambda array, at: f"byte {at} of output {array}"))
+    return Plan("bytes", (UPSTREAM,), tuple(cases))
+
+
+def _content(found: re.Match[str], random: np.random.Generator) -> bytes:
+    """Return the given values over and over, or seeded ones: finite floats, some of them ties of E2M1."""
+    kind, count = found["type"], int(found["count"])
+    if found["values"]:
+        given = np.arange(count) if found["values"] == "range" else np.resize(found["values"].split(), count)
+        return given.astype(kind).tobytes()
+    if found["out"]:
+        return bytes([_FILL]) * (count * (BITS.get(kind) or 8 * np.dtype(kind).itemsize) // 8)
+    if "float" not in kind:
+        return random.integers(0, 256, count * np.dtype(kind).itemsize, dtype=np.uint8).tobytes()
+    ties = random.integers(-28, 29, count) / 4
+    others = random.standard_normal(count) * 2.0 ** random.integers(-4, 3, count)
+    values = np.where(random.random(count) < 0.5, ties, others)
+    if kind == "bfloat16":
+        return (values.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16).tobytes()
+    return values.astype(kind).tobytes()
 
 
 # --- conversions -----------------------------------------------------------------------------------------------------

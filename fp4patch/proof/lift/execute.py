@@ -11,11 +11,12 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fp4patch.catalog.probe import Executes, Quantizes, stored_bits
+from fp4patch.catalog.probe import CARD, Executes, Launches, Quantizes, stored_bits
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
@@ -34,7 +35,7 @@ from fp4patch.proof.lift.translate import Unsupported, translate
 from fp4patch.proof.sass import functions, kernel_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from fp4patch.proof.inputs import NumericsRow
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from fp4patch.proof.toolchain import Toolchain
 
 _OF_LANES = ("lanes.py", "symbols.py", "expressions.py")
-CARD = Arch(12, 0, "a")
-"""The RTX PRO 6000's own target: what the others are compared with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +51,7 @@ class Subject:
     """One probe's kernel, as it was compiled for one architecture from one side."""
 
     probe: str
-    does: Executes | Quantizes
+    does: Executes | Quantizes | Launches
     arch: Arch
     side: Side
     cubin: bytes
@@ -112,7 +111,10 @@ def execute(
     is a failed result; so is one that does not compile, or leaves its own memory.
     """
     lab = _Lab(toolchain, Cache(cache) if cache else None, threads or processors(), progress)
-    kernels: dict[Subject, Kernel | ProofError] = {subject: lab.translated(subject) for subject in subjects}
+    whole = lab.launched([subject for subject in subjects if isinstance(subject.does, Launches)])
+    kernels: dict[Subject, Kernel | ProofError] = {
+        subject: lab.translated(subject) for subject in subjects if subject not in whole
+    }
     jobs = {
         subject: _Job(f"{subject.probe} {subject.name}", kernel, swept)
         for subject, kernel in kernels.items()
@@ -120,7 +122,7 @@ def execute(
     }
     batches = lab.batches({s: k for s, k in kernels.items() if isinstance(k, Kernel) and not s.swept})
     done = lab.run(list(jobs.values()))
-    executions = {
+    executions = whole | {
         subject: _refused(subject, kernel)
         if isinstance(kernel, ProofError)
         else batches.get(subject) or _execution(subject, done[lab.name(jobs[subject])])
@@ -252,6 +254,7 @@ class _Lab:
         self._cache = cache
         self._threads = threads
         self._progress = progress
+        self._upstream: dict[Kernel, tuple[list[list[bytes]], frozenset[int]]] = {}
 
     def translated(self, subject: Subject) -> Kernel | ProofError:
         """Return the subject's kernel as C, or why there is none: its own failure must not hide what others come to."""
@@ -259,11 +262,89 @@ class _Lab:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
             there = functions(subject.cubin)
-            kernel = kernel_of(subject.probe, there)
-            translation = translate(text, kernel=kernel, name=KERNEL_NAME, subroutines=there, grid=not subject.swept)
+            return _kernel(text, kernel_of(subject.probe, there), there, grid=not subject.swept)
         except ProofError as error:
             return error
-        return Kernel(translation.c, translation.parameters, translation.block_size, translation.listing)
+
+    def launched(self, subjects: Sequence[Subject]) -> dict[Subject, Execution]:
+        """Whole kernels, each compared with upstream's for sm_120a; the same code runs once."""
+        upstream = {one.probe: one for one in subjects if one.side == "pristine" and one.instruction}
+        with (
+            tempfile.TemporaryDirectory(prefix="fp4patch-execute-") as scratch,
+            ThreadPoolExecutor(max_workers=self._threads) as pool,
+        ):
+            found = {one: self._whole(Path(scratch), pool, one, upstream.get(one.probe)) for one in subjects}
+        return {
+            subject: self._batched(subject, *result) if isinstance(result, tuple) else _refused(subject, result)
+            for subject, result in found.items()
+        }
+
+    def _whole(
+        self, scratch: Path, pool: ThreadPoolExecutor, subject: Subject, upstream: Subject | None
+    ) -> tuple[Batch | str, bool] | ProofError:
+        """Return the sum over the kernels of an object file."""
+        if not upstream:
+            return ProofError("upstream's code converts for no target that was requested: nothing to compare with")
+        try:
+            pairs = list(zip(self._kernels(subject), self._kernels(upstream), strict=True))
+        except ProofError as error:
+            return error
+        except ValueError:
+            return ProofError("upstream's object file does not have the same kernels")
+        results = list(pool.map(lambda pair: self._compared(scratch, subject, *pair), pairs))
+        if problem := next((result for result, _ in results if isinstance(result, str)), None):
+            return problem, False
+        batches = [result for result, _ in results if isinstance(result, Batch)]
+        first = tuple(line for one in batches for line in one.first)[:4]
+        whole = Batch(
+            f"bytes of {len(batches)} kernel{'s'[: len(batches) > 1]}",
+            sum(one.inputs for one in batches),
+            sum(one.mismatches for one in batches),
+            first,
+            batches[0].against,
+        )
+        return whole, all(cached for _, cached in results)
+
+    def _kernels(self, subject: Subject) -> list[Kernel]:
+        assert isinstance(subject.does, Launches)
+        runner, there = Runner(self._toolchain.environ), functions(subject.cubin)
+        text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
+        names = sorted(name for name in there if "$" not in name and fnmatchcase(name, subject.does.kernels))
+        if not names:
+            raise ProofError(f"no kernel is named {subject.does.kernels}")
+        return [_kernel(text, name, there, grid=True) for name in names]
+
+    def _compared(self, scratch: Path, subject: Subject, kernel: Kernel, upstream: Kernel) -> tuple[Batch | str, bool]:
+        """Return the bytes that a kernel stores, compared with those of upstream's, and whether they were cached."""
+        name = f"{self._batch_name(subject, kernel)}-{self._batch_name(subject, upstream)}"
+        assert isinstance(subject.does, Launches)
+        does = subject.does
+        return self._kept(name, lambda: self._both(scratch, does, kernel, upstream))
+
+    def _both(self, scratch: Path, does: Launches, kernel: Kernel, upstream: Kernel) -> Batch:
+        from fp4patch.proof.lift import batch  # noqa: PLC0415
+
+        launches = batch.launches(does)
+        if upstream not in self._upstream:
+            self._upstream[upstream] = self._ran(scratch, upstream, launches)
+        expected, ran = self._upstream[upstream]
+        missing = grid.conversions(upstream) - ran
+        if missing or not ran:
+            assert upstream.listing
+            of = f"{len(ran)} of {len(ran | missing)} conversions"
+            raise ProofError(f"{of} in upstream's {upstream.listing.kernel} run with these arguments")
+        got = expected if kernel == upstream else self._ran(scratch, kernel, launches)[0]
+        return batch.compare(batch.beside_upstream(launches, expected), got)
+
+    def _ran(
+        self, scratch: Path, kernel: Kernel, launches: Sequence[grid.Launch]
+    ) -> tuple[list[list[bytes]], frozenset[int]]:
+        """Return the output of each launch, and the lines of the conversions that were executed."""
+        folder = Path(tempfile.mkdtemp(dir=scratch))
+        host = self._toolchain.host_compiler
+        binary = grid.build(folder, kernel, compiler=host, environ=self._toolchain.environ, quick=True)
+        done = [grid.run_with_conversions(binary, kernel, launch) for launch in launches]
+        return [arrays for arrays, _ in done], frozenset[int]().union(*(lines for _, lines in done))
 
     def name(self, job: _Job) -> str:
         """Return the key of its result: everything that it is made of."""
@@ -321,25 +402,32 @@ class _Lab:
 
     def _batch(self, scratch: Path, name: str, subject: Subject, kernel: Kernel) -> tuple[Batch | str, bool]:
         """Return the result of a kernel, or the reason why there is none, and whether it was cached."""
+
+        def compared() -> Batch:
+            self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs"))
+            # NumPy and the reference are needed only for an execution.
+            from fp4patch.proof.lift import batch  # noqa: PLC0415
+
+            folder = scratch / name
+            folder.mkdir()
+            if isinstance(subject.does, Executes):
+                _must_depend_on_input_alone(kernel)
+                plan = batch.conversion(subject.does, subject.promise)
+            else:
+                assert isinstance(subject.does, Quantizes)
+                plan = batch.quantization(subject.does)
+            binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
+            return batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
+
+        return self._kept(name, compared)
+
+    def _kept(self, name: str, compared: Callable[[], Batch]) -> tuple[Batch | str, bool]:
+        """Return the result of a comparison or its error, and whether it was cached."""
         if self._cache and (found := self._cache.find(name, lambda _: None)):
             kept = json.loads(found.log)
             return Batch(**kept | {"first": tuple(kept["first"])}), True
-        self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs"))
-        # NumPy and the reference are needed only for an execution.
-        from fp4patch.proof.lift import batch  # noqa: PLC0415
-
-        folder = scratch / name
-        folder.mkdir()
         try:
-            if isinstance(subject.does, Executes):
-                _must_depend_on_input_alone(kernel)
-            binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
-            plan = (
-                batch.quantization(subject.does)
-                if isinstance(subject.does, Quantizes)
-                else batch.conversion(subject.does, subject.promise)
-            )
-            result = batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
+            result = compared()
         except ProofError as error:
             return f"{error.message}\n{error.help}".strip(), False
         if self._cache:
@@ -392,6 +480,12 @@ class _Lab:
     def _find(self, name: str) -> _Done | None:
         found = self._cache.find(name, lambda _: None) if self._cache else None
         return _read(found.log, cached=True) if found else None
+
+
+def _kernel(text: str, name: str, there: Mapping[str, int], *, grid: bool) -> Kernel:
+    """Return a function of a disassembled cubin as C."""
+    translation = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, grid=grid)
+    return Kernel(translation.c, translation.parameters, translation.block_size, translation.listing)
 
 
 def _must_depend_on_input_alone(kernel: Kernel) -> None:

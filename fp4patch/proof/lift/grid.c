@@ -4,8 +4,10 @@
 //   LAUNCH  numbers of 32 bits: grid x, y, z; block x, y, z; reciprocal (0 exact, 1 up, 2 down, 3 any); poison; how many
 //           bytes of constant bank 0 follow, and these; how many arrays; of each its address and how many bytes it has (64
 //           bits each), 1 if the kernel may write it, and its bytes
-//   RESULT  gets the arrays that may be written, one after another
+//   RESULT  gets the arrays that may be written, one after another, and the lines (32 bits) of the conversions to E2M1
+//           that were executed
 // A load or store outside of the arrays ends it with status 3 and "stray ..." on standard output.
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +75,14 @@ static void checked_store_16(uint64_t address, uint16_t value) { *(uint16_t *)li
 static void checked_store_32(uint64_t address, uint32_t value) { *(uint32_t *)lift_place(address, 4, 1) = value; }
 
 #include "runtime.h"
+
+// Each instruction is a line of kernel.inc: which of those that convert to E2M1 were executed.
+static uint8_t converted[1 << 20];
+#define lift_to_e2m1(x) (converted[__LINE__] = 1, lift_to_e2m1(x))
+
+// Within the documented error, and the same for every target: flushed, rounded once from double precision.
+static inline uint32_t lift_rsq(uint32_t x) { return lift_flush(lift_result((float)(1 / sqrt(lift_single(lift_flush(x)))))); }
+static inline uint32_t lift_ex2(uint32_t x) { return lift_flush(lift_result((float)exp2(lift_single(lift_flush(x))))); }
 
 static inline uint8_t *lift_shared(const struct launch *launch, uint32_t address, unsigned bytes) {
   (void)launch;
@@ -198,6 +208,9 @@ int main(int argc, char **argv) {
   if (!result) return 2;
   for (uint32_t i = 0; i < array_count; ++i) {
     if (arrays[i].writable) fwrite(arrays[i].content, 1, arrays[i].bytes, result);
+  }
+  for (uint32_t line = 0; line < sizeof converted; ++line) {
+    if (converted[line]) fwrite(&line, sizeof line, 1, result);
   }
   return fclose(result) == 0 ? 0 : 2;
 }

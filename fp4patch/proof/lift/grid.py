@@ -56,19 +56,32 @@ def files(kernel: Kernel) -> dict[str, str]:
 
 
 def build(
-    folder: Path, kernel: Kernel, *, compiler: Path | str = "gcc", environ: Mapping[str, str] | None = None
+    folder: Path,
+    kernel: Kernel,
+    *,
+    compiler: Path | str = "gcc",
+    environ: Mapping[str, str] | None = None,
+    quick: bool = False,
 ) -> Path:
-    """Write the program to ``folder`` and compile it; ProofError with the compiler's words where it does not."""
+    """Write the program to ``folder`` and compile it; ProofError with the compiler's words where it does not.
+
+    ``quick`` compiles in less time what runs in more.
+    """
     for name, text in files(kernel).items():
         (folder / name).write_text(text, encoding="utf-8")
     defined = [f"-DFP4PATCH_KERNEL={KERNEL_NAME}", f"-DFP4PATCH_SHARED={_layout(kernel).shared}"]
-    command = ["-O1", "-march=native", *defined, "grid.c", "-o", "grid"]
+    command = ["-O0" if quick else "-O1", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
     compile_host(folder, command, compiler=compiler, environ=environ)
     return folder / "grid"
 
 
 def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
     """Return the writable arrays as the launch left them. ProofError where the kernel leaves its memory, or crashes."""
+    return run_with_conversions(program, kernel, launch)[0]
+
+
+def run_with_conversions(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], frozenset[int]]:
+    """Return the same, and the lines of the conversions to E2M1 that were executed: see ``conversions``."""
     bank = _bank(kernel, launch)
     number = RECIPROCALS.index(launch.reciprocal)
     parts = [struct.pack("<9I", *launch.grid, *launch.block, number, launch.poison, len(bank)), bank]
@@ -87,7 +100,13 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
         if array.writable:
             found.append(content[: len(array.content)])
             content = content[len(array.content) :]
-    return found
+    return found, frozenset(struct.unpack(f"<{len(content) // 4}I", content))
+
+
+def conversions(kernel: Kernel) -> frozenset[int]:
+    """Return the lines of the translation that convert to E2M1."""
+    lines = enumerate(kernel.c.splitlines(), start=1)
+    return frozenset(number for number, line in lines if "lift_to_e2m1(" in line)
 
 
 def _bank(kernel: Kernel, launch: Launch) -> bytes:

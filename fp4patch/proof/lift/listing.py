@@ -291,7 +291,7 @@ _CONSTANT = re.compile(
 )
 _MEMORY = re.compile(
     r"(?:desc\[(?P<descriptor>UR\d+)\])?"
-    r"\[(?P<base>U?R(?:Z|\d+)(?:\.(?:64|X4|X8|X16))?)(?:\+(?P<uniform>UR\d+))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
+    r"\[(?P<base>U?R(?:Z|\d+)(?:\.(?:64|X4|X8|X16))?)(?:\+(?P<uniform>UR(?:Z|\d+)))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
 )
 _SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+")
 _PLACE = re.compile(r"32@(?P<half>lo|hi)\(\((?P<function>[$_a-z][$\w]*) \+ (?P<offset>0x[0-9a-f]+)\)\)")

@@ -193,6 +193,15 @@ class Operands:
         assert isinstance(source, Register)
         return self._pair(source)
 
+    def wide(self) -> str:
+        """64 bits: two registers, or an immediate with its sign."""
+        if not self.peek(Integer):
+            return self.pair()
+        value = self.immediate()
+        if not -(1 << 31) <= value < 1 << 31:
+            raise Lacks("an immediate whose sign is not known")
+        return f"UINT64_C({value & (1 << 64) - 1:#x})"
+
     def _pair(self, source: Register) -> str:
         if source.index is None:
             return "UINT64_C(0)"

@@ -15,9 +15,12 @@ Side = Literal["pristine", "patched"]
 """State of the tree: as upstream released it, or as it is now."""
 
 
+UPSTREAM = "upstream's kernel for sm_120a"
+
+
 @dataclass(frozen=True)
 class Batch(Document):
-    """Selected inputs of a kernel, and its output compared byte for byte with ``fp4patch.reference``."""
+    """Selected inputs of a kernel, and its output compared byte for byte with ``fp4patch.reference`` or upstream's."""
 
     what: str
     """Name of the inputs, in the plural: ``blocks``, ``records of 8 codes``."""

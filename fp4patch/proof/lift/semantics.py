@@ -9,7 +9,7 @@ operand form without an entry is refused by name, since a guess could hide an er
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fp4patch.proof.lift.listing import Integer, Real, Register
 from fp4patch.proof.lift.operands import Lacks, Operands, hexadecimal
@@ -165,12 +165,31 @@ def _store(bits: int) -> Emit:
     return emit
 
 
+@_entry(("LDC.U8", "LDCU.U8", "ULDC.U8"), _LOADS_CONSTANTS)
+def _load_constant_byte(o: Operands) -> list[str]:
+    to, place = o.to(), o.constant()
+    o.end()
+    word = o.loaded(replace(place, offset=place.offset & ~3), 0)
+    return _set(to, f"{word} >> {8 * (place.offset & 3)} & 255u")
+
+
 for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128", 128)):
     _entry(
         [f"LDG.E{_suffix}{kind}" for kind in ("", ".CONSTANT", ".SYS", ".CONSTANT.SYS")],
         "PTX ISA, ld.global; .SYS is the scope in which it is ordered",
     )(_load(_bits))
     _entry((f"STG.E{_suffix}", f"STG.E{_suffix}.SYS"), "PTX ISA, st.global")(_store(_bits))
+
+
+@_entry(
+    ("LDG.E.ENL2.256", "LDG.E.ENL2.256.CONSTANT"),
+    "PTX ISA, ld.global.v8.b32 (SM10x); the second group of registers is from the lower address",
+)
+def _load_256(o: Operands) -> list[str]:
+    upper, lower, address = o.to(4), o.to(4), o.address()
+    o.end()
+    loads = [f"{register} = lift_load_32(from + {4 * step});" for step, register in enumerate([*lower, *upper])]
+    return [f"const uint64_t from = {address};", *loads]
 
 
 def _shared(bits: int, *, store: bool) -> Emit:
@@ -228,13 +247,49 @@ for _mode in ("UP", "DOWN", "BFLY", "IDX"):
 
 @_entry(("BAR.SYNC", "BAR.SYNC.DEFER_BLOCKING"), "PTX ISA, barrier.sync of all threads of a block")
 def _bar_sync(o: Operands) -> list[str]:
-    if o.immediate() != 0:
+    number, threads = o.immediate(), o.immediate() if len(o) else None
+    if number and threads is None:
         raise Lacks("another barrier than 0")
     o.end()
-    return [_exchange(o, "LIFT_BARRIER", "0", "0", "0")]
+    size = " * ".join(f"lift_constant(launch, {o.layout.block_size + 4 * axis:#x}u)" for axis in range(3))
+    some = [] if threads is None else [f'if ({size} != {threads}u) lift_stray("barrier of some threads", 0, 0);']
+    return [*some, _exchange(o, "LIFT_BARRIER", "0", "0", "0")]
 
 
-@_entry("NOP", "CUDA Binary Utilities: no operation")
+@_entry("ELECT", "PTX ISA, elect.sync: one thread of a warp, here the first; the mask is not used")
+def _elect(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    to, mask, among = o.to_predicate(), o.to(), o.truth()
+    o.end()
+    if mask or among != "1":
+        raise Lacks("the threads to choose from")
+    return [f"{to} = launch->laneid == 0;"] if to else []
+
+
+@_entry("R2UR", "CUDA Binary Utilities: a register that all threads of a warp agree on, to a uniform one")
+def _r2ur(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    to, a = o.to(), o.word()
+    o.end()
+    return _set(to, a)
+
+
+def _atoms(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    to, place = o.to(), o.shared_address()
+    by = o.word() if len(o) else "1u"
+    o.end()
+    there = [f"uint32_t *there = (uint32_t *)lift_shared(launch, {place}, 4);"]
+    return [*there, "const uint32_t old = *there;", f"*there = old + {by};", *_set(to, "old")]
+
+
+_entry(("ATOMS.ADD", "ATOMS.POPC.INC.32"), "PTX ISA, atom.shared.add; .INC adds one for each thread")(_atoms)
+
+
+@_entry(
+    ("NOP", "ACQBULK", "PREEXIT", "WARPSYNC.ALL"),
+    "CUDA Binary Utilities: no operation; PTX ISA, griddepcontrol, bar.warp.sync",
+)
 def _nop(o: Operands) -> list[str]:
     o.end()
     return []
@@ -282,12 +337,12 @@ _PREDICATES = 7
 # --- integers --------------------------------------------------------------------------------------------------------
 
 
-def _carries(o: Operands) -> list[str]:
+def _carries(o: Operands, *, most: int = 1) -> list[str]:
     """Carry-out predicates, none, one or two of them; PT is none."""
     carries = []
     while o.peek_predicate():
         carries.append(o.to_predicate())
-    if len(carries) > 2 or (len(carries) == 2 and carries[1]):
+    if len(carries) > 2 or (len(carries) == 2 and carries[1] and (most == 1 or not carries[0])):
         raise Lacks("two carries out")
     return [carry for carry in carries if carry]
 
@@ -301,12 +356,20 @@ def _with_carry(to: Sequence[str], carries: Sequence[str], total: str) -> list[s
 
 
 def _iadd3(o: Operands) -> list[str]:
-    to, carries = o.to(), _carries(o)
+    to, carries = o.to(), _carries(o, most=2)
     # The carry of a difference is that of adding the complement and one: no borrow.
     negations = o.negations(3)
     words = [o.word(negation=not carries, complement=bool(carries)) for _ in range(3)]
     o.end()
     total = " + ".join(f"(uint64_t){word}" for word in words)
+    if len(carries) == 2:
+        if negations:
+            raise Lacks("two carries out of a difference")
+        first = (
+            f"const uint64_t first = (uint64_t){words[0]} + {words[1]}, sum = (uint64_t)(uint32_t)first + {words[2]};"
+        )
+        both = [f"{carry} = (uint32_t)({of} >> 32);" for carry, of in zip(carries, ("first", "sum"), strict=True)]
+        return [first, *_set(to, "(uint32_t)sum"), *both]
     return _with_carry(to, carries, f"{total} + {negations}" if carries and negations else total)
 
 
@@ -315,9 +378,7 @@ def _iadd3_x(o: Operands) -> list[str]:
     words = [o.word(inversion=True) for _ in range(3)]
     carry_in, second = o.truth(), o.truth() if len(o) else "0"
     o.end()
-    if second != "0":
-        raise Lacks("two carries in")
-    return _with_carry(to, carries, " + ".join(f"(uint64_t){word}" for word in [*words, carry_in]))
+    return _with_carry(to, carries, " + ".join(f"(uint64_t){word}" for word in [*words, carry_in, second]))
 
 
 _ADDS = "PTX ISA, add.cc and addc; the order of operands by experiment"
@@ -334,9 +395,19 @@ def _viadd(o: Operands) -> list[str]:
 
 @_entry(("IADD.64", "UIADD.64"), "PTX ISA, add.s64")
 def _iadd64(o: Operands) -> list[str]:
-    to, a, b = o.to(2), o.pair(), o.pair()
+    to, a, b = o.to(2), o.pair(), o.wide()
     o.end()
     return _set_pair(to, f"{a} + {b}")
+
+
+@_entry("UIADD3.64", "PTX ISA, add.s64, of three")
+def _uiadd3_64(o: Operands) -> list[str]:
+    to, carries = o.to(2), _carries(o)
+    a, b, c = o.pair(), o.wide(), o.wide()
+    o.end()
+    if carries:
+        raise Lacks("a carry out of 64 bits")
+    return _set_pair(to, f"{a} + {b} + {c}")
 
 
 def _imad(o: Operands) -> list[str]:
@@ -383,6 +454,29 @@ def _imad_hi(o: Operands) -> list[str]:
     return _set(to, f"lift_high((uint64_t){a} * {b} + {c})")
 
 
+@_entry("IMAD.HI", "PTX ISA, mad.hi.s32; it adds a pair before it takes the upper word, as IMAD.HI.U32 does")
+def _imad_hi_signed(o: Operands) -> list[str]:
+    to, a, b, c = o.to(), o.word(), o.word(), o.pair()
+    o.end()
+    return _set(to, f"lift_high((uint64_t)((int64_t)(int32_t){a} * (int32_t){b}) + {c})")
+
+
+@_entry("IABS", "PTX ISA, abs.s32")
+def _iabs(o: Operands) -> list[str]:
+    to, a = o.to(), o.word()
+    o.end()
+    return _set(to, f"(int32_t){a} < 0 ? 0u - {a} : {a}")
+
+
+@_entry("SGXT", "PTX ISA, szext.clamp.s32: the lowest bits with the sign of the highest of them")
+def _sgxt(o: Operands) -> list[str]:
+    to, a, bits = o.to(), o.word(), o.immediate()
+    o.end()
+    if not 0 < bits <= 32:
+        raise Lacks("a number of bits that is none or beyond 32")
+    return _set(to, f"(uint32_t)((int32_t)({a} << {32 - bits}) >> {32 - bits})")
+
+
 def _lea(o: Operands) -> list[str]:
     to, carries = o.to(), _carries(o)
     a, b, shift = o.word(), o.word(), o.immediate()
@@ -392,12 +486,13 @@ def _lea(o: Operands) -> list[str]:
 
 def _lea_hi(*, carry: bool, extended: bool) -> Emit:
     def emit(o: Operands) -> list[str]:
-        to, a, b = o.to(), o.word(), o.word()
+        to, carries = o.to(), _carries(o)
+        a, b = o.word(), o.word()
         high = f"(uint32_t)((int32_t){a} >> 31)" if extended else o.word()
         shift = o.immediate()
         carried = f" + {o.truth()}" if carry else ""
         o.end()
-        return _set(to, f"lift_high(lift_pair({a}, {high}) << {shift & 31}) + {b}{carried}")
+        return _with_carry(to, carries, f"(uint64_t)lift_high(lift_pair({a}, {high}) << {shift & 31}) + {b}{carried}")
 
     return emit
 
@@ -602,7 +697,7 @@ def _isetp_ex(relation: str, joined: str, cast: str) -> Emit:
 
 def _isetp_64(relation: str, joined: str, cast: str) -> Emit:
     def emit(o: Operands) -> list[str]:
-        first, second, a, b, other = o.to_predicate(), o.to_predicate(), o.pair(), o.pair(), o.truth()
+        first, second, a, b, other = o.to_predicate(), o.to_predicate(), o.pair(), o.wide(), o.truth()
         o.end()
         return _set_predicates(first, second, f"{cast}({a}) {relation} {cast}({b})", joined, other)
 
@@ -658,6 +753,14 @@ def _mnmx(cast: str) -> Emit:
         return _set(to, f"(({cast}({a}) < {cast}({b})) == ({least} != 0)) ? {a} : {b}")
 
     return emit
+
+
+@_entry("VIADDMNMX", "CUDA Binary Utilities: add and minimum or maximum; the order of operands as of VIADD and VIMNMX")
+def _viaddmnmx(o: Operands) -> list[str]:
+    to, a, b, c, least = o.to(), o.word(negation=True), o.word(negation=True), o.word(), o.truth()
+    o.end()
+    sum_ = f"const uint32_t sum = {a} + {b};"
+    return [sum_, *_set(to, f"(((int32_t)sum < (int32_t)({c})) == ({least} != 0)) ? sum : {c}")]
 
 
 _MINIMUM = "PTX ISA, min and max; the predicate selects which, PT the minimum: by experiment"
@@ -734,12 +837,25 @@ def _mufu_rcp(o: Operands) -> list[str]:
     return _set(to, f"lift_rcp({a})")
 
 
-@_entry("MUFU.RSQ", "PTX ISA, rsqrt.approx.ftz.f32, of NaN alone: how the compiler makes one")
+@_entry("MUFU.RSQ", "PTX ISA, rsqrt.approx.ftz.f32, of NaN: how the compiler makes one; else the rounded value")
 def _mufu_rsq(o: Operands) -> list[str]:
     to = o.to()
-    o.not_a_number()
+    if o.peek(Real):
+        o.not_a_number()
+        o.end()
+        return _set(to, "(uint32_t)LIFT_NAN")
+    o.only_in_a_grid()
+    a = o.single()
     o.end()
-    return _set(to, "(uint32_t)LIFT_NAN")
+    return _set(to, f"lift_rsq({a})")
+
+
+@_entry("MUFU.EX2", "PTX ISA, ex2.approx.ftz.f32; approximate: here the rounded value, for every target alike")
+def _mufu_ex2(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    to, a = o.to(), o.single()
+    o.end()
+    return _set(to, f"lift_ex2({a})")
 
 
 @_entry("FCHK", "CUDA Binary Utilities: floating-point range check, for a division; see lift_fchk")
@@ -807,6 +923,13 @@ def _halves(function: str) -> Emit:
 
 _entry("HADD2", "PTX ISA, add.f16x2")(_halves("lift_hadd2"))
 _entry("HMUL2", "PTX ISA, mul.f16x2")(_halves("lift_hmul2"))
+
+
+@_entry("HMUL2.BF16_V2", "PTX ISA, mul.rn.bf16x2: adding -0 changes nothing")
+def _bmul2(o: Operands) -> list[str]:
+    to, a, b = o.to(), o.halves(brain=True), o.halves(brain=True)
+    o.end()
+    return _set(to, f"lift_bfma2({a}, {b}, 0x80008000u)")
 
 
 @_entry(("HFMA2", "HFMA2.MMA"), "PTX ISA, fma.rn.f16x2; of two immediates the first is the high half: by experiment")
@@ -992,6 +1115,34 @@ def _f2i(o: Operands) -> list[str]:
     to, a = o.to(), o.single()
     o.end()
     return _set(to, f"lift_f2i({a})")
+
+
+@_entry("F2I.FTZ.U32.TRUNC.NTZ", "PTX ISA, cvt.rzi.ftz.u32.f32: toward zero, saturated, NaN is 0")
+def _f2i_unsigned(o: Operands) -> list[str]:
+    to, a = o.to(), o.single(flush=True)
+    o.end()
+    x = f"lift_single({a})"
+    return _set(to, f"!({x} > 0) ? 0u : {x} >= 0x1p32f ? ~0u : (uint32_t){x}")
+
+
+def _float_of(cast: str, *, up: bool) -> Emit:
+    """To nearest; ``up``: to the float that is not below. A float of 32 bits is exact in double precision."""
+
+    def emit(o: Operands) -> list[str]:
+        to, a = o.to(), o.word()
+        o.end()
+        nearest = f"const float near = (float){cast}({a});"
+        # The next float in magnitude is also the next integer of its bits.
+        step = f"(double)near < (double){cast}({a}) ? (near < 0 ? -1 : 1) : 0" if up else "0"
+        return [nearest, *_set(to, f"lift_bits(near) + (uint32_t)({step})")]
+
+    return emit
+
+
+_entry(("I2F.RP", "I2F.S32.RP"), "PTX ISA, cvt.rp.f32.s32")(_float_of("(int32_t)", up=True))
+_entry(("I2F.U32.RP", "UI2F.U32.RP"), "PTX ISA, cvt.rp.f32.u32")(_float_of("(uint32_t)", up=True))
+_entry("I2FP.F32.U32", "PTX ISA, cvt.rn.f32.u32")(_float_of("(uint32_t)", up=False))
+_entry("I2FP.F32.S32", "PTX ISA, cvt.rn.f32.s32")(_float_of("(int32_t)", up=False))
 
 
 def _f2f(value: str) -> Emit:
