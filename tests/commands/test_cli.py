@@ -105,7 +105,10 @@ def test_list_and_show_name_everything_in_text_and_json(fp4patch: Callable[..., 
     assert " ".join(shown["reason"].split()) in fp4patch("show", "e2m1-guard").out  # a pipe gets it whole
 
 
-def test_the_matrix_of_patches_and_releases_is_shown_as_recorded(fp4patch: Callable[..., Said]) -> None:
+def test_the_matrix_of_patches_and_releases_is_shown_as_recorded(
+    fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal gets the first and the last release of each state
     document = fp4patch("list", "patches", "--matrix", "--json").document
     shown = fp4patch("list", "patches", "--matrix").out
     states = {(r["target"], r["version"]): r["states"] for r in document["rows"]}
