@@ -90,14 +90,14 @@ def test_flashinfers_own_conversions_and_no_pristine_code_that_does_not_convert(
     status, found, _ = executed(tree, "next3", "sm_121a,sm_121,sm_90")
     assert status == 0
     swept = {"float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1", "forced-float2x4-to-e2m1"}
+    pairs = {f"forced-encoder-pairs-x{n}": n * 2**16 for n in (2, 4, 8, 16)}  # halves
     chosen = {"half-block-to-nvfp4", "bf16-block-to-nvfp4", "half-matrix-to-nvfp4", "half-matrix-to-nvfp4-of-experts"}
-    chosen |= {
-        f"{one}-{copy}" for one in ("float8-to-e2m1", "float2x4-to-e2m1") for copy in ("allreduce", "moe-allreduce")
-    }
-    assert {probe for probe, _, _ in found} == swept | chosen
+    copied = ("float8-to-e2m1", "float2x4-to-e2m1", "half-matrix-to-nvfp4")
+    chosen |= {"forced-encoder-x4", *(f"{one}-{copy}" for one in copied for copy in ("allreduce", "moe-allreduce"))}
+    assert {probe for probe, _, _ in found} == swept | {*pairs} | chosen
     for (probe, arch, _), one in found.items():
-        if probe in swept:
-            assert (one["sweep"]["inputs"], wrong(one)) == (ALL, {}), (probe, arch)
+        if probe in swept or probe in pairs:
+            assert (one["sweep"]["inputs"], wrong(one)) == (pairs.get(probe, ALL), {}), (probe, arch)
         else:
             assert one["batch"]["inputs"] > 0, (probe, arch)
             assert one["batch"]["mismatches"] == 0, (probe, arch)

@@ -87,7 +87,7 @@ def test_everything_unknown_is_named_at_once_with_its_place() -> None:
         ("LDC R0,c[0x0][R1]", "computed"),
         ("LDC.64 R1,c[0x0][0x380]", "aligned"),
         ("LDG.E R0,[R2]", "pair of registers"),
-        ("IADD3 R0,P0,P1,R1,R2,R3", "two carries"),
+        ("IADD3 R0,P0,P1,R1,-R2,R3", "two carries"),
         ("PLOP3.LUT P0,P1,P2,P3,PT,0x80,0x8", "second result"),
         ("LOP3.LUT P0,R0,R1,R2,R3,0xe2,PT", "joined"),
         ("FMNMX.XORSIGN R0,R1,|R2|,PT", "not in bars"),

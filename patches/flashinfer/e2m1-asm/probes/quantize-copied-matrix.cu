@@ -15,6 +15,6 @@ extern "C" __global__ void probe(
   packed[i] = UTILS::cvt_warp_fp16_to_fp4<TYPE, 8>(
       values, *scale,
       UTILS::cvt_quant_to_fp4_get_sf_out_offset<uint32_t, 2>(
-          cuda::std::nullopt, blockIdx.x, threadIdx.x, cuda::std::nullopt, columns, scales,
+          {}, blockIdx.x, threadIdx.x, {}, columns, scales,
           flashinfer::QuantizationSFLayout::SWIZZLED_128x4));
 }
