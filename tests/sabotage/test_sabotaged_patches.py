@@ -232,7 +232,6 @@ MUTANTS = [
     n3("the high value's saturation in FlashInfer's LayerNorm", HALF_PAIR, "0x0e000e00u", "0x0c000e00u", "half-matrix-to-nvfp4-layernorm", "sm_121", FI),
     n3("a lane in FlashInfer's all-reduce", HALF_PAIR, "select(0x0fu", "select(0x0eu", "half-matrix-to-nvfp4-allreduce", "sm_121", FI),
     n3("a byte of MiniMax's rows in FlashInfer", HALF_PAIR, "select(0x0f0f0f0fu", "select(0x0f0f0f0eu", "kernels-minimax-pack", "sm_121", FI),
-    n3("FlashInfer's kernels for experts before SM100", "patches/flashinfer/e2m1-asm/patch.toml", "__CUDA_ARCH__ >= 900", "__CUDA_ARCH__ >= 950", "kernels-quantization-experts", "sm_90", FI),
     n3("the fourth pair forgotten, in FlashInfer", HALF_PAIR, "__high2float(p2), __low2float(p3), __high2float(p3)", "__high2float(p2), __low2float(p2), __high2float(p3)", "forced-encoder-pairs-x8", "sm_121", FI),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
