@@ -90,9 +90,9 @@ class Quantizes(Manifest):
     """Statement that a probe's kernel quantizes: to E2M1 codes and a scale for every 16 values.
 
     The kernel computes the same as one of upstream's functions.
-    ``vllm``, ``flashinfer``, and ``allreduce`` in FlashInfer's headers for it: ``cvt_warp_fp16_to_fp4``.
-    The parameters are pointers to the values, the global scale,
-    the codes and the scales; each thread takes ``values`` of them. ``swizzled``: the kernel has also the numbers of
+    ``vllm`` and ``flashinfer``: ``cvt_warp_fp16_to_fp4``. ``allreduce``: the function of this name in FlashInfer's
+    headers for all-reduce. The parameters are pointers to the values, the global scale, the codes and the scales; each
+    thread takes ``values`` of them. ``swizzled``: the kernel has also the numbers of
     rows and of columns (32 bits each) as parameters, and row r is that of block r of threads; the scales are in the
     order that ``mma`` reads. ``gemv``: ``GemvEpilogueWithScalingFactor``, with its parameters and a pointer to 16
     accumulators for each block of threads. ``minimax``: ``storeNvfp4CacheElems`` of vLLM, a row of 128 values for each

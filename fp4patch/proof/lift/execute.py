@@ -23,6 +23,7 @@ from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import key
+from fp4patch.core.wording import counted
 from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.inputs import Mismatch, NumericsReport
@@ -297,7 +298,7 @@ class _Lab:
         batches = [result for result, _ in results if isinstance(result, Batch)]
         first = tuple(line for one in batches for line in one.first)[:4]
         whole = Batch(
-            f"bytes of {len(batches)} kernel{'s'[: len(batches) > 1]}",
+            f"bytes of {counted(len(batches), 'kernel')}",
             sum(one.inputs for one in batches),
             sum(one.mismatches for one in batches),
             first,

@@ -1110,7 +1110,7 @@ for _form in ("e4m3", "e2m3", "e3m2"):
     )(_unpacked(f"lift_half_of_{_form}"))
 
 
-@_entry("F2I.NTZ", "PTX ISA, cvt.rni.s32.f32: to nearest even, saturated, NaN is 0; .NTZ is not documented")
+@_entry("F2I.NTZ", "PTX ISA, cvt.rni.s32.f32: to nearest even, saturated, NaN is 0; .NTZ by experiment")
 def _f2i(o: Operands) -> list[str]:
     to, a = o.to(), o.single()
     o.end()
