@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fp4patch.catalog.probe import Executes
+from fp4patch.catalog.probe import Executes, Launches
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify import execution_text as report
 from fp4patch.core.arch import Arch
@@ -157,3 +158,24 @@ def test_a_kernel_that_stores_elsewhere_fails(build: Build, ran: Callable[..., E
     found = ran(build("0; packed[i + 1] = __float_as_uint(v[0])", A121, "patched", Promise.EXACT))
     assert found.verdicts == [Verdict.FAIL]
     assert "stray store" in found.executions[0].problem
+
+
+def test_a_whole_kernel_is_compared_with_upstreams_for_the_card(build: Build, ran: Callable[..., Executed]) -> None:
+    does = Launches(arguments=("bfloat16[512]", "out uint32[64]"), block=64)
+
+    def whole(called: str, arch: Arch, side: Side) -> Subject:
+        return replace(build(called, arch, side, Promise.EXACT), does=does)
+
+    card, same = whole("instruction", A120, "pristine"), whole("half_pair", A121, "patched")
+    found = ran(card, same)
+    assert found.verdicts == [Verdict.PASS, Verdict.PASS]
+    for one in found.executions:
+        assert one.batch
+        assert (one.batch.what, one.batch.mismatches) == ("bytes of 1 kernel", 0)
+        assert 400 < one.batch.inputs <= 512, "two launches of 256 bytes; some are what was there before"
+    wrong = ran(card, whole("(unsigned int)(v[7] > 1.0f) << 28", A121, "patched")).executions[1]
+    assert (wrong.verdict, bool(wrong.batch and wrong.batch.mismatches)) == (Verdict.FAIL, True)
+    # Without upstream's code there is nothing to compare with, which is no pass.
+    alone = ran(same).executions[0]
+    assert (alone.verdict, alone.batch) == (Verdict.FAIL, None)
+    assert "nothing to compare with" in alone.problem
