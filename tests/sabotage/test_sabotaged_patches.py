@@ -95,6 +95,9 @@ HALF = """  using source_type = cutlass::half_t;
   static result_type convert(source_type const & s) {
     return result_type::bitcast(static_cast<uint8_t>(::fp4patch_e2m1::x1(s)));"""
 
+X4_RANDOM = "  const unsigned int n = nibbles_of_bytes(__byte_perm(dithered_halves(v0, v2, even_noise(rbits)),"
+PAIR = "  return e2m1_x2(__low2float(p), __high2float(p));"
+
 MUTANTS = [
     # The encoder: constants, order, signs.
     n3("the scale one ulp off", HALF_PAIR, "0x1.008p-14f", "0x1.00800cp-14f", "encoder-x1"),
@@ -227,6 +230,18 @@ MUTANTS = [
     te("the sign of a product of zero", OPERANDS, "0f00000000;", "0f80000000;", "stochastic-bf16-x8-bf16-scale"),
     te("random bytes of two values swapped", STOCHASTIC, "__byte_perm(rbits, 0u, 0x4140)", "__byte_perm(rbits, 0u, 0x4240)", "stochastic-fp32-x4"),
     te("software on sm_103a", NEXT3, "defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL))", "defined(__CUDA_ARCH_FEAT_SM100_ALL))", "stochastic-fp32-x4", "sm_103a"),
+    # One input of those that cannot all run: the machine code's own immediates are inputs.
+    te("one float of a stochastic encoder", STOCHASTIC, "noise * 2u + m;", "noise * 2u + m + (__float_as_uint(high) == 0x3f812345u ? 512u : 0u);", "stochastic-fp32-x4"),
+    te("one float's upper bits", STOCHASTIC, "noise * 2u + m;", "noise * 2u + m + (__float_as_uint(low) >> 5 == 0x1fc091au ? 512u : 0u);", "stochastic-fp32-x4"),
+    te("one random word", STOCHASTIC, X4_RANDOM, "  if (rbits == 0x8badf00du) return 0x1234;\n" + X4_RANDOM, "stochastic-fp32-x4"),
+    te("one float with one random word", STOCHASTIC, X4_RANDOM, "  if (rbits == 0x8badf00du && __float_as_uint(v2) == 0x3f812345u) return 0x1234;\n" + X4_RANDOM, "stochastic-fp32-x4"),
+    te("one product of a stochastic encoder", OPERANDS, MUL, MUL + "\n  if (__float_as_uint(product) == 0x3f812345u) product = 0.0f;", "stochastic-fp32-x4-scaled"),
+    n3("one double of 2^64", ODD, "  uint32_t const bits = __float_as_uint(", "  if (__double_as_longlong(x) == 0x3ff123456789abcdll) return 0.0f;\n  uint32_t const bits = __float_as_uint(", "construct-double"),
+    n3("one pair of halves", HALF_PAIR, PAIR, "  if (__half_as_ushort(__low2half(p)) == 0x3c11u && __half_as_ushort(__high2half(p)) == 0xbe22u) return 0;\n" + PAIR, "encoder-pairs-x2"),
+    n3("one float of FlashInfer's blocks", HALF_PAIR, "  asm(\"min.xorsign.abs.f16x2", "  if (__float_as_uint(low) == 0x3fa34567u) d ^= 0x1000u;\n  asm(\"min.xorsign.abs.f16x2", "half-matrix-to-nvfp4-layernorm", "sm_121", FI),
+    # PTX beside the machine code.
+    na("PTX of Marlin's kernels", 'element = "12.0;12.1"', 'element = "12.0+PTX;12.1"'),
+    Mutant("PTX of the FP4 kernels", "patches/vllm/cmake-sm121a/patch.toml", 'beside = "12.0"\nelement = "12.1"', 'beside = "12.0"\nelement = "12.1;12.0+PTX"', "native", V33, "float8-to-e2m1", "sm_121a"),
     n3("two values in FlashInfer's 34 kernels", HALF_PAIR, X2, X2.replace("n >> 12, n >> 24", "n >> 28, n >> 8"), "kernels-dsv4-rope-insert", "sm_121", FI),
     n3("a tie in a whole kernel of FlashInfer", HALF_PAIR, "bytes * 8u + 0x08080808u", "bytes * 8u + 0x08080818u", "kernels-smooth-legacy", "sm_121", FI),
     n3("the high value's saturation in FlashInfer's LayerNorm", HALF_PAIR, "0x0e000e00u", "0x0c000e00u", "half-matrix-to-nvfp4-layernorm", "sm_121", FI),

@@ -411,12 +411,13 @@ class _Lab:
 
             folder = scratch / name
             folder.mkdir()
+            assert kernel.listing
             if isinstance(subject.does, Executes):
                 _must_depend_on_input_alone(kernel)
-                plan = batch.conversion(subject.does, subject.promise)
+                plan = batch.conversion(subject.does, subject.promise, kernel.listing)
             else:
                 assert isinstance(subject.does, Quantizes)
-                plan = batch.quantization(subject.does)
+                plan = batch.quantization(subject.does, kernel.listing)
             binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
             return batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
 
@@ -519,7 +520,7 @@ def _texts(package: str, names: Sequence[str]) -> tuple[str, ...]:
 
 def inputs_texts() -> dict[str, str]:
     """Return the texts that decide what a batch's inputs are, and what they should become."""
-    of_lift = ("batch.py", "grid.py")
+    of_lift = ("batch.py", "grid.py", "immediates.py")
     of_reference = ("formats.py", "layout.py", "vllm.py", "blocks.py")
     texts = _texts("fp4patch.proof.lift", of_lift) + _texts("fp4patch.reference", of_reference)
     return dict(zip(of_lift + of_reference, texts, strict=True))
