@@ -63,8 +63,8 @@ def test_what_must_stay_as_it_was_is_compared_with_the_pristine_build(
 @pytest.mark.parametrize(
     ("command", "more"),
     [
-        ('cuda_archs_loose_intersection(FP4_SM120_ARCHS "', "12.0+PTX;"),
-        ('cuda_archs_loose_intersection(MARLIN_ARCHS "', "12.0+PTX;"),
+        ('cuda_archs_loose_intersection(FP4_SM120_ARCHS "', "9.0+PTX;"),
+        ('cuda_archs_loose_intersection(MARLIN_ARCHS "', "9.0+PTX;"),
         ('cuda_archs_loose_intersection(SCALED_MM_ARCHS "', "8.0+PTX;"),
     ],
 )

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from fp4patch.proof.lift.grid import RECIPROCALS, Array, Launch, Reciprocal, poi
 from fp4patch.proof.lift.immediates import corners
 from fp4patch.proof.lift.listing import Listing
 from fp4patch.proof.lift.result import UPSTREAM, Batch
+from fp4patch.proof.lift.stochastic import SCALE
 from fp4patch.reference.formats import (
     E2M1_VALUES,
     e2m1_decode,
@@ -396,16 +397,20 @@ def _chosen(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32] | None
     return _thresholds(executes) if executes.rounding == "stochastic" else (_records(executes), None)
 
 
-def conversion(executes: Executes, promise: Promise = Promise.EXACT, listing: Listing | None = None) -> Plan:
+def conversion(
+    executes: Executes, promise: Promise = Promise.EXACT, listing: Listing | None = None, *, decides: bool = False
+) -> Plan:
     """Return the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
     lanes.
 
     Of 16-bit floats each goes through every lane; of wider ones it is a sample, with each exponent in every lane.
-    Stochastic rounding has all its thresholds in every lane. Where the kernel multiplies first, products at boundaries
+    Stochastic rounding has all its thresholds in every lane: where the machine code allows it, this ``decides`` about
+    all inputs. Where the kernel multiplies first, products at boundaries
     and beside them come with these, for each factor in every lane. The immediates of its machine code take every place
     of a record. Where the promise leaves a NaN's sign free, the code may have it.
     """
     what = f"records of {executes.lanes}{' with random bits' if executes.rounding == 'stochastic' else ''}"
+    what += ", which decide about all others" if decides else ""
     rows = [_chosen(executes), *([_suggested(executes, listing)] if listing else [])]
     cases, names = list[Case](), tuple[str, ...]()
     for codes, words in rows:
@@ -512,34 +517,17 @@ def _with_immediates(listing: Listing, size: int, form: Format, *, pairs: bool =
 def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Codes, a row for each thread, and its random words.
 
-    Every lane sees every pair of a random byte and a float32 that is its threshold between two codes, or beside it, of
-    either sign; of 16-bit floats every value with the bytes around its threshold. Random pairs, and what is no number
-    or beyond the grid, come with them.
+    Every lane sees the least and the greatest float32 of each half that the encoder makes, of either sign, and every
+    16-bit float: with the bytes around its threshold, the least and the greatest byte. Random pairs, and what is no
+    number, come with them.
     """
     random = np.random.default_rng(40)
-    factors = np.array(executes.factors or [1], dtype=np.float32)
+    factors = executes.factors or (1.0,)
+    pairs = np.concatenate([_around_thresholds(executes, factor) for factor in factors])
     if executes.bits == 32:
-        r = np.arange(256, dtype=np.uint32)
-        part = r.astype(np.float32) / np.float32(256)
-        at = np.concatenate([above - part * (above - below) for below, above in pairwise(E2M1_VALUES)])
-        at = np.divide.outer(at, factors).astype(np.float32).view(np.uint32)
-        values = np.add.outer(at, np.array([-1, 0, 1])).astype(np.uint32)
-        bytes_ = np.broadcast_to(np.tile(r, 7)[:, None, None], values.shape)
-        pairs = np.stack([values, bytes_], axis=-1).reshape(-1, 2)
-        special = [0, 1, 0x7F_FFFF, 0x80_0000, 0x40C0_0001, 0x7F7F_FFFF, 0x7F80_0000, 0x7F80_0001, 0x7FFF_FFFF]
-        others = [(bits, byte) for bits in special for byte in (0, 1, 127, 128, 254, 255)]
-        pairs = np.concatenate([pairs, np.array(others, dtype=np.uint32), random.integers(0, 1 << 31, (1 << 16, 2))])
-        pairs = np.concatenate([pairs, pairs | [1 << 31, 0]]).astype(np.uint32)
-    else:
-        bits = np.arange(1 << 16, dtype=np.uint32)
-        with np.errstate(all="ignore"):
-            magnitude = np.abs(values_of(executes.input, bits.astype(np.uint16)) * factors[0])
-        code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
-        below, above = E2M1_VALUES[code - 1], E2M1_VALUES[code]
-        with np.errstate(invalid="ignore", over="ignore"):
-            first = np.nan_to_num(np.ceil((above - magnitude) / (above - below) * 256), nan=0, neginf=0)
-        around = np.clip(np.add.outer([-1, 0, 1], first), 0, 255).astype(np.uint32)
-        pairs = np.stack([np.broadcast_to(bits, around.shape), around], axis=-1).reshape(-1, 2)
+        special = [0x7F80_0000, 0x7F80_0001, 0x7FC0_0000, 0x7FFF_FFFF]
+        ends = np.array([(bits | sign, byte) for bits in special for sign in (0, 1 << 31) for byte in (0, 1, 254, 255)])
+        pairs = np.concatenate([pairs, ends, random.integers(0, 1 << 32, (1 << 16, 2))]).astype(np.uint32)
     pairs = np.resize(pairs, (-(-len(pairs) // 768) * 768, 2))  # whole blocks of threads, of each size
     rows = np.stack([np.roll(pairs, 40503 * lane + lane, axis=0) for lane in range(executes.lanes)], axis=1)
     each = np.zeros((len(rows), -(-executes.lanes // 4), 4), dtype=np.uint32)
@@ -548,6 +536,40 @@ def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     words = each[..., 0] | each[..., 1] << 16 | each[..., 2] << 8 | each[..., 3] << 24
     kind: Any = np.uint32 if executes.bits == 32 else np.uint16
     return rows[..., 0].astype(kind), words.astype("<u4")
+
+
+def _around_thresholds(executes: Executes, factor: float) -> NDArray[np.uint32]:
+    """Return pairs of a value's bits and a byte."""
+    if executes.bits == 32:
+        ends = _ends_of_halves(factor * np.float32(1))
+        bits = np.concatenate([ends, ends | np.uint32(1 << 31)])
+    else:
+        bits = np.arange(1 << 16, dtype=np.uint32)
+    kind: Any = np.uint32 if executes.bits == 32 else np.uint16
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(values_of(executes.input, bits.astype(kind)) * np.float32(factor)).astype(np.float64)
+        code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
+        below, above = E2M1_VALUES[code - 1].astype(np.float64), E2M1_VALUES[code].astype(np.float64)
+        first = np.nan_to_num(np.ceil((above - magnitude) / (above - below) * 256), nan=0, neginf=0)
+    around = np.clip(np.add.outer([-1, 0, 1, -256, 256], first), 0, 255).astype(np.uint32)
+    pairs = np.stack([np.broadcast_to(bits, around.shape), around], axis=-1).reshape(-1, 2)
+    return np.unique(pairs, axis=0)
+
+
+def _ends_of_halves(factor: np.float32) -> NDArray[np.uint32]:
+    """Return the bits of the least and of the greatest float of each half: of their product with the factor and the
+    encoder's scale, rounded toward zero."""
+    halves = np.arange(0x7C02)
+    low, high = np.zeros(len(halves), dtype=np.int64), np.full(len(halves), 0x7F80_0000)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        with np.errstate(all="ignore"):
+            product = middle.astype(np.uint32).view(np.float32) * factor * np.float32(SCALE)
+            nearest = product.astype(np.float16)
+        half = nearest.view(np.uint16) - (nearest.astype(np.float32) > product)
+        low, high = np.where(half < halves, middle + 1, low), np.where(half < halves, high, middle)
+    ends = np.concatenate([low, low - 1])
+    return np.unique(ends[(ends >= 0) & (ends <= 0x7F80_0000)]).astype(np.uint32)
 
 
 def _records(executes: Executes) -> NDArray[Any]:

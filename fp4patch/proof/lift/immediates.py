@@ -24,13 +24,14 @@ def corners(listing: Listing, bits: int) -> tuple[int, ...]:
 
     Where the code shifts or multiplies, the inputs that become an immediate are among them.
     """
-    integers, reals = _integers(listing), _reals(listing)
+    whole, reals = _integers(listing), _reals(listing)
+    integers = list(dict.fromkeys(part & 0xFFFF_FFFF for one in whole for part in (one, one >> 32)))
     values = [*integers, *(pattern for one in reals for pattern in _patterns(one, bits))]
     if bits == 16:
         values += [one >> 16 for one in values]
     if bits == 64:
         words = dict.fromkeys(one & 0xFFFF_FFFF for one in values)
-        values += [high << 32 | low for high in words for low in words]
+        values = [*whole, *values, *(high << 32 | low for high in words for low in words)]
     by = [one for one in integers if 0 < one < bits]
     by += [one.bit_length() - 1 for one in integers if 1 < one < 1 << bits and one.bit_count() == 1]
     moved = (there for one in values for count in dict.fromkeys(by) for there in _shifted(one, count, bits))
@@ -57,7 +58,7 @@ def _shifted(value: int, count: int, bits: int) -> tuple[int, ...]:
 
 def _integers(listing: Listing) -> list[int]:
     operands = (operand for one in listing.instructions for operand in one.operands)
-    return list(dict.fromkeys(operand.value & 0xFFFF_FFFF for operand in operands if isinstance(operand, Integer)))
+    return list(dict.fromkeys(operand.value for operand in operands if isinstance(operand, Integer)))
 
 
 def _reals(listing: Listing) -> list[float]:
