@@ -1,4 +1,4 @@
-"""Inputs that a kernel's machine code itself suggests: its immediates, and what lies beside them.
+"""Inputs that a kernel's machine code itself suggests: its immediates, and the values beside them.
 
 Code that treats one input differently compares it with an immediate, or with one that it computes from a few. Where not
 all inputs of a kernel run, these run beside the others. All constants of an executed kernel are immediates: a constant
