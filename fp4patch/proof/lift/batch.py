@@ -51,7 +51,7 @@ _AT = 0x7F00_0000_0000
 _APART = 0x1_0000_0000
 _FIRST = 4
 _MOST_LANES = 16
-_PAIRED = 96
+_PAIRED = 192
 """Number of immediates, with what is beside them, that come in pairs."""
 
 

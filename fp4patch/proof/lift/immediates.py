@@ -14,7 +14,7 @@ from math import isfinite
 from fp4patch.proof.lift.listing import Integer, Listing, Real
 
 _MOST = {64: 8192}
-"""Values of a width, 1024 of any other. Those beside the immediates come first, then those of shifts and divisions."""
+"""Values of a width, 2048 of any other. Those beside the immediates come first, then those of shifts and divisions."""
 _LEAST = 1e-45
 """Factors below it are no floats."""
 
@@ -39,7 +39,7 @@ def corners(listing: Listing, bits: int) -> tuple[int, ...]:
     quotients = [one / other for one in products for other in reals if abs(other) > _LEAST]
     divided = [pattern for one in quotients for pattern in _patterns(one, bits)]
     found = dict.fromkeys((*_near(values, bits), *moved, *_near(divided, bits)))
-    return tuple(one for one in found if not one >> bits)[: _MOST.get(bits, 1024)]
+    return tuple(one for one in found if not one >> bits)[: _MOST.get(bits, 2048)]
 
 
 def _near(values: Iterable[int], bits: int) -> Iterator[int]:
