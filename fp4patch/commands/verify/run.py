@@ -148,7 +148,12 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         arch=run.archs,
         toolchain=run.toolchain.info,
         results=results,
-        problems=found.problems + _unexecuted(executed, run) + numbers.problems + _uncovered(covered, run),
+        problems=(
+            # Where the variant changes nothing, that no probe ran is no mistake.
+            *((*found.problems, *_unexecuted(executed, run)) if applied or results else ()),
+            *numbers.problems,
+            *_uncovered(covered, run),
+        ),
         seconds=round(time.monotonic() - began, 3),
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),

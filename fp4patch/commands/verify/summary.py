@@ -102,6 +102,12 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     builds = [build for report in reports for build in report.builds]
     looked = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + counts(reports))
+    if reports and all(report.verdict is Verdict.NOTHING for report in reports):
+        return Headline(
+            Verdict.NOTHING,
+            f"Not needed: {variant} changes nothing in {names}",
+            "No probe is for this release, and nothing was checked.",
+        )
     if not overall(report.verdict for report in reports).failed:
         coverage = [one for report in reports for one in report.coverage]
         missing = unchecked(coverage)
@@ -131,7 +137,7 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         parts.append(f"{wrong} of {len(verdicts)} executions and comparisons are not as promised")
     if lost := sum(build.verdict.failed for build in builds):
         parts.append(f"{counted(lost, 'result')} of the tree's own build not as declared")
-    empty = [report for report in reports if not (report.results or report.builds)]
+    empty = [report for report in reports if report.verdict.failed and not (report.results or report.builds)]
     if empty:
         parts.append(f"nothing was checked in {listed([report.tree for report in empty])}")
     return Headline(Verdict.FAIL, f"Not verified: {'; '.join(parts)}", f"{variant} on {names}: {looked}.")

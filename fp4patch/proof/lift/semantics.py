@@ -1117,12 +1117,20 @@ def _f2i(o: Operands) -> list[str]:
     return _set(to, f"lift_f2i({a})")
 
 
-@_entry("F2I.FTZ.U32.TRUNC.NTZ", "PTX ISA, cvt.rzi.ftz.u32.f32: toward zero, saturated, NaN is 0")
-def _f2i_unsigned(o: Operands) -> list[str]:
-    to, a = o.to(), o.single(flush=True)
-    o.end()
-    x = f"lift_single({a})"
-    return _set(to, f"!({x} > 0) ? 0u : {x} >= 0x1p32f ? ~0u : (uint32_t){x}")
+def _unsigned_of_float(*, flush: bool) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a = o.to(), o.single(flush=flush)
+        o.end()
+        x = f"lift_single({a})"
+        return _set(to, f"!({x} > 0) ? 0u : {x} >= 0x1p32f ? ~0u : (uint32_t){x}")
+
+    return emit
+
+
+for _flush in ("", "FTZ."):
+    _entry(f"F2I.{_flush}U32.TRUNC.NTZ", f"PTX ISA, cvt.rzi.{_flush.lower()}u32.f32: toward zero, saturated, NaN is 0")(
+        _unsigned_of_float(flush=bool(_flush))
+    )
 
 
 def _float_of(cast: str, *, up: bool) -> Emit:
