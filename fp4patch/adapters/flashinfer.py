@@ -37,8 +37,8 @@ TIMEOUT = 120
 
 _LARGEST = 1 << 20
 """Bytes of an answer."""
-_GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(?:sm_(\d+)(\d[af]?)|compute_\d+[af]?)")
-"""As FlashInfer writes it; machine code is what counts, and PTX is left out."""
+_GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(sm|compute)_(\d+)(\d[af]?)")
+"""As FlashInfer writes it: machine code, or PTX."""
 _OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")
 """Other notations of the same name."""
 
@@ -121,11 +121,12 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compi
     if answer.unknown or answer.stops:
         return NotKnown(answer.unknown) if answer.unknown else Compiled({}, " ".join(answer.stops.rstrip(".").split()))
     found: dict[str, tuple[str, ...]] = {}
+    ptx: dict[str, tuple[str, ...]] = {}
     for module in modules:
-        made = set[str]()
+        made, beside = set[str](), set[str]()
         for flag in answer.flags.get(module.name, ()):
             if target := _GENCODE.fullmatch(flag):
-                made |= {f"{target[1]}.{target[2]}"} if target[1] else set()
+                (made if target[1] == "sm" else beside).add(f"{target[2]}.{target[3]}")
             elif flag.startswith("-gencode=arch="):
                 return Compiled({}, f"nvcc does not support {flag}")
             elif flag.startswith(_OTHERWISE):
@@ -134,8 +135,8 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compi
             return NotKnown(f"{module.function} names no architectures")
         if stops := refused(Version(cuda), map(Arch.parse, sorted(made))):
             return Compiled({}, stops)
-        found[module.name] = tuple(sorted(made))
-    return Compiled(found)
+        found[module.name], ptx[module.name] = tuple(sorted(made)), tuple(sorted(beside))
+    return Compiled(found, ptx=ptx)
 
 
 def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow:
@@ -143,7 +144,9 @@ def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow
     if lost := next((there for there in made if isinstance(there, NotKnown)), None):
         return BuildRow(cuda, asked, (), error=str(lost))
     kernels = {arch for there in on.values() for archs in there.modules.values() for arch in archs}
-    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, reaches={gpu: _together(on[gpu], gpu) for gpu in GPUS})
+    ptx = {f"{name} on {gpu}": archs for gpu, there in on.items() for name, archs in there.ptx.items()}
+    reaches = {gpu: _together(on[gpu], gpu) for gpu in GPUS}
+    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, ptx=ptx, reaches=reaches)
 
 
 def _together(there: Compiled, gpu: Arch) -> Reach:

@@ -69,7 +69,8 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     reaches = {gpu: min(found, key=_FROM_LEAST.index) for gpu, found in support.items()}
     common = set.intersection(*kernels) if kernels else set[str]()
     some = set[str]().union(*kernels) - common
-    row = BuildRow(cuda, asked, tuple(sorted(common)), tuple(sorted(some)), reaches=reaches, error=made.error)
+    targets = tuple(sorted(common)), tuple(sorted(some))
+    row = BuildRow(cuda, asked, *targets, code=made.sources, ptx=made.ptx, reaches=reaches, error=made.error)
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
 

@@ -103,6 +103,7 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
         file.expect(_is(Version, macro.cuda), f"{key}.cuda", "a CUDA release such as '13.0'", repr(macro.cuda))
         for arch in (*macro.off, *macro.same):
             file.expect(_is_arch(arch), key, "an architecture such as sm_121a", repr(arch))
+    _check_conditions(file, patch, path.parent)
     file.expect(patch.touches, "touches", "the functions that its edits touch", "none")
     for number, unchecked in enumerate(patch.unchecked):
         file.text(unchecked, ("because",), f"unchecked[{number}].")
@@ -125,11 +126,20 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
     return file.problems
 
 
+def _check_conditions(file: _File, patch: Patch, folder: Path) -> None:
+    for number, condition in enumerate(patch.conditions):
+        key = f"conditions[{number}]"
+        file.globs(condition.search, f"{key}.search")
+        file.text(condition, ("begins",), f"{key}.")
+        there = (folder / condition.shim).is_file()
+        file.expect(there, f"{key}.shim", "a file beside patch.toml", repr(condition.shim))
+
+
 def check_coverage(patch: Patch, patches: Iterable[Patch]) -> list[Problem]:
     """Check that a probe of a patch for its target covers each function that a patch changes, or a reason does."""
     ours = [other for other in patches if other.target == patch.target]
     covered = [entry for other in ours for probe in other.probes for entry in probe.covers]
-    covered += [entry for other in ours for build in other.builds for entry in build.covers]
+    covered += [entry for other in ours for one in other.evaluated for entry in one.covers]
     excused = [entry for unchecked in patch.unchecked for entry in unchecked.functions]
     return [
         Problem(

@@ -70,6 +70,31 @@ class BuildCheck(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ConditionCheck(Manifest):
+    """Compute capabilities for which host code, or a gate of device code, goes on: before the patch and after it.
+
+    The code of each changed file is cut out, and run with a stand-in for the query of the capability.
+    """
+
+    name: str
+    covers: tuple[str, ...]
+    """The functions or files that it checks, of those that the patch ``touches``."""
+    search: tuple[str, ...]
+    """Globs of the files."""
+    begins: str
+    """C++ tokens with which the code begins; of Python the name of a function, or one that statements have."""
+    through: str = ""
+    """C++ tokens after these, whose block ends the code. Empty: the block of ``begins``."""
+    shim: str
+    """File beside ``patch.toml`` that runs the code: C++ that includes ``code.inc``, or Python that gets the path of
+    the code. Its arguments are capabilities (``12.1``); it prints those for which the code goes on."""
+    before: tuple[str, ...]
+    """Capabilities for which the pristine code must go on, of all that NVIDIA has since 7.5."""
+    after: tuple[str, ...]
+    """The same of the patched code."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class MacroPromise(Manifest):
     """Compile targets for which a header of the patched tree must not define a macro, or define it as before."""
 
@@ -106,9 +131,15 @@ class Patch(Manifest):
     macros: tuple[MacroPromise, ...] = ()
     probes: tuple[Probe, ...] = ()
     builds: tuple[BuildCheck, ...] = ()
+    conditions: tuple[ConditionCheck, ...] = ()
     numerics: tuple[Numerics, ...] = ()
     directory: str = field(default="", metadata=HIDDEN)
     """Directory of templates, probes and cases, set by the loader."""
+
+    @property
+    def evaluated(self) -> tuple[BuildCheck | ConditionCheck, ...]:
+        """Checks that need no machine code."""
+        return self.builds + self.conditions
 
     @property
     def id(self) -> str:

@@ -87,16 +87,17 @@ class SetAside(Document):
 
 @dataclass(frozen=True)
 class BuildResult(Document):
-    """Results of a tree's own build for one arch list with one CUDA release, before and after."""
+    """Results of a tree's own build for one arch list with one CUDA release, before and after; or of a condition on the
+    compute capability."""
 
     check: str
     """Id of the check: ``vllm/arch-lists``."""
     cuda: str
-    """CUDA release: ``13.0``."""
+    """CUDA release: ``13.0``. Empty for a condition."""
     asked: str
-    """Arch list: ``12.0a;12.1a``."""
+    """Arch list: ``12.0a;12.1a``; or the file of the condition."""
     before: str
-    """Architectures of the FP4 kernels, or the reason why there are none."""
+    """Architectures of the FP4 kernels, or the reason why there are none; or the capabilities that meet it."""
     after: str
     """The same of the patched tree."""
     verdict: Verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from fp4patch import adapters
 from fp4patch.adapters.result import BuildRow, Compiled
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.patch import BuildCheck, Patch
+from fp4patch.catalog.patch import BuildCheck, ConditionCheck, Patch
 from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
@@ -27,8 +28,8 @@ class Evaluated:
     aside: tuple[SetAside, ...] = ()
 
 
-def build_id(patch: Patch, check: BuildCheck) -> str:
-    """Return the name of a build check in reports: ``vllm/arch-lists``."""
+def check_id(patch: Patch, check: BuildCheck | ConditionCheck) -> str:
+    """Return the name of a check in reports: ``vllm/arch-lists``."""
     return f"{patch.target}/{check.name}"
 
 
@@ -44,16 +45,18 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
         results: list[BuildResult] = []
         aside: list[SetAside] = []
         for patch, check in checks:
+            others = "|".join(one.kernels for of, one in checks if of is not patch and one.kernels)
             try:
-                results += _results(build_id(patch, check), check, tree.target, build, before, tree.root)
+                results += _results(check_id(patch, check), check, others, tree.target, build, before, tree.root)
             except ToolchainError as error:
-                aside.append(SetAside(build_id(patch, check), check.title, str(error)))
+                aside.append(SetAside(check_id(patch, check), check.title, str(error)))
     return Evaluated(tuple(results), tuple(aside))
 
 
 def _results(
-    name: str, check: BuildCheck, target: Target, build: Build, before: Path, after: Path
+    name: str, check: BuildCheck, others: str, target: Target, build: Build, before: Path, after: Path
 ) -> Iterator[BuildResult]:
+    """Yield the result of each list. ``others`` matches the sources that checks of other patches are for."""
     build = replace(build, kernels=check.kernels) if check.kernels else build
     code = "code" if check.kernels else "code with the instruction"
     enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
@@ -61,8 +64,10 @@ def _results(
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
     old_rows, new_rows = (adapters.of(target).evaluate(root, build, written) for root in (before, after))
     for (cuda, archs), old, new in zip(asked, old_rows, new_rows, strict=True):
-        alike = (_said(old), old.in_part) == (_said(new), new.in_part)
+        alike = (_said(old), old.in_part, _code(old, others)) == (_said(new), new.in_part, _code(new, others))
         wrong = [] if alike or archs not in check.same else ["it is not as before"]
+        if more := _more(old.ptx, new.ptx):
+            wrong += [f"PTX of {', '.join(more)} that was not there"]
         if new.error:
             wrong = ["it could not be evaluated"]
         elif new.stops and not (old.stops or old.error):
@@ -70,6 +75,17 @@ def _results(
         elif archs in check.reaches and not new.stops:
             wrong += [f"no {code} for {gpu}" for gpu in _named(archs) if new.reaches.get(gpu) not in enough]
         yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict_on(not wrong), "; ".join(wrong))
+
+
+def _code(row: BuildRow, but: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Return the machine code and the PTX of each source, except for those that ``but`` matches."""
+    sources = sorted(source for source in row.code.keys() | row.ptx.keys() if not but or not re.search(but, source))
+    return [(source, row.code.get(source, ()), row.ptx.get(source, ())) for source in sources]
+
+
+def _more(old: Mapping[str, Sequence[str]], new: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the targets of PTX that a source has and did not have."""
+    return sorted({arch for source, archs in new.items() for arch in archs if arch not in old.get(source, ())})
 
 
 def _said(row: BuildRow) -> str:

@@ -21,7 +21,7 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.verify import builds, execute, numerics
+from fp4patch.commands.verify import builds, conditions, execute, numerics
 from fp4patch.commands.verify.coverage import coverage, touched_functions
 from fp4patch.commands.verify.needs import has, nothing_to_show
 from fp4patch.core.arch import Arch, requested
@@ -105,6 +105,8 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     }
     patches = run.catalog.patches_of(run.variant, tree.target.name)
     evaluated = builds.evaluate(pristine, tree, patches)
+    held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
+    evaluated = replace(evaluated, results=(*evaluated.results, *held))
     found = compile_and_judge(
         before=pristine,
         after=SourceView(tree.root),

@@ -44,15 +44,18 @@ def build_lines(builds: Sequence[BuildResult]) -> Iterator[str]:
         found = [one for one in builds if one.check == check]
         wrong = sum(one.verdict.failed for one in found)
         changed = sum(one.before != one.after for one in found)
+        if not found[0].cuda:
+            places = counted(len(found), "file")
+            yield f"{check}: the condition evaluated in {places} for each compute capability; {wrong} wrong"
+            continue
         lists = counted(len(found), "pair") + " of a CUDA release and a list of architectures"
         yield f"{check}: the tree's own build evaluated for {lists}; {changed} changed by the patches, {wrong} wrong"
 
 
 def build_sentence(one: BuildResult) -> str:
     """Return one evaluation in words: ``vllm/arch-lists, CUDA 13.0, 12.1a: 12.0f → 12.1a; …``."""
-    return f"{one.check}, CUDA {one.cuda}, {one.asked}: {one.before} → {one.after}" + (
-        f"; {one.detail}" if one.detail else ""
-    )
+    where = f"CUDA {one.cuda}, {one.asked}" if one.cuda else one.asked
+    return f"{one.check}, {where}: {one.before} → {one.after}" + (f"; {one.detail}" if one.detail else "")
 
 
 def function_name(function: str) -> str:

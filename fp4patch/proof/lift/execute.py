@@ -28,7 +28,7 @@ from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.inputs import Mismatch, NumericsReport
 from fp4patch.proof.instruction import InstructionClass
-from fp4patch.proof.lift import grid, lanes, program, taint
+from fp4patch.proof.lift import grid, lanes, program, stochastic, taint
 from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution
@@ -41,10 +41,11 @@ if TYPE_CHECKING:
 
     from fp4patch.proof.inputs import NumericsRow
     from fp4patch.proof.instruction import SassListing
+    from fp4patch.proof.lift.listing import Listing
     from fp4patch.proof.lift.result import Side
     from fp4patch.proof.toolchain import Toolchain
 
-_OF_LANES = ("lanes.py", "symbols.py", "expressions.py")
+_OF_LANES = ("lanes.py", "stochastic.py", "symbols.py", "expressions.py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -411,12 +412,14 @@ class _Lab:
 
             folder = scratch / name
             folder.mkdir()
+            assert kernel.listing
             if isinstance(subject.does, Executes):
                 _must_depend_on_input_alone(kernel)
-                plan = batch.conversion(subject.does, subject.promise)
+                decides = _decides(subject, kernel.listing)
+                plan = batch.conversion(subject.does, subject.promise, kernel.listing, decides=decides)
             else:
                 assert isinstance(subject.does, Quantizes)
-                plan = batch.quantization(subject.does)
+                plan = batch.quantization(subject.does, kernel.listing)
             binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
             return batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
 
@@ -496,6 +499,17 @@ def _must_depend_on_input_alone(kernel: Kernel) -> None:
         raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, found[:4])))
 
 
+def _decides(subject: Subject, listing: Listing) -> bool:
+    """Return whether the inputs that run decide about all others. ProofError if stochastic rounding in software does
+    not allow it."""
+    does = subject.does
+    if not isinstance(does, Executes) or does.rounding != "stochastic" or does.sampled or subject.instruction:
+        return False
+    if because := stochastic.doubt(listing, flow(listing), does):
+        raise ProofError("the inputs that run do not decide about all others", help=because)
+    return True
+
+
 def _turns(job: _Job) -> tuple[Sequence[int], bool]:
     """Return the rotations of the inputs over the lanes, and whether the lanes that an input then misses are alike.
 
@@ -519,7 +533,7 @@ def _texts(package: str, names: Sequence[str]) -> tuple[str, ...]:
 
 def inputs_texts() -> dict[str, str]:
     """Return the texts that decide what a batch's inputs are, and what they should become."""
-    of_lift = ("batch.py", "grid.py")
+    of_lift = ("batch.py", "grid.py", "immediates.py", *_OF_LANES)
     of_reference = ("formats.py", "layout.py", "vllm.py", "blocks.py")
     texts = _texts("fp4patch.proof.lift", of_lift) + _texts("fp4patch.reference", of_reference)
     return dict(zip(of_lift + of_reference, texts, strict=True))

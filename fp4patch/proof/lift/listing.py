@@ -281,7 +281,7 @@ def _split(operands: str) -> list[str]:
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
     # .reuse applies to a cache, not to the value
-    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16|F32x2\.HI_LO|F32))?(?:\.reuse)?"
+    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16|F32x2\.HI_LO(?:\.NP)?|F32))?(?:\.reuse)?"
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _REAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|[-+](?:INF|QNAN)")

@@ -225,9 +225,11 @@ class Operands:
         return f"lift_flush({bits})" if flush else bits
 
     def two_singles(self) -> tuple[str, str]:
-        """Return the bits of two float32, the lower register's first; F32 names one register for both."""
+        """Return the bits of two float32, the lower register's first; F32 names one register for both, NP negates the
+        upper one."""
         source = self._take("source")
-        if not isinstance(source, Register) or source.inverted or source.part not in ("F32x2.HI_LO", "F32"):
+        parts = ("F32x2.HI_LO", "F32x2.HI_LO.NP", "F32")
+        if not isinstance(source, Register) or source.inverted or source.part not in parts:
             raise Lacks("a source is not two floats")
         if source.index is None or source.part == "F32":
             bits = self._signed(replace(source, part=""))
@@ -235,7 +237,8 @@ class Operands:
         if source.index % 2:
             raise Lacks("a pair of registers begins with an odd one")
         low = replace(source, part="")
-        return self._signed(low), self._signed(replace(low, index=source.index + 1))
+        opposite = source.negated != source.part.endswith(".NP")
+        return self._signed(low), self._signed(replace(low, index=source.index + 1, negated=opposite))
 
     def halves(self, *, brain: bool = False) -> str:
         """Return the bits of two halves, or of two bfloat16 (``brain``). Of immediates the first is the high one."""

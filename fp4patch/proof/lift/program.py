@@ -17,6 +17,7 @@ from fp4patch.catalog.probe import BITS, stored_bits
 from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
+from fp4patch.proof.lift.immediates import corners
 from fp4patch.proof.numerics import interval_lines, row_of
 
 if TYPE_CHECKING:
@@ -77,6 +78,8 @@ def files(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -
     """Return the texts of the program, by file name. With a reference the kernel is compared with that one."""
     here = resources.files("fp4patch.proof.lift")
     texts = {name: (here / name).read_text(encoding="utf-8") for name in ("sweep.c", "runtime.h")}
+    words = [word for one in (kernel, reference) if one and one.listing for word in corners(one.listing, 32)]
+    texts |= {"immediates.inc": "".join(f"{word:#x}u,\n" for word in dict.fromkeys(words))}
     texts |= {"intervals.inc": interval_lines(executes.output), "kernel.inc": kernel.c}
     return texts | ({"reference.inc": reference.c} if reference else {})
 

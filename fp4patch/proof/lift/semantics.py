@@ -183,7 +183,7 @@ for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128",
 
 @_entry(
     ("LDG.E.ENL2.256", "LDG.E.ENL2.256.CONSTANT"),
-    "PTX ISA, ld.global.v8.b32 (SM10x); the second group of registers is from the lower address",
+    "PTX ISA, ld.global.v8.b32; the second group is from the lower address, as ptxas uses it (test_pairs.py)",
 )
 def _load_256(o: Operands) -> list[str]:
     upper, lower, address = o.to(4), o.to(4), o.address()
@@ -813,7 +813,7 @@ def _two(form: str, sources: int) -> Emit:
     return emit
 
 
-_TWO = "PTX ISA, {}.f32x2 (SM10x); HI_LO taken as the order of the registers, which no GPU has confirmed"
+_TWO = "PTX ISA, {}.f32x2 (SM10x); HI_LO is the order of the registers, as ptxas uses them (test_pairs.py)"
 _entry("FADD2", _TWO.format("add.rn"))(_two("lift_fadd({}, {})", 2))
 _entry("FMUL2", _TWO.format("mul.rn"))(_two("lift_fmul({}, {})", 2))
 _entry("FMUL2.RZ", _TWO.format("mul.rz"))(_two("lift_ffma_rz({}, {}, 0x80000000u)", 2))
