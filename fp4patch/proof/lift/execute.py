@@ -33,7 +33,7 @@ from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution
 from fp4patch.proof.lift.translate import Unsupported, translate
-from fp4patch.proof.sass import functions, kernel_of
+from fp4patch.proof.sass import functions, kernel_of, own_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -263,7 +263,7 @@ class _Lab:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
             there = functions(subject.cubin)
-            return _kernel(text, kernel_of(subject.probe, there), there, grid=not subject.swept)
+            return _kernel(text, kernel_of(subject.probe, there), subject.cubin, grid=not subject.swept)
         except ProofError as error:
             return error
 
@@ -313,7 +313,7 @@ class _Lab:
         names = sorted(name for name in there if "$" not in name and fnmatchcase(name, subject.does.kernels))
         if not names:
             raise ProofError(f"no kernel is named {subject.does.kernels}")
-        return [_kernel(text, name, there, grid=True) for name in names]
+        return [_kernel(text, name, subject.cubin, grid=True) for name in names]
 
     def _compared(self, scratch: Path, subject: Subject, kernel: Kernel, upstream: Kernel) -> tuple[Batch | str, bool]:
         """Return the bytes that a kernel stores, compared with those of upstream's, and whether they were cached."""
@@ -483,9 +483,10 @@ class _Lab:
         return _read(found.log, cached=True) if found else None
 
 
-def _kernel(text: str, name: str, there: Mapping[str, int], *, grid: bool) -> Kernel:
+def _kernel(text: str, name: str, cubin: bytes, *, grid: bool) -> Kernel:
     """Return a function of a disassembled cubin as C."""
-    translation = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, grid=grid)
+    there, words = functions(cubin), own_constants(name, cubin)
+    translation = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, words=words, grid=grid)
     return Kernel(translation.c, translation.parameters, translation.block_size, translation.listing)
 
 
