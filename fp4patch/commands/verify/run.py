@@ -141,6 +141,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         executed,
         run.archs,
     )
+    covered = builds.absent(tree.root, tree.target, patches, covered)
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,

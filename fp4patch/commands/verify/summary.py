@@ -29,8 +29,13 @@ def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
     missing = unchecked(coverage)
     weakest = [max((list(How).index(c.how) for c in one.checks), default=0) for one in coverage if not one.missing]
     ways = [f"{weakest.count(at)} {how.value}" for at, how in enumerate(How) if at in weakest]
-    found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on every target"
+    absent = [one for one in coverage if one.absent]
+    where = "every target that they are built for" if absent else "every target"
+    found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on {where}"
     yield found + (f" ({', '.join(ways)})" if ways else "")
+    for targets in dict.fromkeys(one.absent for one in absent):
+        functions = [function_name(one.function) for one in absent if one.absent == targets]
+        yield f"not built for {listed([*map(str, targets)])}, as the tree's own build shows: {', '.join(functions)}"
     reasons: dict[str, list[str]] = {}
     for one in missing:
         archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""

@@ -31,11 +31,12 @@ from fp4patch.proof.inputs import Mismatch, NumericsReport
 from fp4patch.proof.instruction import InstructionClass
 from fp4patch.proof.lift import grid, lanes, program, stochastic, taint
 from fp4patch.proof.lift.flow import flow
+from fp4patch.proof.lift.immediates import corners
 from fp4patch.proof.lift.listing import read
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution
 from fp4patch.proof.lift.translate import Unsupported, translate
-from fp4patch.proof.sass import functions, kernel_of
+from fp4patch.proof.sass import functions, kernel_of, own_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from fp4patch.proof.lift.result import Side
     from fp4patch.proof.toolchain import Toolchain
 
-_OF_TRANSLATION = ("translate.py", "listing.py", "flow.py", "operands.py", "semantics.py")
+_OF_TRANSLATION = ("translate.py", "listing.py", "flow.py", "operands.py", "semantics.py", "immediates.py")
 _OF_LANES = ("lanes.py", "stochastic.py", "symbols.py", "expressions.py")
 
 
@@ -281,8 +282,8 @@ class _Lab:
         try:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
-            there = functions(subject.cubin)
-            return self._kernel(text, kernel_of(subject.probe, there), there, grid=not subject.swept)
+            name = kernel_of(subject.probe, functions(subject.cubin))
+            return self._kernel(text, name, subject.cubin, grid=not subject.swept)
         except ProofError as error:
             return error
 
@@ -332,20 +333,23 @@ class _Lab:
         names = sorted(name for name in there if "$" not in name and fnmatchcase(name, subject.does.kernels))
         if not names:
             raise ProofError(f"no kernel is named {subject.does.kernels}")
-        return [self._kernel(text, name, there, grid=True) for name in names]
+        return [self._kernel(text, name, subject.cubin, grid=True) for name in names]
 
-    def _kernel(self, text: str, name: str, there: Mapping[str, int], *, grid: bool) -> Kernel:
+    def _kernel(self, text: str, name: str, cubin: bytes, *, grid: bool) -> Kernel:
         """Return a function of a disassembled cubin as C."""
+        there, words = functions(cubin), own_constants(name, cubin)
         made_by = _texts("fp4patch.proof.lift", _OF_TRANSLATION)
-        kept = key("translation", *made_by, text, name, json.dumps(sorted(there.items())), str(grid))
+        kept = key("translation", *made_by, text, name, json.dumps([sorted(there.items()), words]), str(grid))
         if self._cache and (found := self._cache.find(kept, lambda _: None)):
-            c, parameters, block_size = json.loads(found.log)
+            c, parameters, block_size, immediates = json.loads(found.log)
         else:
-            made = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, grid=grid)
+            made = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, words=words, grid=grid)
             c, parameters, block_size = made.c, made.parameters, made.block_size
+            immediates = corners(made.listing, 32)
             if self._cache:
-                self._cache.store(kept, [], Stored(b"", json.dumps([c, parameters, block_size])))
-        return Kernel(c, parameters, block_size, cache(lambda: read(text, kernel=name, subroutines=there)))
+                self._cache.store(kept, [], Stored(b"", json.dumps([c, parameters, block_size, immediates])))
+        listing = cache(lambda: read(text, kernel=name, subroutines=there, words=words))
+        return Kernel(c, parameters, block_size, listing, tuple(immediates))
 
     def _compared(self, scratch: Path, subject: Subject, kernel: Kernel, upstream: Kernel) -> tuple[Batch | str, bool]:
         """Return the bytes that a kernel stores, compared with those of upstream's, and whether they were cached."""
@@ -446,13 +450,14 @@ class _Lab:
             folder = scratch / name
             folder.mkdir()
             assert kernel.listing
+            listing = kernel.listing()
             if isinstance(subject.does, Executes):
                 _must_depend_on_input_alone(kernel)
-                decides = _decides(subject, kernel.listing)
-                plan = batch.conversion(subject.does, subject.promise, kernel.listing, decides=decides)
+                decides = _decides(subject, listing)
+                plan = batch.conversion(subject.does, subject.promise, listing, decides=decides)
             else:
                 assert isinstance(subject.does, Quantizes)
-                plan = batch.quantization(subject.does, kernel.listing)
+                plan = batch.quantization(subject.does, listing)
             binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
             return batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
 
