@@ -263,7 +263,10 @@ class _Lab:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
             there = functions(subject.cubin)
-            return _kernel(text, kernel_of(subject.probe, there), there, grid=not subject.swept)
+            kernel = _kernel(text, kernel_of(subject.probe, there), there, grid=not subject.swept)
+            if isinstance(subject.does, Executes):
+                _must_not_wait(kernel)
+            return kernel
         except ProofError as error:
             return error
 
@@ -494,6 +497,18 @@ def _must_depend_on_input_alone(kernel: Kernel) -> None:
     assert kernel.listing
     if found := taint.leaks(kernel.listing, flow(kernel.listing)):
         raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, found[:4])))
+
+
+def _must_not_wait(kernel: Kernel) -> None:
+    """ProofError if threads meet in a conversion, which callers may reach with some of their threads alone."""
+    assert kernel.listing
+    for one in kernel.listing.instructions:
+        if one.opcode.split(".")[0] in _TOGETHER:
+            raise ProofError("it waits for other threads, or gets their values", help=f"{one.address:#06x} {one.text}")
+
+
+_TOGETHER = frozenset(("ATOMS", "B2R", "BAR", "ELECT", "MATCH", "REDUX", "SHFL", "VOTE", "VOTEU", "WARPSYNC"))
+"""Opcodes, without modifiers, by which threads meet."""
 
 
 def _turns(job: _Job) -> tuple[Sequence[int], bool]:
