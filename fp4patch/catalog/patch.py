@@ -83,6 +83,8 @@ class BuildCheck(Manifest):
     """Arch lists that must give each GPU of SM12x that they name such code of all kernels that are checked."""
     same: tuple[str, ...]
     """Arch lists for which the patched build must have the same result as the pristine one."""
+    keeps: tuple[str, ...] = ()
+    """Arch lists, with and without SM12x, for which no source may get other code for other GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,6 +20,9 @@ from fp4patch.core.verdict import verdict_on
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
 
+_LATER = "13.4"
+"""A release after those that targets name: a build hangs on none of them."""
+
 
 @dataclass(frozen=True)
 class Evaluated:
@@ -100,11 +103,16 @@ def _results(
     build = replace(build, kernels=check.kernels) if check.kernels else build
     code = "code" if check.kernels else "code with the instruction"
     enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
-    asked = [(cuda, archs) for cuda in build.cuda for archs in dict.fromkeys((*check.same, *check.reaches))]
+    asked = [
+        (cuda, archs)
+        for cuda in (*build.cuda, _LATER)
+        for archs in dict.fromkeys((*check.same, *check.reaches, *check.keeps))
+    ]
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
     old_rows, new_rows = (adapters.of(target).evaluate(root, build, written) for root in (before, after))
     for (cuda, archs), old, new in zip(asked, old_rows, new_rows, strict=True):
         alike = (_said(old), old.in_part, _code(old, others)) == (_said(new), new.in_part, _code(new, others))
+        fp4_in_file = not (check.kernels or new.on)
         wrong = [] if alike or archs not in check.same else ["it is not as before"]
         if more := _more(old.ptx, new.ptx):
             wrong += [f"PTX of {', '.join(more)} that was not there"]
@@ -114,6 +122,9 @@ def _results(
             wrong += ["it stops, and did not before"]
         elif archs in check.reaches and not new.stops:
             wrong += [f"no {code} for {gpu}" for gpu in _named(archs) if new.reaches.get(gpu) not in enough]
+            wrong = wrong or [f"not for {one}" for one in _suffixed(archs) if fp4_in_file and one not in new.kernels]
+        if archs in check.keeps and not (old.error or old.stops or new.error or new.stops):
+            wrong += [f"for other GPUs not as before: {one}" for one in sorted({*old.others} ^ {*new.others})[:1]]
         yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict_on(not wrong), "; ".join(wrong))
 
 
@@ -144,6 +155,10 @@ def _modules(there: Compiled) -> str:
 
 def _named(asked: str) -> list[Arch]:
     return [arch.gpu for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12]
+
+
+def _suffixed(asked: str) -> list[str]:
+    return [arch.torch for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12 and arch.suffix]
 
 
 def _link(root: Path, to: Path, overlay: Mapping[str, bytes | None]) -> None:
