@@ -104,9 +104,18 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
         for arch in (*macro.off, *macro.same):
             file.expect(_is_arch(arch), key, "an architecture such as sm_121a", repr(arch))
     _check_conditions(file, patch, path.parent)
+    for number, rule in enumerate(patch.built):
+        named = bool(rule.targets) and all(map(_is_arch, rule.targets))
+        file.expect(named, f"built[{number}].targets", "architectures such as sm_121a", repr(list(rule.targets)))
     file.expect(patch.touches, "touches", "the functions that its edits touch", "none")
     for number, unchecked in enumerate(patch.unchecked):
         file.text(unchecked, ("because",), f"unchecked[{number}].")
+    _check_probes(file, patch, path)
+    return file.problems
+
+
+def _check_probes(file: _File, patch: Patch, path: Path) -> None:
+    """Check names, files and targets of probes and of functions to run."""
     tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
     for kind, named in tables.items():
         seen = set()
@@ -123,7 +132,6 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
                 file.globs(thing.needs.search, f"{key}.needs.search")
             file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
             seen.add(thing.name)
-    return file.problems
 
 
 def _check_conditions(file: _File, patch: Patch, folder: Path) -> None:

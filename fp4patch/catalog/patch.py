@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fp4patch.catalog.probe import Numerics, Probe
+from fp4patch.catalog.target import JitModule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import Manifest
 from fp4patch.edits.kinds import Edit
@@ -53,6 +54,21 @@ class Unchecked(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuiltFor(Manifest):
+    """Functions that the tree's own build compiles for certain targets alone. On others they do not exist.
+
+    ``verify`` runs the build's function: it must return code for each of ``targets``, and none that a GPU without a
+    check of the function loads.
+    """
+
+    functions: tuple[str, ...]
+    """As in ``touches``."""
+    module: JitModule
+    """Function of the build that compiles them."""
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class BuildCheck(Manifest):
     """Required results of the tree's own build for arch lists, evaluated without a compiler."""
 
@@ -67,6 +83,8 @@ class BuildCheck(Manifest):
     """Arch lists that must give each GPU of SM12x that they name such code of all kernels that are checked."""
     same: tuple[str, ...]
     """Arch lists for which the patched build must have the same result as the pristine one."""
+    keeps: tuple[str, ...] = ()
+    """Arch lists, with and without SM12x, for which no source may get other code for other GPUs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,6 +144,7 @@ class Patch(Manifest):
     touches: tuple[str, ...]
     """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
     unchecked: tuple[Unchecked, ...] = ()
+    built: tuple[BuiltFor, ...] = ()
     absent: tuple[Absence, ...] = ()
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()

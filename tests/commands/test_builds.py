@@ -142,3 +142,16 @@ def test_a_build_that_cannot_be_evaluated_is_no_success(tmp_path: Path) -> None:
     broken = flashinfer(tmp_path, lambda text: f"import torch\nif torch.unknown: pass\n{text}", both=True)
     assert {one.verdict for one in broken.results} == {Verdict.FAIL}
     assert {one.detail for one in broken.results} == {"it could not be evaluated"}
+
+
+def test_a_suffix_that_the_list_names_and_code_for_other_gpus_are_kept(
+    evaluated: Callable[..., builds.Evaluated], pristine_tree: Callable[[str, str], Path]
+) -> None:
+    """The tree as released is "patched" here, and this one pristine: code for 8.9 came; 12.1f lost its suffix."""
+    text = (pristine_tree("vllm", "0.33.0") / LISTS).read_text(encoding="utf-8")
+    line = 'set(CUDA_SUPPORTED_ARCHS "7.5;8.0;8.6;8.7;8.9;'
+    assert line in text
+    found = {one.asked: one for one in evaluated({LISTS: text.replace(line, line[:-4]).encode()}).results}
+    assert "for other GPUs not as before: " in found["8.9;9.0a;12.0a;12.1a"].detail
+    assert "for other GPUs" not in found["9.0a;10.0a"].detail
+    assert found["12.1f"].detail == "not for 12.1f"

@@ -124,7 +124,7 @@ def executed(text: str, folder: Path) -> dict[str, tuple[float, ...]]:
     """Return what each form stores, by the table of instructions."""
     made = translate(text, name=KERNEL_NAME, grid=True)
     assert set(made.opcodes) >= OPCODES
-    kernel = Kernel(made.c, made.parameters, made.block_size, made.listing)
+    kernel = Kernel(made.c, made.parameters, made.block_size, lambda: made.listing)
     size = 4 * sum(len(expected) for _, expected in FORMS.values())
     values = grid.Array(0x7F00_0000_0000, struct.pack("<8f", *VALUES))
     results = grid.Array(0x7F01_0000_0000, bytes(size), writable=True)
