@@ -542,7 +542,10 @@ def _decides(subject: Subject, listing: Listing) -> bool:
     does = subject.does
     if not isinstance(does, Executes) or does.rounding != "stochastic" or does.sampled or subject.instruction:
         return False
-    if because := stochastic.doubt(listing, flow(listing), does):
+    because = stochastic.doubt(listing, flow(listing), does)
+    if because and (subject.arch.major, subject.arch.minor) < stochastic.FROM:
+        return False
+    if because:
         raise ProofError("the inputs that run do not decide about all others", help=because)
     return True
 
