@@ -29,13 +29,14 @@ from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.inputs import Mismatch, NumericsReport
 from fp4patch.proof.instruction import InstructionClass
-from fp4patch.proof.lift import grid, lanes, program, taint
-from fp4patch.proof.lift.flow import flow
+from fp4patch.proof.lift import grid, lanes, program, stochastic, taint
+from fp4patch.proof.lift.flow import flow, meeting
+from fp4patch.proof.lift.immediates import corners
 from fp4patch.proof.lift.listing import read
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution
 from fp4patch.proof.lift.translate import Unsupported, translate
-from fp4patch.proof.sass import functions, kernel_of
+from fp4patch.proof.sass import functions, kernel_of, own_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,11 +44,12 @@ if TYPE_CHECKING:
 
     from fp4patch.proof.inputs import NumericsRow
     from fp4patch.proof.instruction import SassListing
+    from fp4patch.proof.lift.listing import Listing
     from fp4patch.proof.lift.result import Side
     from fp4patch.proof.toolchain import Toolchain
 
-_OF_TRANSLATION = ("translate.py", "listing.py", "flow.py", "operands.py", "semantics.py")
-_OF_LANES = ("lanes.py", "symbols.py", "expressions.py")
+_OF_TRANSLATION = ("translate.py", "listing.py", "flow.py", "operands.py", "semantics.py", "immediates.py")
+_OF_LANES = ("lanes.py", "stochastic.py", "symbols.py", "expressions.py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,8 +282,12 @@ class _Lab:
         try:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
-            there = functions(subject.cubin)
-            return self._kernel(text, kernel_of(subject.probe, there), there, grid=not subject.swept)
+            name = kernel_of(subject.probe, functions(subject.cubin))
+            kernel = self._kernel(text, name, subject.cubin, grid=not subject.swept)
+            if kernel.meets and isinstance(subject.does, Executes):
+                # Callers may reach a conversion with some of their threads alone.
+                raise ProofError("it waits for other threads, or gets their values", help=kernel.meets)
+            return kernel
         except ProofError as error:
             return error
 
@@ -331,20 +337,23 @@ class _Lab:
         names = sorted(name for name in there if "$" not in name and fnmatchcase(name, subject.does.kernels))
         if not names:
             raise ProofError(f"no kernel is named {subject.does.kernels}")
-        return [self._kernel(text, name, there, grid=True) for name in names]
+        return [self._kernel(text, name, subject.cubin, grid=True) for name in names]
 
-    def _kernel(self, text: str, name: str, there: Mapping[str, int], *, grid: bool) -> Kernel:
+    def _kernel(self, text: str, name: str, cubin: bytes, *, grid: bool) -> Kernel:
         """Return a function of a disassembled cubin as C."""
+        there, words = functions(cubin), own_constants(name, cubin)
         made_by = _texts("fp4patch.proof.lift", _OF_TRANSLATION)
-        kept = key("translation", *made_by, text, name, json.dumps(sorted(there.items())), str(grid))
+        kept = key("translation", *made_by, text, name, json.dumps([sorted(there.items()), words]), str(grid))
         if self._cache and (found := self._cache.find(kept, lambda _: None)):
-            c, parameters, block_size = json.loads(found.log)
+            c, parameters, block_size, immediates, meets = json.loads(found.log)
         else:
-            made = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, grid=grid)
+            made = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, words=words, grid=grid)
             c, parameters, block_size = made.c, made.parameters, made.block_size
+            immediates, meets = corners(made.listing, 32), meeting(made.listing)
             if self._cache:
-                self._cache.store(kept, [], Stored(b"", json.dumps([c, parameters, block_size])))
-        return Kernel(c, parameters, block_size, cache(lambda: read(text, kernel=name, subroutines=there)))
+                self._cache.store(kept, [], Stored(b"", json.dumps([c, parameters, block_size, immediates, meets])))
+        listing = cache(lambda: read(text, kernel=name, subroutines=there, words=words))
+        return Kernel(c, parameters, block_size, listing, tuple(immediates), meets)
 
     def _compared(self, scratch: Path, subject: Subject, kernel: Kernel, upstream: Kernel) -> tuple[Batch | str, bool]:
         """Return the bytes that a kernel stores, compared with those of upstream's, and whether they were cached."""
@@ -444,12 +453,15 @@ class _Lab:
 
             folder = scratch / name
             folder.mkdir()
+            assert kernel.listing
+            listing = kernel.listing()
             if isinstance(subject.does, Executes):
                 _must_depend_on_input_alone(kernel)
-                plan = batch.conversion(subject.does, subject.promise)
+                decides = _decides(subject, listing)
+                plan = batch.conversion(subject.does, subject.promise, listing, decides=decides)
             else:
                 assert isinstance(subject.does, Quantizes)
-                plan = batch.quantization(subject.does)
+                plan = batch.quantization(subject.does, listing)
             binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
             return batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
 
@@ -525,6 +537,17 @@ def _must_depend_on_input_alone(kernel: Kernel) -> None:
         raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, found[:4])))
 
 
+def _decides(subject: Subject, listing: Listing) -> bool:
+    """Return whether the inputs that run decide about all others. ProofError if stochastic rounding in software does
+    not allow it."""
+    does = subject.does
+    if not isinstance(does, Executes) or does.rounding != "stochastic" or does.sampled or subject.instruction:
+        return False
+    if because := stochastic.doubt(listing, flow(listing), does):
+        raise ProofError("the inputs that run do not decide about all others", help=because)
+    return True
+
+
 def _turns(job: _Job) -> tuple[Sequence[int], bool]:
     """Return the rotations of the inputs over the lanes, and whether the lanes that an input then misses are alike.
 
@@ -550,7 +573,7 @@ def _texts(package: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def inputs_texts() -> dict[str, str]:
     """Return the texts that decide what a batch's inputs are, and what they should become."""
-    of_lift = ("batch.py", "grid.py")
+    of_lift = ("batch.py", "grid.py", "immediates.py", *_OF_LANES)
     of_reference = ("formats.py", "layout.py", "vllm.py", "blocks.py")
     texts = _texts("fp4patch.proof.lift", of_lift) + _texts("fp4patch.reference", of_reference)
     return dict(zip(of_lift + of_reference, texts, strict=True))

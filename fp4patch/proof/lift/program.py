@@ -57,6 +57,10 @@ class Kernel:
     """Byte offset of blockDim.x in that bank."""
     listing: Callable[[], Listing] | None = field(default=None, compare=False, repr=False)
     """Function that reads its source, to prove that only its input decides its stores."""
+    immediates: tuple[int, ...] = ()
+    """Inputs of 32 bits that its immediates suggest."""
+    meets: str = ""
+    """First instruction by which its threads meet; empty if there is none."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ def files(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -
     """Return the texts of the program, by file name. With a reference the kernel is compared with that one."""
     here = resources.files("fp4patch.proof.lift")
     texts = {name: (here / name).read_text(encoding="utf-8") for name in ("sweep.c", "runtime.h")}
+    words = [word for one in (kernel, reference) if one for word in one.immediates]
+    texts |= {"immediates.inc": "".join(f"{word:#x}u,\n" for word in dict.fromkeys(words))}
     texts |= {"intervals.inc": interval_lines(executes.output), "kernel.inc": kernel.c}
     return texts | ({"reference.inc": reference.c} if reference else {})
 

@@ -385,6 +385,40 @@ static void find_corners(void) {
 #endif
 }
 
+// The threads' records in `input`, through the kernel and compared.
+static void run_records(uint32_t number, struct row *rows) {
+#ifdef FP4PATCH_REFERENCE_PARAMETERS
+  run_checked(checked_reference, FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, number + 3, 0x5a);
+  memcpy(expected, output, sizeof expected);
+#else
+  for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
+#endif
+  run_checked(checked_kernel, FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, number, 0xa5);
+  compare(kBlock, rows);
+}
+
+#if FP4PATCH_INPUT == 32 || FP4PATCH_LANES > 1
+// What the machine code compares with: words that take every place of the record, beside random ones.
+static const uint32_t suggested[] = {
+#include "immediates.inc"
+    0};
+enum { kSuggested = sizeof suggested / sizeof suggested[0], kWords = kLanes * kElement / 4 };
+
+static __attribute__((noinline)) void run_suggested(struct row *rows) {
+  uint64_t state = 1ull << 40;
+  for (uint32_t at = 0; at < kSuggested * kWords; at += kBlock) {
+    for (uint32_t thread = 0; thread < kBlock; ++thread) {
+      const uint32_t word = suggested[(at + thread) / kWords % kSuggested], place = (at + thread) % kWords;
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        const uint32_t by = lane * kElement - place * 4;  // of the word, where it is less than 4
+        put(thread, lane, by < 4 ? word >> 8 * by : (uint32_t)random_bits(&state));
+      }
+    }
+    run_records(at / kBlock, rows);
+  }
+}
+#endif
+
 static void run_corners(struct row *rows) {
   for (uint32_t start = 0; start < corner_count; start += kBlock) {
     for (uint32_t thread = 0; thread < kBlock; ++thread) {
@@ -393,15 +427,11 @@ static void run_corners(struct row *rows) {
         put(thread, lane, corners[(start + thread + lane * 1237) % corner_count]);
       }
     }
-#ifdef FP4PATCH_REFERENCE_PARAMETERS
-    run_checked(checked_reference, FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, start / kBlock + 3, 0x5a);
-    memcpy(expected, output, sizeof expected);
-#else
-    for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
-#endif
-    run_checked(checked_kernel, FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, start / kBlock, 0xa5);
-    compare(kBlock, rows);
+    run_records(start / kBlock, rows);
   }
+#if FP4PATCH_INPUT == 32 || FP4PATCH_LANES > 1
+  run_suggested(rows);
+#endif
 }
 
 // --- the sweep -------------------------------------------------------------------------------------------------------
