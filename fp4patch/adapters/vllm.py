@@ -15,7 +15,8 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -25,6 +26,7 @@ from fp4patch.catalog.target import Build
 from fp4patch.core import process
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.process import processors
 
 READS = "CMakeLists.txt"
 
@@ -56,7 +58,8 @@ class Configured:
 
 def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> tuple[BuildRow, ...]:
     """Return the result of the tree's build for each CUDA release and arch list."""
-    return tuple(_row(root, build, cuda, asked) for cuda, asked in questions)
+    with ThreadPoolExecutor(processors()) as pool:
+        return tuple(pool.map(lambda question: _row(root, build, *question), questions))
 
 
 def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
@@ -69,9 +72,23 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     reaches = {gpu: min(found, key=_FROM_LEAST.index) for gpu, found in support.items()}
     common = set.intersection(*kernels) if kernels else set[str]()
     some = set[str]().union(*kernels) - common
-    row = BuildRow(cuda, asked, tuple(sorted(common)), tuple(sorted(some)), reaches=reaches, error=made.error)
+    row = BuildRow(
+        *(cuda, asked, tuple(sorted(common)), tuple(sorted(some)), tuple(_others(made))),
+        code=made.sources,
+        ptx=made.ptx,
+        reaches=reaches,
+        error=made.error,
+    )
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
+
+
+def _others(made: Configured) -> Iterator[str]:
+    for source in sorted({*made.sources, *made.ptx}):
+        code = [f"sm_{a.number}" for a in map(Arch.parse, made.sources.get(source, ())) if a.major != 12]
+        code += [f"compute_{a.number}" for a in map(Arch.parse, made.ptx.get(source, ())) if a.major != 12]
+        if code:
+            yield f"{source}: {' '.join(code)}"
 
 
 def _support(made: Configured, source: str, gpu: Arch, build: Build) -> Reach:

@@ -17,7 +17,7 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
 
-STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow"}
+STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow", Verdict.NOTHING: "cyan"}
 STATES = {
     State.APPLIED: "green",
     State.PRISTINE: "",

@@ -11,13 +11,16 @@ from fp4patch.catalog.coverage import Covered, FunctionCheck, How, names
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.target import Target
-from fp4patch.commands.verify.builds import build_id
+from fp4patch.commands.verify.builds import check_id
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Refused
+from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import CXX
 from fp4patch.core.verdict import Verdict
 from fp4patch.edits.functions import touched
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.live import language
+from fp4patch.edits.surroundings import macros_since, targets_unseen, variables_since
 from fp4patch.proof.lift.result import Executed
 from fp4patch.proof.result import BuildResult, ProbeResult, SetAside
 from fp4patch.tree.files import decode
@@ -30,21 +33,74 @@ def touched_functions(
 
     A file of another language, or one that is not understood, counts as a whole, by its path.
     """
-    changed = {path: content for path, content in after.items() if content is not None and content != before.get(path)}
-    sources, whole = dict[str, tuple[str, str]](), dict[str, tuple[str, ...]]()
-    for path, content in changed.items():
+    old, new, whole = _texts(before, after)
+    read = _Headers(root, target, after)
+    try:
+        found = touched(old, new, read.mentioning)
+    except LexError:
+        found = {path: (path,) for path in new}
+    return found | {path: (path,) for path in whole}
+
+
+def macros_of_builds(
+    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], probes: Sequence[Probe]
+) -> Iterator[Problem]:
+    """Yield a problem for each macro, or variable of CMake, on which the patched text depends and which no check
+    varies."""
+    old, new, others = _texts(before, after)
+    varied = {name for probe in probes for name in probe.defines}
+    found: list[tuple[str, int, str]] = []
+    with suppress(LexError):  # the file counts as a whole
+        found += [one for one in macros_since(old, new) if one[2] not in varied]
+    for path in others:
+        if language(path) == "cmake":
+            with suppress(LexError, Refused):
+                texts = (decode(content or b"", path) for content in (before.get(path), after[path]))
+                found += [(path, *one) for one in variables_since(*texts)]
+    for path, line, name in found:
+        expected = "text that is the same in every build, or a check of each"
+        help_ = "remove it from the patch, or give a probe that defines it"
+        yield Problem(expected, f"`{name}`, which no check varies", help_, file=path, line=line)
+
+
+def targets_without_a_check(
+    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], results: Sequence[ProbeResult]
+) -> Iterator[Problem]:
+    """Yield a problem for each condition of the patched text by which a target differs from all that were compiled."""
+    old, new, _ = _texts(before, after)
+    seen = {result.arch for result in results if result.after}
+    with suppress(LexError):  # the file counts as a whole
+        for path, line, condition, arch in targets_unseen(old, new, seen) if seen else ():
+            help_ = "let a probe name the target in `also`, or correct the condition"
+            yield Problem(
+                "code that some target has that was compiled", f"`{condition}` for {arch}", help_, file=path, line=line
+            )
+
+
+def undeclared(functions: Mapping[str, Sequence[str]], patches: Sequence[Patch]) -> Iterator[Problem]:
+    """Yield a problem for each function that is touched although no patch declares it."""
+    for path, found in functions.items():
+        for function in found:
+            if not any(names(entry, function, [path]) for patch in patches for entry in patch.touches):
+                help_ = "add it to `touches`, with a check, or correct the edit"
+                yield Problem("functions that a patch declares", f"{function} is touched too", help_, file=path)
+
+
+def _texts(
+    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
+) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
+    """Return the C++ files that differ, as they were and as they are, and the paths of all others that differ."""
+    old, new, whole = dict[str, str](), dict[str, str](), list[str]()
+    for path, content in after.items():
+        if content is None or content == before.get(path):
+            continue
         try:
             if PurePosixPath(path).suffix not in CXX:
                 raise Refused(path)
-            sources[path] = decode(before.get(path) or b"", path), decode(content, path)
+            old[path], new[path] = decode(before.get(path) or b"", path), decode(content, path)
         except Refused:
-            whole[path] = (path,)
-    read = _Headers(root, target, after)
-    try:
-        found = touched({p: t[0] for p, t in sources.items()}, {p: t[1] for p, t in sources.items()}, read.mentioning)
-    except LexError:
-        found = {path: (path,) for path in sources}
-    return found | whole
+            whole.append(path)
+    return old, new, tuple(whole)
 
 
 class _Headers:
@@ -99,7 +155,7 @@ def coverage(
         if one.side == "patched" and not one.unsupported and (one.report or one.batch)
     }
     by_id = {probe.id: probe for probe in probes}
-    covering = {build_id(patch, one): one.covers for patch in patches for one in patch.builds}
+    covering = {check_id(patch, one): one.covers for patch in patches for one in patch.evaluated}
     table = []
     for function, places in files.items():
         checks = tuple(
@@ -138,9 +194,9 @@ def _because(
 ) -> str:
     covering = {probe.id for probe in probes if _covers(probe, function, files)}
     covering |= {
-        build_id(patch, one)
+        check_id(patch, one)
         for patch in patches
-        for one in patch.builds
+        for one in patch.evaluated
         if any(names(entry, function, files) for entry in one.covers)
     }
     if reasons := dict.fromkeys(f"{one.probe}: {one.because}" for one in aside if one.probe in covering):

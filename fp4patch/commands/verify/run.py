@@ -21,8 +21,14 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.verify import builds, execute, numerics
-from fp4patch.commands.verify.coverage import coverage, touched_functions
+from fp4patch.commands.verify import builds, conditions, execute, numerics
+from fp4patch.commands.verify.coverage import (
+    coverage,
+    macros_of_builds,
+    targets_without_a_check,
+    touched_functions,
+    undeclared,
+)
 from fp4patch.commands.verify.needs import has, nothing_to_show
 from fp4patch.core.arch import Arch, requested
 from fp4patch.core.cache import cache_dir
@@ -105,6 +111,8 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     }
     patches = run.catalog.patches_of(run.variant, tree.target.name)
     evaluated = builds.evaluate(pristine, tree, patches)
+    held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
+    evaluated = replace(evaluated, results=(*evaluated.results, *held))
     found = compile_and_judge(
         before=pristine,
         after=SourceView(tree.root),
@@ -129,8 +137,12 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     results = _with_checks(_with_executions(found.results, executed), configured)
     numbers = _numerics(tree, pristine, run)
     _must_be_unchanged(tree, written, run)
+    functions = touched_functions(tree.root, tree.target, pristine.overlay, written)
+    not_looked_at = [*undeclared(functions, patches), *macros_of_builds(pristine.overlay, written, every)]
+    if run.options.archs is None and not run.options.compile_only:
+        not_looked_at += targets_without_a_check(pristine.overlay, written, results)
     covered = coverage(
-        touched_functions(tree.root, tree.target, pristine.overlay, written),
+        functions,
         patches,
         every,
         results,
@@ -139,6 +151,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         executed,
         run.archs,
     )
+    covered = builds.absent(tree.root, tree.target, patches, covered)
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,
@@ -148,7 +161,13 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         arch=run.archs,
         toolchain=run.toolchain.info,
         results=results,
-        problems=found.problems + _unexecuted(executed, run) + numbers.problems + _uncovered(covered, run),
+        problems=(
+            # Where the variant changes nothing, that no probe ran is no mistake.
+            *((*found.problems, *_unexecuted(executed, run)) if applied or results else ()),
+            *numbers.problems,
+            *not_looked_at,
+            *_uncovered(covered, run),
+        ),
         seconds=round(time.monotonic() - began, 3),
         fp4patch=__version__,
         finished=datetime.now(UTC).isoformat(timespec="seconds"),

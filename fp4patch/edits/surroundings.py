@@ -1,0 +1,157 @@
+"""Find what a text depends on since an edit beside its target and itself: macros of C++, variables of CMake."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import known_gpus
+from fp4patch.edits.cmake import Form, Script, parse
+from fp4patch.edits.condition import evaluate
+from fp4patch.edits.cxx import Directive, Source, lex
+
+_OF_TARGETS = re.compile(r"__CUDACC__|__CUDA_ARCH(_\w+)?__|__CUDA_ARCH_FEAT_\w+|FP4PATCH_\w+")
+"""Macros that differ between the targets of a verification, and those that its probes define."""
+_OF_COMPILERS = re.compile(r"__[A-Z][A-Z0-9_]*__|__(?:cplusplus|clang__|linux__)|NDEBUG|CUDA(?:RT)?_VERSION")
+"""Macros that are known outside of conditions too, by their names."""
+
+
+def macros_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+    """Yield file, line and name of each macro that the later texts read and the earlier ones do not; LexError as of
+    ``lex``.
+
+    A macro that one of the texts defines does not count, nor one that moved from another condition.
+    """
+    old = {path: lex(text) for path, text in before.items()}
+    new = {path: lex(text) for path, text in after.items()}
+    own = {one.tokens[0].text for source in new.values() for one in source.directives if _defines(one)}
+    for path, source in new.items():
+        earlier = old.get(path)
+        gone = _conditions(earlier) - _conditions(source) if earlier else Counter[tuple[str, ...]]()
+        known = own | {word for words in gone for word in words}
+        fresh = _conditions(source) - (_conditions(earlier) if earlier else Counter[tuple[str, ...]]())
+        for directive in source.directives:
+            for word in dict.fromkeys(_words(directive)[1:]) if fresh[_words(directive)] else ():
+                if word.isidentifier() and word != "defined" and word not in known and not _OF_TARGETS.fullmatch(word):
+                    yield path, directive.line, word
+        in_code = Counter(_of_compilers(earlier)) if earlier else Counter[str]()
+        for name, count in Counter(_of_compilers(source)).items():
+            if count > in_code[name]:
+                line = max(token.line for token in source.tokens if token.directive < 0 and token.text == name)
+                yield path, line, name
+
+
+def targets_unseen(before: Mapping[str, str], after: Mapping[str, str], seen: Collection[Arch]) -> Iterator[Unseen]:
+    """Yield each later condition with one value for all targets of ``seen``, and another for some Blackwell GPU.
+
+    What is not the target's counts as unknown. A condition in the place of another one may have the value of that for
+    a target. LexError as of ``lex``.
+    """
+    every = [Arch(g.major, g.minor, suffix) for g in known_gpus() if g.major >= _BLACKWELL for suffix in _SUFFIXES]
+    for path, text in after.items():
+        source, earlier = lex(text), lex(before.get(path, ""))
+        fresh, gone = _conditions(source) - _conditions(earlier), _conditions(earlier) - _conditions(source)
+        for directive in source.directives:
+            words = _words(directive)
+            if fresh[words]:
+                known = {_value(words, arch) for arch in seen}
+                others = (arch for arch in every if _value(words, arch) not in known)
+                missing = (a for a in others if all(_value(words, a) != _value(was, a) for was in gone))
+                if arch := next(missing, None):
+                    yield Unseen(path, directive.line, " ".join(words), arch)
+
+
+_BLACKWELL = 10
+_SUFFIXES: tuple[Literal["", "a", "f"], ...] = ("", "a", "f")
+
+
+class Unseen(NamedTuple):
+    """A condition that decides otherwise for a target that nothing was compiled for."""
+
+    path: str
+    line: int
+    condition: str
+    arch: Arch
+
+
+def _value(words: tuple[str, ...], arch: Arch) -> bool | None:
+    """Return the value of a condition for a target; None if it depends on something else."""
+
+    def value(name: str) -> int | None:
+        return int(arch.macros.get(name) or 0) if _OF_DEVICES.fullmatch(name) else None
+
+    def defined(name: str) -> int | None:
+        return int(name in arch.macros) if _OF_DEVICES.fullmatch(name) else None
+
+    name, *rest = words
+    if name.endswith("def"):
+        found = defined(rest[0]) if rest else None
+        return None if found is None else bool(found) == (not name.endswith("ndef"))
+    try:
+        found = evaluate(rest, defined, value)
+    except ValueError:
+        return None
+    return None if found is None else bool(found)
+
+
+_OF_DEVICES = re.compile(r"__CUDA_ARCH(_\w+)?__|__CUDA_ARCH_FEAT_\w+")
+
+
+def _defines(directive: Directive) -> bool:
+    return directive.name == "define" and bool(directive.tokens)
+
+
+def _words(directive: Directive) -> tuple[str, ...]:
+    """Return the words of a condition, the directive's name first; none for another directive."""
+    is_condition = directive.name.startswith(("if", "el"))
+    return (directive.name, *(token.text for token in directive.tokens)) if is_condition else ()
+
+
+def _conditions(source: Source) -> Counter[tuple[str, ...]]:
+    return Counter(words for directive in source.directives if (words := _words(directive)))
+
+
+def _of_compilers(source: Source) -> Iterator[str]:
+    for token in source.tokens:
+        if token.directive < 0 and _OF_COMPILERS.fullmatch(token.text):
+            yield token.text
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_REFERENCE = re.compile(r"(?:(ENV)|\$)\{(\w+)\}")
+_CONDITIONS = frozenset(("if", "elseif", "while"))
+_OPERATORS = re.compile(
+    r"AND|OR|NOT|DEFINED|IN_LIST|MATCHES|ENV|TRUE|FALSE|ON|OFF|EXISTS|TARGET|COMMAND|(?:STR|VERSION_)?(?:EQUAL|LESS|GREATER)(_EQUAL)?"
+)
+
+
+def variables_since(before: str, after: str) -> Iterator[tuple[int, str]]:
+    """Yield line and name of each variable that a later CMake text reads more often than the earlier one, and sets
+    nowhere; LexError as of ``parse``."""
+    script = parse(after)
+    earlier, own = Counter(name for _, name in _read(parse(before))), set(_set(script))
+    lines = list(_read(script))
+    for name, count in Counter(name for _, name in lines).items():
+        if count > earlier[name] and name not in own:
+            yield max(line for line, other in lines if other == name), name
+
+
+def _read(script: Script) -> Iterator[tuple[int, str]]:
+    """Yield the variables that commands read, those of the environment as ``ENV{NAME}``."""
+    for command in script.commands:
+        for argument in command.arguments:
+            for environment, name in _REFERENCE.findall(argument.text):
+                yield command.line, f"ENV{{{name}}}" if environment else name
+            bare = command.name in _CONDITIONS and argument.form is Form.UNQUOTED and _WORD.fullmatch(argument.text)
+            if bare and not _OPERATORS.fullmatch(argument.text):
+                yield command.line, argument.text
+
+
+def _set(script: Script) -> Iterator[str]:
+    """Yield all words that a command other than a condition may set, among them the parameters of functions."""
+    for command in script.commands:
+        if command.name not in _CONDITIONS:
+            yield from (a.text for a in command.arguments if a.form is Form.UNQUOTED and _WORD.fullmatch(a.text))
