@@ -5,13 +5,14 @@ An adapter runs the tree's own code, as a build would. It is no sandbox: SECURIT
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from fp4patch.adapters import flashinfer, vllm
-from fp4patch.adapters.result import BuildRow
-from fp4patch.catalog.target import Build, Target
+from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.catalog.target import Build, JitModule, Target
+from fp4patch.core.arch import Arch
 
 
 class Adapter(Protocol):
@@ -31,6 +32,12 @@ class Adapter(Protocol):
 
 ADAPTERS: Mapping[str, Adapter] = {"flash_attention": vllm, "flashinfer": flashinfer, "vllm": vllm}
 """Adapter of each target with a ``[build]`` table."""
+
+MODULES: Mapping[str, Callable[[Path, Build, Sequence[tuple[JitModule, Arch]]], list[Compiled | str]]] = {
+    "flashinfer": flashinfer.compiled
+}
+"""Function of each target whose build compiles modules one by one: it returns the targets of a module on the machine of
+a GPU, or the reason why they are not known."""
 
 
 def of(target: Target) -> Adapter:

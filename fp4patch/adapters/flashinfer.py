@@ -37,8 +37,8 @@ TIMEOUT = 120
 
 _LARGEST = 1 << 20
 """Bytes of an answer."""
-_GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(?:sm_(\d+)(\d[af]?)|compute_\d+[af]?)")
-"""As FlashInfer writes it; machine code is what counts, and PTX is left out."""
+_GENCODE = re.compile(r"-gencode=arch=compute_\w+,code=(sm|compute)_(\d+)(\d[af]?)")
+"""As FlashInfer writes it: machine code, or PTX."""
 _OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")
 """Other notations of the same name."""
 
@@ -76,11 +76,28 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
 
     NotKnown is raised if the tree's Python does not come to an end.
     """
+    return _ask(root, build, [(build.modules, *machine) for machine in machines])
+
+
+def compiled(root: Path, build: Build, asked: Sequence[tuple[JitModule, Arch]]) -> list[Compiled | str]:
+    """Return the targets of each module on a GPU's machine, by the first CUDA release of the build; else the reason
+    why they are not known."""
+    try:
+        answers = _ask(root, build, [((module,), build.cuda[0], "", gpu) for module, gpu in asked])
+    except NotKnown as error:
+        return [str(error)] * len(asked)
+    return [str(one) if isinstance(one, NotKnown) else one for one in answers]
+
+
+def _ask(
+    root: Path, build: Build, asked: Sequence[tuple[Sequence[JitModule], str, str, Arch]]
+) -> list[Compiled | NotKnown]:
+    """Return the targets of modules by CUDA release, arch list and GPU; NotKnown is raised as by ``run``."""
     inside = root / "flashinfer"
     question = {
         "root": str((inside if inside.is_dir() else root).absolute()),
         "setting": build.setting,
-        "machines": [_question(build.modules, *machine) for machine in machines],
+        "machines": [_question(*machine) for machine in asked],
     }
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as folder:
         result = Path(folder).resolve() / "answers.json"
@@ -98,9 +115,9 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
                 answers = _ANSWERS.validate_json(file.read(_LARGEST))
         except (OSError, ValidationError):
             answers = []
-    if len(answers) != len(machines):
+    if len(answers) != len(asked):
         raise NotKnown("its Python returned a result that is not valid")
-    return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in zip(answers, machines, strict=True)]
+    return [_compiled(answer, modules, cuda) for answer, (modules, cuda, _, _) in zip(answers, asked, strict=True)]
 
 
 def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) -> dict[str, Any]:
@@ -121,11 +138,12 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compi
     if answer.unknown or answer.stops:
         return NotKnown(answer.unknown) if answer.unknown else Compiled({}, " ".join(answer.stops.rstrip(".").split()))
     found: dict[str, tuple[str, ...]] = {}
+    ptx: dict[str, tuple[str, ...]] = {}
     for module in modules:
-        made = set[str]()
+        made, beside = set[str](), set[str]()
         for flag in answer.flags.get(module.name, ()):
             if target := _GENCODE.fullmatch(flag):
-                made |= {f"{target[1]}.{target[2]}"} if target[1] else set()
+                (made if target[1] == "sm" else beside).add(f"{target[2]}.{target[3]}")
             elif flag.startswith("-gencode=arch="):
                 return Compiled({}, f"nvcc does not support {flag}")
             elif flag.startswith(_OTHERWISE):
@@ -134,8 +152,8 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compi
             return NotKnown(f"{module.function} names no architectures")
         if stops := refused(Version(cuda), map(Arch.parse, sorted(made))):
             return Compiled({}, stops)
-        found[module.name] = tuple(sorted(made))
-    return Compiled(found)
+        found[module.name], ptx[module.name] = tuple(sorted(made)), tuple(sorted(beside))
+    return Compiled(found, ptx=ptx)
 
 
 def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow:
@@ -143,7 +161,9 @@ def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow
     if lost := next((there for there in made if isinstance(there, NotKnown)), None):
         return BuildRow(cuda, asked, (), error=str(lost))
     kernels = {arch for there in on.values() for archs in there.modules.values() for arch in archs}
-    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, reaches={gpu: _together(on[gpu], gpu) for gpu in GPUS})
+    ptx = {f"{name} on {gpu}": archs for gpu, there in on.items() for name, archs in there.ptx.items()}
+    reaches = {gpu: _together(on[gpu], gpu) for gpu in GPUS}
+    return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, ptx=ptx, reaches=reaches)
 
 
 def _together(there: Compiled, gpu: Arch) -> Reach:

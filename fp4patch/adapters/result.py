@@ -20,6 +20,8 @@ class Compiled(Document):
     """Architectures of each module, as in TORCH_CUDA_ARCH_LIST."""
     stops: str = ""
     """Message of the exception that the build raises instead of compiling; else empty."""
+    ptx: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=HIDDEN)
+    """Architectures of the PTX in each module."""
 
     @property
     def targets(self) -> str:
@@ -46,10 +48,12 @@ class BuildRow(Document):
     the kernels has on any of the GPUs."""
     in_part: tuple[str, ...] = field(default=(), metadata=HIDDEN)
     """Architectures that some of the kernels have and others do not."""
-    others: tuple[str, ...] = field(default=(), metadata=HIDDEN)
-    """Code and PTX of all sources for other GPUs than SM12x, as ``PATH: sm_90a compute_80``."""
     on: dict[Arch, Compiled] = field(default_factory=dict)
     """Result of a build at run time for each GPU (``sm_121``) on whose machine it happens. Empty for other builds."""
+    code: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=HIDDEN)
+    """Machine code of each source, not of FP4 kernels alone; empty for a build at run time."""
+    ptx: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=HIDDEN)
+    """PTX of each source, or of each module on each GPU's machine."""
     reaches: dict[Arch, Reach] = field(default_factory=dict)
     """Support of each GPU (``sm_121``)."""
     recorded: bool = False

@@ -103,9 +103,19 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
         file.expect(_is(Version, macro.cuda), f"{key}.cuda", "a CUDA release such as '13.0'", repr(macro.cuda))
         for arch in (*macro.off, *macro.same):
             file.expect(_is_arch(arch), key, "an architecture such as sm_121a", repr(arch))
+    _check_conditions(file, patch, path.parent)
+    for number, rule in enumerate(patch.built):
+        named = bool(rule.targets) and all(map(_is_arch, rule.targets))
+        file.expect(named, f"built[{number}].targets", "architectures such as sm_121a", repr(list(rule.targets)))
     file.expect(patch.touches, "touches", "the functions that its edits touch", "none")
     for number, unchecked in enumerate(patch.unchecked):
         file.text(unchecked, ("because",), f"unchecked[{number}].")
+    _check_probes(file, patch, path)
+    return file.problems
+
+
+def _check_probes(file: _File, patch: Patch, path: Path) -> None:
+    """Check names, files and targets of probes and of functions to run."""
     tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
     for kind, named in tables.items():
         seen = set()
@@ -122,14 +132,22 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
                 file.globs(thing.needs.search, f"{key}.needs.search")
             file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
             seen.add(thing.name)
-    return file.problems
+
+
+def _check_conditions(file: _File, patch: Patch, folder: Path) -> None:
+    for number, condition in enumerate(patch.conditions):
+        key = f"conditions[{number}]"
+        file.globs(condition.search, f"{key}.search")
+        file.text(condition, ("begins",), f"{key}.")
+        there = (folder / condition.shim).is_file()
+        file.expect(there, f"{key}.shim", "a file beside patch.toml", repr(condition.shim))
 
 
 def check_coverage(patch: Patch, patches: Iterable[Patch]) -> list[Problem]:
     """Check that a probe of a patch for its target covers each function that a patch changes, or a reason does."""
     ours = [other for other in patches if other.target == patch.target]
     covered = [entry for other in ours for probe in other.probes for entry in probe.covers]
-    covered += [entry for other in ours for build in other.builds for entry in build.covers]
+    covered += [entry for other in ours for one in other.evaluated for entry in one.covers]
     excused = [entry for unchecked in patch.unchecked for entry in unchecked.functions]
     return [
         Problem(

@@ -50,6 +50,9 @@ class Covered(Document):
     """Targets on which nothing checked it."""
     because: str = ""
     """Reason why nothing did: that of ``[[unchecked]]``, or of the probes that did not run."""
+    absent: tuple[Arch, ...] = ()
+    """Targets on which nothing checked it, and for which the tree's own build does not compile it, as an evaluation of
+    the build shows. They are not among the missing ones."""
 
     def on(self, arch: Arch) -> FunctionCheck | None:
         """Return the strongest check on a target; a failed one before all others."""
@@ -67,7 +70,8 @@ def names(entry: str, function: str, files: Sequence[str] = ()) -> bool:
     """Return whether an entry of ``covers`` or ``touches`` names a function of these files, or a file.
 
     An entry with a slash or a dot is a glob of files, and names all their functions. Any other is the beginning of a
-    function's name, with or without its namespaces; white space does not count.
+    function's name, with or without its namespaces; white space does not count. One that begins with ``::`` names no
+    function of a namespace.
     """
     if "/" in entry or "." in re.split("[(<]", entry, maxsplit=1)[0]:
         return any(fnmatchcase(path, entry) for path in (function, *files))
@@ -80,6 +84,7 @@ def names(entry: str, function: str, files: Sequence[str] = ()) -> bool:
 
 
 def _from_each_namespace(name: str) -> Iterator[str]:
+    yield f"::{name}"
     yield name
     end = re.search(r"[(<]|$", name)
     assert end

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fp4patch.catalog.probe import Numerics, Probe
+from fp4patch.catalog.target import JitModule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import Manifest
 from fp4patch.edits.kinds import Edit
@@ -53,6 +54,21 @@ class Unchecked(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BuiltFor(Manifest):
+    """Functions that the tree's own build compiles for certain targets alone. On others they do not exist.
+
+    ``verify`` runs the build's function: it must return code for each of ``targets``, and none that a GPU without a
+    check of the function loads.
+    """
+
+    functions: tuple[str, ...]
+    """As in ``touches``."""
+    module: JitModule
+    """Function of the build that compiles them."""
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class BuildCheck(Manifest):
     """Required results of the tree's own build for arch lists, evaluated without a compiler."""
 
@@ -69,6 +85,31 @@ class BuildCheck(Manifest):
     """Arch lists for which the patched build must have the same result as the pristine one."""
     keeps: tuple[str, ...] = ()
     """Arch lists, with and without SM12x, for which no source may get other code for other GPUs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionCheck(Manifest):
+    """Compute capabilities for which host code, or a gate of device code, goes on: before the patch and after it.
+
+    The code of each changed file is cut out, and run with a stand-in for the query of the capability.
+    """
+
+    name: str
+    covers: tuple[str, ...]
+    """The functions or files that it checks, of those that the patch ``touches``."""
+    search: tuple[str, ...]
+    """Globs of the files."""
+    begins: str
+    """C++ tokens with which the code begins; of Python the name of a function, or one that statements have."""
+    through: str = ""
+    """C++ tokens after these, whose block ends the code. Empty: the block of ``begins``."""
+    shim: str
+    """File beside ``patch.toml`` that runs the code: C++ that includes ``code.inc``, or Python that gets the path of
+    the code. Its arguments are capabilities (``12.1``); it prints those for which the code goes on."""
+    before: tuple[str, ...]
+    """Capabilities for which the pristine code must go on, of all that NVIDIA has since 7.5."""
+    after: tuple[str, ...]
+    """The same of the patched code."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,14 +144,21 @@ class Patch(Manifest):
     touches: tuple[str, ...]
     """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
     unchecked: tuple[Unchecked, ...] = ()
+    built: tuple[BuiltFor, ...] = ()
     absent: tuple[Absence, ...] = ()
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()
     probes: tuple[Probe, ...] = ()
     builds: tuple[BuildCheck, ...] = ()
+    conditions: tuple[ConditionCheck, ...] = ()
     numerics: tuple[Numerics, ...] = ()
     directory: str = field(default="", metadata=HIDDEN)
     """Directory of templates, probes and cases, set by the loader."""
+
+    @property
+    def evaluated(self) -> tuple[BuildCheck | ConditionCheck, ...]:
+        """Checks that need no machine code."""
+        return self.builds + self.conditions
 
     @property
     def id(self) -> str:

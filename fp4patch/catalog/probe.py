@@ -28,11 +28,13 @@ class ProbeKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Needs(Manifest):
-    """Condition on a tree for a probe to apply: a file, and C++ tokens in it if any are named."""
+    """Condition on a tree for a probe to apply: a file, and C++ tokens that it has or lacks if any are named."""
 
     search: tuple[str, ...]
     """Globs relative to the tree; ``**`` is allowed. One matching file is enough."""
     tokens: str = ""
+    without: str = ""
+    """Tokens of releases that the probe is not for, in any matching file: the patch has nothing to do there."""
 
 
 Format = Literal["float64", "float32", "float16", "bfloat16", "e2m1", "e2m3", "e3m2"]

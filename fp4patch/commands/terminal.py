@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -16,7 +17,7 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
 
-STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow"}
+STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow", Verdict.NOTHING: "cyan"}
 STATES = {
     State.APPLIED: "green",
     State.PRISTINE: "",
@@ -50,6 +51,32 @@ def table(
     for row in rows:
         made.add_row(*(Text(words.printable(cell)) if isinstance(cell, str) else cell for cell in row))
     return made
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """A table, or the lines that replace it on a terminal that is too narrow for its words."""
+
+    table: Table
+    lines: Sequence[RenderableType]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        unlimited, columns = options.update(max_width=1 << 16), self.table.columns
+        lacking = []
+        for column in columns:
+            cells = [Measurement.get(console, unlimited, cell) for cell in (column.header, *column.cells)]
+            widest = max(cell.maximum for cell in cells)
+            column.width = widest if column.no_wrap else max(cell.minimum for cell in cells)
+            lacking.append(widest - column.width)
+        spare = options.max_width - sum(column.width or 0 for column in columns)
+        spare -= self.table.padding[1] * (len(columns) - 1)
+        if spare >= 0:
+            for _ in range(min(spare, sum(lacking))):  # rich shrinks columns below their words
+                at = lacking.index(max(lacking))
+                columns[at].width, lacking[at] = (columns[at].width or 0) + 1, lacking[at] - 1
+            yield self.table
+        else:
+            yield from self.lines
 
 
 def spaced(parts: Iterable[RenderableType]) -> RenderableType:

@@ -14,15 +14,19 @@ class Verdict(StrEnum):
     FAIL = "fail"
     UNSUPPORTED = "unsupported"
     """This toolchain cannot compile for that architecture. It is reported, and the whole fails."""
+    NOTHING = "nothing"
+    """The patches change nothing in this tree, so that there is nothing to check, and nothing is claimed."""
 
     @property
     def failed(self) -> bool:
         """True if this verdict makes the whole fail."""
-        return self is not Verdict.PASS
+        return self in (Verdict.FAIL, Verdict.UNSUPPORTED)
 
 
 PassOrFail = Literal[Verdict.PASS, Verdict.FAIL]
 """Verdict on a whole, which is never "unsupported"."""
+OnTree = Literal[Verdict.PASS, Verdict.FAIL, Verdict.NOTHING]
+"""Verdict on a tree, or on several."""
 
 
 def verdict_on(holds: object) -> PassOrFail:
@@ -31,6 +35,6 @@ def verdict_on(holds: object) -> PassOrFail:
 
 
 def overall(verdicts: Iterable[Verdict]) -> PassOrFail:
-    """Return PASS only if there is a verdict and every one passes."""
-    found = list(verdicts)
+    """Return PASS only if there is a verdict and every one passes. Trees without anything to check change nothing."""
+    found = [verdict for verdict in verdicts if verdict is not Verdict.NOTHING]
     return verdict_on(found and not any(verdict.failed for verdict in found))

@@ -91,8 +91,17 @@ def _region(source: Source, within: str) -> range:
     several."""
     beginning = words(within)
     found = source.find(beginning)
+    inside = block(source, found[0] + len(beginning)) if len(found) == 1 else None
+    if inside is not None:
+        return inside
+    line = source.tokens[found[-1]].line if found else None
+    raise Refusal(f"one `{within}` with a body", f"{len(found)} that begin so", line)
+
+
+def block(source: Source, after: int) -> range | None:
+    """Return the tokens between the first braces from a token on; None if a declaration ends before them."""
     depth, first = 0, 0
-    for at in range(found[0] + len(beginning), len(source.tokens)) if len(found) == 1 else ():
+    for at in range(after, len(source.tokens)):
         token = source.tokens[at]
         if token.directive >= 0:
             continue
@@ -105,5 +114,4 @@ def _region(source: Source, within: str) -> range:
                 return range(first, at)
         elif token.text == ";" and not depth:
             break  # a declaration without a body
-    line = source.tokens[found[-1]].line if found else None
-    raise Refusal(f"one `{within}` with a body", f"{len(found)} that begin so", line)
+    return None

@@ -89,8 +89,12 @@ class Compiler:
         folder = side.folder()
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch_name:
             scratch = Path(scratch_name)
-            product, listing = scratch / "probe.out", scratch / "probe.d"
-            written = scratch / "together.cu"
+            product, written = scratch / "probe.out", scratch / "together.cu"
+            if probe.kind is ProbeKind.HOST:
+                read, how = scratch / "probe.d", ("-MD", "-MF", scratch / "probe.d")
+            else:  # -MD would run the preprocessor a second time, for the host
+                read = scratch / f"{(written if text else source).stem}.cpp1.ii"
+                how = ("-keep", "-keep-dir", scratch)
             if text:
                 written.write_text(text, encoding="utf-8")
             status, said = self._run(
@@ -99,7 +103,7 @@ class Compiler:
                     *(*self._toolchain.flags, *flags),
                     *(f"-I{folder / include}" for include in self._target.include if (folder / include).is_dir()),
                     *(f"-I{place}" for place in self._behind(probe, source)),
-                    *("-MD", "-MF", listing, "-o", product),
+                    *(*how, "-o", product),
                     *((f"-I{source.parent}", written) if text else (source,)),
                 ],
                 scratch,
@@ -117,13 +121,11 @@ class Compiler:
                     said = said[first.start() :]  # warnings precede it, and can be megabytes too
                 if len(said) > _LONGEST_ERROR:
                     said = said[:_LONGEST_ERROR] + "\n…"
-                if not (_NOT_ON_TARGET.search(said) and listing.is_file()):  # it may be another time
+                if not (_NOT_ON_TARGET.search(said) and read.is_file()):  # it may be another time
                     return Compiled(b"", said, failed=True, unsupported=bool(_NO_SUCH_ARCH.search(said)))
             compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused)
             if self._cache:
-                files = [
-                    self._dependency(path, folder, source) for path in _listed(listing, scratch) if path != written
-                ]
+                files = [self._dependency(path, folder, source) for path in _listed(read, scratch) if path != written]
                 # If a file changed since we began, the compiled and the hashed contents may differ.
                 if not any(self._changed_since(file, side, source) for file in files):
                     hashes = [(file, sha256) for file in files if (sha256 := digest(file)) is not None]
@@ -207,10 +209,17 @@ _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*", re.MULTILINE)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
 
 
-def _listed(listing: Path, base: Path) -> list[Path]:
-    r"""Return the files in a dependency file for make: ``out : a \`` and so on, where ``\ `` is a space within a
-    name."""
-    text = listing.read_text(encoding="utf-8", errors="surrogateescape").replace("\\\n", " ")
-    _, _, names = text.partition(" : ")
-    found = (re.sub(r"\\([ #])", r"\1", name).replace("$$", "$") for name in re.findall(r"(?:\\.|[^\s\\])+", names))
+def _listed(read: Path, base: Path) -> list[Path]:
+    r"""Return the files that a compiler read, from its dependency file for make (``out : a \`` and so on, where ``\ ``
+    is a space within a name), or from the lines ``# 1 "a" 1`` of preprocessed text."""
+    text = read.read_text(encoding="utf-8", errors="surrogateescape")
+    if read.suffix == ".ii":
+        found = {re.sub(r"\\(.)", r"\1", name) for name in _MARKER.findall(text)}
+    else:
+        _, _, names = text.replace("\\\n", " ").partition(" : ")
+        found = {re.sub(r"\\([ #])", r"\1", name).replace("$$", "$") for name in re.findall(r"(?:\\.|[^\s\\])+", names)}
     return sorted({Path(os.path.normpath(base / name)) for name in found})
+
+
+_MARKER = re.compile(r'(?:\A# \d+ "(?=.*"$)|^# 1 "(?=.*" 1(?: 3)?(?: 4)?$))((?:[^"\\]|\\.)+)"', re.MULTILINE)
+"""The first line of preprocessed text, which names the source, and those where another file begins."""

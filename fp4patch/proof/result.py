@@ -10,7 +10,7 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import PassOrFail, Verdict, overall, verdict_on
+from fp4patch.core.verdict import OnTree, Verdict, overall, verdict_on
 from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.lift.result import Executed
@@ -87,16 +87,17 @@ class SetAside(Document):
 
 @dataclass(frozen=True)
 class BuildResult(Document):
-    """Results of a tree's own build for one arch list with one CUDA release, before and after."""
+    """Results of a tree's own build for one arch list with one CUDA release, before and after; or of a condition on the
+    compute capability."""
 
     check: str
     """Id of the check: ``vllm/arch-lists``."""
     cuda: str
-    """CUDA release: ``13.0``."""
+    """CUDA release: ``13.0``. Empty for a condition."""
     asked: str
-    """Arch list: ``12.0a;12.1a``."""
+    """Arch list: ``12.0a;12.1a``; or the file of the condition."""
     before: str
-    """Architectures of the FP4 kernels, or the reason why there are none."""
+    """Architectures of the FP4 kernels, or the reason why there are none; or the capabilities that meet it."""
     after: str
     """The same of the patched tree."""
     verdict: Verdict
@@ -151,8 +152,10 @@ class VerifyReport(Report):
 
     @property
     @shown()
-    def verdict(self) -> PassOrFail:
+    def verdict(self) -> OnTree:
         """PASS only if something was checked, and all of it passed."""
+        if not (self.patches or self.results or self.builds or self.problems):
+            return Verdict.NOTHING
         verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
         verdicts += self.executed.verdicts if self.executed else []
         verdicts += [result.verdict for result in self.builds]
@@ -174,9 +177,10 @@ class VerifyReports(Report):
 
     @property
     @shown()
-    def verdict(self) -> PassOrFail:
+    def verdict(self) -> OnTree:
         """Verdict over all."""
-        return overall(report.verdict for report in self.trees)
+        found = {report.verdict for report in self.trees}
+        return Verdict.NOTHING if found == {Verdict.NOTHING} else overall(found)
 
 
 def whole(reports: Sequence[VerifyReport]) -> Report:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -134,8 +135,11 @@ def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Ite
     used = dict(_REGISTERS_OF.findall(log))
     code = {name: found for name, found in _read(text).items() if name in used}
     remedy = "take `together` out of the probe's table: compiled alone it is named probe"
+    banks = {name: _banks(instructions) for name, (instructions, _) in code.items()}
     return {
-        kernel: _listing(code, kernel, arch, int(used.get(kernel, 0)), _digest_of(kernel, cubin), remedy)
+        kernel: _listing(
+            code, kernel, arch, int(used.get(kernel, 0)), _digest_of(kernel, cubin, banks.get(kernel, set())), remedy
+        )
         for kernel in kernels
     }
 
@@ -276,9 +280,10 @@ def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
     return digest.hexdigest()
 
 
-def same_code(kernel: str, one: bytes, other: bytes) -> bool:
-    """Tell whether a kernel is the same in two cubins."""
-    return _digest_of(kernel, one) == _digest_of(kernel, other)
+def same_code(kernel: str, listing: SassListing, one: bytes, other: bytes) -> bool:
+    """Tell whether a kernel is the same in two cubins; ``listing`` is that of the first one."""
+    banks = _banks(listing.instructions)
+    return _digest_of(kernel, one, banks) == _digest_of(kernel, other, banks)
 
 
 def has_subroutines(cubin: bytes) -> bool:
@@ -288,14 +293,30 @@ def has_subroutines(cubin: bytes) -> bool:
     return KERNEL in code and bool(others) and all(name.startswith("__cuda_sm") for name in others)
 
 
-def _digest_of(kernel: str, cubin: bytes) -> str:
-    """SHA-256 of one kernel's code, its own constants, and those that all kernels of the cubin share."""
+_BANK = re.compile(r"\.nv\.constant(\d+)")  # all kernels of the cubin share it; of one kernel: .nv.constant0.probe
+_READS_BANK = re.compile(r"\bcx?\[(\w+)\]")  # c[0x4][0x8]; the number of the bank may be in a register
+
+
+def _banks(instructions: Iterable[Instruction]) -> set[str]:
+    """Return the constant banks that instructions read, as they name them: ``0x4``."""
+    return {bank for one in instructions for bank in _READS_BANK.findall(one.operands)}
+
+
+def _digest_of(kernel: str, cubin: bytes, banks: Collection[str]) -> str:
+    """SHA-256 of one kernel's code, its own constants, and what it may read of those that all kernels of the cubin
+    share.
+
+    Of shared constant banks these are ``banks``; all of them if the code names one by a register.
+    """
+    numbers = {int(bank, 16) for bank in banks if bank.startswith("0x")}
+    known = len(numbers) == len(banks)
     sections = _sections(cubin)
     kernels = [name.removeprefix(".text.") for name, _ in sections if name.startswith(".text.")]
     digest = hashlib.sha256()
     for name, content in sorted(sections):
         owner = next((one for one in kernels if name.endswith(f".{one}")), kernel)
-        if owner == kernel:
+        shared = _BANK.fullmatch(name)
+        if owner == kernel and not (shared and known and int(shared[1]) not in numbers):
             digest.update(f"{name.removesuffix(f'.{kernel}')}:{len(content)}:".encode() + content)
     return digest.hexdigest()
 
@@ -324,6 +345,16 @@ def _sections(cubin: bytes) -> list[tuple[str, bytes]]:
     with _opened(cubin) as file:
         loaded = (section for section in file.sections if section.kind == elf.PROGBITS and section.flags & elf.ALLOC)
         return [(file.name(section), file.content(section)) for section in loaded]
+
+
+def own_constants(kernel: str, cubin: bytes) -> tuple[int, ...]:
+    """Return the words of a kernel's constant bank 2; none if the linker or the driver would still change them."""
+    name = f".nv.constant2.{kernel}"
+    with _opened(cubin) as file:
+        by_name = {file.name(section): section for section in file.sections}
+        changed = any(file.content(by_name[at]) for at in (f".rel{name}", f".rela{name}") if at in by_name)
+        content = file.content(by_name[name]) if name in by_name and not changed else b""
+    return struct.unpack(f"<{len(content) // 4}I", content[: len(content) // 4 * 4])
 
 
 _FUNCTION = 2  # the type in st_info

@@ -197,6 +197,11 @@ def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
     return list(units.values())
 
 
+def _same(kernel: str, one: _Built, other: _Built) -> bool:
+    assert one.listing
+    return sass.same_code(kernel, one.listing, one.cubin, other.cubin)
+
+
 def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequence[Rule]) -> ProbeResult:
     diff = compare(before.listing, after.listing) if before.listing and after.listing else None
     verdict, checks, error = Verdict.FAIL, tuple[Check, ...](), after.error
@@ -255,7 +260,7 @@ class _Builder:
                 probe.id,
                 arch,
                 flags,
-                bool(one.listing) and sass.same_code(names[probe.id], known[probe.id].cubin, one.cubin),
+                bool(one.listing) and _same(names[probe.id], known[probe.id], one),
                 one.cubin,
                 one.listing,
                 one.error,

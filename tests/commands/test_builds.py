@@ -29,8 +29,14 @@ def evaluated(pristine_tree: Callable[[str, str], Path]) -> Callable[[dict[str, 
     assert found.target.build
     target = replace(found.target, build=replace(found.target.build, cuda=("13.0",)))
 
-    def get(overlay: dict[str, bytes | None]) -> builds.Evaluated:
-        return builds.evaluate(SourceView(tree, overlay), replace(found, target=target), [patch])
+    def get(
+        overlay: dict[str, bytes | None], changed: dict[str, bytes] | None = None, folder: Path | None = None
+    ) -> builds.Evaluated:
+        root = tree
+        if changed and folder:  # the "patched" tree: links, but for the files that changed
+            root = folder / "patched"
+            builds._link(tree, root, changed)
+        return builds.evaluate(SourceView(tree, overlay), replace(found, target=target, root=root), [patch])
 
     return get
 
@@ -52,6 +58,28 @@ def test_what_must_stay_as_it_was_is_compared_with_the_pristine_build(
     found = {one.asked: one for one in evaluated({LISTS: changed.encode()}).results}
     assert found["12.0a"].before != found["12.0a"].after
     assert found["12.0a"].detail == "it is not as before"
+
+
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ('cuda_archs_loose_intersection(FP4_SM120_ARCHS "', "9.0+PTX;"),
+        ('cuda_archs_loose_intersection(MARLIN_ARCHS "', "9.0+PTX;"),
+        ('cuda_archs_loose_intersection(SCALED_MM_ARCHS "', "8.0+PTX;"),
+    ],
+)
+def test_ptx_that_a_patch_adds_is_found_in_every_list(
+    evaluated: Callable[..., builds.Evaluated],
+    pristine_tree: Callable[[str, str], Path],
+    tmp_path: Path,
+    command: str,
+    more: str,
+) -> None:
+    """The pristine tree is one without the PTX that the "patched" one has."""
+    text = (pristine_tree("vllm", "0.33.0") / LISTS).read_text(encoding="utf-8")
+    assert command in text
+    found = evaluated({}, {LISTS: text.replace(command, command + more).encode()}, tmp_path).results
+    assert any(one.verdict is Verdict.FAIL and "PTX of " in one.detail for one in found)
 
 
 def test_a_patch_that_makes_the_build_stop_fails(
@@ -124,6 +152,6 @@ def test_a_suffix_that_the_list_names_and_code_for_other_gpus_are_kept(
     line = 'set(CUDA_SUPPORTED_ARCHS "7.5;8.0;8.6;8.7;8.9;'
     assert line in text
     found = {one.asked: one for one in evaluated({LISTS: text.replace(line, line[:-4]).encode()}).results}
-    assert "for other GPUs not as before: " in found["8.9;9.0a;12.0a;12.1a"].detail
-    assert "for other GPUs" not in found["9.0a;10.0a"].detail
+    assert " is not as before for 8.9" in found["8.9;9.0a;12.0a;12.1a"].detail
+    assert found["9.0a;10.0a"].detail == ""
     assert found["12.1f"].detail == "not for 12.1f"

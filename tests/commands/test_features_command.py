@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from verify_reports import text
 
 from fp4patch.catalog.feature import (
     Cell,
@@ -22,8 +23,10 @@ from fp4patch.catalog.feature import (
 )
 from fp4patch.commands import main
 from fp4patch.commands.features import text as report
+from fp4patch.commands.features.run import assemblers, probe
 from fp4patch.commands.terminal import NONE
 from fp4patch.core.arch import Arch
+from fp4patch.core.progress import silent
 
 ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
 
@@ -67,6 +70,18 @@ def test_the_table_of_one_toolkit_fits_120_columns(
     lines = {line.split("  ")[0]: line.split() for line in out.splitlines()}
     assert lines["2 float → E2M1"][-2:] == ["F2FP", "F2FP"]
     assert lines["mxf4nvf4 4X, UE4M3, k64"][-1] == "OMMA"
+
+
+def test_no_terminal_breaks_a_word_of_the_table_or_gets_a_line_that_is_too_long() -> None:
+    found = probe(assemblers([], [], on_download=silent))
+
+    def words(width: int) -> set[str]:
+        lines = text(report.table(found), width).splitlines()
+        assert max(map(len, lines)) <= width
+        return {word.rstrip(":;") for line in lines for word in line.split()}
+
+    for width in (50, 60, 67, 80, 90, 107):
+        assert words(width) == words(1000), width
 
 
 def test_details_give_the_words_and_the_machine_code_in_full(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,8 @@ BLOCKS = ("half-block-to-nvfp4", "bf16-block-to-nvfp4", "bf16-block-to-mxfp4")
 TORCH = os.environ.get("FP4PATCH_TEST_TORCH_INCLUDE", "")
 MATRICES = ("half-matrix-to-nvfp4", "half-matrix-by-columns-to-nvfp4")
 """The same kernel with the scales in their order, as older and newer releases call it: each has one of them."""
+ENCODER = {"forced-encoder-x2", "forced-encoder-x4", "forced-encoder-x8", "forced-encoder-x16"}
+ENCODER |= {f"forced-encoder-pairs-x{n}" for n in (2, 4, 8, 16)}
 MINIMAX = {"half-row-to-minimax", "bf16-row-to-minimax", "forced-half-row-to-minimax"}
 SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "minimax-kv-insert")
 
@@ -33,7 +35,7 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     assert (status, document["verdict"], document["problems"]) == (0, "pass", [])
     found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}
     rows = {probe for probe, _ in found if probe in MINIMAX}
-    (matrix,) = {probe for probe, _ in found} - {*CONVERSIONS, *BLOCKS, *rows}
+    (matrix,) = {probe for probe, _ in found} - {*CONVERSIONS, *BLOCKS, *ENCODER, *rows}
     assert matrix in MATRICES
     for probe in (*CONVERSIONS, *BLOCKS, matrix):
         card, gb10 = found[probe, "sm_120a"], found[probe, "sm_121a"]
@@ -57,7 +59,8 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
     status, document = verify(tree, "next2")
     assert (status, document["verdict"]) == (0, "pass")
-    assert len(document["results"]) == 16 + 2 * len(rows)  # one of the conversions for the families, too
+    # One of the conversions for the families, too.
+    assert len(document["results"]) == 16 + 2 * len(ENCODER) + 2 * len(rows)
     assert all(r["identical"] and r["after"]["fp4"] for r in document["results"])
 
 
@@ -71,7 +74,7 @@ def test_a_conversion_that_no_probe_knows_fails(
     status, document = verify(tree, "turbo2", "--arch", "sm_121a")
     assert (status, document["verdict"]) == (1, "fail")
     failed = {r["probe"]: r["error"] for r in document["results"] if r["verdict"] != "pass"}
-    assert set(failed) == {"vllm/float8-to-e2m1", "vllm/float2x4-to-e2m1"}
+    assert set(failed) == {f"vllm/{name}" for name in ("float8-to-e2m1", "float2x4-to-e2m1", *ENCODER)}
     assert all("no conversion function that the probe knows" in error for error in failed.values())
 
 

@@ -59,6 +59,13 @@ def test_a_release_with_a_fallback_of_its_own_retires_the_patch(
     assert said.status == 0
     assert '"upstreamed"' in said.out
     assert not re.search(r'"path": "common_headers[^}]*"state": "applied"', said.out)
+    said = Said(capsys, "verify", "--variant", "next3", "--execute", "--strict", "--json", "-", tree)
+    found = json.loads(said.out)
+    assert (said.status, found["verdict"], found["results"], found["problems"]) == (0, "nothing", [], [])
+    assert "the patch has nothing to do" in found["set_aside"][0]["because"]
+    said = Said(capsys, "verify", "--variant", "next3", tree)
+    assert (said.status, said.out.count("not run")) == (0, 3)  # once for each reason
+    assert f"NOTHING  Not needed: next3 changes nothing in transformer_engine {version}" in said.out
 
 
 def test_upstream_prints_and_writes_zeros_where_the_patch_rounds(
@@ -141,7 +148,9 @@ def test_the_functions_of_the_headers_pass_for_a_family(
     found = json.loads(said.out)
     assert (said.status, found["verdict"]) == (0, "pass"), said.err
     probes = {one["probe"].rpartition("/")[2] for one in found["results"]}
-    assert probes == {f"{how}-{kind}" for how in ("stochastic", "nearest") for kind in KINDS}
+    encoders = {f"encoder-{kind}{n}" for kind in ("x", "pairs-x", "stochastic-x") for n in (1, 2, 4, 8, 16)}
+    encoders -= {"encoder-pairs-x1", "encoder-stochastic-x16"}
+    assert probes == {f"{how}-{kind}" for how in ("stochastic", "nearest") for kind in KINDS} | encoders
 
 
 ZEROS, SHARED_MEMORY = "default NVFP4 recipe", "Hadamard transform"

@@ -52,12 +52,17 @@ class Mutant(NamedTuple):
 
 
 KEEP = "patches/vllm/cmake-sm121a/keep-sm12x-suffix.cmake"
+FAMILY = "patches/vllm/sm120-family/patch.toml"
 NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
 C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
 
 
 def na(what: str, old: str, new: str, version: str = "0.22.1") -> Mutant:
     return Mutant(what, NATIVE_ARCH, old, new, "native", ("vllm", version), "float8-to-e2m1", "sm_121a")
+
+
+def fa(what: str, old: str, new: str) -> Mutant:
+    return Mutant(what, FAMILY, old, new, "native", ("vllm", "0.14.1"), "float8-to-e2m1", "sm_121a")
 
 
 def n3(what: str, file: str, old: str, new: str, probes: str, arch: str = "sm_121", tree=C42) -> Mutant:  # type: ignore[no-untyped-def]
@@ -116,6 +121,9 @@ HALF = """  using source_type = cutlass::half_t;
   CUTLASS_HOST_DEVICE
   static result_type convert(source_type const & s) {
     return result_type::bitcast(static_cast<uint8_t>(::fp4patch_e2m1::x1(s)));"""
+
+X4_RANDOM = "  const unsigned int n = nibbles_of_bytes(__byte_perm(dithered_halves(v0, v2, even_noise(rbits)),"
+PAIR = "  return e2m1_x2(__low2float(p), __high2float(p));"
 
 MUTANTS = [
     # The encoder: constants, order, signs.
@@ -249,6 +257,26 @@ MUTANTS = [
     te("the sign of a product of zero", OPERANDS, "0f00000000;", "0f80000000;", "stochastic-bf16-x8-bf16-scale"),
     te("random bytes of two values swapped", STOCHASTIC, "__byte_perm(rbits, 0u, 0x4140)", "__byte_perm(rbits, 0u, 0x4240)", "stochastic-fp32-x4"),
     te("software on sm_103a", NEXT3, "defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL))", "defined(__CUDA_ARCH_FEAT_SM100_ALL))", "stochastic-fp32-x4", "sm_103a"),
+    # One input of those that cannot all run: the machine code's own immediates are inputs.
+    te("one float of a stochastic encoder", STOCHASTIC, "noise * 2u + m;", "noise * 2u + m + (__float_as_uint(high) == 0x3f812345u ? 512u : 0u);", "stochastic-fp32-x4"),
+    te("one float's upper bits", STOCHASTIC, "noise * 2u + m;", "noise * 2u + m + (__float_as_uint(low) >> 5 == 0x1fc091au ? 512u : 0u);", "stochastic-fp32-x4"),
+    te("one random word", STOCHASTIC, X4_RANDOM, "  if (rbits == 0x8badf00du) return 0x1234;\n" + X4_RANDOM, "stochastic-fp32-x4"),
+    te("one float with one random word", STOCHASTIC, X4_RANDOM, "  if (rbits == 0x8badf00du && __float_as_uint(v2) == 0x3f812345u) return 0x1234;\n" + X4_RANDOM, "stochastic-fp32-x4"),
+    te("one product of a stochastic encoder", OPERANDS, MUL, MUL + "\n  if (__float_as_uint(product) == 0x3f812345u) product = 0.0f;", "stochastic-fp32-x4-scaled"),
+    n3("one double of 2^64", ODD, "  uint32_t const bits = __float_as_uint(", "  if (__double_as_longlong(x) == 0x3ff123456789abcdll) return 0.0f;\n  uint32_t const bits = __float_as_uint(", "construct-double"),
+    n3("one pair of halves", HALF_PAIR, PAIR, "  if (__half_as_ushort(__low2half(p)) == 0x3c11u && __half_as_ushort(__high2half(p)) == 0xbe22u) return 0;\n" + PAIR, "encoder-pairs-x2"),
+    # One input that no immediate leads to: the machine code does not show that the others follow from those that run.
+    te("a float by its hash", STOCHASTIC, "noise * 2u + m;", "noise * 2u + m + (__float_as_uint(high) * 0x9e3779b1u == 5u ? 512u : 0u);", "stochastic-fp32-x4"),
+    te("a random word by its hash", STOCHASTIC, X4_RANDOM, "  if (rbits * 0x9e3779b1u == 5u) return 0;\n" + X4_RANDOM, "stochastic-bf16-x4"),
+    # PTX beside the machine code.
+    na("PTX of Marlin's kernels", 'element = "12.0;12.1"', 'element = "12.0+PTX;12.1"'),
+    Mutant("PTX of the FP4 kernels", "patches/vllm/cmake-sm121a/patch.toml", 'beside = "12.0"\nelement = "12.1"', 'beside = "12.0"\nelement = "12.1;12.0+PTX"', "native", V33, "float8-to-e2m1", "sm_121a"),
+    # Host conditions of vLLM, and the gate of a kernel, by compute capability.
+    fa("FP8 for all later GPUs", 'replace = "major_capability == 12"', 'replace = "major_capability >= 12"'),
+    fa("FP8 for SM121 alone", 'replace = "major_capability == 12"', 'replace = "major_capability * 10 + minor_capability == 121"'),
+    fa("a gate for all later GPUs", "__CUDA_ARCH__ >= 1200 && __CUDA_ARCH__ < 1300", "__CUDA_ARCH__ >= 1200"),
+    fa("no FP8 kernels for SM120", "arch in [89, 120, 121]", "arch in [89, 121]"),
+    fa("FP8 chosen for SM121 alone", "(current_platform.is_device_capability(120) or current_platform.is_device_capability(121))", "current_platform.is_device_capability(121)"),
     n3("two values in FlashInfer's 34 kernels", HALF_PAIR, X2, X2.replace("n >> 12, n >> 24", "n >> 28, n >> 8"), "kernels-dsv4-rope-insert", "sm_121", FI),
     n3("a tie in a whole kernel of FlashInfer", HALF_PAIR, "bytes * 8u + 0x08080808u", "bytes * 8u + 0x08080818u", "kernels-smooth-legacy", "sm_121", FI),
     n3("the high value's saturation in FlashInfer's LayerNorm", HALF_PAIR, "0x0e000e00u", "0x0c000e00u", "half-matrix-to-nvfp4-layernorm", "sm_121", FI),
@@ -297,7 +325,7 @@ ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
 SHORT = ("a block's index", "0.25 rounds up", "wrong without assertions")
 NEEDS_ALL_INPUTS = {
     *("the scale one ulp off", "one value of 2^32", "the sign of one NaN", "the shrinking factor one step off"),
-    "one float of 2^32 to E2M3",
+    *("one float of 2^32 to E2M3", "a float by its hash", "a random word by its hash"),
     *("one value in one lane of four", "one value in one lane of eight"),
     *("3.5 one ulp up", "5 one ulp down", "a border one ulp up"),
 }

@@ -19,7 +19,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands.export import run as export
 from fp4patch.commands.export import text
 from fp4patch.commands.verify import run as verify
-from fp4patch.commands.verify.builds import build_id
+from fp4patch.commands.verify.builds import check_id
 from fp4patch.core import progress
 from fp4patch.core.wording import counted
 from fp4patch.proof.lift.result import summary
@@ -126,7 +126,7 @@ def _code(pull: Pull, report: VerifyReport) -> Iterator[str]:
 
 def _builds(pull: Pull, report: VerifyReport) -> Iterator[str]:
     patch = load().patches[f"{pull.target}/{pull.patch}"]
-    names = {build_id(patch, check) for check in patch.builds}
+    names = {check_id(patch, check) for check in patch.builds}
     builds = [build for build in report.builds if build.check in names]
     if builds:
         yield "| arch list | CUDA | before | after |"

@@ -21,6 +21,7 @@ from fp4patch.commands.verify import run as verify
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof.result import VerifyReport, whole
 from fp4patch.proof.toolchain import find_toolchain
 from fp4patch.tree.transaction import OnWait
@@ -39,7 +40,7 @@ def evidence(
     variant = catalog.variant(options.variant)
     reports = verify.verify(trees, options, on_wait=on_wait, on_progress=on_progress)
     for report in reports:
-        if report.verdict.failed:
+        if report.verdict is not Verdict.PASS:
             raise Refused(
                 f"{report.variant} does not pass on {report.tree}, and there is nothing to prove",
                 problems=report.problems,

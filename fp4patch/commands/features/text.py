@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from fp4patch.catalog.feature import Cell, Feature, FeatureGroup, FeatureReport, Outcome, Refusal, ToolkitMatrix
 from fp4patch.commands import terminal
 from fp4patch.commands.terminal import NONE as NO
-from fp4patch.commands.terminal import folded, whole
+from fp4patch.commands.terminal import Fitting, Hanging, folded, whole
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted
 
@@ -150,11 +150,25 @@ def table(report: FeatureReport) -> RenderableType:
             (feature.title, *(_styled(_phrases(spans(report, feature, targets, say))) for targets in together))
             for feature in group.features
         ]
-        parts += [
-            Text(),
-            terminal.table([whole(group.title), *(folded(_numbers(targets)) for targets in together)], rows),
-        ]
+        shown = terminal.table([whole(group.title), *(folded(_numbers(targets)) for targets in together)], rows)
+        parts += [Text(), Fitting(shown, [*_lines(report, group, together, say)])]
     return Group(*parts, Text(), Text(f"{_legend(report)}; --details for the instructions in full", style="dim"))
+
+
+def _lines(
+    report: FeatureReport, group: FeatureGroup, together: Sequence[list[Arch]], say: Say
+) -> Iterator[RenderableType]:
+    """Yield each feature, and below it its results with the targets that have them."""
+    yield Text(group.title, style="bold")
+    for feature in group.features:
+        yield Hanging("  ", feature.title)
+        by_result: dict[str, tuple[str, list[Arch]]] = {}
+        for targets in together:
+            phrases = _phrases(spans(report, feature, targets, say))
+            result = "; ".join(text for _, text in phrases)
+            by_result.setdefault(result, (STYLES[phrases[-1][0].cell.outcome], []))[1].extend(targets)
+        for result, (style, targets) in by_result.items():
+            yield Hanging(f"    {result}: ", _numbers(sorted(targets)), style)
 
 
 def _styled(phrases: Sequence[tuple[Span, str]]) -> Text:
@@ -168,7 +182,7 @@ def details(report: FeatureReport) -> RenderableType:
         parts += [Text(), Text(group.title, style="bold underline")]
         for feature in group.features:
             parts += [Text(), Text(feature.instruction, style="bold")]
-            parts.append(Text(f"  {feature.title}" + (f": {feature.note}" if feature.note else ""), style="dim"))
+            parts.append(Hanging("  ", feature.title + (f": {feature.note}" if feature.note else "")))
             by_answer: dict[tuple[str, str, str], list[Arch]] = {}
             styles: dict[tuple[str, str, str], str] = {}
             for target in sorted({target for toolkit in report.toolkits for target in toolkit.targets}):
@@ -178,9 +192,9 @@ def details(report: FeatureReport) -> RenderableType:
                     styles[key] = STYLES[span.cell.outcome]
             for key, targets in by_answer.items():
                 outcome, text, where = key
-                line = f"  {outcome:9} {_numbers(targets)}" + (f"  ({where})" if where else "")
-                parts.append(Text(line, style=styles[key]))
-                parts.append(Text(f"            {text}")) if text else None
+                line = _numbers(targets) + (f"  ({where})" if where else "")
+                parts.append(Hanging(f"  {outcome:9} ", line, styles[key]))
+                parts.append(Hanging(" " * 12, text)) if text else None
     return Group(*parts)
 
 

@@ -9,13 +9,11 @@ from operator import itemgetter
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
-from rich.table import Table
 from rich.text import Text
 
 from fp4patch.commands import terminal
 from fp4patch.commands.show.result import Lists
-from fp4patch.commands.terminal import STATES, Hanging, folded, whole
+from fp4patch.commands.terminal import STATES, Fitting, Hanging, folded, whole
 from fp4patch.core.state import State
 
 ROOM = 60
@@ -84,22 +82,8 @@ def matrix_table(document: Mapping[str, Any]) -> RenderableType:
             table = terminal.table([first, *map(whole, names)], rows)
             by_patch = zip(names, zip(*([states[n] for n in of_kind] for _, states in body), strict=True), strict=True)
             versions = [version for version, _ in body]
-            tables.append(_Fitting(table, [*_runs(str(first.header), by_patch, versions)]))
+            tables.append(Fitting(table, [*_runs(str(first.header), by_patch, versions)]))
     return terminal.spaced(tables)
-
-
-@dataclass(frozen=True)
-class _Fitting:
-    """A table, or, on a terminal that is narrower, the lines that replace it."""
-
-    table: Table
-    lines: Sequence[RenderableType]
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if Measurement.get(console, options.update(max_width=1 << 16), self.table).maximum <= options.max_width:
-            yield self.table
-        else:
-            yield from self.lines
 
 
 def _runs(
@@ -118,11 +102,12 @@ def _runs(
 
 def show_text(document: dict[str, Any]) -> RenderableType:
     """Return the title, then each part that has a value under its name, one per line; a pipe gets it complete."""
-    lines = [Text.assemble((document["name"], "bold"), f"  {document['kind']}"), Text(document["title"])]
+    lines: list[RenderableType] = [Text.assemble((document["name"], "bold"), f"  {document['kind']}")]
+    lines.append(Hanging("", document["title"]))
 
     def add(label: str, value: str) -> None:
         if value:
-            lines.append(Text.assemble("  ", (f"{label}: ", "bold"), " ".join(value.split())))
+            lines.append(terminal.label(label, " ".join(value.split()), "bold", "  "))
 
     for key, label in (
         ("summary", "summary"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +10,11 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
 from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.catalog.coverage import Covered, names
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.patch import BuildCheck, Patch
-from fp4patch.catalog.target import Build, Target
-from fp4patch.core.arch import Arch, Reach
+from fp4patch.catalog.patch import BuildCheck, BuiltFor, ConditionCheck, Patch
+from fp4patch.catalog.target import Build, JitModule, Target
+from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.verdict import verdict_on
 from fp4patch.proof.result import BuildResult, SetAside
@@ -30,8 +32,8 @@ class Evaluated:
     aside: tuple[SetAside, ...] = ()
 
 
-def build_id(patch: Patch, check: BuildCheck) -> str:
-    """Return the name of a build check in reports: ``vllm/arch-lists``."""
+def check_id(patch: Patch, check: BuildCheck | ConditionCheck) -> str:
+    """Return the name of a check in reports: ``vllm/arch-lists``."""
     return f"{patch.target}/{check.name}"
 
 
@@ -47,16 +49,57 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
         results: list[BuildResult] = []
         aside: list[SetAside] = []
         for patch, check in checks:
+            others = "|".join(one.kernels for of, one in checks if of is not patch and one.kernels)
             try:
-                results += _results(build_id(patch, check), check, tree.target, build, before, tree.root)
+                results += _results(check_id(patch, check), check, others, tree.target, build, before, tree.root)
             except ToolchainError as error:
-                aside.append(SetAside(build_id(patch, check), check.title, str(error)))
+                aside.append(SetAside(check_id(patch, check), check.title, str(error)))
     return Evaluated(tuple(results), tuple(aside))
 
 
+def absent(root: Path, target: Target, patches: Sequence[Patch], covered: Sequence[Covered]) -> tuple[Covered, ...]:
+    """Return the functions without those missing targets for which the tree's own build does not compile them.
+
+    The build's functions are evaluated for the missing targets, and for those that a patch names: for these they must
+    give code, or nothing is known of the others either. A function that nothing checked on any target stays missing.
+    """
+    evaluate_modules = adapters.MODULES.get(target.name)
+    rules = {
+        one: rule
+        for one in covered
+        for patch in patches
+        for rule in patch.built
+        if one.missing and one.checks and any(names(entry, one.function, one.files) for entry in rule.functions)
+    }
+    asked = [
+        (rule.module, gpu)
+        for one, rule in rules.items()
+        for gpu in dict.fromkeys(arch.gpu for arch in (*map(Arch.parse, rule.targets), *one.missing))
+    ]
+    if not (evaluate_modules and target.build and asked):
+        return tuple(covered)
+    found = dict(zip(asked, evaluate_modules(root, target.build, asked), strict=True))
+    return tuple(_without_absent(one, rules[one], found) if one in rules else one for one in covered)
+
+
+def _without_absent(one: Covered, rule: BuiltFor, found: Mapping[tuple[JitModule, Arch], Compiled | str]) -> Covered:
+    def compiles_for(gpu: Arch) -> tuple[Arch, ...] | None:
+        """Return the targets on the machine of a GPU; None if they are not known."""
+        there = found[rule.module, gpu]
+        return None if isinstance(there, str) else tuple(Arch.parse(a) for a in there.modules.get(rule.module.name, ()))
+
+    if any(arch not in (compiles_for(arch.gpu) or ()) for arch in map(Arch.parse, rule.targets)):
+        return one
+    gone = tuple(
+        a for a in one.missing if (there := compiles_for(a.gpu)) is not None and reach(there, a.gpu) is Reach.NOTHING
+    )
+    return replace(one, missing=tuple(arch for arch in one.missing if arch not in gone), absent=gone)
+
+
 def _results(
-    name: str, check: BuildCheck, target: Target, build: Build, before: Path, after: Path
+    name: str, check: BuildCheck, others: str, target: Target, build: Build, before: Path, after: Path
 ) -> Iterator[BuildResult]:
+    """Yield the result of each list. ``others`` matches the sources that checks of other patches are for."""
     build = replace(build, kernels=check.kernels) if check.kernels else build
     code = "code" if check.kernels else "code with the instruction"
     enough = {Reach.SUFFIXED, Reach.BARE} if check.kernels else {Reach.SUFFIXED}
@@ -68,9 +111,11 @@ def _results(
     written = [(cuda, archs.replace(";", build.separator)) for cuda, archs in asked]
     old_rows, new_rows = (adapters.of(target).evaluate(root, build, written) for root in (before, after))
     for (cuda, archs), old, new in zip(asked, old_rows, new_rows, strict=True):
-        alike = (_said(old), old.in_part) == (_said(new), new.in_part)
+        alike = (_said(old), old.in_part, _code(old, others)) == (_said(new), new.in_part, _code(new, others))
         fp4_in_file = not (check.kernels or new.on)
         wrong = [] if alike or archs not in check.same else ["it is not as before"]
+        if more := _more(old.ptx, new.ptx):
+            wrong += [f"PTX of {', '.join(more)} that was not there"]
         if new.error:
             wrong = ["it could not be evaluated"]
         elif new.stops and not (old.stops or old.error):
@@ -79,8 +124,26 @@ def _results(
             wrong += [f"no {code} for {gpu}" for gpu in _named(archs) if new.reaches.get(gpu) not in enough]
             wrong = wrong or [f"not for {one}" for one in _suffixed(archs) if fp4_in_file and one not in new.kernels]
         if archs in check.keeps and not (old.error or old.stops or new.error or new.stops):
-            wrong += [f"for other GPUs not as before: {one}" for one in sorted({*old.others} ^ {*new.others})[:1]]
+            changed = sorted(_beside(old) ^ _beside(new))
+            wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
         yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict_on(not wrong), "; ".join(wrong))
+
+
+def _code(row: BuildRow, but: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    """Return the machine code and the PTX of each source, except for those that ``but`` matches."""
+    sources = sorted(source for source in row.code.keys() | row.ptx.keys() if not but or not re.search(but, source))
+    return [(source, row.code.get(source, ()), row.ptx.get(source, ())) for source in sources]
+
+
+def _beside(row: BuildRow) -> set[tuple[str, str]]:
+    """Return each source with each target of other GPUs than SM12x for which it has code or PTX."""
+    found = {(source, arch) for of in (row.code, row.ptx) for source, archs in of.items() for arch in archs}
+    return {(source, arch) for source, arch in found if Arch.parse(arch).major != 12}
+
+
+def _more(old: Mapping[str, Sequence[str]], new: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the targets of PTX that a source has and did not have."""
+    return sorted({arch for source, archs in new.items() for arch in archs if arch not in old.get(source, ())})
 
 
 def _said(row: BuildRow) -> str:

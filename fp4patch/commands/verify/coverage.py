@@ -11,7 +11,7 @@ from fp4patch.catalog.coverage import Covered, FunctionCheck, How, names
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.target import Target
-from fp4patch.commands.verify.builds import build_id
+from fp4patch.commands.verify.builds import check_id
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
@@ -155,7 +155,7 @@ def coverage(
         if one.side == "patched" and not one.unsupported and (one.report or one.batch)
     }
     by_id = {probe.id: probe for probe in probes}
-    covering = {build_id(patch, one): one.covers for patch in patches for one in patch.builds}
+    covering = {check_id(patch, one): one.covers for patch in patches for one in patch.evaluated}
     table = []
     for function, places in files.items():
         checks = tuple(
@@ -194,9 +194,9 @@ def _because(
 ) -> str:
     covering = {probe.id for probe in probes if _covers(probe, function, files)}
     covering |= {
-        build_id(patch, one)
+        check_id(patch, one)
         for patch in patches
-        for one in patch.builds
+        for one in patch.evaluated
         if any(names(entry, function, files) for entry in one.covers)
     }
     if reasons := dict.fromkeys(f"{one.probe}: {one.because}" for one in aside if one.probe in covering):

@@ -17,9 +17,12 @@ def nothing_to_show(probe: Probe, tree: SourceView, headers: Mapping[str, object
 
     ``headers`` are the available third-party headers.
     """
-    if probe.needs and not has(tree, probe.needs):
-        what = f"`{probe.needs.tokens}` in " if probe.needs.tokens else ""
-        return f"this release has no {what}{' or '.join(probe.needs.search)}"
+    if needs := probe.needs:
+        if needs.without and has(tree, Needs(search=needs.search, tokens=needs.without)):
+            return f"this release has `{needs.without}` in {' or '.join(needs.search)}: the patch has nothing to do"
+        if not has(tree, needs):
+            what = f"`{needs.tokens}` in " if needs.tokens else ""
+            return f"this release has no {what}{' or '.join(needs.search)}"
     missing = [name for name in probe.uses if name not in headers]
     if missing:
         return f"it takes the real headers of {', '.join(missing)}: name them with --torch-include"

@@ -21,7 +21,7 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.verify import builds, execute, numerics
+from fp4patch.commands.verify import builds, conditions, execute, numerics
 from fp4patch.commands.verify.coverage import (
     coverage,
     macros_of_builds,
@@ -111,6 +111,8 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     }
     patches = run.catalog.patches_of(run.variant, tree.target.name)
     evaluated = builds.evaluate(pristine, tree, patches)
+    held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
+    evaluated = replace(evaluated, results=(*evaluated.results, *held))
     found = compile_and_judge(
         before=pristine,
         after=SourceView(tree.root),
@@ -149,6 +151,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         executed,
         run.archs,
     )
+    covered = builds.absent(tree.root, tree.target, patches, covered)
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,
@@ -159,7 +162,10 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         toolchain=run.toolchain.info,
         results=results,
         problems=(
-            *(*found.problems, *_unexecuted(executed, run), *numbers.problems, *not_looked_at),
+            # Where the variant changes nothing, that no probe ran is no mistake.
+            *((*found.problems, *_unexecuted(executed, run)) if applied or results else ()),
+            *numbers.problems,
+            *not_looked_at,
             *_uncovered(covered, run),
         ),
         seconds=round(time.monotonic() - began, 3),

@@ -29,8 +29,13 @@ def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
     missing = unchecked(coverage)
     weakest = [max((list(How).index(c.how) for c in one.checks), default=0) for one in coverage if not one.missing]
     ways = [f"{weakest.count(at)} {how.value}" for at, how in enumerate(How) if at in weakest]
-    found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on every target"
+    absent = [one for one in coverage if one.absent]
+    where = "every target that they are built for" if absent else "every target"
+    found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on {where}"
     yield found + (f" ({', '.join(ways)})" if ways else "")
+    for targets in dict.fromkeys(one.absent for one in absent):
+        functions = [function_name(one.function) for one in absent if one.absent == targets]
+        yield f"not built for {listed([*map(str, targets)])}, as the tree's own build shows: {', '.join(functions)}"
     reasons: dict[str, list[str]] = {}
     for one in missing:
         archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""
@@ -44,15 +49,18 @@ def build_lines(builds: Sequence[BuildResult]) -> Iterator[str]:
         found = [one for one in builds if one.check == check]
         wrong = sum(one.verdict.failed for one in found)
         changed = sum(one.before != one.after for one in found)
+        if not found[0].cuda:
+            places = counted(len(found), "file")
+            yield f"{check}: the condition evaluated in {places} for each compute capability; {wrong} wrong"
+            continue
         lists = counted(len(found), "pair") + " of a CUDA release and a list of architectures"
         yield f"{check}: the tree's own build evaluated for {lists}; {changed} changed by the patches, {wrong} wrong"
 
 
 def build_sentence(one: BuildResult) -> str:
     """Return one evaluation in words: ``vllm/arch-lists, CUDA 13.0, 12.1a: 12.0f → 12.1a; …``."""
-    return f"{one.check}, CUDA {one.cuda}, {one.asked}: {one.before} → {one.after}" + (
-        f"; {one.detail}" if one.detail else ""
-    )
+    where = f"CUDA {one.cuda}, {one.asked}" if one.cuda else one.asked
+    return f"{one.check}, {where}: {one.before} → {one.after}" + (f"; {one.detail}" if one.detail else "")
 
 
 def function_name(function: str) -> str:
@@ -102,6 +110,12 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     builds = [build for report in reports for build in report.builds]
     looked = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + counts(reports))
+    if reports and all(report.verdict is Verdict.NOTHING for report in reports):
+        return Headline(
+            Verdict.NOTHING,
+            f"Not needed: {variant} changes nothing in {names}",
+            "No probe is for this release, and nothing was checked.",
+        )
     if not overall(report.verdict for report in reports).failed:
         coverage = [one for report in reports for one in report.coverage]
         missing = unchecked(coverage)
@@ -131,7 +145,7 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         parts.append(f"{wrong} of {len(verdicts)} executions and comparisons are not as promised")
     if lost := sum(build.verdict.failed for build in builds):
         parts.append(f"{counted(lost, 'result')} of the tree's own build not as declared")
-    empty = [report for report in reports if not (report.results or report.builds)]
+    empty = [report for report in reports if report.verdict.failed and not (report.results or report.builds)]
     if empty:
         parts.append(f"nothing was checked in {listed([report.tree for report in empty])}")
     return Headline(Verdict.FAIL, f"Not verified: {'; '.join(parts)}", f"{variant} on {names}: {looked}.")

@@ -53,8 +53,11 @@ class _VerifyTable:
                 yield _failure(result)
         if report.set_aside:
             yield Text()
+        reasons: dict[str, list[str]] = {}
         for probe in report.set_aside:
-            yield Hanging(f"not run  {probe.probe}: ", probe.because, "dim")
+            reasons.setdefault(probe.because, []).append(probe.probe.removeprefix(f"{report.target}/"))
+        for because, probes in reasons.items():
+            yield Hanging("not run  ", f"{', '.join(probes)}: {because}", "dim")
         if report.executed:
             yield Text()
             for line in execution.failures(report.executed):

@@ -12,17 +12,20 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fp4patch.catalog.probe import BITS, Executes, Format, Launches, Quantizes
+from fp4patch.catalog.probe import BITS, Executes, Format, Launches, Quantizes, stored_bits
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.grid import RECIPROCALS, Array, Launch, Reciprocal, pointers
+from fp4patch.proof.lift.immediates import corners
+from fp4patch.proof.lift.listing import Listing
 from fp4patch.proof.lift.result import UPSTREAM, Batch
+from fp4patch.proof.lift.stochastic import SCALE
 from fp4patch.reference.formats import (
     E2M1_VALUES,
     e2m1_decode,
@@ -48,6 +51,8 @@ _AT = 0x7F00_0000_0000
 _APART = 0x1_0000_0000
 _FIRST = 4
 _MOST_LANES = 16
+_PAIRED = 192
+"""Number of immediates, with what is beside them, that come in pairs."""
 
 
 @dataclass(frozen=True)
@@ -173,13 +178,15 @@ def values_of(form: str, bits: NDArray[Any]) -> NDArray[Any]:
     return e2m1_decode(bits) if form == "e2m1" else fp6_decode(bits, form)
 
 
-@cache
-def quantization(quantizes: Quantizes) -> Plan:
-    """Return the launches of a kernel that scales blocks."""
+def quantization(quantizes: Quantizes, listing: Listing) -> Plan:
+    """Return the launches of a kernel that scales blocks: the last ones have the immediates of its machine code in
+    every place of a block."""
+    bits = blocks(quantizes.input)
+    beside = _with_immediates(listing, 16 * bits.itemsize, quantizes.input).view(bits.dtype)
     if quantizes.function == "gemv":
-        return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv()))
+        return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv(beside)))
     if quantizes.function == "minimax":
-        return Plan("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes)))
+        return Plan("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes, beside)))
     names = {"vllm": "vLLM", "flashinfer": "FlashInfer", "allreduce": "FlashInfer"}
     name = f"{names[quantizes.function]}'s cvt_warp_fp16_to_fp4"
     if quantizes.scales == "power":
@@ -188,14 +195,14 @@ def quantization(quantizes: Quantizes) -> Plan:
         against = tuple(f"{name} for all-reduce, {how}" for how in ("by a reciprocal", "divided"))
     else:
         against = (name,)
-    launches = _swizzled(quantizes) if quantizes.layout == "swizzled" else _linear(quantizes)
+    launches = _swizzled(quantizes, beside) if quantizes.layout == "swizzled" else _linear(quantizes, beside)
     return Plan("blocks", against, tuple(launches))
 
 
-def _linear(quantizes: Quantizes) -> Iterator[Case]:
-    bits = blocks(quantizes.input)
+def _linear(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
     each = 16 // quantizes.values
-    for number, ((scale, kind), size) in enumerate(zip(_SCALES, _THREADS, strict=True)):
+    launches = [(blocks(quantizes.input), *of) for of in zip(_SCALES, _THREADS, strict=True)]
+    for number, (bits, (scale, kind), size) in enumerate((*launches, (beside, _SCALES[3], 256))):
         count = len(bits) * each // size * size // each  # whole blocks of threads
         taken = bits[:count]
         expected = tuple(
@@ -208,10 +215,11 @@ def _linear(quantizes: Quantizes) -> Iterator[Case]:
         yield Case(launch, expected, count, _block_of(taken, 1))
 
 
-def _swizzled(quantizes: Quantizes) -> Iterator[Case]:
-    each = 16 // quantizes.values
-    for (rows, columns), (scale, kind), poison in zip(((160, 13), (300, 20)), _SCALES[1::2], _POISON, strict=True):
-        taken = blocks(quantizes.input)[: rows * columns * 13 : 13].reshape(rows, columns * 16)
+def _swizzled(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
+    each, bits = 16 // quantizes.values, blocks(quantizes.input)
+    launches = ((bits[::13], 160, 13), (bits[::13], 300, 20), (beside, len(beside) // 20, 20))
+    for (of, rows, columns), (scale, kind), poison in zip(launches, _SCALES[1:], (*_POISON, _POISON[0]), strict=True):
+        taken = of[: rows * columns].reshape(rows, columns * 16)
         expected = []
         for packed, scales in _expected(quantizes, taken, scale, reciprocal(kind)):
             there = np.full(-(-rows // 128) * -(-columns // 4) * 512, _FILL, dtype=np.uint8)
@@ -224,11 +232,11 @@ def _swizzled(quantizes: Quantizes) -> Iterator[Case]:
         yield Case(launch, tuple(expected), rows * columns, _block_of(taken.reshape(-1, 16), columns))
 
 
-def _gemv() -> Iterator[Case]:
-    columns, batches = 256, 16
-    count = columns * batches
-    for number, scale in enumerate((1.0, 0.37, 1e-3, 640.0)):
-        taken = blocks("float32")[number :: len(blocks("float32")) // count][:count]
+def _gemv(beside: NDArray[Any]) -> Iterator[Case]:
+    columns, all_ = 256, blocks("float32")
+    few = [(all_[number :: len(all_) // (columns * 16)][: columns * 16], number) for number in range(4)]
+    for taken, number in (*few, (beside, 0)):
+        scale, count, batches = (1.0, 0.37, 1e-3, 640.0)[number], len(taken), len(taken) // columns
         packed, scales = quantize_as_gemv(taken.view(np.float32), scale)
         there = np.full(columns * 128 * batches, _FILL, dtype=np.uint8)
         batch, column = np.divmod(np.arange(count), columns)
@@ -245,7 +253,7 @@ def _gemv() -> Iterator[Case]:
         yield Case(launch, ((packed.reshape(-1), there),), count, _block_of(taken, 1))
 
 
-def _pages(quantizes: Quantizes) -> Iterator[Case]:
+def _pages(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
     """Yield launches that fill pages: a slot has the codes of its tokens, then their scales.
 
     With a scale that is not 1, vLLM's function relies on the reciprocals of E4M3 values being the rounded ones, as its
@@ -253,9 +261,11 @@ def _pages(quantizes: Quantizes) -> Iterator[Case]:
     """
     head = 128  # values of a token
     shapes: tuple[tuple[float, Reciprocal, int, int], ...] = ((1.0, "any", 16, 8), (0.37, "exact", 64, 2))
-    for number, (scale, kind, tokens, warps) in enumerate((*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1))):
-        slots = len(blocks(quantizes.input)) * 16 // head // tokens // 2 * 2
-        taken = blocks(quantizes.input)[: slots * tokens * head // 16]
+    shapes = (*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1), (1.0, "any", 16, 8))
+    for number, (scale, kind, tokens, warps) in enumerate(shapes):
+        bits = blocks(quantizes.input) if number < len(shapes) - 1 else beside
+        slots = len(bits) * 16 // head // tokens // 2 * 2
+        taken = bits[: slots * tokens * head // 16]
         values = values_of(quantizes.input, taken).reshape(-1, head)
         packed, scales = quantize_as_minimax(values, scale, reciprocal(kind))
         linear = scales.reshape(slots, tokens, 8)
@@ -368,34 +378,55 @@ def _content(found: re.Match[str], random: np.random.Generator) -> bytes:
     ties = random.integers(-28, 29, count) / 4
     others = random.standard_normal(count) * 2.0 ** random.integers(-4, 3, count)
     values = np.where(random.random(count) < 0.5, ties, others)
-    if kind == "bfloat16":
-        return (values.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16).tobytes()
-    return values.astype(kind).tobytes()
+    return _bits_of(values, kind).tobytes()
+
+
+def _bits_of(values: NDArray[np.float64], form: str) -> NDArray[Any]:
+    """Return numbers in a format of floats, bfloat16 truncated."""
+    if form == "bfloat16":
+        return (values.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    return values.astype(form)
 
 
 # --- conversions -----------------------------------------------------------------------------------------------------
 
 
 @cache
-def conversion(executes: Executes, promise: Promise = Promise.EXACT) -> Plan:
+def _chosen(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
+    """Codes that do not depend on the machine code, a row for each thread, and their random words."""
+    return _thresholds(executes) if executes.rounding == "stochastic" else (_records(executes), None)
+
+
+def conversion(
+    executes: Executes, promise: Promise = Promise.EXACT, listing: Listing | None = None, *, decides: bool = False
+) -> Plan:
     """Return the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
     lanes.
 
     Of 16-bit floats each goes through every lane; of wider ones it is a sample, with each exponent in every lane.
-    Stochastic rounding has all its thresholds in every lane. Where the kernel multiplies first, products at boundaries
-    and beside them come with these, for each factor in every lane. Where the promise leaves a NaN's sign free, the code
-    may have it.
+    Stochastic rounding has all its thresholds in every lane: where the machine code allows it, this ``decides`` about
+    all inputs. Where the kernel multiplies first, products at boundaries
+    and beside them come with these, for each factor in every lane. The immediates of its machine code take every place
+    of a record. Where the promise leaves a NaN's sign free, the code may have it.
     """
-    what = f"records of {executes.lanes}"
-    if executes.rounding == "stochastic":
-        codes, words = _thresholds(executes)
-        content = np.concatenate([_stored(executes.input, codes), words.view(np.uint8).reshape(len(words), -1)], axis=1)
-        random = random_bytes(words)[:, : executes.lanes]
-        converted = e2m1_encode_stochastic(_multiplied(executes, codes), random)
-        what += " with random bits"
+    what = f"records of {executes.lanes}{' with random bits' if executes.rounding == 'stochastic' else ''}"
+    what += ", which decide about all others" if decides else ""
+    rows = [_chosen(executes), *([_suggested(executes, listing)] if listing else [])]
+    cases, names = list[Case](), tuple[str, ...]()
+    for codes, words in rows:
+        against = _alternatives(executes, promise, codes, words)
+        names = tuple(against)
+        cases += _cases(executes, codes, words, tuple(against.values()))
+    return Plan(what, names, tuple(cases))
+
+
+def _alternatives(
+    executes: Executes, promise: Promise, codes: NDArray[Any], words: NDArray[np.uint32] | None
+) -> dict[str, Bytes]:
+    """Return the bytes of each record that are right, by the name of what they follow."""
+    if words is not None:
+        converted = e2m1_encode_stochastic(_multiplied(executes, codes), random_bytes(words)[:, : executes.lanes])
     else:
-        codes = _records(executes)
-        content = _stored(executes.input, codes)
         converted = _converted(executes, codes)
     against = {f"{executes.input} to {executes.output}": _stored(executes.output, converted)}
     if promise is Promise.EXACT_BUT_NAN_SIGN and executes.output in ("e2m1", "e2m3", "e3m2"):
@@ -404,8 +435,15 @@ def conversion(executes: Executes, promise: Promise = Promise.EXACT) -> Plan:
         against[f"{executes.input} to {executes.output}, NaN with its sign"] = _stored(
             executes.output, converted | signs
         )
-    expected = tuple(against.values())
-    cases = []
+    return against
+
+
+def _cases(
+    executes: Executes, codes: NDArray[Any], words: NDArray[np.uint32] | None, expected: tuple[Bytes, ...]
+) -> Iterator[Case]:
+    content = _stored(executes.input, codes)
+    if words is not None:
+        content = np.concatenate([content, words.view(np.uint8).reshape(len(words), -1)], axis=1)
     for size, poison in ((256, _POISON[0]), (96, _POISON[1])):
         count = len(codes) // size * size
         arrays = (
@@ -418,41 +456,78 @@ def conversion(executes: Executes, promise: Promise = Promise.EXACT) -> Plan:
             record = codes[at // expected[0].shape[1]]
             return f"byte {at % expected[0].shape[1]} of what {', '.join(f'{int(one):x}' for one in record)} became"
 
-        cases.append(Case(launch, tuple((one[:count].reshape(-1),) for one in expected), count, describe))
-    return Plan(what, tuple(against), tuple(cases))
+        yield Case(launch, tuple((one[:count].reshape(-1),) for one in expected), count, describe)
+
+
+def _suggested(executes: Executes, listing: Listing) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
+    """Codes with the immediates of the machine code in every place of the record, and random words likewise.
+
+    Each comes twice, beside random bits and beside random numbers of the grid's size.
+    """
+    values = -(-executes.lanes * stored_bits(executes.input) // 8)
+    random = executes.rounding == "stochastic"
+    words = (executes.lanes + 3) // 4 * random
+    content = _with_immediates(listing, values + 4 * words, executes.input, pairs=random)
+    kind: Any = {64: np.uint64, 32: np.uint32, 16: np.uint16}.get(executes.bits, np.uint8)
+    codes = np.ascontiguousarray(content[:, :values]).view(kind)
+    if executes.input == "e2m1":
+        codes = np.stack([codes & 15, codes >> 4], axis=-1).reshape(len(codes), -1)[:, : executes.lanes]
+    elif executes.bits == 6:
+        codes &= 63
+    return codes, np.ascontiguousarray(content[:, values:]).view("<u4") if random else None
+
+
+def _with_immediates(listing: Listing, size: int, form: Format, *, pairs: bool = False) -> Bytes:
+    """Return records of so many bytes, a whole number of blocks of threads of each size.
+
+    ``pairs``: the first immediates come in every place with each other in the last word.
+    """
+    random = np.random.default_rng(21)
+    found = [np.zeros((0, size), dtype=np.uint8)]
+
+    def beside(count: int, number: int) -> Bytes:
+        rest = random.integers(0, 256, (count, size), dtype=np.uint8)
+        if number % 2 and BITS[form] >= 16:
+            numbers = random.uniform(-6.5, 6.5, (count, size * 8 // BITS[form]))
+            rest[:, : numbers.shape[1] * BITS[form] // 8] = _bits_of(numbers, form).view(np.uint8)
+        return rest
+
+    for bits in (8, 16, 32, 64):
+        width = bits // 8
+        if width > size or bits not in {32, BITS[form], *((8, 64) if BITS[form] < 8 else ())}:
+            continue
+        all_of_them = np.array(corners(listing, bits), dtype=np.uint64).astype(f"<u{width}").view(np.uint8)
+        single = all_of_them.reshape(-1, width)
+        for place in range(0, size // width * width, width):
+            for number in range(2):
+                rows = beside(len(single), number)
+                rows[:, place : place + width] = single
+                found.append(rows)
+        if bits == 32 and size > 4:
+            first, last = single[:_PAIRED], size // 4 * 4 - 4
+            for number, place in enumerate(range(0, last, 4) if pairs else (0,)):
+                rows = beside(len(first) ** 2, number)
+                rows[:, place : place + 4] = np.repeat(first, len(first), axis=0)
+                rows[:, last : last + 4] = np.tile(first, (len(first), 1))
+                found.append(rows)
+    whole = np.concatenate(found)
+    return np.resize(whole, (-(-max(len(whole), 1) // 768) * 768, size))
 
 
 def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     """Codes, a row for each thread, and its random words.
 
-    Every lane sees every pair of a random byte and a float32 that is its threshold between two codes, or beside it, of
-    either sign; of 16-bit floats every value with the bytes around its threshold. Random pairs, and what is no number
-    or beyond the grid, come with them.
+    Every lane sees the least and the greatest float32 of each half that the encoder makes, of either sign, and every
+    16-bit float: with the bytes around its threshold, the least and the greatest byte. Random pairs, and what is no
+    number, come with them.
     """
     random = np.random.default_rng(40)
-    factors = np.array(executes.factors or [1], dtype=np.float32)
+    factors = executes.factors or (1.0,)
+    pairs = np.concatenate([_around_thresholds(executes, factor) for factor in factors])
     if executes.bits == 32:
-        r = np.arange(256, dtype=np.uint32)
-        part = r.astype(np.float32) / np.float32(256)
-        at = np.concatenate([above - part * (above - below) for below, above in pairwise(E2M1_VALUES)])
-        at = np.divide.outer(at, factors).astype(np.float32).view(np.uint32)
-        values = np.add.outer(at, np.array([-1, 0, 1])).astype(np.uint32)
-        bytes_ = np.broadcast_to(np.tile(r, 7)[:, None, None], values.shape)
-        pairs = np.stack([values, bytes_], axis=-1).reshape(-1, 2)
-        special = [0, 1, 0x7F_FFFF, 0x80_0000, 0x40C0_0001, 0x7F7F_FFFF, 0x7F80_0000, 0x7F80_0001, 0x7FFF_FFFF]
-        others = [(bits, byte) for bits in special for byte in (0, 1, 127, 128, 254, 255)]
-        pairs = np.concatenate([pairs, np.array(others, dtype=np.uint32), random.integers(0, 1 << 31, (1 << 16, 2))])
-        pairs = np.concatenate([pairs, pairs | [1 << 31, 0]]).astype(np.uint32)
-    else:
-        bits = np.arange(1 << 16, dtype=np.uint32)
-        with np.errstate(all="ignore"):
-            magnitude = np.abs(values_of(executes.input, bits.astype(np.uint16)) * factors[0])
-        code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
-        below, above = E2M1_VALUES[code - 1], E2M1_VALUES[code]
-        with np.errstate(invalid="ignore", over="ignore"):
-            first = np.nan_to_num(np.ceil((above - magnitude) / (above - below) * 256), nan=0, neginf=0)
-        around = np.clip(np.add.outer([-1, 0, 1], first), 0, 255).astype(np.uint32)
-        pairs = np.stack([np.broadcast_to(bits, around.shape), around], axis=-1).reshape(-1, 2)
+        special = [0x7F80_0000, 0x7F80_0001, 0x7FC0_0000, 0x7FFF_FFFF]
+        ends = np.array([(bits | sign, byte) for bits in special for sign in (0, 1 << 31) for byte in (0, 1, 254, 255)])
+        pairs = np.concatenate([pairs, ends, random.integers(0, 1 << 32, (1 << 16, 2))]).astype(np.uint32)
     pairs = np.resize(pairs, (-(-len(pairs) // 768) * 768, 2))  # whole blocks of threads, of each size
     rows = np.stack([np.roll(pairs, 40503 * lane + lane, axis=0) for lane in range(executes.lanes)], axis=1)
     each = np.zeros((len(rows), -(-executes.lanes // 4), 4), dtype=np.uint32)
@@ -461,6 +536,40 @@ def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     words = each[..., 0] | each[..., 1] << 16 | each[..., 2] << 8 | each[..., 3] << 24
     kind: Any = np.uint32 if executes.bits == 32 else np.uint16
     return rows[..., 0].astype(kind), words.astype("<u4")
+
+
+def _around_thresholds(executes: Executes, factor: float) -> NDArray[np.uint32]:
+    """Return pairs of a value's bits and a byte."""
+    if executes.bits == 32:
+        ends = _ends_of_halves(factor * np.float32(1))
+        bits = np.concatenate([ends, ends | np.uint32(1 << 31)])
+    else:
+        bits = np.arange(1 << 16, dtype=np.uint32)
+    kind: Any = np.uint32 if executes.bits == 32 else np.uint16
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(values_of(executes.input, bits.astype(kind)) * np.float32(factor)).astype(np.float64)
+        code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
+        below, above = E2M1_VALUES[code - 1].astype(np.float64), E2M1_VALUES[code].astype(np.float64)
+        first = np.nan_to_num(np.ceil((above - magnitude) / (above - below) * 256), nan=0, neginf=0)
+    around = np.clip(np.add.outer([-1, 0, 1, -256, 256], first), 0, 255).astype(np.uint32)
+    pairs = np.stack([np.broadcast_to(bits, around.shape), around], axis=-1).reshape(-1, 2)
+    return np.unique(pairs, axis=0)
+
+
+def _ends_of_halves(factor: np.float32) -> NDArray[np.uint32]:
+    """Return the bits of the least and of the greatest float of each half: of their product with the factor and the
+    encoder's scale, rounded toward zero."""
+    halves = np.arange(0x7C02)
+    low, high = np.zeros(len(halves), dtype=np.int64), np.full(len(halves), 0x7F80_0000)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        with np.errstate(all="ignore"):
+            product = middle.astype(np.uint32).view(np.float32) * factor * np.float32(SCALE)
+            nearest = product.astype(np.float16)
+        half = nearest.view(np.uint16) - (nearest.astype(np.float32) > product)
+        low, high = np.where(half < halves, middle + 1, low), np.where(half < halves, high, middle)
+    ends = np.concatenate([low, low - 1])
+    return np.unique(ends[(ends >= 0) & (ends <= 0x7F80_0000)]).astype(np.uint32)
 
 
 def _records(executes: Executes) -> NDArray[Any]:

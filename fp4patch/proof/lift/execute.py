@@ -12,6 +12,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,12 +29,14 @@ from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.inputs import Mismatch, NumericsReport
 from fp4patch.proof.instruction import InstructionClass
-from fp4patch.proof.lift import grid, lanes, program, taint
+from fp4patch.proof.lift import grid, lanes, program, stochastic, taint
 from fp4patch.proof.lift.flow import flow
+from fp4patch.proof.lift.immediates import corners
+from fp4patch.proof.lift.listing import read
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution
 from fp4patch.proof.lift.translate import Unsupported, translate
-from fp4patch.proof.sass import functions, kernel_of
+from fp4patch.proof.sass import functions, kernel_of, own_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,10 +44,12 @@ if TYPE_CHECKING:
 
     from fp4patch.proof.inputs import NumericsRow
     from fp4patch.proof.instruction import SassListing
+    from fp4patch.proof.lift.listing import Listing
     from fp4patch.proof.lift.result import Side
     from fp4patch.proof.toolchain import Toolchain
 
-_OF_LANES = ("lanes.py", "symbols.py", "expressions.py")
+_OF_TRANSLATION = ("translate.py", "listing.py", "flow.py", "operands.py", "semantics.py", "immediates.py")
+_OF_LANES = ("lanes.py", "stochastic.py", "symbols.py", "expressions.py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +91,8 @@ class _Job:
     kernel: Kernel
     executes: Executes
     reference: Kernel | None = None
+    classes: int = program.EVERY_CLASS
+    """Those to run; the others are known to match."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,10 @@ def execute(
     }
     pairs = list(_pairs([subject for subject, one in executions.items() if one.report]))
     direct = {
-        pair: _Job(f"{pair[0].probe} {pair[0].name} against {pair[1].name}", job.kernel, job.executes, reference.kernel)
+        pair: _Job(
+            f"{pair[0].probe} {pair[0].name} against {pair[1].name}",
+            *(job.kernel, job.executes, reference.kernel, inexact([executions[subject] for subject in pair])),
+        )
         for pair in pairs
         if (reference := jobs[pair[0]]).kernel != (job := jobs[pair[1]]).kernel
         and not any(_exact(executions[subject]) for subject in pair)
@@ -194,7 +204,17 @@ def _execution(subject: Subject, done: _Done) -> Execution:
 def _exact(execution: Execution) -> bool:
     """Return whether nothing mismatches: then the result of every input is known."""
     assert execution.report
-    return not any(row.mismatches for row in (*execution.report.rows, *execution.corners))
+    return not _mismatch((*execution.report.rows, *execution.corners))
+
+
+def _mismatch(rows: Sequence[NumericsRow]) -> bool:
+    return any(row.mismatches for row in rows)
+
+
+def inexact(pair: Sequence[Execution]) -> int:
+    """Return the classes, a bit for each, in which one of two kernels mismatches: in the others they are the same."""
+    reports = [one.report for one in pair if one.report]
+    return sum(1 << at for at, rows in enumerate(zip(*(one.rows for one in reports), strict=True)) if _mismatch(rows))
 
 
 def _pairs(subjects: Sequence[Subject]) -> Iterator[tuple[Subject, Subject]]:
@@ -262,11 +282,9 @@ class _Lab:
         try:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
-            there = functions(subject.cubin)
-            kernel = _kernel(text, kernel_of(subject.probe, there), there, grid=not subject.swept)
-            if isinstance(subject.does, Executes):
-                _must_not_wait(kernel)
-            return kernel
+            name = kernel_of(subject.probe, functions(subject.cubin))
+            _must_not_wait(subject)
+            return self._kernel(text, name, subject.cubin, grid=not subject.swept)
         except ProofError as error:
             return error
 
@@ -316,7 +334,23 @@ class _Lab:
         names = sorted(name for name in there if "$" not in name and fnmatchcase(name, subject.does.kernels))
         if not names:
             raise ProofError(f"no kernel is named {subject.does.kernels}")
-        return [_kernel(text, name, there, grid=True) for name in names]
+        return [self._kernel(text, name, subject.cubin, grid=True) for name in names]
+
+    def _kernel(self, text: str, name: str, cubin: bytes, *, grid: bool) -> Kernel:
+        """Return a function of a disassembled cubin as C."""
+        there, words = functions(cubin), own_constants(name, cubin)
+        made_by = _texts("fp4patch.proof.lift", _OF_TRANSLATION)
+        kept = key("translation", *made_by, text, name, json.dumps([sorted(there.items()), words]), str(grid))
+        if self._cache and (found := self._cache.find(kept, lambda _: None)):
+            c, parameters, block_size, immediates = json.loads(found.log)
+        else:
+            made = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, words=words, grid=grid)
+            c, parameters, block_size = made.c, made.parameters, made.block_size
+            immediates = corners(made.listing, 32)
+            if self._cache:
+                self._cache.store(kept, [], Stored(b"", json.dumps([c, parameters, block_size, immediates])))
+        listing = cache(lambda: read(text, kernel=name, subroutines=there, words=words))
+        return Kernel(c, parameters, block_size, listing, tuple(immediates))
 
     def _compared(self, scratch: Path, subject: Subject, kernel: Kernel, upstream: Kernel) -> tuple[Batch | str, bool]:
         """Return the bytes that a kernel stores, compared with those of upstream's, and whether they were cached."""
@@ -335,8 +369,9 @@ class _Lab:
         missing = grid.conversions(upstream) - ran
         if missing or not ran:
             assert upstream.listing
+            name = upstream.listing().kernel
             of = f"{len(ran)} of {len(ran | missing)} conversions"
-            raise ProofError(f"{of} in upstream's {upstream.listing.kernel} run with these arguments")
+            raise ProofError(f"{of} in upstream's {name} run with these arguments")
         got = expected if kernel == upstream else self._ran(scratch, kernel, launches)[0]
         return batch.compare(batch.beside_upstream(launches, expected), got)
 
@@ -358,6 +393,7 @@ class _Lab:
             "execute",
             *_texts("fp4patch.proof.lift", _OF_LANES),
             self._toolchain.info.host_compiler,
+            str(job.classes),
             *program.defines(job.kernel, job.executes, job.reference),
             *parts,
         )
@@ -414,12 +450,15 @@ class _Lab:
 
             folder = scratch / name
             folder.mkdir()
+            assert kernel.listing
+            listing = kernel.listing()
             if isinstance(subject.does, Executes):
                 _must_depend_on_input_alone(kernel)
-                plan = batch.conversion(subject.does, subject.promise)
+                decides = _decides(subject, listing)
+                plan = batch.conversion(subject.does, subject.promise, listing, decides=decides)
             else:
                 assert isinstance(subject.does, Quantizes)
-                plan = batch.quantization(subject.does)
+                plan = batch.quantization(subject.does, listing)
             binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
             return batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
 
@@ -473,7 +512,7 @@ class _Lab:
             binary = built.result()
             began = time.monotonic()
             turns, alike = _turns(job)
-            text = program.run(binary, threads=self._threads, turns=turns, progress=tick)
+            text = program.run(binary, threads=self._threads, turns=turns, classes=job.classes, progress=tick)
         except ProofError as error:
             return _Done(None, problem=f"{error.message}\n{error.help}".strip())
         text += f"\nlanes {len(turns)} {int(alike)}\nseconds {time.monotonic() - began:.3f}\n"
@@ -486,29 +525,34 @@ class _Lab:
         return _read(found.log, cached=True) if found else None
 
 
-def _kernel(text: str, name: str, there: Mapping[str, int], *, grid: bool) -> Kernel:
-    """Return a function of a disassembled cubin as C."""
-    translation = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, grid=grid)
-    return Kernel(translation.c, translation.parameters, translation.block_size, translation.listing)
-
-
 def _must_depend_on_input_alone(kernel: Kernel) -> None:
     """ProofError if the machine code lets something else than a thread's input reach what it stores."""
     assert kernel.listing
-    if found := taint.leaks(kernel.listing, flow(kernel.listing)):
+    listing = kernel.listing()
+    if found := taint.leaks(listing, flow(listing)):
         raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, found[:4])))
 
 
-def _must_not_wait(kernel: Kernel) -> None:
+def _must_not_wait(subject: Subject) -> None:
     """ProofError if threads meet in a conversion, which callers may reach with some of their threads alone."""
-    assert kernel.listing
-    for one in kernel.listing.instructions:
-        if one.opcode.split(".")[0] in _TOGETHER:
-            raise ProofError("it waits for other threads, or gets their values", help=f"{one.address:#06x} {one.text}")
+    waits = [one for one in subject.listing.instructions if one.opcode.split(".")[0] in _TOGETHER]
+    if waits and isinstance(subject.does, Executes):
+        raise ProofError("it waits for other threads, or gets their values", help=waits[0].operation)
 
 
 _TOGETHER = frozenset(("ATOMS", "B2R", "BAR", "ELECT", "MATCH", "REDUX", "SHFL", "VOTE", "VOTEU", "WARPSYNC"))
 """Opcodes, without modifiers, by which threads meet."""
+
+
+def _decides(subject: Subject, listing: Listing) -> bool:
+    """Return whether the inputs that run decide about all others. ProofError if stochastic rounding in software does
+    not allow it."""
+    does = subject.does
+    if not isinstance(does, Executes) or does.rounding != "stochastic" or does.sampled or subject.instruction:
+        return False
+    if because := stochastic.doubt(listing, flow(listing), does):
+        raise ProofError("the inputs that run do not decide about all others", help=because)
+    return True
 
 
 def _turns(job: _Job) -> tuple[Sequence[int], bool]:
@@ -517,24 +561,26 @@ def _turns(job: _Job) -> tuple[Sequence[int], bool]:
     Each group of lanes gets every input. Code with branches, which runs thread by thread, has all inputs once even if
     its lanes are not shown to be alike.
     """
-    executes, listing = job.executes, job.kernel.listing
+    executes = job.executes
     if executes.bits == 16:
         return range(executes.lanes), False
-    if job.reference or executes.lanes == 1 or not listing:
+    if job.reference or executes.lanes == 1 or not job.kernel.listing:
         return (0,), False
+    listing = job.kernel.listing()
     graph = flow(listing)
     stored = stored_bits(executes.output)
     turns = lanes.turns(lanes.groups(listing, graph, lanes=executes.lanes, bits=executes.bits, stored=stored))
     return (turns, True) if len(turns) == 1 or len(graph.blocks) == 1 else ((0,), False)
 
 
-def _texts(package: str, names: Sequence[str]) -> tuple[str, ...]:
+@cache
+def _texts(package: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple((resources.files(package) / name).read_text(encoding="utf-8") for name in names)
 
 
 def inputs_texts() -> dict[str, str]:
     """Return the texts that decide what a batch's inputs are, and what they should become."""
-    of_lift = ("batch.py", "grid.py")
+    of_lift = ("batch.py", "grid.py", "immediates.py", *_OF_LANES)
     of_reference = ("formats.py", "layout.py", "vllm.py", "blocks.py")
     texts = _texts("fp4patch.proof.lift", of_lift) + _texts("fp4patch.reference", of_reference)
     return dict(zip(of_lift + of_reference, texts, strict=True))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from fp4patch.proof.lift.symbols import OTHER, ZERO, Bit, Symbols, Word, constant, number
+from fp4patch.proof.lift.symbols import ONE, OTHER, ZERO, Bit, Symbols, Word, constant, number
 
 _TOKEN = re.compile(r"\s*(0x[0-9a-f]+u?|\d+u?|[A-Za-z_][\w]*(?:->\w+)?|<<|>>|<=|>=|==|!=|[-+*&|^~!<>?:(),])")
 _CAST = re.compile(r"\s*\(\s*(u?int(?:8|16|32|64)_t)\s*\)")
@@ -51,12 +51,19 @@ class Value:
 class Evaluator:
     """Evaluates expressions and statements; variables are registers and what statements declare."""
 
-    def __init__(self, symbols: Symbols, constants: Callable[[int], Word], load: Callable[[Word, int], Word]) -> None:
+    def __init__(
+        self,
+        symbols: Symbols,
+        constants: Callable[[int], Word],
+        load: Callable[[Word, int], Word],
+        index: Word = (OTHER,) * 32,
+    ) -> None:
         self._symbols = symbols
         self._constants = constants
         """Word at an offset of constant bank 0."""
         self._load = load
         """Word of so many bits at an address."""
+        self._index = index
         self._tokens: list[str] = []
         self._variables: Mapping[str, Value] = {}
 
@@ -159,7 +166,7 @@ class Evaluator:
                 return value
             return self._called(part, self._rest())
         if part.startswith("launch"):
-            return Value((OTHER,) * 32)
+            return Value(self._index)
         if part not in self._variables:
             raise NotFollowedError(part)
         return self._variables[part]
@@ -262,6 +269,10 @@ class Evaluator:
         return Value(self._made(name, words, bits) + (ZERO,) * (32 - bits))
 
     def _made(self, operation: str, words: list[Word], bits: int) -> Word:
+        if operation == "lift_flush":  # keeps the sign
+            return (*self._symbols.made(operation, [(*words[0][:31], ZERO)], 31), words[0][31])
+        if operation == "lift_fmul" and any(number(word) is not None and word[31] == ONE for word in words):
+            words = [(*word[:31], self._symbols.invert(word[31])) for word in words]
         return self._symbols.made(operation, sorted(words, key=repr) if operation in _COMMUTE else words, bits)
 
     def _minimum(self, words: list[Word], at: int) -> Word:
@@ -273,8 +284,11 @@ class Evaluator:
         known = number(other[:15])
         if known is None or known > 0x7C00 or number(least) != 1:
             return made
+        limit = constant(known, 15)
+        above = symbols.below(limit, made[:15])
+        capped = [symbols.choose(above, cap, bit) for cap, bit in zip(limit, made[:15], strict=True)]
         return (
-            *(bit if place < known.bit_length() else ZERO for place, bit in enumerate(made[:15])),
+            *(bit if place < known.bit_length() else ZERO for place, bit in enumerate(capped)),
             symbols.differ(one[15], other[15]),
         )
 

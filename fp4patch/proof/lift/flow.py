@@ -19,7 +19,11 @@ BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
 CALL, RETURN = frozenset({"CALL.REL.NOINC", "CALL.ABS.NOINC"}), frozenset({"RET.REL.NODEC", "RET.ABS.NODEC"})
 OPEN = frozenset({"BSSY", "BSSY.RECONVERGENT", "BSSY.RELIABLE"})
 MEET = frozenset({"BSYNC", "BSYNC.RECONVERGENT", "BSYNC.RELIABLE"})
-CONTROL = BRANCH | EXIT | OPEN | MEET | CALL | RETURN
+DIVERGENT = frozenset({"BRA.DIV"})
+"""A branch of a warp that is not whole to code that does the same for it (CUDA Binary Utilities has no entry). Threads
+wait for one another at the usual place here, so it is never taken."""
+INDEXED = frozenset({"BRX", "BRXU"})
+CONTROL = BRANCH | EXIT | OPEN | MEET | CALL | RETURN | INDEXED | DIVERGENT
 """The opcodes that this module understands: CUDA Binary Utilities, "Control Instructions"."""
 
 
@@ -44,6 +48,7 @@ class Flow:
     blocks: tuple[Block, ...]
     meets: Mapping[int, int]
     """For the address of each BSYNC, the address at which the thread goes on."""
+    listing: Listing
     returns: tuple[int, ...] = ()
     """Addresses behind the CALLs: a RET goes on at the one that its register holds."""
 
@@ -57,14 +62,14 @@ def flow(listing: Listing) -> Flow:
     for instruction in listing.instructions:
         _formed(instruction)
     meets = _meets(listing, code)
-    edges = {address: _next(instruction, meets) for address, instruction in code.items()}
+    edges = {address: _next(instruction, meets, listing) for address, instruction in code.items()}
     reached = _reached(listing, code, edges)
     leaders = {listing.instructions[0].address}
     for address in reached:
         if code[address].opcode in CONTROL - OPEN:
             leaders |= {*edges[address], address + STEP} & reached
     returns = tuple(address + STEP for address in sorted(reached) if code[address].opcode in CALL)
-    return Flow(tuple(_blocks(sorted(reached), leaders, code, edges)), meets, returns)
+    return Flow(tuple(_blocks(sorted(reached), leaders, code, edges)), meets, listing, returns)
 
 
 def target(instruction: Instruction) -> int:
@@ -72,6 +77,17 @@ def target(instruction: Instruction) -> int:
     last = instruction.operands[-1]
     assert isinstance(last, Integer)
     return last.value
+
+
+def indexed(instruction: Instruction, listing: Listing) -> dict[int, int]:
+    """Return the targets that a branch by a register may have, by the register's value: what its table may hold.
+
+    The hardware adds the value to the address behind the branch and the immediate (by experiment: the sum of these two
+    is the function's begin). Any word of the kernel's own constants counts that leads into the code.
+    """
+    after = instruction.address + STEP + target(instruction)
+    known = {one.address for one in listing.instructions}
+    return {word: word + after for word in listing.words if word + after in known}
 
 
 def _formed(instruction: Instruction) -> None:
@@ -84,6 +100,8 @@ def _formed(instruction: Instruction) -> None:
         EXIT: [()],
         OPEN: [("B", Integer)],
         MEET: [("B",)],
+        INDEXED: [("R", Integer), ("UR", Integer)],
+        DIVERGENT: [("UR", Integer)],
     }
     known = next((form for opcodes, form in forms.items() if instruction.opcode in opcodes), None)
     if known is not None and kinds not in known:
@@ -103,7 +121,7 @@ def _kinds(instruction: Instruction) -> tuple[object, ...]:
     return tuple(operand.file if isinstance(operand, Register) else type(operand) for operand in instruction.operands)
 
 
-def _next(instruction: Instruction, meets: Mapping[int, int]) -> tuple[int, ...]:
+def _next(instruction: Instruction, meets: Mapping[int, int], listing: Listing) -> tuple[int, ...]:
     after = instruction.address + STEP
     opcode, maybe = instruction.opcode, instruction.predicate is not None
     if opcode in EXIT | RETURN:
@@ -112,6 +130,8 @@ def _next(instruction: Instruction, meets: Mapping[int, int]) -> tuple[int, ...]
         return (after, target(instruction))  # a subroutine comes back, with every barrier register as it was
     if opcode in BRANCH:
         return (after, target(instruction)) if maybe or len(instruction.operands) > 1 else (target(instruction),)
+    if opcode in INDEXED:
+        return (*([after] if maybe else []), *sorted(set(indexed(instruction, listing).values())))
     if opcode in MEET:
         there = meets.get(instruction.address, after)
         return (after, there) if maybe else (there,)
@@ -143,7 +163,7 @@ def _meets(listing: Listing, code: Mapping[int, Instruction]) -> dict[int, int]:
                     help="the lifter takes one place: please report it with the listing",
                 )
             (meets[address],) = places
-        for following in _next(instruction, meets):
+        for following in _next(instruction, meets, listing):
             known = held.get(following)
             if known is None or not state <= known:
                 held[following] = state | (known or frozenset())

@@ -76,13 +76,31 @@ static void checked_store_32(uint64_t address, uint32_t value) { *(uint32_t *)li
 
 #include "runtime.h"
 
-// Each instruction is a line of kernel.inc: which of those that convert to E2M1 were executed.
+// Each instruction is a line of kernel.inc: which of those that convert to E2M1 or E4M3 were executed.
 static uint8_t converted[1 << 20];
 #define lift_to_e2m1(x) (converted[__LINE__] = 1, lift_to_e2m1(x))
+#define lift_to_e4m3(x) (converted[__LINE__] = 1, lift_to_e4m3(x))
 
 // Within the documented error, and the same for every target: flushed, rounded once from double precision.
 static inline uint32_t lift_rsq(uint32_t x) { return lift_flush(lift_result((float)(1 / sqrt(lift_single(lift_flush(x)))))); }
 static inline uint32_t lift_ex2(uint32_t x) { return lift_flush(lift_result((float)exp2(lift_single(lift_flush(x))))); }
+// Powers of two, from 2^-127 on: rounded up, the largest for what is beyond it, 255 for NaN.
+static inline uint32_t lift_to_ue8m0(uint32_t x) {
+  if (x > 0x80000000u && !lift_is_nan(x)) lift_stray("negative number as a power of two", x, 4);
+  const uint32_t exponent = x >> 23 & 255, rest = x & 0x7fffffu;
+  const uint32_t up = exponent ? rest != 0 : rest > 0x400000u;
+  return lift_is_nan(x) ? 255 : exponent + up > 254 ? 254 : exponent + up;
+}
+static inline uint32_t lift_bfloat16_of_ue8m0(uint32_t x) { return x == 255 ? 0x7fff : x ? x << 7 : 0x40; }
+static inline uint32_t lift_to_bfloat16_upward(uint32_t x) {
+  return lift_is_nan(x) ? 0x7fff : ((uint64_t)x + (x >> 31 ? 0 : 0xffff)) >> 16;
+}
+
+static inline uint32_t lift_single_of_u64_upward(uint64_t x) {
+  const float nearest = (float)x;
+  const int below = nearest < 0x1p64f && (uint64_t)nearest < x;
+  return lift_bits(nearest) + below;
+}
 
 static inline uint8_t *lift_shared(const struct launch *launch, uint32_t address, unsigned bytes) {
   (void)launch;
@@ -104,6 +122,12 @@ static uint32_t constant(const struct launch *launch, uint32_t offset) {
   uint32_t word;
   memcpy(&word, bank + offset, sizeof word);
   return word;
+}
+// Constant bank 2, which kernel.inc defines.
+#define lift_own_constant(at) own_constant(lift_own, LIFT_OWN, at)
+static uint32_t own_constant(const uint32_t *words, uint32_t bytes, uint32_t at) {
+  if (at % 4 || at >= bytes) lift_stray("load of a constant", at, 4);
+  return words[at / 4];
 }
 #include "kernel.inc"
 

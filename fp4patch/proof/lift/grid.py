@@ -81,7 +81,7 @@ def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
 
 
 def run_with_conversions(program: Path, kernel: Kernel, launch: Launch) -> tuple[list[bytes], frozenset[int]]:
-    """Return the same, and the lines of the conversions to E2M1 that were executed: see ``conversions``."""
+    """Return the same, and the lines of the conversions that were executed: see ``conversions``."""
     bank = _bank(kernel, launch)
     number = RECIPROCALS.index(launch.reciprocal)
     parts = [struct.pack("<9I", *launch.grid, *launch.block, number, launch.poison, len(bank)), bank]
@@ -100,13 +100,14 @@ def run_with_conversions(program: Path, kernel: Kernel, launch: Launch) -> tuple
         if array.writable:
             found.append(content[: len(array.content)])
             content = content[len(array.content) :]
-    return found, frozenset(struct.unpack(f"<{len(content) // 4}I", content))
+    return found, conversions(kernel) & frozenset(struct.unpack(f"<{len(content) // 4}I", content))
 
 
 def conversions(kernel: Kernel) -> frozenset[int]:
-    """Return the lines of the translation that convert to E2M1."""
-    lines = enumerate(kernel.c.splitlines(), start=1)
-    return frozenset(number for number, line in lines if "lift_to_e2m1(" in line)
+    """Return the lines of the translation that convert to E2M1; to E4M3 where none does."""
+    lines = list(enumerate(kernel.c.splitlines(), start=1))
+    found = (frozenset(n for n, line in lines if f"lift_to_{form}(" in line) for form in ("e2m1", "e4m3"))
+    return next(filter(None, found), frozenset())
 
 
 def _bank(kernel: Kernel, launch: Launch) -> bytes:

@@ -28,16 +28,23 @@ def groups(listing: Listing, graph: control.Flow, *, lanes: int, bits: int, stor
     A record has ``lanes`` values of ``bits`` bits, and a code takes ``stored`` bits.
     """
     try:
-        memory = _Walk(listing, graph, lanes, bits, max(1, lanes * stored // 8)).memory
+        symbols = Symbols()
+        record = tuple(bit for lane in range(lanes) for bit in symbols.of_value(lane, bits))
+        memory = Walk(listing, graph, symbols, record, max(1, lanes * stored // 8)).memory
     except (NotFollowedError, Lacks, ProofError, RecursionError):
         return tuple((lane,) for lane in range(lanes))
-    width = 8 if lanes == 1 else stored
     found: dict[object, list[int]] = {}
-    for lane in range(lanes):
-        code = [memory.get(at // 8, (OTHER,) * 8)[at % 8] for at in range(lane * width, (lane + 1) * width)]
+    for lane, code in enumerate(codes(memory, lanes=lanes, stored=stored)):
         own = all(bit != OTHER and bit.value in (lane, None) for bit in code)
         found.setdefault(tuple(bit.diagram for bit in code) if own else lane, []).append(lane)
     return tuple(tuple(group) for group in found.values())
+
+
+def codes(memory: Mapping[int, Word], *, lanes: int, stored: int) -> tuple[Word, ...]:
+    """Return the code of each lane from the bytes of a record."""
+    width = 8 if lanes == 1 else stored
+    ends = [range(lane * width, (lane + 1) * width) for lane in range(lanes)]
+    return tuple(tuple(memory.get(at // 8, (OTHER,) * 8)[at % 8] for at in bits) for bits in ends)
 
 
 def turns(found: Sequence[Sequence[int]]) -> tuple[int, ...]:
@@ -59,18 +66,31 @@ class _State:
     registers: dict[str, Word] = field(default_factory=dict)
 
 
-class _Walk:
-    """Follows the code once, each block after all that lead to it."""
+class Walk:
+    """Follows the code once, each block after all that lead to it.
 
-    def __init__(self, listing: Listing, graph: control.Flow, lanes: int, bits: int, stored: int) -> None:
+    ``record`` is what a thread reads, and ``stored`` the number of bytes that it writes. Both are powers of two of
+    bytes, unless only the ``first`` thread is followed.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        graph: control.Flow,
+        symbols: Symbols,
+        record: Word,
+        stored: int,
+        *,
+        first: bool = False,
+    ) -> None:
         self.memory: dict[int, Word] = {}
         """Stored bytes, by their place in the record."""
-        self._size = stored
+        self._sizes = (_RECORDS, _RECORDS) if first else (len(record) // 8, stored)
         self._layout: Layout = LAYOUTS[listing.arch[0]]
-        self._symbols = Symbols()
-        values = [self._symbols.of_value(lane, bits) for lane in range(lanes)]
-        self._record: Word = tuple(bit for value in values for bit in value)
-        self._evaluator = Evaluator(self._symbols, self._constant, self._load)
+        self._symbols = symbols
+        self._record = record
+        index = (ZERO if first else OTHER,) * 32
+        self._evaluator = Evaluator(symbols, self._constant, self._load, index)
         arriving: dict[int, list[_State]] = {graph.blocks[0].start: [_State(ONE)]}
         for block in _in_order(graph):
             state = self._joined(arriving.pop(block.start, []))
@@ -93,11 +113,13 @@ class _Walk:
         return place
 
     def _load(self, address: Word, bits: int) -> Word:
-        at = 8 * self._place(address, len(self._record) // 8)
+        at = 8 * self._place(address, self._sizes[0])
+        if at + bits > len(self._record):
+            raise NotFollowedError("a load outside of the record")
         return self._record[at : at + bits]
 
     def _stored(self, address: Word, value: Word, taken: Bit) -> None:
-        at = self._place(address, self._size)
+        at = self._place(address, self._sizes[1])
         for byte in range(len(value) // 8):
             old, new = self.memory.get(at + byte, (OTHER,) * 8), value[8 * byte : 8 * byte + 8]
             self.memory[at + byte] = tuple(self._symbols.choose(taken, a, b) for a, b in zip(new, old, strict=True))

@@ -126,6 +126,8 @@ class Listing:
     arch: tuple[int, int]
     """Compute capability: (12, 1)."""
     instructions: tuple[Instruction, ...]
+    words: tuple[int, ...] = ()
+    """Constant bank 2: the kernel's own constants, among them tables of its branches."""
 
 
 # --- the document ----------------------------------------------------------------------------------------------------
@@ -136,10 +138,13 @@ _ATTRIBUTES = {"control-flow", "subroutine-call", "inter-warp-barrier"}
 """Attributes that repeat facts of the opcode."""
 
 
-def read(text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | None = None) -> Listing:
+def read(
+    text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | None = None, words: tuple[int, ...] = ()
+) -> Listing:
     """Return the kernel's instructions from what ``nvdisasm -json`` (13.2 and later) wrote.
 
-    ``subroutines`` holds the addresses that the cubin's symbol table gives for names that a CALL may have. Padding
+    ``subroutines`` holds the addresses that the cubin's symbol table gives for names that a CALL may have; ``words``
+    are the kernel's own constants. Padding
     after the code's end is left out: NOPs, and the branch to itself before them. ProofError if the document, or an
     operand, is not understood.
     """
@@ -150,7 +155,7 @@ def read(text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | N
         entry = min((one.address for one in listing.instructions), default=0)
         known = {**(subroutines or {}), kernel: entry, **places}
         code = (*listing.instructions, *others)
-        return replace(listing, instructions=tuple(_located(one, known) for one in code))
+        return replace(listing, instructions=tuple(_located(one, known) for one in code), words=words)
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise ProofError(f"nvdisasm's JSON is not of the form that is known: {error!r}", help=_REPORT) from error
 
@@ -281,7 +286,7 @@ def _split(operands: str) -> list[str]:
 _REGISTER = re.compile(
     r"(?P<sign>[-~!]?)(?P<bar>\|?)(?P<file>UR|UP|R|P|B)(?P<index>Z|T|\d+)(?P=bar)"
     # .reuse applies to a cache, not to the value
-    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16|F32x2\.HI_LO|F32))?(?:\.reuse)?"
+    r"(?:\.reuse)?(?:\.(?P<part>H0_H0|H1_H1|H1|B[0-3]|64|X4|X8|X16|F32x2\.HI_LO(?:\.NP)?|F32))?(?:\.reuse)?"
 )
 _INTEGER = re.compile(r"-?0x[0-9a-f]+")
 _REAL = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]\d+)?|[-+](?:INF|QNAN)")

@@ -40,6 +40,8 @@ LAYOUTS = {
 }
 """By major compute capability; by experiment. For parameters, EIATTR_PARAM_CBANK of any cubin states the same."""
 
+_OWN = 2
+"""Constant bank of a kernel's own constants."""
 PARAMETERS_END = 0x1000
 """Kernel parameters are at most 4 KB (CUDA C++ Programming Guide, "Function Parameters")."""
 
@@ -182,21 +184,23 @@ class Operands:
             raise Lacks("an operand is not an immediate")
         return source.value
 
-    def pair(self) -> str:
+    def pair(self, *, negation: bool = False) -> str:
         """64 bits: two registers."""
         if self.peek(Constant):
             place = self.constant()
             return f"lift_pair({self.loaded(place, 0)}, {self.loaded(place, 1)})"
         source = self._take("source")
-        if not is_plain(source, "R", "UR"):
+        negated = negation and isinstance(source, Register) and source.negated
+        plain = replace(source, negated=False) if negated and isinstance(source, Register) else source
+        if not is_plain(plain, "R", "UR"):
             raise Lacks("a source is not a pair of registers")
-        assert isinstance(source, Register)
-        return self._pair(source)
+        assert isinstance(plain, Register)
+        return f"(0 - {self._pair(plain)})" if negated else self._pair(plain)
 
-    def wide(self) -> str:
+    def wide(self, *, negation: bool = False) -> str:
         """64 bits: two registers, or an immediate with its sign."""
         if not self.peek(Integer):
-            return self.pair()
+            return self.pair(negation=negation)
         value = self.immediate()
         if not -(1 << 31) <= value < 1 << 31:
             raise Lacks("an immediate whose sign is not known")
@@ -225,9 +229,11 @@ class Operands:
         return f"lift_flush({bits})" if flush else bits
 
     def two_singles(self) -> tuple[str, str]:
-        """Return the bits of two float32, the lower register's first; F32 names one register for both."""
+        """Return the bits of two float32, the lower register's first; F32 names one register for both, NP negates the
+        upper one."""
         source = self._take("source")
-        if not isinstance(source, Register) or source.inverted or source.part not in ("F32x2.HI_LO", "F32"):
+        parts = ("F32x2.HI_LO", "F32x2.HI_LO.NP", "F32")
+        if not isinstance(source, Register) or source.inverted or source.part not in parts:
             raise Lacks("a source is not two floats")
         if source.index is None or source.part == "F32":
             bits = self._signed(replace(source, part=""))
@@ -235,7 +241,8 @@ class Operands:
         if source.index % 2:
             raise Lacks("a pair of registers begins with an odd one")
         low = replace(source, part="")
-        return self._signed(low), self._signed(replace(low, index=source.index + 1))
+        opposite = source.negated != source.part.endswith(".NP")
+        return self._signed(low), self._signed(replace(low, index=source.index + 1, negated=opposite))
 
     def halves(self, *, brain: bool = False) -> str:
         """Return the bits of two halves, or of two bfloat16 (``brain``). Of immediates the first is the high one."""
@@ -323,7 +330,7 @@ class Operands:
         source = self._take("constant")
         if not isinstance(source, Constant) or source.negated or source.absolute or source.inverted:
             raise Lacks("its source is not a place in a constant bank")
-        if source.register and source.register.index is not None:
+        if source.bank != _OWN and source.register and source.register.index is not None:
             raise Lacks("its place in the constant bank is computed")
         return source
 
@@ -363,6 +370,14 @@ class Operands:
         if not (isinstance(source, Real) and source.text.endswith("QNAN")):
             raise Lacks("its source is not an immediate NaN")
 
+    def some_nan(self) -> str:
+        """Return an immediate's bits; of a NaN, which has unknown ones, those of a NaN with poison in it."""
+        source = self._rest[0]
+        if not (isinstance(source, Real) and source.text.endswith("QNAN")):
+            return self.single()
+        self.not_a_number()
+        return "(0x7fc00000u | LIFT_POISON >> 10)"
+
     def special(self) -> str:
         """Return a special register's name."""
         source = self._take("special register")
@@ -386,8 +401,11 @@ class Operands:
         return "0u" if source.index is None else self._named(source)
 
     def loaded(self, place: Constant, step: int) -> str:
-        """Return a word of constant bank 0, ``step`` words on; raise ``Lacks`` if nothing defines it."""
+        """Return a word of constant bank 0 or 2, ``step`` words on; raise ``Lacks`` if nothing defines it."""
         offset = place.offset + 4 * step
+        if place.bank == _OWN and self.grid:
+            base = self._named(place.register) + " + " if place.register and place.register.index is not None else ""
+            return f"lift_own_constant({base}{offset:#x}u)"
         known = (
             offset == self.layout.stack
             or (self.layout.descriptor is not None and offset - self.layout.descriptor in (0, 4))

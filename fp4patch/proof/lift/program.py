@@ -17,6 +17,7 @@ from fp4patch.catalog.probe import BITS, stored_bits
 from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
+from fp4patch.proof.inputs import InputClass
 from fp4patch.proof.numerics import interval_lines, row_of
 
 if TYPE_CHECKING:
@@ -33,12 +34,15 @@ KERNEL_NAME = "FP4PATCH_KERNEL"
 _LANGUAGE = ("-x", "c", "-std=gnu11", "-pthread", "-w", "-fno-strict-aliasing", "-ffp-contract=off", "-fno-fast-math")
 # A loop over threads becomes vectors where no jump is left in it and every operation has a vector form: without the
 # threading of jumps predicated instructions stay selections, and the runtime's own conversions replace the host's.
-# The exceptions that a comparison raises are not used.
-_FAST = ("-O3", "-march=native", "-fno-thread-jumps", "-fno-trapping-math", "-DLIFT_PORTABLE")
+# The exceptions that a comparison raises are not used. Code with jumps of its own never becomes vectors.
+_FAST = ("-O3", "-march=native", "-fno-trapping-math", "-DLIFT_PORTABLE")
+_STRAIGHT = ("-fno-thread-jumps",)
 _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
 _INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}
 STRAY = 3
 """The program's exit status where a kernel leaves its memory."""
+EVERY_CLASS = (1 << len(InputClass)) - 1
+"""A bit for each class of inputs."""
 _ON = {None: "-1", Promise.EXACT: "0", Promise.EXACT_BUT_NAN_SIGN: "1"}
 
 
@@ -51,8 +55,10 @@ class Kernel:
     """Byte offset of its parameters in constant bank 0."""
     block_size: int
     """Byte offset of blockDim.x in that bank."""
-    listing: Listing | None = field(default=None, compare=False, repr=False)
-    """Source of the translation, to prove that only its input decides its stores."""
+    listing: Callable[[], Listing] | None = field(default=None, compare=False, repr=False)
+    """Function that reads its source, to prove that only its input decides its stores."""
+    immediates: tuple[int, ...] = ()
+    """Inputs of 32 bits that its immediates suggest."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,8 @@ def files(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -
     """Return the texts of the program, by file name. With a reference the kernel is compared with that one."""
     here = resources.files("fp4patch.proof.lift")
     texts = {name: (here / name).read_text(encoding="utf-8") for name in ("sweep.c", "runtime.h")}
+    words = [word for one in (kernel, reference) if one for word in one.immediates]
+    texts |= {"immediates.inc": "".join(f"{word:#x}u,\n" for word in dict.fromkeys(words))}
     texts |= {"intervals.inc": interval_lines(executes.output), "kernel.inc": kernel.c}
     return texts | ({"reference.inc": reference.c} if reference else {})
 
@@ -116,7 +124,8 @@ def build(
     """
     for name, text in files(kernel, executes, reference).items():
         (folder / name).write_text(text, encoding="utf-8")
-    how = ("-O1",) if quick else (*_FAST, *_WIDE)
+    jumps = any("goto " in one.c for one in (kernel, reference) if one)
+    how = ("-O1",) if quick else (*_FAST, *_WIDE, *(() if jumps else _STRAIGHT))
     command = [*how, *defines(kernel, executes, reference), "sweep.c", "-o", "sweep"]
     compile_host(folder, command, compiler=compiler, environ=environ)
     return folder / "sweep"
@@ -144,16 +153,19 @@ def run(
     until: Promise | None = None,
     digest: bool = False,
     turns: Sequence[int] = (0,),
+    classes: int = EVERY_CLASS,
     seconds: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
 ) -> str:
     """Return its output, for :func:`read`, over all inputs or every so many blocks of 1024 threads.
 
     ``until`` ends it at the first mismatch that the promise does not allow. ``progress`` gets the part that is done, 0
-    to 1, in this thread. Inputs run once for each of ``turns``, rotated by so many lanes. ProofError if it crashes, or
-    takes longer than ``seconds`` of processor time.
+    to 1, in this thread. Inputs run once for each of ``turns``, rotated by so many lanes. Those of classes whose bit is
+    not in ``classes`` are counted as matching. ProofError if it crashes, or takes longer than ``seconds`` of processor
+    time.
     """
-    command = [str(program), str(threads), str(stride), _ON[until], str(int(digest)), ",".join(map(str, turns))]
+    numbers = (threads, stride, _ON[until], int(digest), ",".join(map(str, turns)), classes)
+    command = [str(program), *map(str, numbers)]
     if seconds is not None:
         command = ["/bin/sh", "-c", f'ulimit -t {int(seconds) or 1}; exec "$0" "$@"', *command]
     lines: list[str] = []

@@ -76,9 +76,18 @@ def _sel(o: Operands) -> list[str]:
     return _set(to, f"{p} ? {a} : {b}")
 
 
+@_entry("SEL.64", "PTX ISA, selp.b64")
+def _sel64(o: Operands) -> list[str]:
+    to, a, b, p = o.to(2), o.wide(), o.wide(), o.truth()
+    o.end()
+    return _set_pair(to, f"{p} ? {a} : {b}")
+
+
 @_entry("FSEL", "PTX ISA, selp; a sign or bars on a source change its sign bit alone: by experiment")
 def _fsel(o: Operands) -> list[str]:
-    to, a, b, p = o.to(), o.single(), o.single(), o.truth()
+    to, a = o.to(), o.single()
+    # The disassembler does not print the bits of a NaN.
+    b, p = o.some_nan() if o.grid and o.peek(Real) else o.single(), o.truth()
     o.end()
     return _set(to, f"{p} ? {a} : {b}")
 
@@ -183,7 +192,7 @@ for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128",
 
 @_entry(
     ("LDG.E.ENL2.256", "LDG.E.ENL2.256.CONSTANT"),
-    "PTX ISA, ld.global.v8.b32 (SM10x); the second group of registers is from the lower address",
+    "PTX ISA, ld.global.v8.b32; the second group is from the lower address, as ptxas uses it (test_pairs.py)",
 )
 def _load_256(o: Operands) -> list[str]:
     upper, lower, address = o.to(4), o.to(4), o.address()
@@ -395,7 +404,7 @@ def _viadd(o: Operands) -> list[str]:
 
 @_entry(("IADD.64", "UIADD.64"), "PTX ISA, add.s64")
 def _iadd64(o: Operands) -> list[str]:
-    to, a, b = o.to(2), o.pair(), o.wide()
+    to, a, b = o.to(2), o.pair(negation=True), o.wide(negation=True)
     o.end()
     return _set_pair(to, f"{a} + {b}")
 
@@ -433,25 +442,44 @@ def _imad_x(o: Operands) -> list[str]:
     return _set(to, f"{a} * {b} + {c} + {carry}")
 
 
-def _imad_wide(sign: str) -> Emit:
+def _carry(carries: Sequence[str]) -> str:
+    """Return the carry of 64 bits: a sum that is less than what was added."""
+    return f"{carries[0]} = sum < added;"
+
+
+def _imad_wide(sign: str, *, carry: bool = False) -> Emit:
     def emit(o: Operands) -> list[str]:
-        to, a, b, c = o.to(2), o.word(), o.word(), o.pair()
+        to, carries = o.to(2), _carries(o)
+        a, b, c, carried = o.word(), o.word(), o.pair(), f" + {o.truth()}" if carry else ""
         o.end()
-        product = f"{sign}({a}) * {sign}({b})"
-        return _set_pair(to, f"(uint64_t)({product}) + {c}")
+        product = f"(uint64_t)({sign}({a}) * {sign}({b}))"
+        if not carries:
+            return _set_pair(to, f"{product} + {c}{carried}")
+        if carry:
+            raise Lacks("a carry in and one out")
+        return [f"const uint64_t added = {c}, sum = {product} + added;", *_set_pair(to, "sum"), _carry(carries)]
 
     return emit
 
 
 _entry(("IMAD.WIDE", "UIMAD.WIDE"), "PTX ISA, mad.wide.s32")(_imad_wide("(int64_t)(int32_t)"))
-_entry(("IMAD.WIDE.U32", "UIMAD.WIDE.U32"), "PTX ISA, mad.wide.u32")(_imad_wide("(uint64_t)"))
+_entry(("IMAD.WIDE.U32", "UIMAD.WIDE.U32"), "PTX ISA, mad.wide.u32; a predicate is the carry out of 64 bits")(
+    _imad_wide("(uint64_t)")
+)
+_entry("IMAD.WIDE.U32.X", "PTX ISA, mad.wide.u32, with a carry in; the order of operands as of IADD3.X")(
+    _imad_wide("(uint64_t)", carry=True)
+)
 
 
 @_entry("IMAD.HI.U32", "PTX ISA, mad.hi.u32; it adds a pair before it takes the upper word: by experiment")
 def _imad_hi(o: Operands) -> list[str]:
-    to, a, b, c = o.to(), o.word(), o.word(), o.pair()
+    to, carries = o.to(), _carries(o)
+    a, b, c = o.word(), o.word(), o.pair()
     o.end()
-    return _set(to, f"lift_high((uint64_t){a} * {b} + {c})")
+    if not carries:
+        return _set(to, f"lift_high((uint64_t){a} * {b} + {c})")
+    sum_ = f"const uint64_t added = {c}, sum = (uint64_t){a} * {b} + added;"
+    return [sum_, *_set(to, "lift_high(sum)"), _carry(carries)]
 
 
 @_entry("IMAD.HI", "PTX ISA, mad.hi.s32; it adds a pair before it takes the upper word, as IMAD.HI.U32 does")
@@ -763,8 +791,20 @@ def _viaddmnmx(o: Operands) -> list[str]:
     return [sum_, *_set(to, f"(((int32_t)sum < (int32_t)({c})) == ({least} != 0)) ? sum : {c}")]
 
 
+@_entry("IMNMX.U64", "PTX ISA, max.u64; both predicates !PT are the maximum: by experiment")
+def _imnmx_64(o: Operands) -> list[str]:
+    first, second, to, a, b, least, other = (
+        *(o.to_predicate(), o.to_predicate(), o.to(2)),
+        *(o.pair(), o.pair(), o.truth(), o.truth()),
+    )
+    o.end()
+    if first or second or (least, other) != ("0", "0"):
+        raise Lacks("another form than the maximum")
+    return [f"const uint64_t one = {a}, two = {b};", *_set_pair(to, "one > two ? one : two")]
+
+
 _MINIMUM = "PTX ISA, min and max; the predicate selects which, PT the minimum: by experiment"
-_entry(("VIMNMX", "VIMNMX.S32", "IMNMX", "UVIMNMX"), _MINIMUM)(_mnmx("(int32_t)"))
+_entry(("VIMNMX", "VIMNMX.S32", "IMNMX", "UVIMNMX", "UVIMNMX.S32"), _MINIMUM)(_mnmx("(int32_t)"))
 _entry(("VIMNMX.U32", "IMNMX.U32", "UVIMNMX.U32"), _MINIMUM)(_mnmx("(uint32_t)"))
 
 
@@ -813,7 +853,7 @@ def _two(form: str, sources: int) -> Emit:
     return emit
 
 
-_TWO = "PTX ISA, {}.f32x2 (SM10x); HI_LO taken as the order of the registers, which no GPU has confirmed"
+_TWO = "PTX ISA, {}.f32x2 (SM10x); HI_LO is the order of the registers, as ptxas uses them (test_pairs.py)"
 _entry("FADD2", _TWO.format("add.rn"))(_two("lift_fadd({}, {})", 2))
 _entry("FMUL2", _TWO.format("mul.rn"))(_two("lift_fmul({}, {})", 2))
 _entry("FMUL2.RZ", _TWO.format("mul.rz"))(_two("lift_ffma_rz({}, {}, 0x80000000u)", 2))
@@ -1110,6 +1150,20 @@ for _form in ("e4m3", "e2m3", "e3m2"):
     )(_unpacked(f"lift_half_of_{_form}"))
 
 
+@_entry(
+    "F2FP.SATFINITE.E8.F32.PACK_AB_MERGE_C.RP", "PTX ISA, cvt.rp.satfinite.ue8m0x2.f32; no negative number is defined"
+)
+def _to_ue8m0(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    return _merged("lift_to_ue8m0", 8)(o)
+
+
+@_entry("F2FP.BF16.E8.UNPACK_B", "PTX ISA, cvt.rn.bf16x2.ue8m0x2: exact; the low byte gives the low half")
+def _unpack_ue8m0(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    return _unpacked("lift_bfloat16_of_ue8m0")(o)
+
+
 @_entry("F2I.NTZ", "PTX ISA, cvt.rni.s32.f32: to nearest even, saturated, NaN is 0; .NTZ by experiment")
 def _f2i(o: Operands) -> list[str]:
     to, a = o.to(), o.single()
@@ -1117,12 +1171,20 @@ def _f2i(o: Operands) -> list[str]:
     return _set(to, f"lift_f2i({a})")
 
 
-@_entry("F2I.FTZ.U32.TRUNC.NTZ", "PTX ISA, cvt.rzi.ftz.u32.f32: toward zero, saturated, NaN is 0")
-def _f2i_unsigned(o: Operands) -> list[str]:
-    to, a = o.to(), o.single(flush=True)
-    o.end()
-    x = f"lift_single({a})"
-    return _set(to, f"!({x} > 0) ? 0u : {x} >= 0x1p32f ? ~0u : (uint32_t){x}")
+def _unsigned_of_float(*, flush: bool) -> Emit:
+    def emit(o: Operands) -> list[str]:
+        to, a = o.to(), o.single(flush=flush)
+        o.end()
+        x = f"lift_single({a})"
+        return _set(to, f"!({x} > 0) ? 0u : {x} >= 0x1p32f ? ~0u : (uint32_t){x}")
+
+    return emit
+
+
+for _flush in ("", "FTZ."):
+    _entry(f"F2I.{_flush}U32.TRUNC.NTZ", f"PTX ISA, cvt.rzi.{_flush.lower()}u32.f32: toward zero, saturated, NaN is 0")(
+        _unsigned_of_float(flush=bool(_flush))
+    )
 
 
 def _float_of(cast: str, *, up: bool) -> Emit:
@@ -1141,6 +1203,35 @@ def _float_of(cast: str, *, up: bool) -> Emit:
 
 _entry(("I2F.RP", "I2F.S32.RP"), "PTX ISA, cvt.rp.f32.s32")(_float_of("(int32_t)", up=True))
 _entry(("I2F.U32.RP", "UI2F.U32.RP"), "PTX ISA, cvt.rp.f32.u32")(_float_of("(uint32_t)", up=True))
+
+
+@_entry("I2F.U64.RP", "PTX ISA, cvt.rp.f32.u64")
+def _i2f_u64(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    to, a = o.to(), o.pair()
+    o.end()
+    return _set(to, f"lift_single_of_u64_upward({a})")
+
+
+@_entry("F2I.U64.TRUNC", "PTX ISA, cvt.rzi.u64.f32: toward zero, saturated, NaN is 2^63")
+def _f2i_u64(o: Operands) -> list[str]:
+    to, a = o.to(2), o.single()
+    o.end()
+    x = f"lift_single({a})"
+    number = f"!({x} > 0) ? 0 : {x} >= 0x1p64f ? ~UINT64_C(0) : (uint64_t){x}"
+    return _set_pair(to, f"lift_is_nan({a}) ? UINT64_C(1) << 63 : {number}")
+
+
+@_entry("I2F.BF16", "PTX ISA, cvt.rn.bf16.s32: the low half; of the high one nothing is documented, so it is poison")
+def _i2f_bf16(o: Operands) -> list[str]:
+    to, a = o.to(), o.word()
+    o.end()
+    # Rounded to odd first, so that bfloat16 is rounded once.
+    exact = f"const double exact = (int32_t){a}; uint64_t bits; memcpy(&bits, &exact, sizeof bits);"
+    odd = "const uint32_t odd = lift_single_of_double(bits, 1); const int rest = (double)lift_single(odd) != exact;"
+    return [exact, odd, *_set(to, "lift_pack(lift_to_bfloat16(odd | rest), LIFT_POISON >> 16)")]
+
+
 _entry("I2FP.F32.U32", "PTX ISA, cvt.rn.f32.u32")(_float_of("(uint32_t)", up=False))
 _entry("I2FP.F32.S32", "PTX ISA, cvt.rn.f32.s32")(_float_of("(int32_t)", up=False))
 
@@ -1157,6 +1248,12 @@ def _f2f(value: str) -> Emit:
 _LOW = "PTX ISA, cvt.rn.{}.f32: the low half; of the high one nothing is documented, so it is poison"
 _entry("F2F.F16.F32", _LOW.format("f16"))(_f2f("lift_to_half(lift_single({}))"))
 _entry("F2F.BF16.F32", _LOW.format("bf16"))(_f2f("lift_to_bfloat16({})"))
+
+
+@_entry("F2F.BF16.F32.RP", "PTX ISA, cvt.rp.bf16.f32, as F2F.BF16.F32: the float that is not below")
+def _f2f_bf16_upward(o: Operands) -> list[str]:
+    o.only_in_a_grid()
+    return _f2f("lift_to_bfloat16_upward({})")(o)
 
 
 @_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")

@@ -7,11 +7,12 @@
 //   FP4PATCH_BLOCK_SIZE  where blockDim.x stands in it
 //   FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE  the same of the other kernel, if there is one
 // and beside kernel.inc (reference.inc: the other one), runtime.h and intervals.inc: lines {first, last, code, class}.
-// Run as: sweep THREADS STRIDE SIGN DIGEST TURNS
+// Run as: sweep THREADS STRIDE SIGN DIGEST TURNS CLASSES
 //   STRIDE  1 for all inputs; else every so many blocks alone
 //   SIGN    -1: go on to the end; 0 or 1: end at the first mismatch, 1 if a NaN's sign is free
 //   DIGEST  1: also make the digest of all that was stored
 //   TURNS   by how much the inputs are rotated over the lanes, for each time that all of them run: 0, or 0,4
+//   CLASSES a bit for each class; blocks of inputs of the others alone are counted, and not run: they are known to match
 // It writes "progress <done> <total>" as it goes; then for the corners, which go through every lane, and for the sweep a
 // line for each class: class, inputs, mismatches, those of the magnitude, the lowest few as input:expected:got in hex.
 #include <pthread.h>
@@ -126,6 +127,16 @@ INLINE void fast_store_32(const struct launch *launch, uint64_t address, uint32_
 #undef lift_store_16
 #undef lift_store_32
 
+// Constant bank 0 as the driver lays it out: blockDim.x, and the two pointers that every probe takes. All else is poison,
+// of another kind here than for the corners: the stack's end, the grid's size, words that are no parameter. The compiler
+// sees the numbers, and so that the addresses of threads that follow each other do too.
+INLINE uint32_t constant(uint32_t parameters, uint32_t block_size, uint32_t offset) {
+  if (offset == block_size) return kBlock;
+  if (offset == parameters) return INPUT_AT;
+  if (offset == parameters + 8) return OUTPUT_AT;
+  return offset == parameters + 4 || offset == parameters + 12 ? 0 : 0xc9a5f3e7u;
+}
+
 #define lift_load_8(address) fast_load_8(launch, address)
 #define lift_load_16(address) fast_load_16(launch, address)
 #define lift_load_32(address) fast_load_32(launch, address)
@@ -134,27 +145,23 @@ INLINE void fast_store_32(const struct launch *launch, uint64_t address, uint32_
 #define lift_store_32(address, value) fast_store_32(launch, address, value)
 INLINE void fast_kernel(const struct launch *launch);
 #define FP4PATCH_KERNEL fast_kernel
+#define lift_constant(launch, offset) constant(FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, offset)
 #include "kernel.inc"
+#undef lift_constant
 #undef FP4PATCH_KERNEL
 #ifdef FP4PATCH_REFERENCE_PARAMETERS
 INLINE void fast_reference(const struct launch *launch);
 #define FP4PATCH_KERNEL fast_reference
+#define lift_constant(launch, offset) constant(FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, offset)
 #include "reference.inc"
 #undef FP4PATCH_KERNEL
 #endif
-
-// Constant bank 0 as the driver lays it out: blockDim.x, and the two pointers that every probe takes. All else is poison,
-// of another kind here than for the corners: the stack's end, the grid's size, words that are no parameter.
-enum { kBank = 0x2000 / 4 };
-#define BANK(parameters, block_size)                                                               \
-  {[0 ... kBank - 1] = 0xc9a5f3e7u, [(block_size) / 4] = kBlock, [(parameters) / 4] = INPUT_AT, 0, OUTPUT_AT, 0}
-static const uint32_t bank[kBank] = BANK(FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE);
 
 static __attribute__((noinline)) void run_fast(void) {
   memset(output, 0xa5, sizeof output);  // a store that does not happen must show
 #pragma GCC ivdep
   for (uint32_t i = 0; i < kBlock; ++i) {
-    const struct launch launch = {(const uint8_t *)bank, i, 0, kBlock, 1};
+    const struct launch launch = {NULL, i, 0, kBlock, 1};
     fast_kernel(&launch);
   }
 }
@@ -172,12 +179,12 @@ static uint64_t mixed(uint64_t group, uint64_t word, uint64_t index) {
 // ours are the records of `input`.
 static void run_checked(kernel_t *kernel, uint32_t parameters, uint32_t block_size, uint32_t number, uint8_t fill) {
   static const uint32_t sizes[] = {kBlock / 2, 1, kBlock, 32, 96, 256, 128, 777};
-  static uint32_t constants[kBank];
+  static uint32_t constants[0x2000 / 4];
   const uint32_t size = sizes[number % (sizeof sizes / sizeof sizes[0])];
   const uint32_t first = number == 0 ? 0 : (uint32_t)mixed(number, 0, 3) & 0xffff;
   const uint64_t before = (uint64_t)first * size;
   const uint64_t pointers[2] = {INPUT_AT - before * kLanes * kElement, OUTPUT_AT - before * kStored};
-  for (uint32_t i = 0; i < kBank; ++i) constants[i] = (uint32_t)mixed(i, number, 4);
+  for (uint32_t i = 0; i < sizeof constants / sizeof constants[0]; ++i) constants[i] = (uint32_t)mixed(i, number, 4);
   constants[block_size / 4] = size;
   memcpy(constants + parameters / 4, pointers, sizeof pointers);
   memset(output, fill, sizeof output);
@@ -196,13 +203,11 @@ static void run_checked(kernel_t *kernel, uint32_t parameters, uint32_t block_si
 }
 
 #ifdef FP4PATCH_REFERENCE_PARAMETERS
-static const uint32_t reference_bank[kBank] = BANK(FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE);
-
 static __attribute__((noinline)) void run_reference(void) {
   memset(output, 0x5a, sizeof output);
 #pragma GCC ivdep
   for (uint32_t i = 0; i < kBlock; ++i) {
-    const struct launch launch = {(const uint8_t *)reference_bank, i, 0, kBlock, 1};
+    const struct launch launch = {NULL, i, 0, kBlock, 1};
     fast_reference(&launch);
   }
   memcpy(expected, output, sizeof expected);
@@ -380,6 +385,40 @@ static void find_corners(void) {
 #endif
 }
 
+// The threads' records in `input`, through the kernel and compared.
+static void run_records(uint32_t number, struct row *rows) {
+#ifdef FP4PATCH_REFERENCE_PARAMETERS
+  run_checked(checked_reference, FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, number + 3, 0x5a);
+  memcpy(expected, output, sizeof expected);
+#else
+  for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
+#endif
+  run_checked(checked_kernel, FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, number, 0xa5);
+  compare(kBlock, rows);
+}
+
+#if FP4PATCH_INPUT == 32 || FP4PATCH_LANES > 1
+// What the machine code compares with: words that take every place of the record, beside random ones.
+static const uint32_t suggested[] = {
+#include "immediates.inc"
+    0};
+enum { kSuggested = sizeof suggested / sizeof suggested[0], kWords = kLanes * kElement / 4 };
+
+static __attribute__((noinline)) void run_suggested(struct row *rows) {
+  uint64_t state = 1ull << 40;
+  for (uint32_t at = 0; at < kSuggested * kWords; at += kBlock) {
+    for (uint32_t thread = 0; thread < kBlock; ++thread) {
+      const uint32_t word = suggested[(at + thread) / kWords % kSuggested], place = (at + thread) % kWords;
+      for (uint32_t lane = 0; lane < kLanes; ++lane) {
+        const uint32_t by = lane * kElement - place * 4;  // of the word, where it is less than 4
+        put(thread, lane, by < 4 ? word >> 8 * by : (uint32_t)random_bits(&state));
+      }
+    }
+    run_records(at / kBlock, rows);
+  }
+}
+#endif
+
 static void run_corners(struct row *rows) {
   for (uint32_t start = 0; start < corner_count; start += kBlock) {
     for (uint32_t thread = 0; thread < kBlock; ++thread) {
@@ -388,15 +427,11 @@ static void run_corners(struct row *rows) {
         put(thread, lane, corners[(start + thread + lane * 1237) % corner_count]);
       }
     }
-#ifdef FP4PATCH_REFERENCE_PARAMETERS
-    run_checked(checked_reference, FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, start / kBlock + 3, 0x5a);
-    memcpy(expected, output, sizeof expected);
-#else
-    for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
-#endif
-    run_checked(checked_kernel, FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, start / kBlock, 0xa5);
-    compare(kBlock, rows);
+    run_records(start / kBlock, rows);
   }
+#if FP4PATCH_INPUT == 32 || FP4PATCH_LANES > 1
+  run_suggested(rows);
+#endif
 }
 
 // --- the sweep -------------------------------------------------------------------------------------------------------
@@ -408,6 +443,7 @@ static uint32_t turns;
 static uint32_t stride = 1;
 static int sign = -1;
 static bool with_digest;
+static uint32_t classes;
 
 static atomic_uint next_chunk;
 static atomic_bool stop;
@@ -422,11 +458,17 @@ static void run_block(uint32_t block, uint32_t by, struct row *rows, uint64_t *d
   const struct interval *of[kLanes];
   bool uniform = FP4PATCH_INPUT == 32;
   packed_t common = 0;
+  uint32_t there = 0;
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     base[lane] = (uint32_t)(group + (lane + block + by) % kLanes * part);
     of[lane] = interval_of(base[lane]);
     uniform = uniform && of[lane]->last - base[lane] >= kBlock - 1;
     common |= (packed_t)((packed_t)of[lane]->code << kBits * lane);
+    there |= 1u << of[lane]->class;
+  }
+  if (uniform && !(there & classes)) {
+    for (uint32_t lane = 0; lane < kLanes; ++lane) rows[of[lane]->class].inputs += kBlock;
+    return;
   }
   for (uint32_t thread = 0; thread < kBlock; ++thread) {
     for (uint32_t lane = 0; lane < kLanes; ++lane) put(thread, lane, base[lane] + thread);
@@ -434,7 +476,11 @@ static void run_block(uint32_t block, uint32_t by, struct row *rows, uint64_t *d
 #ifdef FP4PATCH_REFERENCE_PARAMETERS
   run_reference();
 #else
-  for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = uniform ? common : packed_of(thread);
+  if (uniform) {
+    for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = common;
+  } else {
+    for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
+  }
 #endif
   run_fast();
   if (uniform && memcmp(output, expected, sizeof expected) == 0) {
@@ -475,11 +521,12 @@ static void *work(void *argument) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 6) return 2;
+  if (argc != 7) return 2;
   const unsigned threads = (unsigned)atoi(argv[1]);
   stride = (uint32_t)atoi(argv[2]);
   sign = atoi(argv[3]);
   with_digest = atoi(argv[4]);
+  classes = (uint32_t)atoi(argv[6]);
   blocks = (uint32_t)(all_inputs / kLanes / kBlock);
   for (char *at = argv[5]; *at; at += *at == ',') {
     if (turns == kLanes) return 2;

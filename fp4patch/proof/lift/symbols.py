@@ -8,8 +8,9 @@ nothing is known about it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 NO, YES = 0, 1
 """Diagrams of the two constants."""
@@ -31,6 +32,10 @@ ZERO, ONE = Bit(NO, None), Bit(YES, None)
 OTHER = Bit(-1, None)
 """Depends on several values, or on something else than a value."""
 
+Atom = tuple[Any, ...]
+"""``("value", 31)``, a bit of a value; ``("choose", …)``, three diagrams; ``((operation, argument, …), 7)``, a bit of a
+result, whose arguments are words of diagrams."""
+
 Word = tuple[Bit, ...]
 """Lowest bit first."""
 
@@ -46,7 +51,7 @@ class Symbols:
         self._parts: list[tuple[int, int, int]] = [(1 << 60, NO, NO), (1 << 60, YES, YES)]
         self._known: dict[tuple[int, int, int], int] = {}
         self._chosen: dict[tuple[int, int, int], int] = {}
-        self._atoms: dict[object, int] = {}
+        self._atoms: dict[Atom, int] = {}
         self._limit = 0
 
     # diagrams
@@ -79,16 +84,37 @@ class Symbols:
             found = self._chosen[key] = self._part(atom, self._choose(*low), self._choose(*high))
         return found
 
-    def _atom(self, key: object) -> int:
+    def _atom(self, key: Atom) -> int:
         number = self._atoms.setdefault(key, len(self._atoms))
         self._limit = len(self._parts) + 1
         return self._part(number, NO, YES)
 
     # bits
 
-    def of_value(self, value: int, bits: int) -> Word:
+    def of_value(self, value: int, bits: int, kind: str = "value") -> Word:
         """Return one of the thread's values. Its highest bit is the first in a diagram: an exponent selects."""
-        return tuple(Bit(self._atom(("value", bit)), value) for bit in reversed(range(bits)))[::-1]
+        return tuple(Bit(self._atom((kind, bit)), value) for bit in reversed(range(bits)))[::-1]
+
+    def atoms(self, diagrams: Iterable[int]) -> set[Atom]:
+        """Return what diagrams are made of."""
+        keys, ready, seen = list(self._atoms), list(diagrams), {NO, YES}
+        while ready:
+            one = ready.pop()
+            if one not in seen:
+                seen.add(one)
+                ready += self._parts[one][1:]
+        return {keys[self._parts[one][0]] for one in seen - {NO, YES}}
+
+    def made_by(self, diagrams: Sequence[int]) -> Atom | None:
+        """Return the operation that made a word, and its arguments; None if the word is not the whole of a result."""
+        keys, found = list(self._atoms), set[Atom]()
+        for place, one in enumerate(diagrams):
+            atom, *sides = self._parts[one]
+            key = keys[atom] if sides == [NO, YES] else ()
+            if len(key) != 2 or key[1] != place or not isinstance(key[0], tuple):
+                return None
+            found.add(key[0])
+        return found.pop() if len(found) == 1 else None
 
     def choose(self, test: Bit, having: Bit, without: Bit) -> Bit:
         """If-then-else of three bits."""
@@ -99,11 +125,14 @@ class Symbols:
         if OTHER in bits or len(values) > 1:
             return OTHER
         diagrams = tuple(one.diagram for one in bits)
+        key = ("choose", *diagrams)
         try:
+            if key in self._atoms:  # a second attempt would go on where the first one ended
+                raise TooLargeError
             self._limit = len(self._parts) + _MOST
             found = self._choose(*diagrams)
         except TooLargeError:
-            found = self._atom(("choose", *diagrams))
+            found = self._atom(key)
         return Bit(found, None if found in (NO, YES) else next(iter(values), None))
 
     def invert(self, one: Bit) -> Bit:

@@ -252,7 +252,9 @@ class _Walk:
             last, held = block.instructions[-1], walked.state
             sources = self._predicate(last, held)
             for operand in last.operands:
-                if isinstance(operand, Register) and operand.index is not None and operand.file in ("P", "UP"):
+                if not isinstance(operand, Register) or operand.index is None:
+                    continue
+                if operand.file in ("P", "UP") or last.opcode in control.INDEXED:
                     sources = sources | _of(held, name(operand))
             if sources:
                 for skipped in self._between(start, ends):

@@ -59,25 +59,32 @@ def translate(
     kernel: str = "probe",
     name: str = "kernel",
     subroutines: Mapping[str, int] | None = None,
+    words: tuple[int, ...] = (),
     grid: bool = False,
 ) -> Translation:
     """C (gnu11) of one kernel of a cubin, from what ``nvdisasm -json`` wrote.
 
     LDG and STG take addresses as the host's own; constants come from ``launch->constants``, indices from ``launch``.
     ``grid``: for whole blocks of threads, which exchange values; each thread returns where it waits for others, and is
-    called again. ``subroutines`` are the cubin's functions, by name. Unsupported, with every opcode and operand form
+    called again. ``subroutines`` are the cubin's functions, by name, and ``words`` the kernel's own constants, which
+    only a grid can read. Unsupported, with every opcode and operand form
     that the table does not have; ProofError if the listing is not understood.
     """
-    listing = read(json_text, kernel=kernel, subroutines=subroutines)
+    listing = read(json_text, kernel=kernel, subroutines=subroutines, words=words)
     layout = LAYOUTS.get(listing.arch[0])
     if layout is None:
         raise Unsupported(
             f"sm_{listing.arch[0]}{listing.arch[1]} cannot be executed: where it keeps parameters is not known",
             help=f"known are the architectures of {', '.join(f'sm_{major}x' for major in sorted(LAYOUTS))}",
         )
-    statements, variables = _statements(listing, layout, grid=grid)
-    graph = control.flow(listing)
-    lines = _head(name, variables, statements if grid else None)
+    try:
+        graph = control.flow(listing)
+    except ProofError:
+        _statements(listing.instructions, layout, grid=grid)  # an unknown opcode is the reason, where there is one
+        raise
+    reached = {instruction.address: instruction for block in graph.blocks for instruction in block.instructions}
+    statements, variables = _statements(reached.values(), layout, grid=grid)
+    lines = [*(_table(words) if grid else []), *_head(name, variables, statements if grid else None)]
     for number, block in enumerate(graph.blocks):
         after = graph.blocks[number + 1].start if number + 1 < len(graph.blocks) else None
         lines.append(f"{_label(block.start)}:;")
@@ -99,12 +106,14 @@ def translate(
     )
 
 
-def _statements(listing: Listing, layout: Layout, *, grid: bool) -> tuple[dict[int, list[str]], set[str]]:
+def _statements(
+    instructions: Iterable[Instruction], layout: Layout, *, grid: bool
+) -> tuple[dict[int, list[str]], set[str]]:
     """C of each instruction that is not control flow, by address, and the variables that they name."""
     statements: dict[int, list[str]] = {}
     variables: set[str] = set()
     lacking: dict[tuple[str, str], Instruction] = {}
-    for instruction in listing.instructions:
+    for instruction in instructions:
         operands = Operands(instruction, layout, grid=grid)
         try:
             if instruction.opcode not in control.CONTROL:
@@ -113,7 +122,9 @@ def _statements(listing: Listing, layout: Layout, *, grid: bool) -> tuple[dict[i
                 operands.value(instruction.predicate)
             if instruction.opcode in control.BRANCH and operands.peek_predicate():
                 operands.truth()
-            if instruction.opcode in control.RETURN:
+            if instruction.opcode in control.INDEXED | control.DIVERGENT:
+                operands.only_in_a_grid()
+            if instruction.opcode in control.RETURN | control.INDEXED:
                 operands.word()
         except Lacks as why:
             lacking.setdefault((instruction.opcode, str(why)), instruction)
@@ -154,13 +165,17 @@ def _comment(instruction: Instruction) -> str:
 
 def _jump(instruction: Instruction, graph: control.Flow, after: int | None, operands: Operands) -> list[str]:
     """C of a control instruction. A jump backwards has a hook before it, by which a caller limits the run time."""
-    if instruction.opcode in control.OPEN:
+    if instruction.opcode in control.OPEN | control.DIVERGENT:
         return []
     conditions = [operands.value(instruction.predicate)] if instruction.predicate else []
     if instruction.opcode in control.EXIT:
         action = "LIFT_EXIT;"
     elif instruction.opcode in control.RETURN:
         cases = " ".join(f"case {place:#x}: goto {_label(place)};" for place in graph.returns)
+        action = f"switch ({operands.word()}) {{ {cases} default: LIFT_LOST; }}"
+    elif instruction.opcode in control.INDEXED:
+        places = control.indexed(instruction, graph.listing)
+        cases = " ".join(f"case {value:#x}: goto {_label(place)};" for value, place in places.items())
         action = f"switch ({operands.word()}) {{ {cases} default: LIFT_LOST; }}"
     else:
         if instruction.opcode in control.MEET:
@@ -174,6 +189,12 @@ def _jump(instruction: Instruction, graph: control.Flow, after: int | None, oper
         back = "LIFT_BACKWARD; " if there <= instruction.address else ""
         action = f"{back}goto {_label(there)};"
     return [f"  if ({' & '.join(f'({one})' for one in conditions)}) {{ {action} }}" if conditions else f"  {action}"]
+
+
+def _table(words: tuple[int, ...]) -> list[str]:
+    """Return the kernel's own constants as C."""
+    content = ", ".join(f"{word:#x}u" for word in words) or "0"
+    return [f"static const uint32_t lift_own[] = {{{content}}};", f"enum {{ LIFT_OWN = {4 * len(words)} }};"]
 
 
 def _label(address: int) -> str:

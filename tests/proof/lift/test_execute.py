@@ -18,9 +18,10 @@ from fp4patch.commands.verify import execution_text as report
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
+from fp4patch.proof.inputs import InputClass, NumericsReport, NumericsRow
 from fp4patch.proof.instruction import SassListing
-from fp4patch.proof.lift.execute import Subject, execute
-from fp4patch.proof.lift.result import Executed, Side
+from fp4patch.proof.lift.execute import Subject, execute, inexact
+from fp4patch.proof.lift.result import Executed, Execution, Side
 from fp4patch.proof.toolchain import Toolchain
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
@@ -131,6 +132,17 @@ def test_two_that_both_depart_from_the_specification_are_run_side_by_side(
     assert (pair.one, pair.differences, pair.verdict) == ("patched sm_120a", 0, Verdict.PASS)
     assert not pair.same_code
     assert sum(row.inputs for row in pair.rows) == 8 << 16
+
+
+def test_two_are_run_side_by_side_where_either_departs_from_the_specification() -> None:
+    def execution(*mismatches: int) -> Execution:
+        rows = tuple(NumericsRow(cls, 9, wrong, 0) for cls, wrong in zip(InputClass, mismatches, strict=True))
+        report = NumericsReport("", "", 1, rows, Promise.EXACT, 0.0)
+        return Execution("lib/one", A121, "patched", report)
+
+    pair = [execution(0, 0, 3, 0, 0, 2), execution(0, 1, 0, 0, 0, 2)]
+    assert inexact(pair) == inexact(pair[::-1]) == 0b100110
+    assert inexact([execution(0, 0, 0, 0, 0, 0)] * 2) == 0
 
 
 def test_the_same_code_for_both_is_said_to_be(build: Build, ran: Callable[..., Executed]) -> None:

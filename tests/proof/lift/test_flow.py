@@ -48,6 +48,19 @@ def test_code_that_nothing_reaches_is_left_out() -> None:
     assert edges(graph("BRA 0x20", "MOV R0,0x1", "EXIT")) == {0x00: (0x20,), 0x20: ()}
 
 
+def test_a_branch_by_a_register_leads_where_its_table_does() -> None:
+    #                 0                      10             20      30     40
+    lines = rows("LDC R2,c[0x2][R0]", "BRX R2,-0x20", "EXIT", "NOP", "EXIT")
+    found = flow(read(document(*lines), words=(0x40, 0x20, 0x7FC00000, 0x24)))
+    assert edges(found) == {0x00: (0x20, 0x40), 0x20: (), 0x40: ()}
+    relative = flow(read(document(*rows("BRXU UR2,0x10", "EXIT", "EXIT", "EXIT")), words=(0, 0x10)))
+    assert edges(relative) == {0x00: (0x20, 0x30), 0x20: (), 0x30: ()}
+
+
+def test_a_branch_of_a_divergent_warp_is_not_followed() -> None:
+    assert edges(graph("BRA.DIV UR4,0x20", "EXIT", "WARPSYNC.COLLECTIVE R1,0x20")) == {0x00: (0x10,), 0x10: ()}
+
+
 def test_a_guarded_exit_may_go_on() -> None:
     assert edges(graph("@P0 EXIT", "EXIT")) == {0x00: (0x10,), 0x10: ()}
 

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 from golden_grids import content, parameter
+from test_flow import rows
+from test_listing import document
 
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift import grid
@@ -117,3 +119,24 @@ def test_a_store_outside_of_the_arrays_is_reported(tmp_path: Path) -> None:
     arrays = (grid.Array(1 << 32, bytes(128)), grid.Array(1 << 33, bytes(64), writable=True))
     with pytest.raises(ProofError, match=r"stray store of 4 bytes at 0x200000040"):
         grid.run(program, lifted, grid.Launch((1, 1, 1), (32, 1, 1), grid.pointers(arrays), arrays))
+
+
+def test_a_jump_table_leads_each_thread_to_its_place(tmp_path: Path) -> None:
+    lines = (
+        *("S2R R0,SR_TID.X", "LDC.64 R4,c[0x0][0x380]", "IMAD.SHL.U32 R0,R0,0x4,RZ", "LDC R2,c[0x2][R0]"),
+        *("IADD3 R4,P0,R4,R0,RZ", "IADD3.X R5,R5,RZ,RZ,P0,!PT", "BRX R2,-0x70"),
+        *("MOV R6,0x7", "BRA 0xa0", "MOV R6,0x9", "STG.E desc[UR4][R4.64],R6", "EXIT"),
+    )
+    out = grid.Array(0x7F00_0000_0000, bytes(16), writable=True)
+    one = grid.Launch((1, 1, 1), (4, 1, 1), grid.pointers([out]), (out,))
+
+    def run(*words: int) -> list[int]:
+        made = translate(document(*rows(*lines)), name=KERNEL_NAME, words=words, grid=True)
+        lifted = Kernel(made.c, made.parameters, made.block_size)
+        (stored,) = grid.run(grid.build(tmp_path, lifted, quick=True), lifted, one)
+        return list(np.frombuffer(stored, dtype=np.uint32))
+
+    assert run(0x90, 0x70, 0x90, 0x70) == [9, 7, 9, 7]
+    for wrong in ((0x90, 0x74, 0x90, 0x70), (0x90, 0x70)):  # no instruction; and no more words
+        with pytest.raises(ProofError, match="stray"):
+            run(*wrong)

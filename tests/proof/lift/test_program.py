@@ -113,6 +113,19 @@ def test_two_kernels_are_compared_with_one_another(tmp_path: Path) -> None:
     assert total(both)[1:] == (0, 0)
 
 
+def test_classes_that_are_known_to_match_are_counted_and_not_run(tmp_path: Path) -> None:
+    one = Executes(input="float32", lanes=1)
+    signed, exact = kernel(SIGNED_NAN, executes=one), kernel(EXACT, executes=one)
+    every, of_nans, others = (
+        swept(tmp_path, signed, one, reference=exact, stride=1 << 12, classes=classes)
+        for classes in (program.EVERY_CLASS, 1 << 4 | 1 << 5, 1 << 2)
+    )
+    assert of_nans.rows == every.rows
+    assert [row.inputs for row in others.rows] == [row.inputs for row in every.rows]
+    # Infinity and what follows it are one block, which is run.
+    assert 0 < others.rows[5].mismatches < every.rows[5].mismatches
+
+
 def test_every_half_goes_through_every_lane(tmp_path: Path) -> None:
     eight = Executes(input="float16", lanes=8)
     widened = "lift_bits(lift_of_half(x))"

@@ -15,6 +15,7 @@ import pytest
 from test_listing import document
 
 from fp4patch.core.errors import ProofError
+from fp4patch.proof.lift import translate
 from fp4patch.proof.lift.listing import Instruction, read
 from fp4patch.proof.lift.operands import LAYOUTS, Lacks, Operands
 from fp4patch.proof.lift.semantics import TABLE
@@ -44,9 +45,16 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("UIADD3 UR4,UP0,UR5,UR6,URZ", {"ur5": 1 << 31, "ur6": 1 << 31}, {"ur4": 0, "up0": 1}),
     ("UIADD3.X UR4,UR5,UR6,URZ,UP0,!UPT", {"ur5": 1, "ur6": 2, "up0": 1}, {"ur4": 4}),
     ("IADD.64 R0,R2,UR4", {"r2": 0xFFFFFFFF, "r3": 1, "ur4": 1, "ur5": 2}, {"r0": 0, "r1": 4}),
+    ("IADD.64 R0,R2,-R4", {"r2": 0, "r3": 1, "r4": 1}, {"r0": 0xFFFFFFFF, "r1": 0}),
+    ("SEL.64 R0,RZ,0x1,P0", {"r0": 7, "r1": 7}, {"r0": 1, "r1": 0}),
+    ("SEL.64 R0,R2,R4,!P0", {"r2": 1, "r3": 2, "r4": 3, "p0": 1}, {"r0": 3, "r1": 0}),
+    ("IMNMX.U64 PT,PT,R0,R2,R4,!PT,!PT", {"r2": 9, "r3": 1, "r4": 1, "r5": 2}, {"r0": 1, "r1": 2}),
     ("IMAD R0,R1,-R2,R3", {"r1": 3, "r2": 2, "r3": 10}, {"r0": 4}),
     ("IMAD.WIDE R0,R2,0x10,R0", {"r2": 0xFFFFFFFF, "r0": 0x20, "r1": 7}, {"r0": 0x10, "r1": 7}),
     ("IMAD.WIDE.U32 R0,R2,0x10,R0", {"r2": 0xFFFFFFFF, "r0": 0x20, "r1": 7}, {"r0": 0x10, "r1": 0x17}),
+    ("IMAD.WIDE.U32 R0,P0,R2,-0x1,R4", {"r2": 2, "r4": 2, "r5": 0xFFFFFFFF}, {"r0": 0, "r1": 1, "p0": 1}),
+    ("IMAD.WIDE.U32.X R0,R2,0x3,R4,P0", {"r2": 0x80000000, "r4": 1, "p0": 1}, {"r0": 0x80000002, "r1": 1}),
+    ("IMAD.HI.U32 R0,P0,R2,R3,R4", {"r2": 1 << 31, "r3": 4, "r5": 0xFFFFFFFF}, {"r0": 1, "p0": 1}),
     ("LEA R0,P0,R1,R2,0x3", {"r1": 0x20000001, "r2": 0xFFFFFFF8}, {"r0": 0, "p0": 1}),
     ("LEA.HI R0,R1,R2,RZ,0xa", {"r1": 0x80000000, "r2": 5}, {"r0": 5 + 0x200}),
     ("LEA.HI R0,R1,R2,R3,0x4", {"r1": 0x80000000, "r2": 0, "r3": 1}, {"r0": 0x18}),
@@ -105,6 +113,11 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
         {"r2": f(12), "r3": f(18)},
     ),
     ("FADD2 R0,R2.F32x2.HI_LO,R2.F32x2.HI_LO", {"r2": f(1), "r3": f(2)}, {"r0": f(2), "r1": f(4)}),
+    ("F2I.U64.TRUNC R0,R2", {"r2": f(2**33 + 2**10)}, {"r0": 0x400, "r1": 2}),
+    ("F2I.U64.TRUNC R0,R2", {"r2": f(-3)}, {"r0": 0, "r1": 0}),
+    ("F2I.U64.TRUNC R0,R2", {"r2": f(2**64)}, {"r0": 0xFFFFFFFF, "r1": 0xFFFFFFFF}),
+    ("I2F.BF16 R0,R1", {"r1": 0xFFFFFF7F}, {"r0": 0x6B43C301}),  # -129: exact
+    ("I2F.BF16 R0,R1", {"r1": 0x02020001}, {"r0": 0x6B434C01}),  # a float would be a tie, to even
     ("F2F.BF16.F32 R0,R1", {"r1": f(1 + 3 * 2**-8)}, {"r0": 0x6B433F82}),
     ("BREAK.RELIABLE B1", {"r0": 3}, {"r0": 3}),
     ("F2I.NTZ R0,R1", {"r1": f(2.5)}, {"r0": 2}),
@@ -212,11 +225,29 @@ CASES: list[tuple[str, dict[str, int], dict[str, int]]] = [
     ("IADD3 R0,P0,P1,R1,R2,R3", {"r1": 0xFFFFFFFF, "r2": 2, "r3": 0xFFFFFFFF}, {"r0": 0, "p0": 1, "p1": 1}),
     ("HMUL2.BF16_V2 R0,R1,R2", {"r1": 0x40003F80, "r2": 0x40404040}, {"r0": 0x40C04040}),
     ("F2I.FTZ.U32.TRUNC.NTZ R0,R1", {"r1": f(3.75)}, {"r0": 3}),
+    ("F2I.U32.TRUNC.NTZ R0,R1", {"r1": f(4095.9)}, {"r0": 4095}),
+    ("F2I.U32.TRUNC.NTZ R0,R1", {"r1": f(5e9)}, {"r0": 0xFFFFFFFF}),
+    ("F2I.U32.TRUNC.NTZ R0,R1", {"r1": QUIET}, {"r0": 0}),
     ("F2I.FTZ.U32.TRUNC.NTZ R0,R1", {"r1": f(-1)}, {"r0": 0}),
     ("I2F.RP R0,R1", {"r1": 0x01000001}, {"r0": f(16777218)}),
     ("I2F.RP R0,R1", {"r1": 0xFEFFFFFF}, {"r0": f(-16777216)}),
     ("I2FP.F32.U32 R0,R1", {"r1": 0xFFFFFFFF}, {"r0": f(4294967296)}),
 ]
+OF_GRIDS: list[tuple[str, dict[str, int], dict[str, int]]] = [
+    ("F2FP.SATFINITE.E8.F32.PACK_AB_MERGE_C.RP R0,R1,R2,RZ", {"r1": f(4), "r2": f(4.5)}, {"r0": 0x8182}),
+    ("F2FP.SATFINITE.E8.F32.PACK_AB_MERGE_C.RP R0,R1,R2,RZ", {"r1": INF, "r2": NAN}, {"r0": 0xFEFF}),
+    ("F2FP.SATFINITE.E8.F32.PACK_AB_MERGE_C.RP R0,R1,R2,RZ", {"r1": 0x400000, "r2": 0x400001}, {"r0": 0x0001}),
+    ("F2FP.BF16.E8.UNPACK_B R0,R1", {"r1": 0xFF00}, {"r0": 0x7FFF0040}),
+    ("F2FP.BF16.E8.UNPACK_B R0,R1", {"r1": 0x7F81}, {"r0": 0x3F804080}),
+    ("F2F.BF16.F32.RP R0,R1", {"r1": 0x3F800001}, {"r0": 0x6B433F81}),
+    ("F2F.BF16.F32.RP R0,R1", {"r1": 0xBF80FFFF}, {"r0": 0x6B43BF80}),
+    ("I2F.U64.RP R0,R2", {"r2": 1, "r3": 1 << 8}, {"r0": f(2**40) + 1}),
+    ("FSEL R0,R1,+QNAN ,P0", {"r1": 5, "p0": 1}, {"r0": 5}),
+    ("LDC R0,c[0x2][R1+0x4]", {"r1": 4}, {"r0": 33}),
+    ("LDCU UR4,c[0x2][0x4]", {}, {"ur4": 22}),
+]
+"""Instructions of whole grids, whose functions are in ``grid.c``. The kernel's own constants are 11, 22 and 33."""
+
 OF_WHOLE_KERNELS = {
     *("LDC.U8", "LDCU.U8", "ULDC.U8", "LDG.E.ENL2.256", "LDG.E.ENL2.256.CONSTANT", "ELECT", "R2UR", "MUFU.EX2"),
     *("ATOMS.ADD", "ATOMS.POPC.INC.32"),
@@ -229,25 +260,34 @@ def instruction(text: str) -> Instruction:
     return one
 
 
-def test_each_case_gives_what_was_worked_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("grid", [False, True])
+def test_each_case_gives_what_was_worked_out(grid: bool, tmp_path: Path) -> None:
     """All in one program: a block for each, its registers set, then written."""
-    lines = ["#include <stdio.h>", '#include "runtime.h"', "int main(void) {", "const struct launch *launch = 0;"]
-    for number, (text, before, after) in enumerate(CASES):
-        operands = Operands(instruction(text), LAYOUTS[12])
+    cases, head = (OF_GRIDS, '#define main unused\n#include "grid.c"\n#undef main') if grid else (CASES, "")
+    if grid:
+        (tmp_path / "grid.c").write_text(Path(translate.__file__).with_name("grid.c").read_text())
+        code = [{"opcode": "EXIT"}]
+        (tmp_path / "kernel.inc").write_text(
+            translate.translate(document(*code), name="kernel", words=(11, 22, 33), grid=True).c
+        )
+    lines = [head, "#include <stdio.h>", '#include "runtime.h"', "int main(void) {", "const struct launch *launch = 0;"]
+    for number, (text, before, after) in enumerate(cases):
+        operands = Operands(instruction(text), LAYOUTS[12], grid=grid)
         body = TABLE[instruction(text).opcode].emit(operands)
         names = sorted(operands.read | before.keys() | after.keys())
         lines += ["{", *(f"uint32_t {name} = {before.get(name, 0):#x}u;" for name in names), "{", *body, "}"]
         lines += [f'printf("{number} {name} %x\\n", {name});' for name in after] + ["}"]
     (tmp_path / RUNTIME).write_text(runtime())
     (tmp_path / "main.c").write_text("\n".join([*lines, "(void)launch; return 0; }"]))
-    for flags in ([], ["-DLIFT_PORTABLE"], ["-march=native"]):
+    defined = ["-DFP4PATCH_KERNEL=kernel", "-DFP4PATCH_SHARED=0"]
+    for flags in (defined, [*defined, "-DLIFT_PORTABLE"], [*defined, "-march=native"]):
         command = ["gcc", "-std=gnu11", "-O1", "-w", "-ffp-contract=off", *flags, "main.c", "-o", "main", "-lm"]
         subprocess.run(command, cwd=tmp_path, check=True)
         out = subprocess.run([tmp_path / "main"], check=True, capture_output=True, text=True).stdout
         got = [(int(n), name, int(value, 16)) for n, name, value in map(str.split, out.splitlines())]
-        expected = [(n, name, value) for n, (_, _, after) in enumerate(CASES) for name, value in after.items()]
-        assert [(CASES[n][0], name, hex(v)) for n, name, v in got] == [
-            (CASES[n][0], name, hex(v)) for n, name, v in expected
+        expected = [(n, name, value) for n, (_, _, after) in enumerate(cases) for name, value in after.items()]
+        assert [(cases[n][0], name, hex(v)) for n, name, v in got] == [
+            (cases[n][0], name, hex(v)) for n, name, v in expected
         ]
 
 
@@ -261,7 +301,7 @@ def test_of_every_family_one_is_worked_out_or_ran_on_a_gpu() -> None:
     """A family shares its emitter's code: relations of a comparison, widths of a load."""
     run = {row["opcode"] for row in golden_rows()}
     known = {entry.emit.__code__ for opcode, entry in TABLE.items() if opcode in run} | {
-        TABLE[instruction(text).opcode].emit.__code__ for text, _, _ in CASES
+        TABLE[instruction(text).opcode].emit.__code__ for text, _, _ in (*CASES, *OF_GRIDS)
     }
     assert {opcode for opcode, entry in TABLE.items() if entry.emit.__code__ not in known} == OF_WHOLE_KERNELS
 

@@ -1,4 +1,5 @@
-// FlashInfer's copies of fp32_vec_to_e2m1 in headers without kernels.
+// FlashInfer's copies of fp32_vec_to_e2m1, without kernels: a launcher instantiates those of the types that the build
+// enables, which are none here.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -17,3 +18,6 @@
 #include "flashinfer/comm/trtllm_moe_allreduce_fusion.cuh"
 #endif
 #include "flashinfer/math.cuh"
+#if __has_include("fp4_kv_quantization.cu")
+#include "fp4_kv_quantization.cu"
+#endif

@@ -1,0 +1,114 @@
+"""Conditions on the compute capability in a tree's code, evaluated before and after the patches."""
+
+from __future__ import annotations
+
+import ast
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fp4patch.catalog.coverage import names
+from fp4patch.catalog.patch import ConditionCheck, Patch
+from fp4patch.commands.verify.builds import check_id
+from fp4patch.core import process
+from fp4patch.core.errors import ProofError
+from fp4patch.core.verdict import verdict_on
+from fp4patch.edits.cxx import lex, words
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.replace_tokens import block
+from fp4patch.proof.result import BuildResult
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.tree.files import decode
+
+CAPABILITIES = ("7.5", "8.0", "8.6", "8.7", "8.9", "9.0", "10.0", "10.3", "11.0", "12.0", "12.1", "13.0")
+_LIMIT = 60
+"""Seconds for a condition; it takes a fraction of one."""
+
+
+def evaluate(
+    before: Mapping[str, bytes | None],
+    after: Mapping[str, bytes | None],
+    patches: Sequence[Patch],
+    toolchain: Toolchain,
+) -> tuple[BuildResult, ...]:
+    """Return the result of each condition in each file that the patches change."""
+    changed = [path for path, content in after.items() if content is not None and content != before.get(path)]
+    return tuple(
+        _result(patch, check, path, before.get(path) or b"", after[path] or b"", toolchain)
+        for patch in patches
+        for check in patch.conditions
+        for path in changed
+        if any(names(glob, path) for glob in check.search)
+    )
+
+
+def _result(
+    patch: Patch, check: ConditionCheck, path: str, before: bytes, after: bytes, toolchain: Toolchain
+) -> BuildResult:
+    sides = [_side(patch, check, path, content, toolchain) for content in (before, after)]
+    wrong = [
+        problem or f"expected {' '.join(expected) or 'none'}, got {holds}"
+        for (holds, problem), expected in zip(sides, (check.before, check.after), strict=True)
+        if problem or holds.split() != list(expected)
+    ]
+    (old, _), (new, _) = sides
+    return BuildResult(check_id(patch, check), "", path, old, new, verdict_on(not wrong), "; ".join(wrong))
+
+
+def _side(patch: Patch, check: ConditionCheck, path: str, content: bytes, toolchain: Toolchain) -> tuple[str, str]:
+    """Return the capabilities for which the code of one side goes on, and the reason why they are not known."""
+    try:
+        holds = _capabilities(Path(patch.directory, check.shim), check, path, decode(content, path), toolchain)
+    except ProofError as error:
+        return error.message, error.help or error.message
+    return " ".join(holds) or "none", ""
+
+
+def _capabilities(shim: Path, check: ConditionCheck, path: str, text: str, toolchain: Toolchain) -> list[str]:
+    """Return the capabilities for which the code goes on."""
+    with tempfile.TemporaryDirectory(prefix="fp4patch-condition-") as scratch:
+        folder = Path(scratch)
+        code = folder / "code.inc"
+        try:
+            code.write_text(_python(text, check) if path.endswith(".py") else _cxx(text, check), encoding="utf-8")
+        except (SyntaxError, LexError) as error:
+            raise ProofError(f"the file is not understood: {error}") from error
+        command: list[str | Path] = [sys.executable, "-I", "-B", shim, code]
+        if not path.endswith(".py"):
+            command = [folder / "condition"]
+            compiler = [str(toolchain.host_compiler), "-std=c++17", "-w", f"-I{folder}", str(shim), "-o", "condition"]
+            built = process.run(compiler, limit=_LIMIT, folder=folder, environ=toolchain.environ)
+            if built.status:
+                errors = [line for line in built.err.splitlines() if "error:" in line]
+                raise ProofError("the code does not compile", help=next(iter(errors), ""))
+        done = process.run([*command, *CAPABILITIES], limit=_LIMIT, folder=folder, environ=toolchain.environ)
+        if done.status:
+            raise ProofError("the code does not run to its end", help=done.said.strip().rpartition("\n")[2])
+        return done.out.split()
+
+
+def _cxx(text: str, check: ConditionCheck) -> str:
+    source = lex(text)
+    begins, through = words(check.begins), words(check.through)
+    found = source.find(begins)
+    first = found[0] if len(found) == 1 else None
+    last = next((at for at in source.find(through) if first is not None and at > first), None) if through else first
+    inside = block(source, last + len(through or begins)) if last is not None else None
+    if first is None or inside is None:
+        raise ProofError(f"there is no one `{check.begins}` with `{check.through or 'a block'}`")
+    return text[source.tokens[first].start : source.tokens[inside.stop].start + 1] + "\n"
+
+
+def _python(text: str, check: ConditionCheck) -> str:
+    """Return the function of a name; else the statements outside of functions that have the name."""
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    found: list[ast.stmt] = []
+    for one in ast.parse(text).body:
+        if isinstance(one, definitions):
+            found += [one] if one.name == check.begins else []
+        elif any(isinstance(part, ast.Name) and part.id == check.begins for part in ast.walk(one)):
+            found.append(one)
+    if not found:
+        raise ProofError(f"there is no {check.begins}")
+    return "\n".join(ast.get_source_segment(text, one) or "" for one in found) + "\n"

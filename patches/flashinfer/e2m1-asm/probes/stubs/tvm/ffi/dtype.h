@@ -1,0 +1,1 @@
+#include <tvm/ffi/tensor.h>
