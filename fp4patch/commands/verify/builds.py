@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
 from fp4patch.adapters.result import BuildRow, Compiled
-from fp4patch.catalog.coverage import Covered, names
+from fp4patch.catalog.coverage import Covered, names, without
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.patch import BuildCheck, BuiltFor, ConditionCheck, Patch
 from fp4patch.catalog.target import Build, JitModule, Target
@@ -90,10 +90,10 @@ def _without_absent(one: Covered, rule: BuiltFor, found: Mapping[tuple[JitModule
 
     if any(arch not in (compiles_for(arch.gpu) or ()) for arch in map(Arch.parse, rule.targets)):
         return one
-    gone = tuple(
-        a for a in one.missing if (there := compiles_for(a.gpu)) is not None and reach(there, a.gpu) is Reach.NOTHING
+    machines = ((arch, compiles_for(arch.gpu)) for arch in one.missing)
+    return without(
+        one, [arch for arch, there in machines if there is not None and reach(there, arch.gpu) is Reach.NOTHING]
     )
-    return replace(one, missing=tuple(arch for arch in one.missing if arch not in gone), absent=gone)
 
 
 def _results(
