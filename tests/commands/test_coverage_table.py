@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from fp4patch.catalog.coverage import How
+from fp4patch.adapters.result import Compiled
+from fp4patch.catalog.coverage import Covered, How
 from fp4patch.catalog.manifest import load
+from fp4patch.catalog.patch import BuiltFor
+from fp4patch.catalog.target import JitModule
+from fp4patch.commands.verify.builds import _without_absent
 from fp4patch.commands.verify.coverage import coverage
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict
@@ -34,3 +38,22 @@ def test_a_function_is_executed_only_where_its_patched_code_ran(execution: Execu
     (row,) = coverage({"a.h": (function,)}, (), (probe,), (result,), (), (), Executed((execution,)), (GB10,))
     assert [check.how for check in row.checks] == [how]
     assert row.missing == ()
+
+
+@pytest.mark.parametrize(
+    ("on_100", "on_90", "absent"),
+    [
+        (Compiled({"m": ("10.0a",)}), Compiled({}, "ValueError: not built for sm_90a"), True),
+        (Compiled({"m": ("10.0a",)}), Compiled({"m": ("9.0a",)}), False),
+        (Compiled({"m": ("10.0a",)}), "an unknown value decides", False),
+        (Compiled({}, "ValueError: another name"), Compiled({}, "ValueError: another name"), False),
+    ],
+)
+def test_a_function_is_absent_only_where_the_build_shows_it(
+    on_100: Compiled | str, on_90: Compiled | str, absent: bool
+) -> None:
+    module = JitModule(name="m", search=("jit.py",), function="gen")
+    rule = BuiltFor(functions=("f(",), module=module, targets=("sm_100a",))
+    one = Covered("f()", ("f.cu",), (), (Arch(9, 0),))
+    found = _without_absent(one, rule, {(module, Arch(10, 0)): on_100, (module, Arch(9, 0)): on_90})
+    assert (found.absent, found.missing) == (((Arch(9, 0),), ()) if absent else ((), (Arch(9, 0),)))

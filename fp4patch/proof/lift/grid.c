@@ -129,6 +129,15 @@ static uint32_t own_constant(const uint32_t *words, uint32_t bytes, uint32_t at)
   if (at % 4 || at >= bytes) lift_stray("load of a constant", at, 4);
   return words[at / 4];
 }
+// Local memory of each thread of a block, below the address that constant bank 0 gives for the stack.
+enum { kLocal = 1024, kThreads = 1024 };
+static _Alignas(16) uint8_t local[kThreads][kLocal];
+static const struct launch *first_launch;
+static uint8_t *lift_local(const struct launch *launch, uint32_t address, unsigned bytes) {
+  const uint32_t at = address - constant(launch, FP4PATCH_STACK) + kLocal;
+  if (at > kLocal - bytes || at % bytes != 0) lift_stray("access to local memory", address, bytes);
+  return local[launch - first_launch] + at;
+}
 #include "kernel.inc"
 
 enum { kWarp = 32 };
@@ -184,6 +193,10 @@ static void run_block(const uint32_t *place, const uint32_t *size, struct lane *
     launches[i] = (struct launch){.tid_x = i % size[0], .tid_y = i / size[0] % size[1], .tid_z = i / size[0] / size[1],
                                   .ctaid_x = place[0], .ctaid_y = place[1], .ctaid_z = place[2], .laneid = i % kWarp};
   }
+  first_launch = launches;
+#ifdef FP4PATCH_LOCAL  // the kernel uses it
+  for (uint32_t i = 0; i < threads * kLocal; ++i) local[0][i] = (uint8_t)hashed(poison - i);
+#endif
   for (uint32_t i = 0; i < kShared; i += 4) {
     const uint32_t word = hashed(poison + i);
     memcpy(shared + i, &word, sizeof word);

@@ -70,6 +70,10 @@ def build(
     for name, text in files(kernel).items():
         (folder / name).write_text(text, encoding="utf-8")
     defined = [f"-DFP4PATCH_KERNEL={KERNEL_NAME}", f"-DFP4PATCH_SHARED={_layout(kernel).shared}"]
+    defined += [
+        f"-DFP4PATCH_STACK={_layout(kernel).stack}",
+        *(["-DFP4PATCH_LOCAL"] if "lift_local(" in kernel.c else []),
+    ]
     command = ["-O0" if quick else "-O1", "-march=native", *defined, "grid.c", "-o", "grid", "-lm"]
     compile_host(folder, command, compiler=compiler, environ=environ)
     return folder / "grid"

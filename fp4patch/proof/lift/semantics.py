@@ -201,7 +201,7 @@ def _load_256(o: Operands) -> list[str]:
     return [f"const uint64_t from = {address};", *loads]
 
 
-def _shared(bits: int, *, store: bool) -> Emit:
+def _shared(bits: int, *, store: bool, memory: str = "lift_shared") -> Emit:
     words = max(1, bits // 32)
 
     def emit(o: Operands) -> list[str]:
@@ -211,7 +211,7 @@ def _shared(bits: int, *, store: bool) -> Emit:
         values = o.values(words) if store else to
         o.end()
         size = min(bits, 32)
-        there = [f"lift_shared(launch, at + {4 * step}, {size // 8})" for step in range(words)]
+        there = [f"{memory}(launch, at + {4 * step}, {size // 8})" for step in range(words)]
         moves = [
             f"*(uint{size}_t *){where} = (uint{size}_t){value};" if store else f"{value} = *(uint{size}_t *){where};"
             for where, value in zip(there, values, strict=False)
@@ -226,6 +226,10 @@ for _suffix, _bits in ((".U8", 8), (".U16", 16), ("", 32), (".64", 64), (".128",
         _shared(_bits, store=False)
     )
     _entry(f"STS{_suffix}", "PTX ISA, st.shared")(_shared(_bits, store=True))
+    _entry((f"LDL{_suffix}", f"LDL.LU{_suffix}"), "PTX ISA, ld.local; .LU is the last use of a spilled register")(
+        _shared(_bits, store=False, memory="lift_local")
+    )
+    _entry(f"STL{_suffix}", "PTX ISA, st.local")(_shared(_bits, store=True, memory="lift_local"))
 
 
 # --- other threads ---------------------------------------------------------------------------------------------------

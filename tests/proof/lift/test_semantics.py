@@ -279,7 +279,7 @@ def test_each_case_gives_what_was_worked_out(grid: bool, tmp_path: Path) -> None
         lines += [f'printf("{number} {name} %x\\n", {name});' for name in after] + ["}"]
     (tmp_path / RUNTIME).write_text(runtime())
     (tmp_path / "main.c").write_text("\n".join([*lines, "(void)launch; return 0; }"]))
-    defined = ["-DFP4PATCH_KERNEL=kernel", "-DFP4PATCH_SHARED=0"]
+    defined = ["-DFP4PATCH_KERNEL=kernel", "-DFP4PATCH_SHARED=0", "-DFP4PATCH_STACK=0"]
     for flags in (defined, [*defined, "-DLIFT_PORTABLE"], [*defined, "-march=native"]):
         command = ["gcc", "-std=gnu11", "-O1", "-w", "-ffp-contract=off", *flags, "main.c", "-o", "main", "-lm"]
         subprocess.run(command, cwd=tmp_path, check=True)
