@@ -504,6 +504,7 @@ class _Lab:
             job.reference,
             compiler=self._toolchain.host_compiler,
             environ=self._toolchain.environ,
+            quick=job.executes.bits == 16,
         )
 
     def _run(self, name: str, job: _Job, built: Future[Path], at: int, total: int) -> _Done:
