@@ -28,7 +28,7 @@ class ProbeKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Needs(Manifest):
-    """Condition on a tree for a probe to apply: a file, and C++ tokens that it has or does not have, if any are named."""
+    """Condition on a tree for a probe to apply: a file, and C++ tokens, if any, that it has or does not have."""
 
     search: tuple[str, ...]
     """Globs relative to the tree; ``**`` is allowed. One matching file is enough."""
