@@ -107,6 +107,10 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
     for number, rule in enumerate(patch.built):
         named = bool(rule.targets) and all(map(_is_arch, rule.targets))
         file.expect(named, f"built[{number}].targets", "architectures such as sm_121a", repr(list(rule.targets)))
+    for number, refusal in enumerate(patch.refused):
+        known = refusal.probe in {probe.name for probe in patch.probes}
+        file.expect(known, f"refused[{number}].probe", "the name of one of the patch's probes", repr(refusal.probe))
+        file.text(refusal, ("message",), f"refused[{number}].")
     file.expect(patch.touches, "touches", "the functions that its edits touch", "none")
     for number, unchecked in enumerate(patch.unchecked):
         file.text(unchecked, ("because",), f"unchecked[{number}].")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
@@ -51,8 +51,8 @@ class Covered(Document):
     because: str = ""
     """Reason why nothing did: that of ``[[unchecked]]``, or of the probes that did not run."""
     absent: tuple[Arch, ...] = ()
-    """Targets on which nothing checked it, and for which the tree's own build does not compile it, as an evaluation of
-    the build shows. They are not among the missing ones."""
+    """Targets on which nothing checked it, and for which upstream does not compile it, as an evaluation of the tree's
+    own build or the compiler's refusal shows. They are not among the missing ones."""
 
     def on(self, arch: Arch) -> FunctionCheck | None:
         """Return the strongest check on a target; a failed one before all others."""
@@ -64,6 +64,12 @@ class Covered(Document):
 def unchecked(coverage: Sequence[Covered]) -> tuple[Covered, ...]:
     """Return the functions that were not checked on every target."""
     return tuple(one for one in coverage if one.missing)
+
+
+def without(one: Covered, absent: Sequence[Arch]) -> Covered:
+    """Return a function without the missing targets for which upstream does not compile it."""
+    gone = tuple(arch for arch in one.missing if arch in absent)
+    return replace(one, missing=tuple(arch for arch in one.missing if arch not in gone), absent=(*one.absent, *gone))
 
 
 def names(entry: str, function: str, files: Sequence[str] = ()) -> bool:

@@ -69,6 +69,21 @@ class BuiltFor(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RefusedFor(Manifest):
+    """Targets for which upstream's own text refuses to be compiled, so that the patch's functions do not exist there.
+
+    ``verify`` compiles a probe for each of them that has no check: the compiler must refuse it, the pristine text and
+    the patched one, with a message that contains ``message``.
+    """
+
+    probe: str
+    """Name of one of the patch's probes."""
+    arch: tuple[str, ...]
+    """Globs of the targets."""
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class BuildCheck(Manifest):
     """Required results of the tree's own build for arch lists, evaluated without a compiler."""
 
@@ -145,6 +160,7 @@ class Patch(Manifest):
     """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
     unchecked: tuple[Unchecked, ...] = ()
     built: tuple[BuiltFor, ...] = ()
+    refused: tuple[RefusedFor, ...] = ()
     absent: tuple[Absence, ...] = ()
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()

@@ -28,7 +28,7 @@ class ProbeKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Needs(Manifest):
-    """Condition on a tree for a probe to apply: a file, and C++ tokens, if any, that it has or does not have."""
+    """Condition on a tree for a probe to apply: a file, and C++ tokens that must or must not be in it."""
 
     search: tuple[str, ...]
     """Globs relative to the tree; ``**`` is allowed. One matching file is enough."""

@@ -183,6 +183,24 @@ def verify(
     )
 
 
+def refusals(
+    probe: Probe,
+    source: Path,
+    arch: Arch,
+    views: Sequence[SourceView],
+    *,
+    target: Target,
+    toolchain: Toolchain,
+    headers: Mapping[str, Sequence[Path]],
+) -> tuple[str, ...]:
+    """Return the compiler's message where it refuses a probe, for each view of the tree; empty where it does not."""
+    compiler = Compiler(toolchain, target, Runner(toolchain.environ), None, headers)
+    with tempfile.TemporaryDirectory(prefix="fp4patch-verify-") as scratch:
+        sides = [Side(view, target, _folder(scratch, str(number))) for number, view in enumerate(views)]
+        made = [compiler.compile(probe, source, arch, side) for side in sides]
+    return tuple(one.log if one.failed and not one.unsupported else "" for one in made)
+
+
 _Unit = list[tuple[Probe, Path]]
 """Probes that are compiled by one run of the compiler."""
 

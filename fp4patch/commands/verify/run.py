@@ -11,15 +11,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal
 
 from fp4patch import __version__
-from fp4patch.catalog.coverage import Covered, unchecked
+from fp4patch.catalog.coverage import Covered, names, unchecked, without
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.patch import Patch, RefusedFor
 from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.verify import builds, conditions, execute, numerics
 from fp4patch.commands.verify.coverage import (
@@ -43,7 +45,7 @@ from fp4patch.proof.headers import find_headers
 from fp4patch.proof.lift.result import Executed, summary
 from fp4patch.proof.result import Check, ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
-from fp4patch.proof.verify import Verification
+from fp4patch.proof.verify import Verification, refusals
 from fp4patch.proof.verify import verify as compile_and_judge
 from fp4patch.proof.view import SourceView
 from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for
@@ -152,6 +154,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         run.archs,
     )
     covered = builds.absent(tree.root, tree.target, patches, covered)
+    covered = _without_refused(covered, patches, probes, (pristine, SourceView(tree.root)), tree.target, run)
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,
@@ -179,6 +182,36 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         coverage=covered,
         cubins=found.cubins,
     )
+
+
+def _without_refused(
+    covered: Sequence[Covered],
+    patches: Sequence[Patch],
+    probes: Sequence[tuple[Probe, Path]],
+    views: Sequence[SourceView],
+    target: Target,
+    run: _Run,
+) -> tuple[Covered, ...]:
+    """Return the functions without those missing targets for which upstream's text refuses to be compiled."""
+
+    def refused(rule: RefusedFor, by: Patch, arch: Arch) -> bool:
+        ((probe, source),) = [(one, path) for one, path in probes if (one.patch, one.name) == (by.id, rule.probe)]
+        chain, headers = run.toolchain, run.headers
+        said = refusals(probe, source, arch, views, target=target, toolchain=chain, headers=headers)
+        return all(rule.message in one for one in said)
+
+    for patch in patches:
+        ours = {
+            one.function
+            for one in covered
+            if one.checks and any(names(entry, one.function, one.files) for entry in patch.touches)
+        }
+        missing = dict.fromkeys(arch for one in covered if one.function in ours for arch in one.missing)
+        for rule in patch.refused:
+            asked = [arch for arch in missing if any(fnmatchcase(str(arch), glob) for glob in rule.arch)]
+            gone = [arch for arch in asked if refused(rule, patch, arch)]
+            covered = [without(one, gone) if one.function in ours else one for one in covered]
+    return tuple(covered)
 
 
 def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:

@@ -35,7 +35,8 @@ def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
     yield found + (f" ({', '.join(ways)})" if ways else "")
     for targets in dict.fromkeys(one.absent for one in absent):
         functions = [function_name(one.function) for one in absent if one.absent == targets]
-        yield f"not built for {listed([*map(str, targets)])}, as the tree's own build shows: {', '.join(functions)}"
+        which = ", ".join(functions) if len(functions) < len(coverage) else "all"
+        yield f"not built for {listed([*map(str, targets)])}, as upstream's own build or text shows: {which}"
     reasons: dict[str, list[str]] = {}
     for one in missing:
         archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""
@@ -155,8 +156,9 @@ def counts(reports: Sequence[VerifyReport]) -> list[str]:
     """Return what was counted: the checks of machine code, and the evaluations of the tree's own build."""
     checks = sum(len(result.checks) for report in reports for result in report.results)
     builds = sum(len(report.builds) for report in reports)
+    conditions = " and of conditions" if any(not one.cuda for report in reports for one in report.builds) else ""
     return [f"{counted(checks, 'check')}"] * bool(checks or not builds) + [
-        f"{counted(builds, 'evaluation')} of the build"
+        f"{counted(builds, 'evaluation')} of the build{conditions}"
     ] * bool(builds)
 
 
