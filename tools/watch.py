@@ -32,7 +32,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 from pypi_simple import parse_filename
 
-from fp4patch.catalog.identify import identify_all
+from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
@@ -201,6 +201,13 @@ def unpinned(target: Target, catalog: Catalog, *, pre: bool) -> tuple[list[Relea
         if belongs(target, project):
             without |= {(target.name, v): shape.format(v) for v, lacks in lacking.items() if lacks}
     return found, without
+
+
+def checked_out(tree: Identified) -> str | None:
+    """Return the release whose pinned commit is checked out, or None. The version that a tree states can be wrong:
+    CUTLASS v4.1.0 states 4.0.0."""
+    head = git.head(tree.root)
+    return next((version for version, commit in tree.target.commits.items() if commit == head), None)
 
 
 def tagged(target: Target, *, pre: bool) -> Iterator[Release]:

@@ -48,6 +48,8 @@ class BuildRow(Document):
     the kernels has on any of the GPUs."""
     in_part: tuple[str, ...] = field(default=(), metadata=HIDDEN)
     """Architectures that some of the kernels have and others do not."""
+    others: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+    """Code and PTX of all sources for other GPUs than SM12x, as ``PATH: sm_90a compute_80``."""
     on: dict[Arch, Compiled] = field(default_factory=dict)
     """Result of a build at run time for each GPU (``sm_121``) on whose machine it happens. Empty for other builds."""
     code: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=HIDDEN)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import resources
@@ -72,10 +72,23 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     reaches = {gpu: min(found, key=_FROM_LEAST.index) for gpu, found in support.items()}
     common = set.intersection(*kernels) if kernels else set[str]()
     some = set[str]().union(*kernels) - common
-    targets = tuple(sorted(common)), tuple(sorted(some))
-    row = BuildRow(cuda, asked, *targets, code=made.sources, ptx=made.ptx, reaches=reaches, error=made.error)
+    row = BuildRow(
+        *(cuda, asked, tuple(sorted(common)), tuple(sorted(some)), tuple(_others(made))),
+        code=made.sources,
+        ptx=made.ptx,
+        reaches=reaches,
+        error=made.error,
+    )
     requested = [arch.torch for arch in Arch.parse_list(asked, ptx=True)]
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
+
+
+def _others(made: Configured) -> Iterator[str]:
+    for source in sorted({*made.sources, *made.ptx}):
+        code = [f"sm_{a.number}" for a in map(Arch.parse, made.sources.get(source, ())) if a.major != 12]
+        code += [f"compute_{a.number}" for a in map(Arch.parse, made.ptx.get(source, ())) if a.major != 12]
+        if code:
+            yield f"{source}: {' '.join(code)}"
 
 
 def _support(made: Configured, source: str, gpu: Arch, build: Build) -> Reach:

@@ -60,7 +60,8 @@ class Instruction:
 
 @dataclass(frozen=True)
 class SassListing(Document):
-    """Machine code of one kernel, without the padding after its end. Every line was parsed completely."""
+    """Machine code of one kernel, without the padding after its end, and without the same 20 instructions before every
+    kernel for sm_87. Every line was parsed completely."""
 
     function: str
     """Name of the kernel."""

@@ -116,12 +116,22 @@ _ENCODING = re.compile(r"\s*/\*\s*0x[0-9a-f]{16}\s*\*/")  # the second half of a
 _TARGET = re.compile(r"`\((?P<label>[.$\w]+)\)")  # BRA `(.L_x_0)
 _ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/", re.MULTILINE)
 _STEP = 16  # bytes of an instruction, from sm_70 on
+# By experiment (ptxas 13.0.88): before each kernel for sm_87 these set the convergence barriers, once.
+_ON_SM87 = (
+    "ISETP.NE.U32.AND P0, PT, RZ, UR2, PT",
+    "",  # @P0 BRA to the end of these
+    "BMOV.32 B0, 0xffffffff",
+    *(f"BMOV.32.CLEAR B{barrier}, B{barrier - 1}" for barrier in range(1, 16)),
+    "BMOV.32 B15, 0x0",
+    "UMOV UR2, 0x1",
+)
 
 
 def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:
     """Read ``nvdisasm -c`` of a cubin with the one kernel ``probe``; ProofError with the line that is not understood.
 
-    What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT.
+    What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT. So
+    are the instructions that ptxas puts before every kernel for sm_87.
     """
     remedy = f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)'
     return _listing(_read(text, only=KERNEL), KERNEL, arch, registers, code_sha256, remedy)
@@ -164,10 +174,10 @@ def parse_unit(text: str, *, arch: Arch, registers: int, code_sha256: str) -> Sa
     labels: dict[int, str] = {}
     code = _read(text)
     for name in sorted(code):
-        start = len(instructions) * _STEP
+        start = instructions[-1].address + _STEP if instructions else 0
         kept = _without_padding(*code[name])
         labels |= {start + address: label for address, label in _labels(kept, code[name][1]).items()} if kept else {}
-        labels[start] = name
+        labels[start + kept[0].address if kept else start] = name
         instructions += (replace(instruction, address=start + instruction.address) for instruction in kept)
     if not instructions:
         raise ProofError(
@@ -244,7 +254,10 @@ def _without_padding(instructions: list[Instruction], places: Mapping[str, int])
         target = _TARGET.fullmatch(kept[-1].operands)
         if target and places.get(target["label"]) == kept[-1].address:
             kept.pop()
-    return tuple(kept)
+    first = len(_ON_SM87)
+    start = {f"@P0 BRA `({label})" for label, address in places.items() if address == first * _STEP}
+    alike = len(kept) > first and all(i.text == text for i, text in zip(kept, _ON_SM87, strict=False) if text)
+    return tuple(kept[first:] if alike and kept[1].text in start else kept)
 
 
 def _labels(instructions: tuple[Instruction, ...], places: Mapping[str, int]) -> dict[int, str]:

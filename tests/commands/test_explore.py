@@ -44,6 +44,10 @@ UNREAD = ("cute", "conv", "gemm", "examples", "python", "test", "tests", "tools"
 KERNELS = ("flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization", "flashinfer/data/include/flashinfer/")
 
 
+UNANSWERED = {("cutlass", "4.7.1")}
+"""Known releases whose sources could not be had when doctor was asked: neither an archive nor a copy of the tag."""
+
+
 @pytest.fixture(scope="module")
 def record() -> Any:
     return answers.read(load().root)
@@ -332,14 +336,27 @@ def test_it_is_one_small_file_that_allows_its_own_script_alone(file: Path) -> No
     assert "src=" not in text.replace("default-src=", "").partition("<script")[0]
 
 
-def test_every_release_that_a_build_is_examined_of_has_answers(record: Any) -> None:
-    """If not: python -m tools.regenerate answers --missing."""
+def test_every_release_that_can_be_fetched_has_answers(record: Any) -> None:
+    """If not: python -m tools.regenerate answers --missing, with the trees of releases that git alone has."""
     answered = {(row["target"], row["version"]) for row in record["releases"]}
-    built = [target for target in load().targets.values() if target.build]
-    pinned = {(t.name, archive.version) for t in built for archive in t.pinned}
-    commits = {(t.name, version) for t in built if not t.pinned for version in t.commits}
-    assert pinned | commits <= answered
+    targets = load().targets.values()
+    known = {(t.name, v) for t in targets for v in (*t.commits, *(archive.version for archive in t.pinned))}
+    assert known - answered == UNANSWERED
     assert {name for name, _ in answered} == load().targets.keys()
+
+
+def test_a_release_without_answers_has_the_commands_that_ask_doctor(shown: Any) -> None:
+    for project, release in UNANSWERED:
+        go(shown, "answer", project=project, release=release, gpu="sm_121", cuda="13.0")
+        assert f"no answers about NVIDIA CUTLASS {release}" in shown.inner_text("#result .card")
+        commands = shown.inner_text("#result pre").splitlines()
+        assert commands == [
+            f"fp4patch fetch {project}=={release} ./{project}",
+            f"fp4patch doctor --for sm_121 --cuda 13.0 ./{project}",
+        ]
+        assert shown.input_value("select[name=release]") == release
+        shown.select_option("select[name=release]", "4.8.0")
+        assert "fp4patch fetch cutlass==4.8.0" in shown.inner_text("#advice")
 
 
 def test_packed_values_come_back_and_equal_parts_are_one() -> None:

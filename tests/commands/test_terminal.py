@@ -76,6 +76,17 @@ def test_the_matrix_has_all_states_at_any_width() -> None:
     ]
 
 
+@pytest.mark.parametrize("longer", [8, 24, 50])
+def test_no_width_breaks_a_long_name_of_a_probe(longer: int) -> None:
+    short = REPORTS["fail"]
+    results = tuple(replace(one, probe=f"{one.probe}-{'y' * longer}") for one in short.results)
+    names = {one.probe.rpartition("/")[2] for one in results}
+    for width in range(64, 150, 4):
+        lines = text(verify_text.verify_table(replace(short, results=results)), width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert names <= {line.split()[0] for line in lines if line.strip()}, width
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_list_breaks_no_name_and_no_word(width: int) -> None:
     found = lists(load(), None)

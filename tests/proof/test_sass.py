@@ -36,12 +36,14 @@ def test_every_golden_listing_is_understood(path: Path) -> None:
     text = path.read_text()
     listing = read(text)
     printed = re.findall(r"/\*[0-9a-f]{4}\*/", text)
-    padding = len(printed) - len(listing.instructions)
-    # What is left out is the branch to itself and the NOPs after it, and nothing else.
+    start = listing.instructions[0].address
+    assert start == (320 if path.stem.endswith("sm_87") else 0)
+    padding = len(printed) - start // 16 - len(listing.instructions)
+    # What is left out is the branch to itself and the NOPs after it, before sm_87's kernels a row, and nothing else.
     tail = [line.split("*/", 1)[1].split() for line in text.splitlines() if re.search(r"/\*[0-9a-f]{4}\*/", line)]
     assert [words[0].rstrip(";") for words in tail[-padding:]] == ["BRA"] + ["NOP"] * (padding - 1)
     assert listing.instructions[-1].opcode in ("EXIT", "RET.REL.NODEC")
-    assert [i.address for i in listing.instructions] == list(range(0, 16 * listing.count(), 16))
+    assert [i.address for i in listing.instructions] == list(range(start, start + 16 * listing.count(), 16))
 
 
 def test_the_conversion_is_seen_for_what_it_is() -> None:
@@ -148,6 +150,36 @@ def test_another_kernel_is_refused() -> None:
 def test_a_branch_elsewhere_is_not_padding() -> None:
     text = golden("e2m1.sm_121a").replace("BRA `(.L_x_0)", "BRA `(.L_x_1)")
     assert read(text).instructions[-1].opcode == "BRA"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("BMOV.32.CLEAR B7, B6", "BMOV.32.CLEAR B7, B5"),
+        ("UMOV UR2, 0x1", "UMOV UR2, 0x2"),
+        ("@P0 BRA `(.L_x_0)", "@P0 BRA `(.L_x_1)"),
+        ("@P0 BRA `(.L_x_0)", "     EXIT"),
+    ],
+)
+def test_what_begins_as_a_kernel_of_sm_87_and_differs_is_code(old: str, new: str) -> None:
+    text = golden("branches.sm_87")
+    assert text.count(old) == 1
+    assert read(text, "sm_87").count() + 20 == read(text.replace(old, new), "sm_87").count()
+
+
+def test_a_unit_of_sm_87_counts_each_kernel_from_its_own_code() -> None:
+    text = golden("branches.sm_87")
+    both = sass.parse_unit(
+        text + text.replace("probe", "second"), arch=Arch.parse("sm_87"), registers=24, code_sha256=""
+    )
+    one = read(text, "sm_87")
+    assert both.size == 2 * one.size
+    assert [address for address, name in both.labels.items() if name == "probe"] == [320]
+    assert [address for address, name in both.labels.items() if name == "second"] == [
+        both.instructions[one.size].address
+    ]
+    addresses = [i.address for i in both.instructions]
+    assert addresses == sorted(set(addresses))
 
 
 def test_registers_are_those_of_the_one_kernel() -> None:

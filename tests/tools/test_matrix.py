@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from few_probes import few_probes
 from small_cutlass import checkout, git
 from small_mlx import CONVERSION, small_mlx
 
+from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.commands.show.text import MATRIX
 from tools import watch
@@ -99,6 +101,17 @@ def test_another_commit_is_refused_and_nothing_is_written(tree: Path, data: Path
     before = snapshot(data)
     assert made(tree) == f"{tree} is no checkout of a commit that the catalog pins for mlx"
     assert snapshot(data) == before
+
+
+def test_a_checkout_is_the_release_of_its_commit_whatever_it_states(tree: Path, data: Path) -> None:
+    header = tree / "mlx/version.h"
+    stated = header.read_text()
+    header.write_text(re.sub(r"(MLX_VERSION_PATCH) \d+", r"\1 0", stated))
+    assert header.read_text() != stated
+    found = identify(tree, load(data))
+    assert (str(found.version), watch.checked_out(found)) == ("0.32.0", VERSION)
+    assert made("--verify", "none", tree) == 0
+    assert row(data)
 
 
 def test_the_record_has_a_row_of_each_commit_where_there_is_no_archive() -> None:

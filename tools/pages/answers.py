@@ -4,8 +4,8 @@
 
 It writes records/answers.json, from which `fp4patch explore` makes its page: for each release that the catalog can
 fetch, in its pristine state and after each variant of PATCHED, the answer for each CUDA release, arch list and GPU.
-Needs cmake. Releases that no archive holds are asked about if a pristine tree of them is named, and keep their answers
-if none is. vLLM's and FlashInfer's own build code runs, as in doctor.
+Needs cmake. Releases that no archive holds are asked about if a checkout of their commit is named, and keep their
+answers if none is. vLLM's and FlashInfer's own build code runs, as in doctor.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from fp4patch.commands.status.run import status
 from fp4patch.core import progress
 from fp4patch.core.schema import SCHEMA
 from fp4patch.sources.fetch import fetch
+from tools.watch import checked_out
 
 ROOT = Path(__file__).parents[2]
 GPUS = ("sm_121", "sm_120", "sm_120,sm_121", "sm_90", "sm_100")
@@ -83,8 +84,9 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
         if not applied.refused:
             states[variant] = ask(tree)
         revert([path], on_wait=lambda _: None)
-    print(tree.target.name, version or tree.version, *states, flush=True)  # noqa: T201 - a script
-    return {"target": tree.target.name, "version": version or str(tree.version), "states": states}
+    release = version or checked_out(tree) or str(tree.version)
+    print(tree.target.name, release, *states, flush=True)  # noqa: T201 - a script
+    return {"target": tree.target.name, "version": release, "states": states}
 
 
 def main(arguments: list[str]) -> None:

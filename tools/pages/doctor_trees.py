@@ -4,7 +4,7 @@
 
 It writes records/releases.json and docs/doctor-trees.md. From the former, `fp4patch doctor` recognises a tree's release
 by its content, and reports the build's result for an arch list where there is no cmake. Needs cmake. Releases that no
-archive of the package index holds are examined if a tree of them is named, and keep their row if none is.
+archive of the package index holds are examined if a checkout of their commit is named, and keep their row if none is.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.schema import SCHEMA
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import Locked
+from tools.watch import checked_out
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "doctor-trees.md"
@@ -90,7 +91,7 @@ def main(arguments: list[str]) -> None:
     old = json.loads(file.read_text())["releases"] if file.exists() else []
     rows = {(r["target"], r["version"]): r for r in old}
     for tree in asked.trees:
-        row = look(tree, None)
+        row = look(tree, checked_out(identify(tree, load())))
         rows[row["target"], row["version"]] = row
         write(rows)
     for target in load().targets.values():

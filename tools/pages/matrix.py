@@ -15,7 +15,6 @@ from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.show.text import MATRIX
 from fp4patch.commands.verify.run import Options
-from fp4patch.sources import git
 from tools import watch
 
 
@@ -31,9 +30,8 @@ def main(arguments: Sequence[str]) -> None:
     wrong = []
     for tree in options.trees:
         known = identify(tree, catalog)
-        version = str(known.version or "")
-        pinned = known.target.commits.get(version)
-        if not pinned or git.head(tree) != pinned:
+        version = watch.checked_out(known)
+        if version is None:
             sys.exit(f"{tree} is no checkout of a commit that the catalog pins for {known.target.name}")
         release = watch.Release(known.target, version, None)
         source = f"{known.target.git} {known.target.tag_of(version)}"

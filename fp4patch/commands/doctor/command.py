@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -50,7 +50,16 @@ if TYPE_CHECKING:
 )
 @JSON
 def doctor(
-    paths: tuple[str, ...], python: str, require: tuple[str, ...], variant: str, as_json: bool, **options: Any
+    paths: tuple[str, ...],
+    gpus: str | None,
+    arch_list: str | None,
+    cuda: str | None,
+    python: str,
+    require: tuple[str, ...],
+    strict: bool,
+    variant: str,
+    time_jit: bool,
+    as_json: bool,
 ) -> None:
     """Check this machine, or each PATH, for FP4 support.
 
@@ -69,7 +78,7 @@ def doctor(
     from fp4patch.commands.doctor.result import DoctorReport
     from fp4patch.inspect.findings import Level
 
-    question = verb.question(require=require, variant=variant, **options)
+    question = verb.question(gpus, arch_list, cuda, require, strict=strict, variant=variant, time_jit=time_jit)
     if (require or variant) and not paths:
         option = "--require" if require else "--variant"
         raise UsageError(

@@ -79,6 +79,8 @@ const filled = (value, cuda) => {
 };
 const quoted = (text) => (/[;\s]/.test(text) ? `"${text}"` : text);
 
+const QUESTION = "What happens on my GPU, and what do I do?";
+
 function answer(values) {
   const projects = [...new Set(ANSWERS.releases.map((one) => one.target))];
   const project = within(values.project, projects) || within("vllm", projects) || projects[0];
@@ -88,19 +90,20 @@ function answer(values) {
   const cuda = within(values.cuda, ANSWERS.cudas) || within("13.0", ANSWERS.cudas) || ANSWERS.cudas.at(-1);
   const lists = release.states[state][cuda], list = values.list in lists ? values.list : "";
   const gpu = within(values.gpu, ANSWERS.gpus) || ANSWERS.gpus[0];
-  const target = CATALOG.targets[project];
+  const target = CATALOG.targets[project], missing = within(values.release, target.unanswered);
   const found = filled(lists[list][gpu], cuda);
   const asWritten = (of) => of.replaceAll(";", target.separator || ";");
   const states = Object.keys(release.states).map((of) => [of, of ? `after apply --variant ${of}` : "as released"]);
   const form = h("form", { class: "ask", "aria-label": "Your build", onsubmit: (event) => event.preventDefault() },
     choice("gpu", "GPU", ANSWERS.gpus.map((of) => [of, `${CATALOG.gpus[of] || ""} · ${of.replace(",", ", ")}`]), gpu, true),
     choice("project", "Project", projects.map((of) => [of, CATALOG.targets[of].title]), project),
-    choice("release", "Release", of.map((one) => [one.version, one.version]), release.version),
+    choice("release", "Release", [...of.map((one) => [one.version, one.version]), ...target.unanswered.map((one) => [one, `${one}: no answers`])], missing || release.version),
     choice("cuda", "CUDA", ANSWERS.cudas.map((of) => [of, of]), cuda),
     target.setting ? choice("list", target.setting, Object.keys(lists).map((of) => [of, of ? asWritten(of) : "not decided: which one?"]), list) : null,
     choice("state", "Source", states, state));
+  if (missing) return [h("h1", {}, QUESTION), form, unanswered(target, project, missing, gpu, cuda)];
   const title = `${target.title} ${release.version}, CUDA ${cuda}${list ? `, ${target.setting}=${quoted(asWritten(list))}` : ""}, ${states.find(([of]) => of === state)[1]}`;
-  return [h("h1", {}, "What happens on my GPU, and what do I do?"), form,
+  return [h("h1", {}, QUESTION), form,
     h("section", { id: "result", "aria-live": "polite", "aria-label": "Answer" },
       h("p", { class: "soft" }, title),
       found.gpus.length ? found.gpus.map(outlook)
@@ -110,6 +113,10 @@ function answer(values) {
       compiled(found, gpu, target, cuda),
       evidence(found, release, state, project))];
 }
+
+const unanswered = (target, project, version, gpu, cuda) => h("section", { id: "result", "aria-live": "polite", "aria-label": "Answer" },
+  h("div", { class: "card yellow" }, h("p", {}, `The records have no answers about ${target.title} ${version}: it could not be fetched when doctor was asked. Ask doctor about your own copy.`)),
+  h("h2", {}, "Commands"), block([`fp4patch fetch ${project}==${version} ./${project}`, `fp4patch doctor --for ${gpu} --cuda ${cuda} ./${project}`]));
 
 const outlook = (one) => h("div", { class: `card ${one.level} outlook`, "data-gpu": one.gpu },
   h("h3", {}, one.gpu, h("span", { class: `verdict ${one.level}` }, h("span", { class: "hidden" }, `${LEVELS[one.level] || one.level}: `), h("span", { class: "word" }, one.verdict))),

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
+from packaging.version import Version
 
 from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.target import Target
 from fp4patch.commands.doctor.outlook import kernels_of
 from fp4patch.commands.explore import answers
 from fp4patch.commands.show.result import ids
@@ -63,6 +65,7 @@ def _record(file: Path) -> Any:
 
 def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
     """Return what the page shows of targets, patches, variants and the matrix."""
+    answered = {(row["target"], row["version"]) for row in answers.unpacked(record)["releases"]}
     matrix = json.loads((catalog.root / MATRIX).read_text(encoding="utf-8"))
     return {
         "version": __version__,
@@ -73,6 +76,7 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
         "targets": {
             target.name: {
                 "title": target.title,
+                "unanswered": [v for v in _known(target) if (target.name, v) not in answered],
                 "setting": target.build.setting if target.build else "",
                 "separator": target.build.separator if target.build else "",
                 "kernels": kernels_of(target.build) if target.build else "",
@@ -95,6 +99,12 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
             for variant in catalog.variants.values()
         },
     }
+
+
+def _known(target: Target) -> list[str]:
+    """Return the releases that the catalog can fetch by a hash or a commit."""
+    versions = {*target.commits, *(archive.version for archive in target.pinned)}
+    return sorted(versions, key=Version, reverse=True)
 
 
 def _reaches(nodes: Sequence[Any]) -> dict[str, dict[str, str]]:

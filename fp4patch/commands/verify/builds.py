@@ -124,8 +124,7 @@ def _results(
             wrong += [f"no {code} for {gpu}" for gpu in _named(archs) if new.reaches.get(gpu) not in enough]
             wrong = wrong or [f"not for {one}" for one in _suffixed(archs) if fp4_in_file and one not in new.kernels]
         if archs in check.keeps and not (old.error or old.stops or new.error or new.stops):
-            changed = sorted(_beside(old) ^ _beside(new))
-            wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
+            wrong += [f"for other GPUs not as before: {one}" for one in sorted({*old.others} ^ {*new.others})[:1]]
         yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict_on(not wrong), "; ".join(wrong))
 
 
@@ -133,12 +132,6 @@ def _code(row: BuildRow, but: str) -> list[tuple[str, tuple[str, ...], tuple[str
     """Return the machine code and the PTX of each source, except for those that ``but`` matches."""
     sources = sorted(source for source in row.code.keys() | row.ptx.keys() if not but or not re.search(but, source))
     return [(source, row.code.get(source, ()), row.ptx.get(source, ())) for source in sources]
-
-
-def _beside(row: BuildRow) -> set[tuple[str, str]]:
-    """Return each source with each target of other GPUs than SM12x for which it has code or PTX."""
-    found = {(source, arch) for of in (row.code, row.ptx) for source, archs in of.items() for arch in archs}
-    return {(source, arch) for source, arch in found if Arch.parse(arch).major != 12}
 
 
 def _more(old: Mapping[str, Sequence[str]], new: Mapping[str, Sequence[str]]) -> list[str]:

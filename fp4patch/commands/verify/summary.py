@@ -155,8 +155,9 @@ def counts(reports: Sequence[VerifyReport]) -> list[str]:
     """Return what was counted: the checks of machine code, and the evaluations of the tree's own build."""
     checks = sum(len(result.checks) for report in reports for result in report.results)
     builds = sum(len(report.builds) for report in reports)
+    conditions = " and of conditions" if any(not one.cuda for report in reports for one in report.builds) else ""
     return [f"{counted(checks, 'check')}"] * bool(checks or not builds) + [
-        f"{counted(builds, 'evaluation')} of the build"
+        f"{counted(builds, 'evaluation')} of the build{conditions}"
     ] * bool(builds)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
 from rich.segment import Segment, Segments
+from rich.table import Column
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
@@ -19,8 +20,6 @@ from fp4patch.core.verdict import Verdict
 from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport
 
-NAMES = 16
-"""Columns for the names of probes: with fewer, longer names would be cut in the middle."""
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""
 
@@ -90,7 +89,29 @@ def _covered(report: VerifyReport) -> Iterator[RenderableType]:
 
 def _table(console: Console, options: ConsoleOptions, report: VerifyReport) -> RenderResult:
     """Yield the table. Where it would cut names of probes in the middle, each name has its rows below it."""
-    results, executed, wide = report.results, report.executed, options.max_width >= WIDE
+    for wide, gap in ((True, 2), (True, 1), (False, 1)):
+        if wide and options.max_width < WIDE:
+            continue
+        columns, names, rows = _cells(report, wide=wide)
+        others = table(columns[:-1], [row[:-1] for row in rows], gap=gap)
+        room = options.max_width - Measurement.get(console, options, others).maximum - 2 * gap
+        room -= max(len(result.verdict.value) for result in report.results)
+        if room >= max(map(len, names)):
+            yield table([whole("probe"), *columns], zip(names, *zip(*rows, strict=True), strict=True), gap=gap)
+            return
+    head, *lines = console.render_lines(
+        table(columns, rows, gap=gap), options.update(width=options.max_width), pad=False
+    )
+    yield Segments([*head, Segment.line()])
+    for name, line in zip(names, lines, strict=True):
+        if name:
+            yield Hanging("", name)
+        yield Segments([*line, Segment.line()])
+
+
+def _cells(report: VerifyReport, *, wide: bool) -> tuple[list[Column], list[str], list[tuple[RenderableType, ...]]]:
+    """Return the columns beside the probe, its name in each row, empty where it is repeated, and the rows."""
+    results, executed = report.results, report.executed
     columns = [whole("arch"), *map(number, ("instructions", "branches", "FP4 cvt", "registers"))]
     if wide and executed:
         columns.append(number("executed, wrong"))
@@ -107,18 +128,7 @@ def _table(console: Console, options: ConsoleOptions, report: VerifyReport) -> R
         wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
         rows.append((str(result.arch), *_numbers(result), *wrong, verdict))
         previous = result.probe
-    gap = 2 if wide else 1
-    without = table(columns, rows, gap=gap)
-    room = options.max_width - Measurement.get(console, options, without).maximum - gap
-    if wide or room >= min(NAMES, max(map(len, names))):
-        yield table([folded("probe"), *columns], zip(names, *zip(*rows, strict=True), strict=True), gap=gap)
-        return
-    head, *lines = console.render_lines(without, options.update(width=options.max_width), pad=False)
-    yield Segments([*head, Segment.line()])
-    for name, line in zip(names, lines, strict=True):
-        if name:
-            yield Hanging("", name)
-        yield Segments([*line, Segment.line()])
+    return columns, names, rows
 
 
 def _numbers(result: ProbeResult) -> tuple[str, str, str, str]:

@@ -30,7 +30,7 @@ from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.inputs import Mismatch, NumericsReport
 from fp4patch.proof.instruction import InstructionClass
 from fp4patch.proof.lift import grid, lanes, program, stochastic, taint
-from fp4patch.proof.lift.flow import flow
+from fp4patch.proof.lift.flow import flow, meeting
 from fp4patch.proof.lift.immediates import corners
 from fp4patch.proof.lift.listing import read
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
@@ -283,8 +283,11 @@ class _Lab:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
             name = kernel_of(subject.probe, functions(subject.cubin))
-            _must_not_wait(subject)
-            return self._kernel(text, name, subject.cubin, grid=not subject.swept)
+            kernel = self._kernel(text, name, subject.cubin, grid=not subject.swept)
+            if kernel.meets and isinstance(subject.does, Executes):
+                # Callers may reach a conversion with some of their threads alone.
+                raise ProofError("it waits for other threads, or gets their values", help=kernel.meets)
+            return kernel
         except ProofError as error:
             return error
 
@@ -342,15 +345,15 @@ class _Lab:
         made_by = _texts("fp4patch.proof.lift", _OF_TRANSLATION)
         kept = key("translation", *made_by, text, name, json.dumps([sorted(there.items()), words]), str(grid))
         if self._cache and (found := self._cache.find(kept, lambda _: None)):
-            c, parameters, block_size, immediates = json.loads(found.log)
+            c, parameters, block_size, immediates, meets = json.loads(found.log)
         else:
             made = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, words=words, grid=grid)
             c, parameters, block_size = made.c, made.parameters, made.block_size
-            immediates = corners(made.listing, 32)
+            immediates, meets = corners(made.listing, 32), meeting(made.listing)
             if self._cache:
-                self._cache.store(kept, [], Stored(b"", json.dumps([c, parameters, block_size, immediates])))
+                self._cache.store(kept, [], Stored(b"", json.dumps([c, parameters, block_size, immediates, meets])))
         listing = cache(lambda: read(text, kernel=name, subroutines=there, words=words))
-        return Kernel(c, parameters, block_size, listing, tuple(immediates))
+        return Kernel(c, parameters, block_size, listing, tuple(immediates), meets)
 
     def _compared(self, scratch: Path, subject: Subject, kernel: Kernel, upstream: Kernel) -> tuple[Batch | str, bool]:
         """Return the bytes that a kernel stores, compared with those of upstream's, and whether they were cached."""
@@ -501,6 +504,7 @@ class _Lab:
             job.reference,
             compiler=self._toolchain.host_compiler,
             environ=self._toolchain.environ,
+            quick=job.executes.bits == 16,
         )
 
     def _run(self, name: str, job: _Job, built: Future[Path], at: int, total: int) -> _Done:
@@ -533,24 +537,16 @@ def _must_depend_on_input_alone(kernel: Kernel) -> None:
         raise ProofError("what it stores may depend on more than its input", help="; ".join(map(str, found[:4])))
 
 
-def _must_not_wait(subject: Subject) -> None:
-    """ProofError if threads meet in a conversion, which callers may reach with some of their threads alone."""
-    waits = [one for one in subject.listing.instructions if one.opcode.split(".")[0] in _TOGETHER]
-    if waits and isinstance(subject.does, Executes):
-        raise ProofError("it waits for other threads, or gets their values", help=waits[0].operation)
-
-
-_TOGETHER = frozenset(("ATOMS", "B2R", "BAR", "ELECT", "MATCH", "REDUX", "SHFL", "VOTE", "VOTEU", "WARPSYNC"))
-"""Opcodes, without modifiers, by which threads meet."""
-
-
 def _decides(subject: Subject, listing: Listing) -> bool:
     """Return whether the inputs that run decide about all others. ProofError if stochastic rounding in software does
     not allow it."""
     does = subject.does
     if not isinstance(does, Executes) or does.rounding != "stochastic" or does.sampled or subject.instruction:
         return False
-    if because := stochastic.doubt(listing, flow(listing), does):
+    because = stochastic.doubt(listing, flow(listing), does)
+    if because and (subject.arch.major, subject.arch.minor) < stochastic.FROM:
+        return False
+    if because:
         raise ProofError("the inputs that run do not decide about all others", help=because)
     return True
 

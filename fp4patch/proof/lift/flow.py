@@ -203,3 +203,13 @@ def _blocks(
         grown = (*blocks[-1].instructions, code[address])
         blocks[-1] = replace(blocks[-1], instructions=grown, goes_to=edges[address])
     return blocks
+
+
+def meeting(listing: Listing) -> str:
+    """Return the first instruction by which threads meet, with its address; empty if there is none."""
+    found = (one for one in listing.instructions if one.opcode.split(".")[0] in _TOGETHER)
+    return next((f"{one.address:#06x} {one.text}" for one in found), "")
+
+
+_TOGETHER = frozenset(("ATOMS", "B2R", "BAR", "ELECT", "MATCH", "REDUX", "SHFL", "VOTE", "VOTEU", "WARPSYNC"))
+"""Opcodes, without modifiers, by which threads meet."""

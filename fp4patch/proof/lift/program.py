@@ -59,6 +59,8 @@ class Kernel:
     """Function that reads its source, to prove that only its input decides its stores."""
     immediates: tuple[int, ...] = ()
     """Inputs of 32 bits that its immediates suggest."""
+    meets: str = ""
+    """First instruction by which its threads meet; empty if there is none."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,9 @@ from fp4patch.proof.lift.symbols import NO, OTHER, YES, ZERO, Atom, Symbols, Wor
 
 SCALE = 2.0**-14
 """Factor by which the encoder brings a value to the range of subnormal halves."""
+FROM = (8, 6)
+"""Compute capability from which the encoder has this form: its minimum of halves with a sign came with it. The form
+before it compares a value's bits, and nothing is proven of it."""
 _PLACES = (0, 2, 1, 3)
 """Value of each byte of a random word (PTX ISA, ``cvt``, the figure of the random bits for ``.e2m1x4``)."""
 

@@ -10,6 +10,7 @@ listing() { # source, architecture
   "${tools}nvcc" -cubin -arch="$2" -std=c++17 -O3 -o "$work/probe.cubin" "$1.cu"
   "${tools}nvdisasm" -c "$work/probe.cubin" > "$1.$2.txt"
 }
+listing branches sm_87
 listing branches sm_90
 listing branches sm_121a
 listing e2m1 sm_120a
