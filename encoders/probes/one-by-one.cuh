@@ -1,6 +1,6 @@
 // Calls the functions of an encoder that a patch put into a tree, one by one: for the kernels of probes. Each thread
 // converts N values of type Value, or N / 2 pairs of type Pair. A pristine tree has no such function; what a probe passes
-// as `upstream`, from a float to a code, takes the place.
+// as `upstream`, from a float to a code, takes the place: the instruction, unless it names another.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +59,16 @@ __device__ __forceinline__ Packed<N> converted(Value const (&v)[N]) {
 }
 #endif
 
-template <class Pair, int N, class Value, class Upstream>
-__device__ __forceinline__ void convert(Load<Value, N> const* source, Packed<N>* packed, Upstream upstream) {
+struct Instruction {
+  __device__ __forceinline__ unsigned int operator()(float x) const {
+    unsigned int code;
+    asm("{ .reg .b8 pair; cvt.rn.satfinite.e2m1x2.f32 pair, 0f00000000, %1; cvt.u32.u8 %0, pair; }" : "=r"(code) : "f"(x));
+    return code;
+  }
+};
+
+template <class Pair, int N, class Value, class Upstream = Instruction>
+__device__ __forceinline__ void convert(Load<Value, N> const* source, Packed<N>* packed, Upstream upstream = {}) {
   constexpr int kEach = kLoad<Value, N>;
   int const i = blockIdx.x * blockDim.x + threadIdx.x;
   Value v[N];

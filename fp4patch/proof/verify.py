@@ -149,9 +149,10 @@ def verify(
                     built[probe.id, arch, "pristine"] = builder.build(probe, source, arch, sides["pristine"])
                 otherwise = [
                     pool.submit(builder.configured, unit, arch, sides["patched"], flags, built)
-                    for unit in _units(probes)
-                    if unit[0][0].kind is ProbeKind.SASS and (len(unit) > 1 or every)
+                    for whole in _units(probes)
+                    if whole[0][0].kind is ProbeKind.SASS and (len(whole) > 1 or every)
                     for arch in configured
+                    if (unit := [(probe, source) for probe, source in whole if arch in targets[probe.id]])
                     for flags in CONFIGURATIONS
                 ]
                 found = tuple(one for future in otherwise for one in future.result())

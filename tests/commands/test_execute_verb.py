@@ -93,7 +93,8 @@ def test_flashinfers_own_conversions_and_no_pristine_code_that_does_not_convert(
     pairs = {f"forced-encoder-pairs-x{n}": n * 2**16 for n in (2, 4, 8, 16)}  # halves
     chosen = {"half-block-to-nvfp4", "bf16-block-to-nvfp4", "half-matrix-to-nvfp4", "half-matrix-to-nvfp4-of-experts"}
     copied = ("float8-to-e2m1", "float2x4-to-e2m1", "half-matrix-to-nvfp4")
-    chosen |= {"forced-encoder-x4", *(f"{one}-{copy}" for one in copied for copy in ("allreduce", "moe-allreduce"))}
+    chosen |= {f"forced-encoder-x{n}" for n in (2, 4, 8, 16)}
+    chosen |= {f"{one}-{copy}" for one in copied for copy in ("allreduce", "moe-allreduce")}
     assert {probe for probe, _, _ in found} == swept | {*pairs} | chosen
     for (probe, arch, _), one in found.items():
         if probe in swept or probe in pairs:

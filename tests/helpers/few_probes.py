@@ -39,6 +39,7 @@ def leave(folder: Path, kept: Mapping[str, str], *, numerics: bool = False, samp
         data = reader.table(Patch, path)
         assert data
         data["probes"] = [probe for probe in data.get("probes", []) if probe["name"] in kept]
+        data["refused"] = [one for one in data.get("refused", []) if one["probe"] in kept]
         left_out = {"functions": data["touches"], "because": "left out"}
         data["unchecked"] = [left_out, *data.get("unchecked", [])]
         data["numerics"] = data.get("numerics", []) if numerics else []

@@ -175,6 +175,7 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_is_branch_free_software_with
     aside = {one["probe"].removeprefix("flashinfer/"): one["because"] for one in said["set_aside"]}
     kernels = {probe for probe in aside if probe.startswith("kernels-")}  # none of them is in this release
     later = {"half-block-to-nvfp4-with-maximum", "float2-to-e2m1-allreduce", "float8-to-e2m1-math"}
+    later |= {"float2x4-to-e2m1-kv"}
     assert {*aside} == later | {"half-matrix-to-nvfp4-layernorm"} | kernels
     assert all(because.startswith("this release has no") for because in aside.values())
     found = {(r["probe"].removeprefix("flashinfer/"), r["arch"]): r for r in said["results"]}
@@ -184,7 +185,7 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_is_branch_free_software_with
     matrices = ("half-matrix-to-nvfp4", "half-matrix-to-nvfp4-of-experts")
     copied = ("float8-to-e2m1", "float2x4-to-e2m1", "half-matrix-to-nvfp4")
     copies = {f"{probe}-{copy}" for probe in copied for copy in ("allreduce", "moe-allreduce")}
-    forced = {"float2x4-to-e2m1", "encoder-x4", *(f"encoder-pairs-x{n}" for n in (2, 4, 8, 16))}
+    forced = {"float2x4-to-e2m1", *(f"encoder-{kind}{n}" for kind in ("x", "pairs-x") for n in (2, 4, 8, 16))}
     assert {probe for probe, _ in found} == {*values, *(f"forced-{probe}" for probe in forced), *matrices, *copies}
     for probe, count in values.items():
         hardware, software = found[probe, "sm_121a"], found[probe, "sm_121"]

@@ -126,7 +126,7 @@ def build(
         (folder / name).write_text(text, encoding="utf-8")
     jumps = any("goto " in one.c for one in (kernel, reference) if one)
     how = ("-O1",) if quick else (*_FAST, *_WIDE, *(() if jumps else _STRAIGHT))
-    command = [*how, *defines(kernel, executes, reference), "sweep.c", "-o", "sweep"]
+    command = [*how, *defines(kernel, executes, reference), "sweep.c", "-o", "sweep", "-lm"]
     compile_host(folder, command, compiler=compiler, environ=environ)
     return folder / "sweep"
 

@@ -1,5 +1,5 @@
-// The functions of the encoder that no statement of FlashInfer calls, one by one: of VALUES floats, or halves in pairs.
-// Pristine FlashInfer has no encoder; its own conversion takes the place.
+// The functions of the encoder, some of which no statement of FlashInfer calls, one by one: of VALUES floats, or halves in
+// pairs. Pristine FlashInfer has no encoder; the instruction takes the place.
 
 #include "copies.cuh"
 
@@ -10,11 +10,5 @@
 #endif
 
 extern "C" __global__ void probe(one_by_one::Load<SOURCE, VALUES> const* source, one_by_one::Packed<VALUES>* packed) {
-  one_by_one::convert<PAIR, VALUES>(source, packed, [](float x) {
-#ifdef ENCODER
-    return 0u;
-#else
-    return flashinfer::math::fp32_vec_to_e2m1(x, 0, 0, 0, 0, 0, 0, 0);  // older releases do not have it
-#endif
-  });
+  one_by_one::convert<PAIR, VALUES>(source, packed);
 }

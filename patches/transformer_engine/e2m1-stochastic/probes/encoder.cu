@@ -1,5 +1,6 @@
 // The functions of the encoders, one by one: of VALUES floats, or halves in pairs; with RANDOM of floats and a random word
-// for four of them. Pristine TransformerEngine has no encoder: the sign takes the place.
+// for four of them; with FACTOR of a product with it and a zero addend, which makes +0 of -0: there the value itself is
+// converted. Pristine TransformerEngine has no encoder: the sign takes the place.
 
 #include "functions.cuh"
 
@@ -9,7 +10,18 @@
 #error "SOURCE and VALUES: the values that a thread converts, of which there are 1, 2, 4, 8 or 16; PAIR: SOURCE or the type of two"
 #endif
 
-#if RANDOM
+#ifdef FACTOR
+extern "C" __global__ void probe(SOURCE const* source, unsigned char* packed) {
+  int const i = blockIdx.x * blockDim.x + threadIdx.x;
+  float const x = source[i];
+#ifdef FP4PATCH_OPERANDS_CUH
+  float const product = fp4patch_operands::mul_plus_zero(x, FACTOR);
+  packed[i] = fp4patch_half_pair::e2m1(product == 0.0f ? x : product);
+#else
+  packed[i] = x < 0 ? 8 : 0;
+#endif
+}
+#elif RANDOM
 struct Record {
   float value[VALUES];
   unsigned int random[(VALUES + 3) / 4];

@@ -1,5 +1,5 @@
-// The functions of the encoder that no statement of vLLM calls, one by one: of VALUES floats, or halves in pairs. Pristine
-// vLLM has no encoder; its own conversion takes the place.
+// The functions of the encoder, some of which no statement of vLLM calls, one by one: of VALUES floats, or halves in pairs.
+// Pristine vLLM has no encoder; the instruction takes the place.
 
 #include "nvfp4.cuh"
 
@@ -10,8 +10,5 @@
 #endif
 
 extern "C" __global__ void probe(one_by_one::Load<SOURCE, VALUES> const* source, one_by_one::Packed<VALUES>* packed) {
-  one_by_one::convert<PAIR, VALUES>(source, packed, [](float x) {
-    float2 values[4] = {{x, 0}};
-    return convert(values);
-  });
+  one_by_one::convert<PAIR, VALUES>(source, packed);
 }

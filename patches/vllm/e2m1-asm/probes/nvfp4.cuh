@@ -12,29 +12,3 @@
 #include <type_traits>
 
 #include "quantization/fp4/nvfp4_utils.cuh"
-
-// The functions have changed their names. These match worse than vLLM's own, and so are only found where a release has
-// none of that name for this array.
-struct None {};
-template <class Array>
-__device__ None fp32_vec_to_e2m1(Array&);  // 8 values, up to 0.14
-template <class Array>
-__device__ None fp32_vec8_to_e2m1(Array&);  // 8 values, from 0.16 on
-template <class Array>
-__device__ None fp32_vec16_to_e2m1(Array&);
-using namespace vllm;
-
-#define EXISTS(function) (!std::is_same_v<decltype(function(std::declval<T&>())), None>)
-
-template <class T>
-__device__ __forceinline__ auto convert(T& array) {
-  static_assert(EXISTS(fp32_vec_to_e2m1) + EXISTS(fp32_vec8_to_e2m1) + EXISTS(fp32_vec16_to_e2m1) == 1,
-                "this release has no conversion function that the probe knows for the array");
-  if constexpr (EXISTS(fp32_vec_to_e2m1)) {
-    return fp32_vec_to_e2m1(array);
-  } else if constexpr (EXISTS(fp32_vec8_to_e2m1)) {
-    return fp32_vec8_to_e2m1(array);
-  } else {
-    return fp32_vec16_to_e2m1(array);
-  }
-}
