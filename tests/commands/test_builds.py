@@ -152,6 +152,6 @@ def test_a_suffix_that_the_list_names_and_code_for_other_gpus_are_kept(
     line = 'set(CUDA_SUPPORTED_ARCHS "7.5;8.0;8.6;8.7;8.9;'
     assert line in text
     found = {one.asked: one for one in evaluated({LISTS: text.replace(line, line[:-4]).encode()}).results}
-    assert " is not as before for 8.9" in found["8.9;9.0a;12.0a;12.1a"].detail
+    assert " is not as before for 8." in found["8.9;9.0a;12.0a;12.1a"].detail
     assert found["9.0a;10.0a"].detail == ""
     assert found["12.1f"].detail == "not for 12.1f"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -43,15 +44,29 @@ def touched_functions(
 
 
 def macros_of_builds(
-    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], probes: Sequence[Probe]
+    root: Path,
+    target: Target,
+    before: Mapping[str, bytes | None],
+    after: Mapping[str, bytes | None],
+    probes: Sequence[Probe],
 ) -> Iterator[Problem]:
     """Yield a problem for each macro, or variable of CMake, on which the patched text depends and which no check
-    varies."""
+    varies.
+
+    A macro that is named after a target, and that the tree's headers define, differs between the targets alone.
+    """
     old, new, others = _texts(before, after)
     varied = {name for probe in probes for name in probe.defines}
+    read = _Headers(root, target, after)
+
+    def of_target(name: str) -> bool:
+        definition = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b", re.MULTILINE)
+        texts = read.mentioning(frozenset((name,))).values() if _NAMED_AFTER_TARGET.search(name) else ()
+        return any(definition.search(text) for text in texts)
+
     found: list[tuple[str, int, str]] = []
     with suppress(LexError):  # the file counts as a whole
-        found += [one for one in macros_since(old, new) if one[2] not in varied]
+        found += [one for one in macros_since(old, new) if not (one[2] in varied or of_target(one[2]))]
     for path in others:
         if language(path) == "cmake":
             with suppress(LexError, Refused):
@@ -61,6 +76,9 @@ def macros_of_builds(
         expected = "text that is the same in every build, or a check of each"
         help_ = "remove it from the patch, or give a probe that defines it"
         yield Problem(expected, f"`{name}`, which no check varies", help_, file=path, line=line)
+
+
+_NAMED_AFTER_TARGET = re.compile(r"SM_?\d{2,3}")
 
 
 def targets_without_a_check(

@@ -140,7 +140,10 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     numbers = _numerics(tree, pristine, run)
     _must_be_unchanged(tree, written, run)
     functions = touched_functions(tree.root, tree.target, pristine.overlay, written)
-    not_looked_at = [*undeclared(functions, patches), *macros_of_builds(pristine.overlay, written, every)]
+    not_looked_at = [
+        *undeclared(functions, patches),
+        *macros_of_builds(tree.root, tree.target, pristine.overlay, written, every),
+    ]
     if run.options.archs is None and not run.options.compile_only:
         not_looked_at += targets_without_a_check(pristine.overlay, written, results)
     covered = coverage(
