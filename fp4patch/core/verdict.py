@@ -35,6 +35,6 @@ def verdict_on(holds: object) -> PassOrFail:
 
 
 def overall(verdicts: Iterable[Verdict]) -> PassOrFail:
-    """Return PASS only if there is a verdict and every one passes. Trees without anything to check change nothing."""
+    """Return PASS only if there is a verdict and every one passes. NOTHING does not count."""
     found = [verdict for verdict in verdicts if verdict is not Verdict.NOTHING]
     return verdict_on(found and not any(verdict.failed for verdict in found))

@@ -130,8 +130,8 @@ _ON_SM87 = (
 def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:
     """Read ``nvdisasm -c`` of a cubin with the one kernel ``probe``; ProofError with the line that is not understood.
 
-    What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT. So
-    are the instructions that ptxas puts before every kernel for sm_87.
+    What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT. So are
+    the instructions that ptxas puts before every kernel for sm_87.
     """
     remedy = f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)'
     return _listing(_read(text, only=KERNEL), KERNEL, arch, registers, code_sha256, remedy)

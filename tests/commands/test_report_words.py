@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from verify_reports import REPORTS, host, on_120, on_121
 
@@ -46,6 +47,15 @@ def test_a_build_that_is_not_as_declared_is_in_the_headline() -> None:
     lost = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.1a", "nothing", Verdict.FAIL, "12.1a is expected")
     title = summary.headline([dataclasses.replace(REPORTS["pass"], builds=(lost,))]).title
     assert title == "Not verified: 1 result of the tree's own build not as declared"
+
+
+def test_a_tree_in_which_nothing_was_checked_is_not_among_the_verified_ones() -> None:
+    idle = dataclasses.replace(REPORTS["pass"], target="mlx", version="1", patches=(), results=(), executed=None)
+    assert idle.verdict is Verdict.NOTHING
+    title = summary.headline([REPORTS["pass"], idle]).title
+    assert re.fullmatch(r"Verified: \w+ on cutlass \S+ satisfies its rules; it changes nothing in mlx 1", title)
+    assert summary.headline([idle]).verdict is Verdict.NOTHING
+    assert summary.headline([dataclasses.replace(REPORTS["fail"]), idle]).verdict is Verdict.FAIL
 
 
 def test_evaluations_of_a_build_are_counted_beside_checks_and_alone() -> None:

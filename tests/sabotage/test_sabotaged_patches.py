@@ -372,8 +372,10 @@ def test_verify_finds_the_sabotage(
     found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results) or any(
         build["verdict"] == "fail" and "evaluated" not in build["detail"] for one in reports for build in one["builds"]
     )
-    # Or in the patched text, which hangs on what no check varies, or touches what no patch declares.
-    found = found or any(problem["file"] for one in reports for problem in one["problems"])
+    # Or in the patched text, which depends on what no check varies, or touches what no patch declares.
+    found = found or any(
+        Path(one["tree"], p["file"]).is_file() for one in reports for p in one["problems"] if p["file"]
+    )
     KILLED[mutant.what] = status == 1 and found
     assert KILLED[mutant.what], f"{mutant.what}: {report['verdict']}"
 

@@ -21,7 +21,7 @@ from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
 
 _LATER = "13.4"
-"""A release after those that targets name: a build hangs on none of them."""
+"""A CUDA release later than those that targets name, so that a patch for certain releases alone is found."""
 
 
 @dataclass(frozen=True)

@@ -106,15 +106,18 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     failed = [check for check in checks if check.verdict.failed]
     broken = [r for r in results if r.verdict is Verdict.FAIL and not failed_checks(r)]
     unsupported = sorted({r.arch for r in results if r.verdict is Verdict.UNSUPPORTED})
-    names = listed([f"{report.target} {report.version}".strip() for report in reports])
+    names, unneeded = (
+        listed([f"{one.target} {one.version}".strip() for one in reports if (one.verdict is Verdict.NOTHING) is idle])
+        for idle in (False, True)
+    )
     variant = listed(sorted({report.variant for report in reports}))
     archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
     builds = [build for report in reports for build in report.builds]
     looked = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + counts(reports))
-    if reports and all(report.verdict is Verdict.NOTHING for report in reports):
+    if unneeded and not names:
         return Headline(
             Verdict.NOTHING,
-            f"Not needed: {variant} changes nothing in {names}",
+            f"Not needed: {variant} changes nothing in {unneeded}",
             "No probe is for this release, and nothing was checked.",
         )
     if not overall(report.verdict for report in reports).failed:
@@ -123,7 +126,8 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         where = f" for {len(coverage) - len(missing)} of {counted(len(coverage), 'function')}" if missing else ""
         return Headline(
             Verdict.PASS,
-            f"Verified: {variant} on {names} satisfies its rules{where}",
+            f"Verified: {variant} on {names} satisfies its rules{where}"
+            + (f"; it changes nothing in {unneeded}" if unneeded else ""),
             f"{looked}, all passed." + (f" Not checked: {counted(len(missing), 'function')}." if missing else ""),
         )
     if not (results or builds):

@@ -405,9 +405,9 @@ def conversion(
 
     Of 16-bit floats each goes through every lane; of wider ones it is a sample, with each exponent in every lane.
     Stochastic rounding has all its thresholds in every lane: where the machine code allows it, this ``decides`` about
-    all inputs. Where the kernel multiplies first, products at boundaries
-    and beside them come with these, for each factor in every lane. The immediates of its machine code take every place
-    of a record. Where the promise leaves a NaN's sign free, the code may have it.
+    all inputs. Where the kernel multiplies first, products at boundaries and beside them come with these, for each
+    factor in every lane. The immediates of its machine code take every place of a record. Where the promise leaves a
+    NaN's sign free, the code may have it.
     """
     what = f"records of {executes.lanes}{' with random bits' if executes.rounding == 'stochastic' else ''}"
     what += ", which decide about all others" if decides else ""

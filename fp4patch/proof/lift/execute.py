@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from fp4patch.proof.toolchain import Toolchain
 
 _OF_TRANSLATION = ("translate.py", "listing.py", "flow.py", "operands.py", "semantics.py", "immediates.py")
-_OF_LANES = ("lanes.py", "stochastic.py", "symbols.py", "expressions.py")
+_OF_PROOFS = ("flow.py", "lanes.py", "stochastic.py", "symbols.py", "expressions.py", "taint.py")
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,9 +282,9 @@ class _Lab:
         try:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
-            name = kernel_of(subject.probe, functions(subject.cubin))
+            there = functions(subject.cubin)
             _must_not_wait(subject)
-            return self._kernel(text, name, subject.cubin, grid=not subject.swept)
+            return self._kernel(text, kernel_of(subject.probe, there), there, subject)
         except ProofError as error:
             return error
 
@@ -334,11 +334,11 @@ class _Lab:
         names = sorted(name for name in there if "$" not in name and fnmatchcase(name, subject.does.kernels))
         if not names:
             raise ProofError(f"no kernel is named {subject.does.kernels}")
-        return [self._kernel(text, name, subject.cubin, grid=True) for name in names]
+        return [self._kernel(text, name, there, subject) for name in names]
 
-    def _kernel(self, text: str, name: str, cubin: bytes, *, grid: bool) -> Kernel:
-        """Return a function of a disassembled cubin as C."""
-        there, words = functions(cubin), own_constants(name, cubin)
+    def _kernel(self, text: str, name: str, there: Mapping[str, int], subject: Subject) -> Kernel:
+        """Return a function of a subject's disassembled cubin as C; ``there`` are all of its functions."""
+        grid, words = not subject.swept, own_constants(name, subject.cubin)
         made_by = _texts("fp4patch.proof.lift", _OF_TRANSLATION)
         kept = key("translation", *made_by, text, name, json.dumps([sorted(there.items()), words]), str(grid))
         if self._cache and (found := self._cache.find(kept, lambda _: None)):
@@ -391,7 +391,7 @@ class _Lab:
         parts = [part for name in sorted(texts) for part in (name, texts[name])]
         return key(
             "execute",
-            *_texts("fp4patch.proof.lift", _OF_LANES),
+            *_texts("fp4patch.proof.lift", _OF_PROOFS),
             self._toolchain.info.host_compiler,
             str(job.classes),
             *program.defines(job.kernel, job.executes, job.reference),
@@ -584,7 +584,7 @@ def _texts(package: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 def inputs_texts() -> dict[str, str]:
     """Return the texts that decide what a batch's inputs are, and what they should become."""
-    of_lift = ("batch.py", "grid.py", "immediates.py", *_OF_LANES)
+    of_lift = ("batch.py", "grid.py", "immediates.py", *_OF_PROOFS)
     of_reference = ("formats.py", "layout.py", "vllm.py", "blocks.py")
     texts = _texts("fp4patch.proof.lift", of_lift) + _texts("fp4patch.reference", of_reference)
     return dict(zip(of_lift + of_reference, texts, strict=True))

@@ -144,9 +144,8 @@ def read(
     """Return the kernel's instructions from what ``nvdisasm -json`` (13.2 and later) wrote.
 
     ``subroutines`` holds the addresses that the cubin's symbol table gives for names that a CALL may have; ``words``
-    are the kernel's own constants. Padding
-    after the code's end is left out: NOPs, and the branch to itself before them. ProofError if the document, or an
-    operand, is not understood.
+    are the kernel's own constants. Padding after the code's end is left out: NOPs, and the branch to itself before
+    them. ProofError if the document, or an operand, is not understood.
     """
     head, functions = _document(text)
     try:
