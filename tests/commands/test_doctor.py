@@ -306,6 +306,11 @@ def test_the_table_of_targets_is_what_the_compiler_says(toolchain: Toolchain) ->
         ("TORCH_CUDA_ARCH_LIST", "12.0f;12.1f", "", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", "9.0a", "sm_121", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", "Blackwell", "sm_121", "yellow"),
+        ("TORCH_CUDA_ARCH_LIST", " 9.0a+PTX;;12.1a+PTX ;", "sm_121", "green"),
+        ("TORCH_CUDA_ARCH_LIST", "9.0a,12.1a", "sm_121", "red"),  # PyTorch refuses these
+        ("TORCH_CUDA_ARCH_LIST", "121a", "sm_121", "red"),
+        ("TORCH_CUDA_ARCH_LIST", "sm_121a", "sm_121", "red"),
+        ("TORCH_CUDA_ARCH_LIST", "native", "sm_121", "red"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0f", "sm_121", "green"),
     ],
@@ -327,7 +332,7 @@ def test_a_list_in_the_environment_is_judged_as_a_tree_would_judge_it_and_its_re
     first = found()
     assert first["level"] == level
     if level != "green" and value != "Blackwell":
-        remedy = shlex.split(first["remedy"])
+        remedy = shlex.split(first["remedy"].removeprefix("for example "))
         assert remedy[0] == "export"
         monkeypatch.setenv(*remedy[1].split("=", 1))
         assert found()["level"] == "green"
