@@ -132,7 +132,9 @@ def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
     for file, size in containers.folder(path):
         name = file.relative_to(root).as_posix()
         try:
-            if containers.kind(_head(file)):
+            head = _head(file)
+            containers.check_kind(name, head)
+            if containers.kind(head):
                 files.append((file, name, size))
         except BinaryError as error:
             search.unread.append(Unread(name, error.message, error.help))

@@ -12,6 +12,7 @@ import json
 import lzma
 import os
 import posixpath
+import re
 import shutil
 import subprocess
 import tarfile
@@ -20,7 +21,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Self, cast
 
@@ -72,6 +73,7 @@ class Member:
     stream: Readable
     link: str = ""
     """File that a hard link names; it has the content."""
+    regular: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +104,18 @@ def kind(head: bytes) -> str:
         return "compressed"
     # ELF, a fatbin, an archive of objects, a Windows library.
     return "code" if head.startswith((b"\x7fELF", b"\x50\xed\x55\xba", b"!<arch>\n", b"MZ")) else ""
+
+
+def check_kind(name: str, head: bytes) -> None:
+    """Raise BinaryError for a library without contents, and for a cubin or fatbin that is none, by its first bytes.
+
+    A container leaves the mount points of the driver's libraries behind, which are empty.
+    """
+    base = PurePosixPath(name).name
+    lost = not head.strip(b"\0") or head.startswith(b"version https://git-lfs")
+    device = base.endswith((".cubin", ".fatbin")) and not kind(head)
+    if device or (lost and re.search(r"\.so(\.\d+)*$", base) and not re.match(r"lib(cuda|nv|\w*nvidia)", base)):
+        raise BinaryError(f"{name} has no contents of its kind", help="get it again")
 
 
 def may_hold_code(name: str) -> bool:
@@ -200,7 +214,8 @@ def tar(stream: Readable, name: str) -> Iterator[Member]:
                 if content is not None:
                     yield Member(place, member.size, _Guarded(content, name))
                 else:
-                    yield Member(place, 0, io.BytesIO(), _place(member.linkname) if member.islnk() else "")
+                    link = _place(member.linkname) if member.islnk() else ""
+                    yield Member(place, 0, io.BytesIO(), link, regular=False)
     except _DAMAGES as error:
         raise BinaryError(f"{name} is damaged, or is not a tar: {error}", help="create or download it again") from error
 
@@ -259,6 +274,8 @@ def opened(member: Member) -> Iterator[tuple[str, Member]]:
     """Yield a member's kind, and the member to read it from; of a compressed one, what is inside."""
     stream = Peeked(member.stream)
     found = kind(stream.head)
+    if member.regular and not PurePosixPath(member.name).name.startswith(_WHITEOUT):
+        check_kind(member.name, stream.head)
     if found == "compressed":
         reader = next(reader for magic, reader in _COMPRESSED.items() if stream.head.startswith(magic))
         stream = Peeked(_Guarded(reader(cast("IO[bytes]", stream)), member.name))
@@ -267,7 +284,7 @@ def opened(member: Member) -> Iterator[tuple[str, Member]]:
             with spooled(stream, member.name) as (file, size):
                 yield found, Member(member.name, size, Peeked(file))
             return
-    yield found, Member(member.name, member.size, stream)
+    yield found, replace(member, stream=stream)
 
 
 _COMPRESSED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
@@ -379,12 +396,10 @@ def visible(layers: list[list[str]], links: list[Mapping[str, str]]) -> set[tupl
             elif base:
                 gone.add(f"{place}/{base.removeprefix(_WHITEOUT)}".lstrip("/"))
                 here[name] = number
-        directories = {name[:-1] for name in names if name.endswith("/")}
-        seen = {
-            name: layer
-            for name, layer in seen.items()
-            if name not in gone | directories and not _has_above(name, gone | emptied)
-        } | here
+        above = gone | emptied
+        gone |= {name[:-1] for name in names if name.endswith("/")}
+        lower = {name: layer for name, layer in seen.items() if name not in gone and not _has_above(name, above)}
+        seen = lower | here
     found = {(number, name) for name, number in seen.items()}
     return found | {(number, links[number][name]) for number, name in found if name in links[number]}
 

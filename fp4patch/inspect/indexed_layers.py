@@ -101,7 +101,8 @@ def members(layer: Layer) -> Iterator[Member]:
     try:
         for file in files:
             read = may_hold_code(file.name) and file.chunks
-            yield Member(file.name, file.size, _Content(reader.content(file)) if read else io.BytesIO(), file.link)
+            content = _Content(reader.content(file)) if read else io.BytesIO()
+            yield Member(file.name, file.size, content, file.link, regular=bool(read))
     finally:
         reader.close()
 

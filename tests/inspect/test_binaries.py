@@ -395,6 +395,36 @@ def test_one_damaged_library_does_not_lose_the_report_of_the_others(compiled: Co
         assert not binaries.examine(path, cache=tmp_path / "cache").cached
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "red"),
+    [
+        ("b.so", b"", True),
+        ("b.so.1", bytes(5000), True),
+        ("b.so", b"version https://git-lfs.github.com/spec/v1\n", True),
+        ("b.cubin", b"version https://git-lfs.github.com/spec/v1\n", True),
+        ("b.fatbin", b"\x00\x01", True),
+        ("libcuda.so.1", b"", False),  # a mount point
+        ("b.so", b"/* GNU ld script */ INPUT(a.so)", False),
+        ("b.txt.so.py", b"", False),
+    ],
+)
+def test_a_library_without_contents_is_red(
+    compiled: Compiled, tmp_path: Path, name: str, content: bytes, red: bool
+) -> None:
+    members = {"p/a.so": compiled(CONVERTS, "120f").read_bytes(), f"p/{name}": content}
+    (tmp_path / "p").mkdir()
+    for place, data in members.items():
+        (tmp_path / place).write_bytes(data)
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", members)
+    image = layered(tmp_path / "image.tar", tar_of(members), entry("p/link.so", tarfile.SYMTYPE, "a.so"))
+    gone = layered(tmp_path / "gone.tar", tar_of(members), tar_of({f"p/.wh.{name}": b""}))
+    for path in (tmp_path / "p", wheel, image):
+        found = binaries.examine(path)
+        assert found.red is red
+        assert [Path(one.name).name for one in found.unread] == [name] * red
+    assert not binaries.examine(gone).red
+
+
 def test_a_member_that_a_wheel_cannot_unpack_does_not_lose_the_others(compiled: Compiled, tmp_path: Path) -> None:
     good = compiled(CONVERTS, "120f").read_bytes()
     wheel = tmp_path / "p-1-py3-none-any.whl"
