@@ -14,7 +14,7 @@ SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 DAMAGES = (struct.error, IndexError, ValueError)
 
-PROGBITS, SYMTAB, NOTE = 1, 2, 7
+PROGBITS, SYMTAB, STRTAB, NOTE = 1, 2, 3, 7
 """Types of sections."""
 ALLOC, EXECUTABLE = 0x2, 0x4
 """Flags of sections."""
@@ -82,6 +82,8 @@ class Elf:
             raise ValueError("section table")
         table = data[head.shoff : head.shoff + head.shnum * SECTION.size]
         self.sections = tuple(map(Section._make, SECTION.iter_unpack(table)))
+        if self.sections[0].kind or self.sections[head.shstrndx].kind != STRTAB:
+            raise ValueError("section table")
         self._names = self.sections[head.shstrndx].begin
 
     def name(self, section: Section) -> str:
