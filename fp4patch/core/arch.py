@@ -32,7 +32,7 @@ class Arch:
     @classmethod
     def parse(cls, text: str) -> Arch:
         """Parse ``sm_121a``, ``compute_121a``, ``121a`` or PyTorch's ``12.1a``; raise ValueError for any other text."""
-        found = re.fullmatch(r"(?:sm_|compute_)?(\d{1,2})(\.?)(\d)([af]?)", text.strip())
+        found = re.fullmatch(r"(?:sm_|compute_)?(\d{1,2})(\.?)(\d)([af]?)", text.strip(), re.ASCII)
         if not found or not 5 <= int(found[1]) < 100:
             raise ValueError(f"{text!r} is not a GPU architecture; write for example sm_121a or 12.1a")
         return cls(int(found[1]), int(found[3]), found[4])  # type: ignore[arg-type]  # the pattern admits no other suffix

@@ -358,6 +358,31 @@ def test_cutlass_is_judged_by_the_condition_in_its_header(
     assert gpu(document, "sm_120")["verdict"] == "NVFP4 native"
 
 
+@pytest.mark.parametrize(
+    ("asked", "on_120", "on_121"),
+    [
+        (["12.0"], "software conversion", None),
+        (["12.0", "--for", "sm_121"], None, "software conversion"),
+        (["12.1+PTX;12.1a"], None, "NVFP4 native"),
+        (["12.0f"], "NVFP4 native", None),
+        (["12.0f", "--for", "sm_121"], None, "NVFP4 native"),
+        (["12.0a", "--for", "sm_120,sm_121"], "NVFP4 native", "nothing loads"),
+        (["9.0a"], "not judged", "not judged"),
+    ],
+)
+def test_cutlass_is_judged_for_the_targets_of_the_list(
+    doctor: Callable[..., tuple[int, dict[str, Any]]],
+    pristine_tree: Trees,
+    asked: list[str],
+    on_120: str | None,
+    on_121: str | None,
+) -> None:
+    _, document = doctor(pristine_tree("cutlass", "4.2.1"), "--cuda", "13.0", "--arch-list", *asked)
+    found = {line["gpu"]: line["verdict"] for line in document["trees"][0]["gpus"]}
+    assert (found.get("sm_120"), found.get("sm_121")) == (on_120, on_121)
+    assert (document["verdict"] == "green") == (set(found.values()) == {"NVFP4 native"})
+
+
 OFF = "#undef CUDA_PTX_FP4FP6_CVT_ENABLED"
 OPERAND = " || defined(CUTLASS_ARCH_MMA_SM121{}_ENABLED)"
 
@@ -434,7 +459,10 @@ def test_a_file_that_somebody_edited_since_is_red(
         ["vllm-0.99"],
         ["--torch-cuda-arch-list", "Blackwell"],
         ["--torch-cuda-arch-list", " "],
+        ["--torch-cuda-arch-list", "12.2a"],
         ["--cuda", "latest"],
+        ["--cuda", "\N{ARABIC-INDIC DIGIT ONE}3.0"],
+        ["--for", "sm_\N{ARABIC-INDIC DIGIT ONE}21"],
         ["./no-such-folder"],
         ["no such name"],
         ["no-such-wheel-1.0.whl"],

@@ -42,9 +42,12 @@ def outlooks(
         if tree.target.build:
             outlook = _of_builds(gpu, tree.target.build, question, builds, todo)
         else:
-            outlook = _of_headers(gpu, tree, variant, cuda, todo)
+            outlook = _of_headers(gpu, tree, variant, cuda, question, todo)
         if outlook:
             found_of_each.append(_converting(outlook, gpu, tree, variant, builds, question))
+    if question.asked and not found_of_each:
+        why = f"{question.asked} names neither of {listed(GPUS)}"
+        return tuple(Outlook(gpu, Level.YELLOW, "not judged", why) for gpu in question.gpus)
     return tuple(found_of_each)
 
 
@@ -124,17 +127,42 @@ def _word(rows: Sequence[BuildRow], gpu: Arch) -> str:
 
 
 def _of_headers(
-    gpu: Arch, tree: Identified, variant: Variant | None, cuda: Version | None, todo: str
+    gpu: Arch, tree: Identified, variant: Variant | None, cuda: Version | None, question: Question, todo: str
 ) -> Outlook | None:
-    """From the condition by which the headers let the GPU use the instruction."""
+    """From the condition by which the headers let the GPU use the instruction, on the targets of the list if any."""
     targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
+    gate = next((gate for gate in tree.target.gates if Arch.parse(gate.gpu) == gpu), None)
+    if gate and question.asked and (question.named or names(question.asked, gpu)):
+        targets = [arch for arch in Arch.parse_list(question.asked, ptx=True) if arch.suffix and arch.runs_on(gpu)]
+        if not targets:
+            return _without_suffix(gpu, question, gate)
+    elif gate and question.asked:
+        return None
     usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
     if cuda and not usable:
         return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), remedies.of("cuda_too_old"))
-    gate = next((gate for gate in tree.target.gates if Arch.parse(gate.gpu) == gpu), None)
-    if gate is None:
-        return None
-    opened = _opened(tree, gate, usable, str(cuda or FOR_GB10))
+    return _of_condition(gpu, tree, variant, gate, usable, str(cuda or FOR_GB10), todo) if gate else None
+
+
+def _without_suffix(gpu: Arch, question: Question, gate: Gate) -> Outlook:
+    """From a list without a target that has the instruction and that the GPU loads."""
+    why, todo = f"{question.asked} has no target with a suffix that {gpu} loads", "code_for_other_targets"
+    if reach(Arch.parse_list(question.asked, ptx=True), gpu) is Reach.NOTHING:
+        return Outlook(gpu, Level.RED, Reach.NOTHING.value, why, remedies.of(todo, gpu=gpu))
+    why = f"{why}; on others it uses {gate.otherwise}, or that of a variant"
+    return Outlook(gpu, Level.YELLOW, "software conversion", why, remedies.of(todo, gpu=gpu))
+
+
+def _of_condition(
+    gpu: Arch,
+    tree: Identified,
+    variant: Variant | None,
+    gate: Gate,
+    usable: Sequence[Arch],
+    cuda: str,
+    todo: str,
+) -> Outlook:
+    opened = _opened(tree, gate, usable, cuda)
     if opened is None:
         return Outlook(
             gpu, Level.YELLOW, "not known", f"{gate.file} has a condition that fp4patch does not recognize", todo
@@ -176,7 +204,8 @@ def _converting(
     question: Question,
 ) -> Outlook:
     """Return the same for the applied variant: a rule of its own may require software, or the instruction."""
-    if variant is None or outlook.level is Level.RED:
+    bare = question.asked and reach(Arch.parse_list(question.asked, ptx=True), gpu) is not Reach.SUFFIXED
+    if variant is None or outlook.level is Level.RED or (bare and not tree.target.build):
         return outlook
     usable = [row for row in builds if not row.error]
     rows = usable if question.asked else best_of(gpu, question.gpus, usable)

@@ -80,14 +80,17 @@ def _gpus(text: str) -> tuple[Arch, ...]:
 
 def _list(text: str) -> str:
     """Return a TORCH_CUDA_ARCH_LIST in PyTorch's notation, with semicolons; UsageError for any other text."""
-    requested(text, "for example --arch-list '12.0a;12.1a'", ptx=True)
+    help_text = "for example --arch-list '12.0a;12.1a'"
+    for arch in requested(text, help_text, ptx=True):
+        if arch.gpu not in known_gpus():
+            raise UsageError(f"{arch.torch} is a target of no known CUDA release", help=help_text)
     parts = [(part, PTX if part.endswith(PTX) else "") for part in elements(text)]
     return ";".join(Arch.parse(part.removesuffix(ptx)).torch + ptx for part, ptx in parts)
 
 
 def _cuda(text: str) -> str:
     """Return ``13.0`` of ``13.0``, ``13.0.2`` or ``13``; UsageError for anything else."""
-    if not re.fullmatch(r"\d+(\.\d+)*", text):
+    if not re.fullmatch(r"\d+(\.\d+)*", text, re.ASCII):
         raise UsageError(f"{text!r} is not a CUDA release", help="for example --cuda 13.0")
     return ".".join([*text.split("."), "0"][:2])
 
