@@ -126,11 +126,8 @@ class Gate(Manifest):
     file: str
     defines: str
     """Macro that enables the instruction."""
-    operands: tuple[str, ...]
-    """Operands that the ``#if`` conditions that define the macro must have for this GPU."""
-    conditions: int
     otherwise: str
-    """Effect of the header on this GPU if an operand is missing."""
+    """Effect of the header on a target for which it does not define the macro."""
 
 
 @dataclass(frozen=True, kw_only=True)

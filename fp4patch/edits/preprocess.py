@@ -143,6 +143,12 @@ class Header:
                         names = [t.text for t in branch.condition if t.text.isidentifier() and t.text != "defined"]
                         yield file, branch.opening.line, tuple(names)
 
+    def undecided(self, cuda: str) -> Iterator[tuple[str, int, str]]:
+        """Yield file, line and name of what the macro depends on and neither the tree nor the compiler defines."""
+        known = {*target_macros("sm_121a", cuda), self.macro}
+        for where, line, names in self.conditions:
+            yield from ((where, line, name) for name in names if name not in known and not self.defines(name))
+
     def defines(self, name: str) -> bool:
         """Tell whether some file of the tree that matters has a live ``#define`` of the name."""
         return any(

@@ -562,7 +562,7 @@ def _decides(subject: Subject, listing: Listing) -> bool:
 def _turns(job: _Job) -> tuple[Sequence[int], bool]:
     """Return the rotations of the inputs over the lanes, and whether the lanes that an input then misses are alike.
 
-    Each group of lanes gets every input. Code with branches, which runs thread by thread, has all inputs once even if
+    Each group of lanes gets every input. Code with loops, which takes many times as long, has all inputs once even if
     its lanes are not shown to be alike.
     """
     executes = job.executes
@@ -574,7 +574,7 @@ def _turns(job: _Job) -> tuple[Sequence[int], bool]:
     graph = flow(listing)
     stored = stored_bits(executes.output)
     turns = lanes.turns(lanes.groups(listing, graph, lanes=executes.lanes, bits=executes.bits, stored=stored))
-    return (turns, True) if len(turns) == 1 or len(graph.blocks) == 1 else ((0,), False)
+    return (turns, True) if len(turns) == 1 or not lanes.loops(graph) else ((0,), False)
 
 
 @cache

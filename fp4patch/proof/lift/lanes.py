@@ -190,6 +190,14 @@ def _of(registers: Mapping[str, Word], name: str) -> Word:
     return registers.get(name, (OTHER,) * 32)
 
 
+def loops(graph: control.Flow) -> bool:
+    """Return whether some instruction may run more than once."""
+    try:
+        return not _in_order(graph)
+    except NotFollowedError:
+        return True
+
+
 def _in_order(graph: control.Flow) -> list[control.Block]:
     """Return the blocks so that each comes after all that lead to it."""
     leading: dict[int, int] = {}
