@@ -1,7 +1,5 @@
 """Line numbers of the keys of a TOML file, for the errors in it; tomllib gives no positions."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """Reading of TOML files as values of the model, with problems by file and key."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Unified diffs, as ``git apply`` accepts them."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import re

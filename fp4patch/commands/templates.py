@@ -1,7 +1,5 @@
 """Fills a template: everything is escaped but in Markdown, and nothing missing goes unnoticed."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ are spliced first (and given back inside raw strings), then comments and tokens 
 prose behind ``#error``, never raises; only what swallows the rest of the file does: LexError.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The edit ``drop-operand``: conditions whose body defines a macro lose an operand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

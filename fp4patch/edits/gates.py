@@ -4,8 +4,6 @@ With software beside the instruction each target has one of the two, and the con
 opened: its old operands remain, after a ``true``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Comments, strings that are documentation, and code that no compiler reads (``#if
 not count. A text that cannot be read in its language is searched as it is.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from bisect import bisect_left, bisect_right

@@ -1,7 +1,5 @@
 """Positions of inline-assembly statements, and positions in their file for insertions."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The file ``docker-bake.hcl``: every variant for every set of GPUs, from the same pins as ``fp4patch build``."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 

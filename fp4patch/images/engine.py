@@ -4,8 +4,6 @@ The ``docker`` command answers all queries, since it also runs the build; the ``
 BuildKit.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

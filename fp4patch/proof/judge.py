@@ -3,8 +3,6 @@
 Nothing is passed over: a rule that met no probe and a probe that met no rule are both problems.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """MXFP4 to NVFP4: keep the codes and fold the scales if that is exact, or quantize anew; and the error of both."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

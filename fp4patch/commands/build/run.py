@@ -1,7 +1,5 @@
 """``fp4patch build``: the whole patched vLLM as an image that carries its proof, by the engine that is there."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

@@ -1,7 +1,5 @@
 """``fp4patch doctor``: what is in this machine, these trees, these binaries, and what to do about it."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import tempfile

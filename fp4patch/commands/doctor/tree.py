@@ -1,7 +1,5 @@
 """Complete report on a source tree: its release by content, its patches, its build, the result for each GPU."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence

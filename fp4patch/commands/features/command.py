@@ -1,7 +1,5 @@
 """The command ``fp4patch features``: FP4 instructions that a compiler supports, before anything is built with it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -5,8 +5,6 @@ refused ones. The file is assembled again without these until it is accepted, an
 to no feature's instruction, each feature is assembled alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Options of ``fetch``."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

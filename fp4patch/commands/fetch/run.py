@@ -1,7 +1,5 @@
 """``fp4patch fetch``: a pristine tree of a release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fp4patch.catalog.manifest import load

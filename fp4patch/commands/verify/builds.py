@@ -1,7 +1,5 @@
 """Results of a tree's own build for arch lists, before and after the patches; no compiler is needed."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence

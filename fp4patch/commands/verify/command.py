@@ -1,7 +1,5 @@
 """Options of ``verify``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

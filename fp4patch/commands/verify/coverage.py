@@ -1,7 +1,5 @@
 """The functions that a tree's patches touch, and what ``verify`` checked of each on each target."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -5,8 +5,6 @@ promise; the pristine one, and code that the variant leaves as it is, what upstr
 mistake in the execution itself shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

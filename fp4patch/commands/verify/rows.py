@@ -1,7 +1,5 @@
 """The rows of two listings side by side: aligned, marked where they differ, folded where they are long."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ target or the pristine tree has are not, and bounds of the counts. A person deci
 promises, and writes the reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Verify's table for a terminal, at whatever width it has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult

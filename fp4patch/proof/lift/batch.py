@@ -5,8 +5,6 @@ all codes in every pair of lanes. Launches differ in their sizes, in what MUFU.R
 poison in memory that the launch does not define.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Callable, Iterator

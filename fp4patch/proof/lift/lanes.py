@@ -4,8 +4,6 @@ Every stored code is followed back to the values of the thread's record, bit by 
 codes are the same function of their own value are *alike*: all inputs through one of them are all inputs through each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations

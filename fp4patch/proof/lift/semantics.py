@@ -6,8 +6,6 @@ experiment" means that the golden digests of a real GPU (``tests/proof/lift/gold
 operand form without an entry is refused by name, since a guess could hide an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -5,8 +5,6 @@ sizes of the launch, words of constant bank 0. They may decide addresses. Where 
 something is stored, the code is reported with the instruction.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Registers become local variables, blocks labels, and each instruction its entry 
 machine code beside it. The result needs ``runtime.h``, and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
