@@ -4,16 +4,11 @@ A thread alone never waits. So BSSY, which names the meeting point of a group of
 BSYNC of the same barrier register goes on at; that place is found by following the code, and must be one.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.listing import STEP, Instruction, Integer, Listing, Register, Symbol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
 CALL, RETURN = frozenset({"CALL.REL.NOINC", "CALL.ABS.NOINC"}), frozenset({"RET.REL.NODEC", "RET.ABS.NODEC"})
