@@ -52,7 +52,10 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
     version = buildx()
     chosen = _builder(builder)
     nodes = tuple(
-        Node(n.get("Name", ""), n.get("Status", "") == "running", tuple(_plain(p) for p in n.get("Platforms") or ()))
+        # An asterisk marks a platform that the user configured: linux/arm64*.
+        Node(
+            n.get("Name", ""), n.get("Status", "") == "running", tuple(p.rstrip("*") for p in n.get("Platforms") or ())
+        )
         for n in chosen.get("Nodes") or ()
     )
     driver = str(chosen.get("Driver", ""))
@@ -152,11 +155,6 @@ def _builder(name: str) -> dict[str, Any]:
             help=f"set DOCKER_CONTEXT={name}, or make a builder of it: docker buildx create --name NAME {name}",
         )
     return dict(chosen)
-
-
-def _plain(platform: str) -> str:
-    """Return ``linux/arm64`` for ``linux/arm64*``: the asterisk marks a platform that the user configured."""
-    return platform.rstrip("*")
 
 
 def _free(root: str) -> int | None:
@@ -303,7 +301,8 @@ def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
                 help="`-- --push` to a registry, or turn on the engine's containerd image store",
             )
         )
-    asked = [f"--{name}" for name, said in (("provenance", request.provenance), ("sbom", request.sbom)) if _is_on(said)]
+    attestations = {"--provenance": request.provenance, "--sbom": request.sbom}
+    asked = [option for option, said in attestations.items() if said not in ("", "false", "mode=none")]
     cannot = into_plain_store or (request.outcome is Outcome.PUSH and engine.driver == "docker" and not engine.attests)
     if asked and request.outcome is not Outcome.OUTPUT and cannot:
         found.append(
@@ -324,10 +323,6 @@ def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
             )
         )
     return found
-
-
-def _is_on(said: str) -> bool:
-    return said not in ("", "false", "mode=none")
 
 
 def _base(wanted: tuple[str, ...], architecture: str, image: str) -> list[Problem]:

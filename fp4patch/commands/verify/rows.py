@@ -116,7 +116,7 @@ def stretches_of(result: ProbeResult, anchor: str) -> tuple[Stretch, ...]:
 
     def label(side: str, instruction: Instruction | None) -> Label | None:
         name = labels[side].get(instruction.address) if instruction else None
-        return Label(name, _label_anchor(anchor, side, name)) if name is not None else None
+        return Label(name, f"{anchor}-{side}-{_slug(name)}") if name is not None else None
 
     previous: dict[str, int] = {}
 
@@ -206,7 +206,8 @@ def _pieces(instruction: Instruction, other: Instruction | None, anchor: str, la
     plain = ""
     for index, part in enumerate(parts):
         separator = index % 2 == 1
-        marked = other is not None and not separator and _unnumbered(part) != _unnumbered(_nth(theirs, index // 2))
+        there = "".join(theirs[index // 2 : index // 2 + 1])
+        marked = other is not None and not separator and _unnumbered(part) != _unnumbered(there)
         target = _TARGET.search(part)
         if target and target[1] in labels:
             yield Piece(plain)
@@ -221,16 +222,8 @@ def _pieces(instruction: Instruction, other: Instruction | None, anchor: str, la
     yield Piece(plain)
 
 
-def _nth(parts: Sequence[str], index: int) -> str:
-    return parts[index] if index < len(parts) else ""
-
-
 def _unnumbered(operand: str) -> str:
     return _REGISTER.sub(r"\1", operand)
-
-
-def _label_anchor(anchor: str, side: str, name: str) -> str:
-    return f"{anchor}-{side}-{_slug(name)}"
 
 
 def _slug(name: str) -> str:

@@ -63,7 +63,7 @@ def _of_probe(results: Sequence[ProbeResult], report: VerifyReport) -> list[Rule
             identical=same,
             requires=present,
             forbids=tuple(sorted(known - {*present})),
-            max={name: max(_bound(one.after, name) for one in group if one.after) for name in _BOUNDED},
+            max={name: round(max(metric(one.after, name) for one in group if one.after) * _MARGIN) for name in _BOUNDED},
         )
         for (same, present), group in groups.items()
     ]
@@ -79,10 +79,6 @@ def _patterns(listing: SassListing) -> set[str]:
         elif one.cls in (InstructionClass.FP4, InstructionClass.CONVERT):
             found |= {rf"^{name}\..*\b{part}\b" for part in modifiers if _NARROW.fullmatch(part)}
     return found
-
-
-def _bound(listing: SassListing, name: Metric) -> int:
-    return round(metric(listing, name) * _MARGIN)
 
 
 def _because(listings: Sequence[SassListing], report: VerifyReport) -> str:

@@ -563,7 +563,8 @@ def logic(table: int, a: str, b: str, c: str) -> str:
     known = next((at for at, word in enumerate((a, b, c)) if word[0].isdigit()), 0)
     if known:
         order = (1, 0, 2) if known == 1 else (2, 1, 0)
-        table = sum((table >> _row([row >> 2 - at & 1 for at in order]) & 1) << row for row in range(8))
+        moved = (sum((row >> 2 - at & 1) << 2 - to for to, at in enumerate(order)) for row in range(8))
+        table = sum((table >> there & 1) << row for row, there in enumerate(moved))
         a, b, c = ((a, b, c)[at] for at in order)
     high, low = table >> 4, table & 15  # where a has ones, and where it has none
     if high == low:
@@ -574,10 +575,6 @@ def logic(table: int, a: str, b: str, c: str) -> str:
     first = a if high == 15 else f"({a} & {where})" if high else ""
     second = f"~{a}" if low == 15 else f"(~{a} & {elsewhere})" if low else ""
     return f"({first} | {second})" if first and second else first or second
-
-
-def _row(bits: Sequence[int]) -> int:
-    return bits[0] << 2 | bits[1] << 1 | bits[2]
 
 
 def _lop3(o: Operands) -> list[str]:
