@@ -3,6 +3,7 @@
 import re
 import tomllib
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -134,14 +135,10 @@ class Reader:
             return None  # a directory, or a file that is no TOML: the problem is that
 
 
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
-
-
+@cache
 def _adapter(kind: type) -> TypeAdapter[Any]:
     """Return the validator of such a file. It is made once, which takes longer than to read all files."""
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]
+    return TypeAdapter(kind)
 
 
 def _tables(data: dict[str, Any]) -> dict[int, dict[str, Any]]:

@@ -59,13 +59,14 @@ def _of_probe(results: Sequence[ProbeResult], report: VerifyReport) -> list[Rule
         Rule(
             probes=(results[0].probe,),
             arch=tuple(str(one.arch) for one in group),
-            because=_because([one.after for one in group if one.after], report),
+            because=_because(code, report),
             identical=same,
             requires=present,
             forbids=tuple(sorted(known - {*present})),
-            max={name: round(max(metric(one.after, name) for one in group if one.after) * _MARGIN) for name in _BOUNDED},
+            max={name: round(max(metric(one, name) for one in code) * _MARGIN) for name in _BOUNDED},
         )
         for (same, present), group in groups.items()
+        for code in ([one.after for one in group if one.after],)
     ]
 
 

@@ -98,15 +98,13 @@ def _formed(instruction: Instruction) -> None:
         INDEXED: [("R", Integer), ("UR", Integer)],
         DIVERGENT: [("UR", Integer)],
     }
-    known = next((form for opcodes, form in forms.items() if instruction.opcode in opcodes), None)
-    if known is not None and kinds not in known:
-        raise ProofError(
-            f"{instruction.address:#06x} {instruction.text}: this form of a control instruction is not understood",
-            help="please report it with the listing",
-        )
+    known = next((form for opcodes, form in forms.items() if instruction.opcode in opcodes), [kinds])
+    strange = "" if kinds in known else "this form of a control instruction"
     if instruction.opcode in OPEN and instruction.predicate:
+        strange = strange or "a region that is opened on a condition"
+    if strange:
         raise ProofError(
-            f"{instruction.address:#06x} {instruction.text}: a region that is opened on a condition is not understood",
+            f"{instruction.address:#06x} {instruction.text}: {strange} is not understood",
             help="please report it with the listing",
         )
 
