@@ -292,37 +292,33 @@ def little_memory(memory: int) -> Problem | None:
 def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
     """Return problems of the image store with several platforms, attestations, and a layer cache."""
     into_plain_store = request.outcome is Outcome.LOAD and not engine.attests
-    found = []
-    if into_plain_store and len(request.platforms) > 1:
-        found.append(
-            Problem(
-                "an image store that holds several platforms",
-                "the engine's classic one, which holds one",
-                help="`-- --push` to a registry, or turn on the engine's containerd image store",
-            )
-        )
     attestations = {"--provenance": request.provenance, "--sbom": request.sbom}
     asked = [option for option, said in attestations.items() if said not in ("", "false", "mode=none")]
     cannot = into_plain_store or (request.outcome is Outcome.PUSH and engine.driver == "docker" and not engine.attests)
-    if asked and request.outcome is not Outcome.OUTPUT and cannot:
-        found.append(
-            Problem(
-                f"an image store that holds attestations ({', '.join(asked)})",
-                "the engine's classic one",
-                help="turn on the engine's containerd image store, or `-- --push` by a builder of another driver. "
-                "The proof and a CycloneDX SBOM are in the image in any case",
-            )
-        )
     exported = [cache for cache in request.cache_to if "type=inline" not in cache]
-    if exported and engine.driver == "docker" and not engine.attests:
-        found.append(
-            Problem(
-                f"an image store that can export its layer cache (--cache-to {exported[0]})",
-                "the engine's classic one",
-                help="turn on the engine's containerd image store, or build by a builder of another driver",
-            )
-        )
-    return found
+    classic, store = "the engine's classic one", "turn on the engine's containerd image store"
+    lacking = [
+        (
+            into_plain_store and len(request.platforms) > 1,
+            "holds several platforms",
+            f"{classic}, which holds one",
+            "`-- --push` to a registry, or turn on the engine's containerd image store",
+        ),
+        (
+            asked and request.outcome is not Outcome.OUTPUT and cannot,
+            f"holds attestations ({', '.join(asked)})",
+            classic,
+            f"{store}, or `-- --push` by a builder of another driver. "
+            "The proof and a CycloneDX SBOM are in the image in any case",
+        ),
+        (
+            exported and engine.driver == "docker" and not engine.attests,
+            f"can export its layer cache (--cache-to {', '.join(exported[:1])})",
+            classic,
+            f"{store}, or build by a builder of another driver",
+        ),
+    ]
+    return [Problem(f"an image store that {what}", found, help=help_) for wrong, what, found, help_ in lacking if wrong]
 
 
 def _base(wanted: tuple[str, ...], architecture: str, image: str) -> list[Problem]:

@@ -1,6 +1,7 @@
 """The rows of two listings side by side: aligned, marked where they differ, folded where they are long."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -177,13 +178,8 @@ def _summary(rows: Sequence[DiffRow]) -> str:
     kind = rows[0].kind
     if kind is DiffKind.SAME:
         return f"{len(rows):,} more instructions, the same on both sides"
-    counts: dict[str, int] = {}
-    for row in rows:
-        instruction = row.after or row.before
-        if instruction:
-            name = CLASSES[instruction.cls][1]
-            counts[name] = counts.get(name, 0) + 1
-    found = sorted(counts.items(), key=lambda item: -item[1])
+    instructions = filter(None, (row.after or row.before for row in rows))
+    found = Counter(CLASSES[one.cls][1] for one in instructions).most_common()
     return f"{len(rows):,} more {kind.value} instructions: " + " · ".join(f"{number} {name}" for name, number in found)
 
 
@@ -209,13 +205,10 @@ def _pieces(instruction: Instruction, other: Instruction | None, anchor: str, la
         there = "".join(theirs[index // 2 : index // 2 + 1])
         marked = other is not None and not separator and _unnumbered(part) != _unnumbered(there)
         target = _TARGET.search(part)
-        if target and target[1] in labels:
+        to = f"{anchor}-{_slug(target[1])}" if target and target[1] in labels else ""
+        if to or marked:
             yield Piece(plain)
-            yield Piece(part, marked, f"{anchor}-{_slug(target[1])}")
-            plain = ""
-        elif marked:
-            yield Piece(plain)
-            yield Piece(part, marked=True)
+            yield Piece(part, marked, to)
             plain = ""
         else:
             plain += part
