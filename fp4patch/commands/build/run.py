@@ -344,7 +344,7 @@ class _Clock:
 
 def print_bake() -> str:
     """Return ``docker-bake.hcl``: every variant that pins an image, for each set of architectures."""
-    from fp4patch.images import bake  # noqa: PLC0415 - nothing else needs it
+    from fp4patch.commands.build import bake  # noqa: PLC0415 - nothing else needs it
 
     catalog: Catalog = load()
     return bake.text(
