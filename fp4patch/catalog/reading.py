@@ -3,6 +3,7 @@
 import re
 import tomllib
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import accumulate
@@ -136,10 +137,8 @@ class Reader:
             return None  # a directory, or a file that is no TOML: the problem is that
 
 
-@cache
-def _adapter(kind: type) -> TypeAdapter[Any]:
-    """Return the validator of such a file. It is made once, which takes longer than to read all files."""
-    return TypeAdapter(kind)
+_adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)
+"""Returns the validator of such a file. It is made once, which takes longer than to read all files."""
 
 
 def _tables(data: dict[str, Any]) -> dict[int, dict[str, Any]]:

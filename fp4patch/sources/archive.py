@@ -72,7 +72,11 @@ def _members(archive: Path) -> Iterator[tuple[str, int, Callable[[], IO[bytes]]]
             for member in tar:
                 # extractfile returns None for entries that are no files; they are left out here.
                 if member.isfile() and (content := tar.extractfile(member)):
-                    yield member.name.partition("/")[2], member.mode, lambda found=content: found
+                    yield member.name.partition("/")[2], member.mode, partial(_same, content)
+
+
+def _same(content: IO[bytes]) -> IO[bytes]:
+    return content
 
 
 def _below(name: str, subtree: str, archive: Path) -> PurePosixPath | None:
