@@ -5,8 +5,6 @@ Order: an explicit root; CUDA_HOME or CUDA_PATH; the toolkit wheels in this Pyth
 because their versions are pinned, and numbers can be compared.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import mmap
