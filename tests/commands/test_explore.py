@@ -172,11 +172,11 @@ def compare(shown: Any, answer: dict[str, Any], gpus: str, state: str) -> None:
     assert found["variant"] == (wanted["variant"] or (f"{state} is applied" if state else without))
     assert not wanted["next"] or wanted["next"] in found["commands"]
     if any(row[3:] for row in wanted["rows"]):
-        assert [(row[0], row[2], row[3], row[4]) for row in found["rows"] if row[3] in ("sm_120", "sm_121")] == wanted[
+        assert [(row[0], row[4], row[2], row[1]) for row in found["rows"] if row[2] in ("sm_120", "sm_121")] == wanted[
             "rows"
         ]
     else:
-        assert [(row[0], row[2], row[3]) for row in found["rows"] if row[3] in ("sm_120", "sm_121")] == wanted["rows"]
+        assert [(row[0], row[4], row[2]) for row in found["rows"] if row[2] in ("sm_120", "sm_121")] == wanted["rows"]
 
 
 RELEASES = (
@@ -260,7 +260,7 @@ def test_kernels_that_need_no_instruction_are_judged_by_the_code_that_loads(show
         go(shown, "answer", project="flash_attention", release=release["version"], state=state, **asked)
         said = answers.asked(release["states"][state]["13.0"]["12.1a"]["sm_121"], "13.0")
         compare(shown, said, "sm_121", state)
-        assert shown.evaluate(READ)["rows"] == [["12.1a", "kernels", made, "sm_121", support]]
+        assert shown.evaluate(READ)["rows"] == [["12.1a", support, "sm_121", "kernels", made]]
 
 
 def test_the_matrix_has_every_state_of_the_record(shown: Any) -> None:

@@ -189,8 +189,8 @@ function compiled(found, gpu, target, cuda) {
   const gpus = gpu.split(","), body = [];
   const support = (archs, of) => (CATALOG.reaches[archs.join(",")] || {})[of] || "";
   const tint = (text) => (text === "native" ? "green" : text === "no FP4" || text === "in part" || text === "PTX" ? "yellow" : "red");
-  const row = (head, group, archs, of, text) => h("tr", {}, h("th", { scope: "row" }, head), h("td", {}, group),
-    h("td", { class: "wrap mono" }, archs), h("td", {}, of), h("td", {}, h("span", { class: tint(text) }, text)));
+  const row = (head, group, archs, of, text) => h("tr", {}, h("th", { scope: "row" }, head), h("td", {}, h("span", { class: tint(text) }, text)), h("td", {}, of),
+    h("td", {}, group), h("td", { class: "wrap mono" }, archs));
   for (const one of found.builds) {
     const head = one.asked || "unset";
     if (one.error) body.push(row(head, "", `not evaluated: ${one.error}`, "", ""));
@@ -208,7 +208,7 @@ function compiled(found, gpu, target, cuda) {
   return h("section", { id: "compiled", "aria-label": "What is compiled" }, h("h2", {}, "What is compiled, and what loads"),
     h("p", { class: "soft" }, `By the release's own build code, run by doctor for CUDA ${cuda}. ${means}`),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Architectures of each list" },
-      h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "kernels", "compiled for", "GPU", "support"].map((of) => h("th", { scope: "col" }, of)))), h("tbody", {}, body))));
+      h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "support", "GPU", "kernels", "compiled for"].map((of) => h("th", { scope: "col" }, of)))), h("tbody", {}, body))));
 }
 
 function evidence(found, release, state, project) {

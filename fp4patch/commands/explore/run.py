@@ -52,6 +52,7 @@ def page() -> str:
         data=Markup(text),  # noqa: S704 - no < is left in it
         code=own_script(here / "page.js"),
         version=__version__,
+        repository=REPOSITORY,
     )
 
 
