@@ -20,6 +20,7 @@ from fp4patch.core.errors import ToolchainError
 from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import (
+    USUAL,
     find_toolchain,
     named_roots,
     newest_gcc,
@@ -90,7 +91,9 @@ def examine(s: Surroundings, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
     found = toolkits(s)
     used: Path | None = None
     try:
-        chain = find_toolchain(environ=s.environ, site_packages=s.own or s.site_packages)
+        chain = find_toolchain(
+            environ=s.environ, site_packages=s.own or s.site_packages, usual=s.root / USUAL.relative_to("/")
+        )
     except ToolchainError as error:
         if not found:
             why, level = "no nvcc and no ptxas: nothing can be compiled or verified here", Level.YELLOW
