@@ -1,7 +1,7 @@
 """Find one CUDA toolkit and one disassembler, and refuse parts that do not belong together.
 
 Order: an explicit root; CUDA_HOME or CUDA_PATH; the toolkit wheels in this Python (``pip install 'fp4patch[cuda]'``);
-``nvcc`` on PATH; /usr/local/cuda, where a DGX Spark has it and its remote shells lack it on PATH. A toolkit that the
+``nvcc`` on PATH; /usr/local/cuda, where a DGX Spark has it, on PATH only in login shells. A toolkit that the
 user names is used or refused, never silently ignored. The wheels come before PATH because their versions are pinned,
 and numbers can be compared.
 """
