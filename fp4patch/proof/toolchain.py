@@ -23,9 +23,10 @@ from pathlib import Path
 from fp4patch.core import process
 from fp4patch.core.cuda import RELEASE
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.extra import install
 from fp4patch.proof.result import ToolchainInfo
 
-INSTALL = "pip install 'fp4patch[cuda]'"
+INSTALL = install("cuda")
 USUAL = Path("/usr/local/cuda")
 _WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"
 

@@ -20,6 +20,7 @@ from fp4patch.core.errors import ToolchainError
 from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import (
+    INSTALL,
     USUAL,
     find_toolchain,
     named_roots,
@@ -121,7 +122,7 @@ def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:
         return remedies.finding(level, subject, f"{'; '.join(kit.broken)} ({place})", "toolkit_broken")
     if len(kit.releases) > 1:
         why = f"{what}: its parts are of different releases and misread each other's files"
-        return remedies.finding(Level.RED, subject, why, "toolkit_mixed")
+        return remedies.finding(Level.RED, subject, why, "toolkit_mixed", install=INSTALL)
     if min(kit.releases) < FAMILIES_SINCE.release:
         about = f"{what}: does not support sm_121 or f targets"
         if gpus and GB10 not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):
