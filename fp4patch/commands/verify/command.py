@@ -71,7 +71,7 @@ def verify(
 
     Verify compiles each probe from the patched and from the pristine source, disassembles both, and checks the rules of
     the variant. The toolkit is --cuda-root, else CUDA_HOME, else the wheels of `pip install 'fp4patch[cuda]'`, else the
-    nvcc on PATH.
+    nvcc on PATH, else /usr/local/cuda.
     """
     from fp4patch.commands import progress
     from fp4patch.commands.verify import page, suggest, text
