@@ -1,7 +1,5 @@
 """A target: the contents of ``patches/<target>/target.toml``, which describe one kind of source tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal

@@ -212,15 +212,12 @@ class _Run:
         if directive.name.endswith("def"):
             return (words[:1] != [] and words[0] in self.macros) != ("n" in directive.name.removesuffix("def"))
         try:
-            result = evaluate(self.expand(words), self.is_defined, lambda _name: 0)
+            result = evaluate(self.expand(words), lambda name: int(name in self.macros), lambda _name: 0)
         except ValueError as error:
             raise ValueError(f"{path}:{directive.line}: {error}") from error
         if result is None:
             raise ValueError(f"{path}:{directive.line}: a condition that the tree alone does not decide")
         return bool(result)
-
-    def is_defined(self, name: str) -> int:
-        return int(name in self.macros)
 
     def expand(self, words: Sequence[str], hidden: frozenset[str] = frozenset()) -> list[str]:
         """Replace macros, but for the operand of ``defined``."""

@@ -1,7 +1,5 @@
 """Labels of an image, and the check of an image's claims: labels, receipts, verdicts, files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping

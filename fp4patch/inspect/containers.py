@@ -192,7 +192,9 @@ def folder(path: Path, *, texts: bool = False) -> Iterator[tuple[Path, int]]:
         folders.sort()
         for name in sorted(files):
             file = Path(place, name)
-            if (file.suffix in _TEXTS and not texts) or not file.is_file() or not file.resolve().is_relative_to(root):
+            if (file.suffix in _TEXTS and not texts) or not file.is_file():
+                continue
+            if file.is_symlink() and not file.resolve().is_relative_to(root):
                 continue
             stat = file.stat()
             if (stat.st_dev, stat.st_ino) not in seen:

@@ -4,8 +4,6 @@ The edits change the places that they find; this looks for places that no edit f
 and only those with a hit are read as code.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

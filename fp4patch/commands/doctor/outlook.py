@@ -1,7 +1,5 @@
 """Result for each GPU from a tree: by its build's architectures, or by the condition in its headers and the variant."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Python packages with kernels, by their files; PyTorch's arch list by an import in another process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
