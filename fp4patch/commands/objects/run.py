@@ -52,7 +52,8 @@ def objects(
     with reading(identified, on_wait) as locked:
         patched = {tree.root / path for tree in locked for path in tree.on_record}
     roots = [tree.root for tree in identified]
-    converting = {path for root in roots for path in _sources(root) if _converts(path)}
+    files = (path for root in roots for path in root.rglob("*"))
+    converting = {path for path in files if path.suffix in CXX and path.is_file() and _converts(path)}
     marked = {path for path in patched if path.suffix in CXX} | converting
     includes: dict[Path, tuple[str, ...]] = {}
     found = []
@@ -213,10 +214,6 @@ def _outcomes(build: Path, name: str, asked: Sequence[Arch]) -> dict[Arch, froze
 
 
 # --- the tree's text -------------------------------------------------------------------------------------------------
-
-
-def _sources(root: Path) -> Iterator[Path]:
-    return (path for path in root.rglob("*") if path.suffix in CXX and path.is_file())
 
 
 def _converts(path: Path) -> bool:

@@ -36,7 +36,6 @@ from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress
-from fp4patch.core.state import State
 from fp4patch.core.verdict import overall, verdict_on
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.headers import find_headers
@@ -46,8 +45,8 @@ from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.verify import Verification, refusals
 from fp4patch.proof.verify import verify as compile_and_judge
 from fp4patch.proof.view import SourceView
-from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for
-from fp4patch.tree.locked import LockedTree, reading
+from fp4patch.tree.folding import FoldedTree, fold_tree, plan_for
+from fp4patch.tree.locked import reading
 from fp4patch.tree.transaction import OnWait
 
 
@@ -299,13 +298,13 @@ def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, byt
         folds = fold_tree(locked, plan_for(locked, variant, run.catalog))
         if folds.problems:
             raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
-        wrong = {path: state for path, done in folds.files.items() if (state := _off(locked, path, done))}
-        if wrong:
-            path, state = next(iter(wrong.items()))
-            raise Refused(
-                f"{tree.root} is not in the state of {variant.name}: {path} is {state}",
-                help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
-            )
+        for path, done in folds.files.items():
+            if locked.current(path) != done.desired:
+                state = locked.state(path, done.desired)
+                raise Refused(
+                    f"{tree.root} is not in the state of {variant.name}: {path} is {state}",
+                    help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
+                )
         overlay = {path: locked.pristine(path) for path in folds.files}
     changed = (_applied(patch, folds) for patch in run.catalog.patches_of(variant, tree.target.name))
     written = {path: done.desired for path, done in folds.files.items()}
@@ -321,11 +320,6 @@ def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], ru
             f"{tree.root} was changed while it was being verified: {', '.join(changed)}",
             help="verify it again when no other process changes it",
         )
-
-
-def _off(tree: LockedTree, path: str, done: FoldedFile) -> State | None:
-    """Return the state of a file that is not what the variant makes of it; None if it is."""
-    return None if tree.current(path) == done.desired else tree.state(path, done.desired)
 
 
 def _applied(patch: Patch, folds: FoldedTree) -> str:
