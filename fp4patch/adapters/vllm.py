@@ -10,8 +10,6 @@ compute_121a and sm_121a. PyTorch releases whose select_compute_arch.cmake does 
 before any of this.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile
@@ -26,11 +24,12 @@ from fp4patch.catalog.target import Build
 from fp4patch.core import process
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.extra import install
 from fp4patch.core.process import processors
 
 READS = "CMakeLists.txt"
 
-INSTALL = "pip install 'fp4patch[doctor]'"
+INSTALL = install("doctor")
 TIMEOUT = 120
 """Seconds; a run takes about a tenth of one."""
 _FROM_LEAST = (Reach.NOTHING, Reach.PTX, Reach.BARE, Reach.SUFFIXED)

@@ -1,7 +1,5 @@
 """One ptxas: its supported targets and PTX versions, its result for a file, and the class of its messages."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from fp4patch.core import process
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import sha256
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.extra import install
 from fp4patch.proof.toolchain import version_of
 
 OLDEST = Arch(9, 0)
@@ -113,7 +112,7 @@ class Assembler:
         if done.status:
             raise ToolchainError(
                 f"nvdisasm {self.nvdisasm_release} cannot read what ptxas {self.release} wrote: {done.err.strip()}",
-                help="take a disassembler as new as the assembler: pip install 'fp4patch[cuda]'",
+                help=f"take a disassembler as new as the assembler: {install('cuda')}",
             )
         return done.out
 

@@ -1,11 +1,10 @@
 """Find one CUDA toolkit and one disassembler, and refuse parts that do not belong together.
 
 Order: an explicit root; CUDA_HOME or CUDA_PATH; the toolkit wheels in this Python (``pip install 'fp4patch[cuda]'``);
-``nvcc`` on PATH. A toolkit that the user names is used or refused, never silently ignored. The wheels come before PATH
-because their versions are pinned, and numbers can be compared.
+``nvcc`` on PATH; /usr/local/cuda, where a DGX Spark has it, on PATH only in login shells. A toolkit that the
+user names is used or refused, never silently ignored. The wheels come before PATH because their versions are pinned,
+and numbers can be compared.
 """
-
-from __future__ import annotations
 
 import contextlib
 import hashlib
@@ -22,9 +21,11 @@ from pathlib import Path
 from fp4patch.core import process
 from fp4patch.core.cuda import RELEASE
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.extra import install
 from fp4patch.proof.result import ToolchainInfo
 
-INSTALL = "pip install 'fp4patch[cuda]'"
+INSTALL = install("cuda")
+USUAL = Path("/usr/local/cuda")
 _WHEELS = "install the pinned toolkit (" + INSTALL + ") or name another with --cuda-root"
 
 # host_config.h refuses a newer g++ than this; the limit moves with the toolkit, so it is read from that file.
@@ -61,6 +62,7 @@ def find_toolchain(
     *,
     environ: Mapping[str, str] | None = None,
     site_packages: Sequence[Path] | None = None,
+    usual: Path = USUAL,
 ) -> Toolchain:
     """Find and check a toolkit; ToolchainError names the missing or mixed parts, and the remedy.
 
@@ -71,9 +73,10 @@ def find_toolchain(
     path = environ.get("PATH", os.defpath)
     wheels = wheel_roots(folders)
 
-    program = find_program("nvcc", environ, folders, cuda_root)
+    program = find_program("nvcc", environ, folders, cuda_root, usual)
     if program is None:
-        raise ToolchainError("there is no CUDA compiler: no nvcc in this Python's packages or on PATH", help=_WHEELS)
+        where = f"this Python's packages, on PATH or in {usual}"
+        raise ToolchainError(f"there is no CUDA compiler: no nvcc in {where}", help=_WHEELS)
     root = program.parent.parent
     nvcc, ptxas, cicc = root / "bin/nvcc", root / "bin/ptxas", root / "nvvm/bin/cicc"
     for tool, package in ((nvcc, "nvidia-cuda-nvcc"), (ptxas, "nvidia-cuda-nvcc"), (cicc, "nvidia-nvvm")):
@@ -156,9 +159,13 @@ def roots_on_path(path: str) -> Iterator[Path]:
 
 
 def find_program(
-    tool: str, environ: Mapping[str, str], folders: Sequence[Path], explicit: Path | None = None
+    tool: str,
+    environ: Mapping[str, str],
+    folders: Sequence[Path],
+    explicit: Path | None = None,
+    usual: Path = USUAL,
 ) -> Path | None:
-    """Return nvcc or ptxas of the toolkit that is to be used: one that is named, of a wheel, or on PATH.
+    """Return nvcc or ptxas of the toolkit that is to be used: one that is named, of a wheel, on PATH, or the usual one.
 
     ToolchainError is raised if one that is named has no such program.
     """
@@ -167,7 +174,7 @@ def find_program(
             remedy = f"name the directory that holds bin/{tool}" if explicit else f"correct or unset {source}"
             raise ToolchainError(f"{source} is {root}, where there is no bin/{tool}", help=f"{remedy}, or {INSTALL}")
         return program
-    path = environ.get("PATH", os.defpath)
+    path = f"{environ.get('PATH', os.defpath)}{os.pathsep}{usual / 'bin'}"
     roots = chain(wheel_roots(folders), roots_on_path(path))
     found = next((program for root in roots if os.access(program := root / "bin" / tool, os.X_OK)), None)
     alone = shutil.which(tool, path=path)

@@ -3,8 +3,6 @@
 Of a wheel only ``bin/ptxas`` is kept, with its hash beside it, which is checked whenever it is used.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil
@@ -21,7 +19,7 @@ from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.errors import SourceError, ToolchainError, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.proof.ptxas import Assembler
-from fp4patch.proof.toolchain import INSTALL, find_program, version_of, wheel_roots
+from fp4patch.proof.toolchain import INSTALL, USUAL, find_program, version_of, wheel_roots
 from fp4patch.sources.archive import extract_program
 
 ALL = "all"
@@ -45,7 +43,7 @@ def installed(
     if ptxas := find_program("ptxas", environ, folders, cuda_root):
         return _with_disassembler(ptxas, folders, environ.get("PATH", os.defpath))
     raise ToolchainError(
-        "there is no ptxas: none in this Python's packages or on PATH",
+        f"there is no ptxas: none in this Python's packages, on PATH or in {USUAL}",
         help=f"{INSTALL}, name a toolkit with --cuda-root, or fetch one with --toolkit 13.0",
     )
 

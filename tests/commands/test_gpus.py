@@ -65,7 +65,9 @@ def test_reads_what_nvidia_smi_prints_on_gb10_and_on_a_card(tmp_path: Path) -> N
         (Arch(9, 0), "143771 MiB"),
     ]
     assert gpus.sm12x(found) == GPUS
-    assert {finding.level for finding in gpus.examine(found, "13.0")} == {Level.GREEN}
+    findings = gpus.examine(found, "13.0")
+    assert {finding.level for finding in findings} == {Level.GREEN}
+    assert ["shares the memory of the machine" in finding.found for finding in findings] == [False, True, False, False]
 
 
 def test_without_nvidia_smi_the_library_is_asked(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,26 @@ def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Surroundi
     found = examine(spark)
     (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
     assert triton_.level is Level.RED
+
+
+def test_a_dgx_spark_is_named_without_its_serial_number(spark: Surroundings) -> None:
+    etc = spark.root / "etc"
+    etc.mkdir()
+    (etc / "os-release").write_text('PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nID=ubuntu\n')
+    assert examine(spark).name.startswith(f"Ubuntu 24.04.3 LTS, {platform.system()} {platform.machine()}, Python")
+    (etc / "dgx-release").write_text(
+        'DGX_NAME="DGX Spark"\nDGX_PRETTY_NAME="NVIDIA DGX Spark"\nDGX_SWBUILD_VERSION="7.2.3"\n'
+        "DGX_SERIAL_NUMBER=1234567\n"
+    )
+    name = examine(spark).name
+    assert name.startswith("NVIDIA DGX Spark 7.2.3, Ubuntu 24.04.3 LTS, ")
+    assert "1234567" not in name
+
+
+def test_a_dgx_sparks_toolkit_outside_path_is_used(spark: Surroundings) -> None:
+    compilers = next(section for section in examine(spark).sections if section.title == "compilers")
+    assert {finding.level for finding in compilers.findings} == {Level.GREEN}
+    assert "fp4patch uses it" in compilers.findings[0].found
 
 
 def test_an_asked_gpu_goes_before_the_machines_own(spark: Surroundings) -> None:

@@ -13,9 +13,12 @@ from fp4patch.images.image import Stage
 from fp4patch.inspect.findings import Level
 
 
-def meminfo(tmp_path: Path, gib: int, limit: str = "") -> None:
+def meminfo(tmp_path: Path, gib: int, limit: str = "", *, free: int | None = None) -> None:
     (tmp_path / "root/proc").mkdir(parents=True)
     (tmp_path / "root/proc/meminfo").write_text(f"MemTotal:       {gib << 20} kB\nMemFree:  1 kB\n")
+    if free is not None:
+        with (tmp_path / "root/proc/meminfo").open("a") as file:
+            file.write(f"MemAvailable:  {free << 20} kB\n")
     if limit:
         (tmp_path / "root/sys/fs/cgroup").mkdir(parents=True)
         (tmp_path / "root/sys/fs/cgroup/memory.max").write_text(f"{limit}\n")
@@ -47,6 +50,16 @@ def test_more_jobs_than_memory_serves_are_noticed(tmp_path: Path) -> None:
 def test_jobs_that_fit_are_green(tmp_path: Path) -> None:
     meminfo(tmp_path, 119)
     finding, _ = room.examine(machine(tmp_path, MAX_JOBS="8"), tmp_path)
+    assert finding.level is Level.GREEN
+
+
+def test_memory_that_a_served_model_holds_is_not_counted(tmp_path: Path) -> None:
+    meminfo(tmp_path, 119, free=20)
+    finding, _ = room.examine(machine(tmp_path, MAX_JOBS="8"), tmp_path)
+    assert finding.level is Level.YELLOW
+    assert "only 20 GiB are available now" in finding.found
+    assert finding.remedy.endswith("export MAX_JOBS=2")
+    finding, _ = room.examine(machine(tmp_path, MAX_JOBS="2"), tmp_path)
     assert finding.level is Level.GREEN
 
 

@@ -74,7 +74,7 @@ def test_the_real_toolkit_is_found_whole(toolchain: Toolchain) -> None:
 
 
 def test_without_any_toolkit_it_names_the_extra_to_install(no_toolkit: dict[str, str]) -> None:
-    refused = refusal(environ=no_toolkit, site_packages=[])
+    refused = refusal(environ=no_toolkit, site_packages=[], usual=Path("/nowhere"))
     assert "there is no CUDA compiler" in refused.message
     assert "pip install 'fp4patch[cuda]'" in refused.help
 
@@ -100,6 +100,13 @@ def test_pinned_wheels_win_over_path(fake: Fake, no_toolkit: dict[str, str], tmp
     environ = {"PATH": f"{system / 'bin'}:{no_toolkit['PATH']}"}
     assert find_toolchain(environ=environ, site_packages=[tmp_path / "site"]).root == wheels
     assert find_toolchain(environ=environ, site_packages=[]).root == system
+
+
+def test_the_usual_place_comes_last(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:
+    usual, system = fake(tmp_path / "usr/local/cuda"), fake(tmp_path / "system")
+    assert find_toolchain(environ=no_toolkit, site_packages=[], usual=usual).root == usual
+    environ = {"PATH": f"{system / 'bin'}:{no_toolkit['PATH']}"}
+    assert find_toolchain(environ=environ, site_packages=[], usual=usual).root == system
 
 
 def test_the_newest_toolkit_among_the_wheels_is_taken(fake: Fake, no_toolkit: dict[str, str], tmp_path: Path) -> None:

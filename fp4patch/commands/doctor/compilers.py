@@ -4,8 +4,6 @@ Looked at: PATH, CUDA_HOME and CUDA_PATH, /usr/local/cuda*, NVIDIA's wheels. Tri
 is in :mod:`fp4patch.commands.doctor.packages`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +18,8 @@ from fp4patch.core.errors import ToolchainError
 from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.toolchain import (
+    INSTALL,
+    USUAL,
     find_toolchain,
     named_roots,
     newest_gcc,
@@ -90,7 +90,9 @@ def examine(s: Surroundings, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
     found = toolkits(s)
     used: Path | None = None
     try:
-        chain = find_toolchain(environ=s.environ, site_packages=s.own or s.site_packages)
+        chain = find_toolchain(
+            environ=s.environ, site_packages=s.own or s.site_packages, usual=s.root / USUAL.relative_to("/")
+        )
     except ToolchainError as error:
         if not found:
             why, level = "no nvcc and no ptxas: nothing can be compiled or verified here", Level.YELLOW
@@ -118,7 +120,7 @@ def _finding(kit: Toolkit, gpus: Sequence[Arch], *, used: bool) -> Finding:
         return remedies.finding(level, subject, f"{'; '.join(kit.broken)} ({place})", "toolkit_broken")
     if len(kit.releases) > 1:
         why = f"{what}: its parts are of different releases and misread each other's files"
-        return remedies.finding(Level.RED, subject, why, "toolkit_mixed")
+        return remedies.finding(Level.RED, subject, why, "toolkit_mixed", install=INSTALL)
     if min(kit.releases) < FAMILIES_SINCE.release:
         about = f"{what}: does not support sm_121 or f targets"
         if gpus and GB10 not in gpus and has(Version(".".join(map(str, min(kit.releases)))), Arch(12, 0, "a")):

@@ -1,14 +1,12 @@
 """The NVIDIA driver and the GPUs of this machine, by nvidia-smi, and by libcuda where there is no nvidia-smi."""
 
-from __future__ import annotations
-
 import re
 import shutil
 
 from packaging.version import Version
 
 from fp4patch.commands.doctor.surroundings import Surroundings, said
-from fp4patch.core.arch import Arch
+from fp4patch.core.arch import GB10, Arch
 from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
 from fp4patch.proof.gpu import Driver, Gpu, ask_driver
@@ -59,7 +57,8 @@ def examine(found: Driver | None, torch_cuda: str) -> tuple[Finding, ...]:
     else:
         findings = [Finding(Level.GREEN, "driver", what)]
     for gpu in found.gpus:
-        memory = f", {gpu.memory}" if gpu.memory else ""
+        size = gpu.memory or ("shares the memory of the machine" if gpu.arch == GB10 else "")
+        memory = f", {size}" if size else ""
         note = "fp4patch patches code for SM12x; verify and build need no GPU"
         if gpu.arch.major == 12:
             note = f"FP4 code must be compiled for {gpu.arch}a or sm_120f"

@@ -1,10 +1,10 @@
 """This machine: what compiles, what runs, and what would get in a patch's way; one section a kind."""
 
-from __future__ import annotations
-
 import platform
+import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from fp4patch.commands.doctor import compilers, engines, gpus, jit_caches, packages, room
@@ -12,6 +12,7 @@ from fp4patch.commands.doctor.result import MachineReport, Section
 from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
+from fp4patch.core.wording import joined
 from fp4patch.images.engine import data_root
 from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Finding, Level
@@ -43,8 +44,21 @@ def examine(s: Surroundings, asked: Sequence[Arch] = (), *, cache: Path | None =
         Section("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
         Section("for a build", (*engines.examine(s), *room.examine(s, data_root(s.environ) or Path.cwd()))),
     )
-    name = f"{platform.system()} {platform.machine()}, Python {s.version} ({s.python})"
+    name = f"{_system(s)}, Python {s.version} ({s.python})"
     return MachineReport(name, tuple(section for section in sections if section.findings))
+
+
+def _system(s: Surroundings) -> str:
+    """Return the distribution, on a DGX Spark its DGX OS too, and the architecture; never the serial number."""
+    text = ""
+    for name in ("etc/dgx-release", "etc/os-release"):
+        with suppress(OSError):
+            text += (s.root / name).read_text(encoding="utf-8", errors="replace")
+    stated = dict(re.findall(r"^(\w+)=[\"']?(.*?)[\"']?$", text, re.MULTILINE))
+    dgx = joined(
+        stated.get("DGX_PRETTY_NAME", ""), stated.get("DGX_OTA_VERSION") or stated.get("DGX_SWBUILD_VERSION", "")
+    )
+    return joined(dgx, stated.get("PRETTY_NAME", ""), f"{platform.system()} {platform.machine()}", by=", ")
 
 
 def _no_packages(s: Surroundings) -> tuple[Finding, ...]:

@@ -1,7 +1,5 @@
 """Reports of ``fp4patch doctor`` on a machine, on source trees, on recipes and on compiled code, as values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from fp4patch.adapters.result import BuildRow
@@ -166,7 +164,7 @@ class MachineReport(Document):
     """Complete report on this machine."""
 
     name: str
-    """Description of the machine: ``Linux x86_64, Python 3.12.3``."""
+    """Description of the machine: ``Ubuntu 24.04.3 LTS, Linux x86_64, Python 3.12.3``."""
     sections: tuple[Section, ...]
 
     @property

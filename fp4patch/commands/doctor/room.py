@@ -1,7 +1,5 @@
 """Memory and disk of this machine, compared with the needs of a vLLM build."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -17,15 +15,18 @@ from fp4patch.inspect.findings import Finding, Level
 
 def memory(s: Surroundings) -> int | None:
     """Bytes that this machine, or this container, may use; None if it does not state it."""
-    try:
-        told = re.search(r"^MemTotal:\s+(\d+) kB", (s.root / "proc/meminfo").read_text(), re.MULTILINE)
-    except OSError:
-        return None
-    if told is None:
-        return None
+    have = _meminfo(s, "MemTotal")
     limit = s.root / "sys/fs/cgroup/memory.max"
     allowed = limit.read_text().strip() if limit.is_file() else "max"
-    return min(int(told[1]) * 1024, int(allowed)) if allowed.isdigit() else int(told[1]) * 1024
+    return min(have, int(allowed)) if have is not None and allowed.isdigit() else have
+
+
+def _meminfo(s: Surroundings, name: str) -> int | None:
+    try:
+        told = re.search(rf"^{name}:\s+(\d+) kB", (s.root / "proc/meminfo").read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(told[1]) * 1024 if told else None
 
 
 def examine(s: Surroundings, where: Path) -> tuple[Finding, ...]:
@@ -40,6 +41,7 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
     wanted = s.environ.get("MAX_JOBS", "")
     jobs = int(wanted) if wanted.isdigit() and int(wanted) else processors()
     fit = max(1, have // (JOB_MEMORY * GIB))
+    free = _meminfo(s, "MemAvailable")
     what = f"{have / GIB:.0f} GiB, {counted(processors(), 'core')}"
     if little_memory(have):
         about = f"{what}: too little for one job of a vLLM build ({JOB_MEMORY} GiB)"
@@ -48,6 +50,10 @@ def _memory(s: Surroundings) -> tuple[Finding, ...]:
         set_by = f"MAX_JOBS is {wanted}" if wanted else f"a vLLM build starts {counted(jobs, 'job')}"
         about = f"{what}: {set_by}, and each may take {JOB_MEMORY} GiB"
         return (remedies.finding(Level.YELLOW, "memory", about, "many_jobs", jobs=fit),)
+    if free is not None and free < jobs * JOB_MEMORY * GIB:
+        about = f"{what}: only {free / GIB:.0f} GiB are available now, and each job may take {JOB_MEMORY} GiB"
+        fit = max(1, free // (JOB_MEMORY * GIB))
+        return (remedies.finding(Level.YELLOW, "memory", about, "memory_in_use", jobs=fit),)
     return (Finding(Level.GREEN, "memory", f"{what}: enough for a vLLM build of {counted(jobs, 'job')} at a time"),)
 
 

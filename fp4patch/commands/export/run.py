@@ -1,7 +1,5 @@
 """``fp4patch export``: each patch of a variant as a change of its own, in upstream's names and formatting."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import shutil
@@ -16,6 +14,7 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.commands import measured
 from fp4patch.commands.export.result import Change, Exported
 from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.extra import install
 from fp4patch.core.tree_path import CXX
 from fp4patch.tree.folding import fold_tree, plan_patches
 from fp4patch.tree.locked import LockedTree, reading
@@ -112,7 +111,7 @@ def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
     if program is None:
         raise Refused(
             f"{style} defines the format of upstream's code, and there is no clang-format here",
-            help="pip install 'fp4patch[export]'",
+            help=install("export"),
         )
     matcher = difflib.SequenceMatcher(None, pristine.splitlines(), text.splitlines(), autojunk=False)
     lines = [

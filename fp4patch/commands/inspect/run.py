@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fp4patch.core.errors import ImageError
+from fp4patch.core.extra import install
 from fp4patch.core.verdict import verdict_on
 from fp4patch.images import engine, provenance
 from fp4patch.images.image import PROOF, Finding, Inspection
@@ -48,9 +49,7 @@ def _inspect_image(name: str) -> Inspection:
         import docker  # noqa: PLC0415 - an extra
         from docker.errors import DockerException, ImageNotFound  # noqa: PLC0415 - the same
     except ModuleNotFoundError:
-        raise ImageError(
-            "looking into an image takes the docker package", help="pip install 'fp4patch[images]'"
-        ) from None
+        raise ImageError("looking into an image takes the docker package", help=install("images")) from None
     try:
         client = docker.from_env(environment=_environment())
     except DockerException as error:

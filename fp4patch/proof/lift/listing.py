@@ -5,8 +5,6 @@ operand must be known to the last sign. A key, an attribute or an operand of an 
 over.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping
@@ -15,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from fp4patch.core.errors import ProofError
+from fp4patch.core.extra import install
 
 STEP = 16
 """Bytes of an instruction, from sm_70 on."""
@@ -235,7 +234,7 @@ def _document(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     except ValueError as error:
         raise ProofError(
             "what nvdisasm wrote is not its JSON",
-            help="-json takes nvdisasm 13.2 or later: pip install 'fp4patch[cuda]'",
+            help=f"-json takes nvdisasm 13.2 or later: {install('cuda')}",
         ) from error
     if not isinstance(head, dict) or not isinstance(functions, list):
         raise ProofError("nvdisasm's JSON is not a head and a list of functions", help=_REPORT)
