@@ -13,6 +13,13 @@ from browser import PATIENCE, browser
 from support import served
 
 ROOT = Path(__file__).parents[1]
+SEARCHED = {
+    "__CUDA_ARCH_FEAT_SM121_ALL": "messages.html",
+    "e2m1x2": "features.html",
+    "no kernel image is available": "messages.html",
+    "12.1a": "gb10.html",
+}
+"""Words that owners type, and a page that must be among the results."""
 
 
 @pytest.fixture(scope="module")
@@ -52,6 +59,10 @@ def test_a_page_is_found_by_its_words_and_no_other_host_is_asked(site: Path) -> 
                 wanted.wait_for(timeout=PATIENCE / 6)
                 break
         found = wanted.count()
+        for words, page in SEARCHED.items():
+            box.fill("")
+            box.press_sequentially(words)
+            tab.locator(f".md-search-result__link[href*='{page}']").first.wait_for()
         tab.goto(f"{url}/explorer.html")
         assert tab.locator("#result").count() == 1
     assert found

@@ -21,6 +21,11 @@ def on_files(files: Files, config: Any) -> Files:
     return files
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Return the page with a name for the theme's search dialog, which has none."""
+    return output.replace('role="dialog"', 'role="dialog" aria-label="Search"', 1)
+
+
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return the text with links to directories, and to files outside docs/, as links to the repository."""
     folder = (ROOT / "docs" / page.file.src_uri).parent

@@ -47,17 +47,26 @@ def clone(url: str, ref: str, to: Path, *, show_progress: bool, submodules: Sequ
     """
     with _said(f"git cannot clone {ref} of {url}", _REPOSITORY) as git:
         shown = _progress(git) if show_progress else None
-        if _COMMIT.fullmatch(ref):
-            repo = git.Repo.init(to)
-            repo.git.update_environment(**_ENVIRONMENT)
-            repo.create_remote("origin", url).fetch(ref, shown, depth=1, no_tags=True)
-            repo.git.checkout("--quiet", "--detach", ref)
-        else:
-            repo = git.Repo.clone_from(url, to, shown, _ENVIRONMENT, depth=1, branch=ref)
+        try:
+            repo = _cloned(git, url, ref, to, shown)
+        except git.exc.GitCommandError as error:
+            error.stderr = error.stderr or "\n".join(shown.error_lines if shown else ())  # progress takes git's words
+            raise
         for submodule in repo.submodules:
             if any(PurePosixPath(path).is_relative_to(submodule.path) for path in submodules):
                 place = urljoin(f"{url}/", submodule.url) if submodule.url.startswith("../") else submodule.url
                 clone(place, submodule.hexsha, to / submodule.path, show_progress=show_progress)
+
+
+def _cloned(git: Any, url: str, ref: str, to: Path, shown: Any) -> Any:
+    """Return the new clone of one tag, branch or commit, without its submodules."""
+    if not _COMMIT.fullmatch(ref):
+        return git.Repo.clone_from(url, to, shown, _ENVIRONMENT, depth=1, branch=ref)
+    repo = git.Repo.init(to)
+    repo.git.update_environment(**_ENVIRONMENT)
+    repo.create_remote("origin", url).fetch(ref, shown, depth=1, no_tags=True)
+    repo.git.checkout("--quiet", "--detach", ref)
+    return repo
 
 
 def tags(url: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -319,6 +320,9 @@ def test_every_control_has_a_name_and_the_keyboard_reaches_it(shown: Any) -> Non
             "o => !(o.labels && o.labels.length) && !o.textContent.trim() && !o.ariaLabel).length"
         )
         assert shown.evaluate(unnamed) == 0
+        levels = shown.evaluate("[...document.querySelectorAll('h1, h2, h3, h4')].map(o => Number(o.tagName[1]))")
+        assert levels[0] == 1
+        assert all(after <= before + 1 for before, after in pairwise(levels))
         shown.evaluate("document.activeElement.blur()")
         wanted = set(shown.evaluate("[...document.querySelectorAll('main select, main input')].map(o => o.name)"))
         reached = set()

@@ -99,8 +99,9 @@ def test_a_name_is_no_option(upstream: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_what_is_not_there_is_said_in_gits_words(upstream: Path, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"git cannot clone v9 of \S+: fatal: Remote branch v9 not found"):
-        git.clone(str(upstream), "v9", tmp_path / "tree", show_progress=False)
+    for shown in (False, True):  # a terminal shows the progress
+        with pytest.raises(SourceError, match=r"git cannot clone v9 of \S+: fatal: Remote branch v9 not found"):
+            git.clone(str(upstream), "v9", tmp_path / "tree", show_progress=shown)
     with pytest.raises(SourceError, match=rf"git cannot clone {'0' * 40} of .*: .*not our ref"):
         git.clone(f"file://{upstream}", "0" * 40, tmp_path / "tree2", show_progress=False)
     with pytest.raises(SourceError, match=r"git cannot list the tags of .*does not appear to be a git repository"):

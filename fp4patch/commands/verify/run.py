@@ -30,6 +30,7 @@ from fp4patch.commands.verify.coverage import (
     undeclared,
 )
 from fp4patch.commands.verify.needs import has, nothing_to_show
+from fp4patch.commands.verify.summary import EXECUTED
 from fp4patch.core.arch import Arch, requested
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import Refused
@@ -233,7 +234,7 @@ def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) 
         if one.side == "patched":
             verdict = verdict_on(not one.verdict.failed)
             because = "the machine code gives what the variant promises"
-            checks[one.probe, one.arch] = [Check("executed as promised", because, verdict, summary(one))]
+            checks[one.probe, one.arch] = [Check(EXECUTED, because, verdict, summary(one))]
     return _with_checks(results, checks)
 
 

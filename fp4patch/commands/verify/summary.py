@@ -10,6 +10,9 @@ from fp4patch.core.verdict import Verdict, overall
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.result import BuildResult, Check, ProbeResult, VerifyReport
 
+EXECUTED = "executed as promised"
+"""The check that a probe's machine code was executed and gave what the variant promises."""
+
 
 @dataclass(frozen=True)
 class Headline:
@@ -86,7 +89,8 @@ def reason(result: ProbeResult) -> str:
         return textwrap.shorten(line, 72, placeholder=" …")
     failed = failed_checks(result)
     if failed:
-        return failed[0].rule + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
+        what = failed[0].detail.partition(" (")[0] if failed[0].rule == EXECUTED else failed[0].rule
+        return what + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
     return "nothing was checked"
 
 
