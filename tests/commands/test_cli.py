@@ -34,6 +34,10 @@ Ended = subprocess.CompletedProcess[str]
         ["show", "nope"],
         ["verify", "TREE"],
         ["apply", "TREE"],
+        ["apply", "--variant", "next2", "TREE", ""],
+        ["doctor", ""],
+        ["inspect", ""],
+        ["fetch", "cutlass==4.2.1", ""],
     ],
 )
 def test_a_wrong_command_line_is_status_2(
@@ -246,3 +250,15 @@ def test_a_current_folder_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "error: the current directory does not exist any more: change to another\n"
+
+
+def test_an_empty_path_is_not_the_current_directory(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = pristine_tree("cutlass", "4.2.1")
+    monkeypatch.chdir(tree)
+    before = snapshot(tree)
+    said = fp4patch("apply", "--variant", "next2", "")
+    assert said.status == 2
+    assert "it is empty" in said.err
+    assert snapshot(tree) == before
