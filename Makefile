@@ -35,7 +35,8 @@ lint: $(VENV)/.ready
 	$(BIN)/mypy
 
 # A file's tests go to one worker, which makes their fixtures once; those that take longest come first (tests/conftest.py).
-PYTEST := $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder
+# Three workers for two cores: some wait for containers, packages and the disk.
+PYTEST := $(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 test: lint
 	$(PYTEST)

@@ -33,6 +33,9 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # Trees of tokens are no cycles: to look for these as often as Python does by default is an eighth of the suite's time.
 gc.set_threshold(100_000, 50, 100)
 
+# What tests install is started once or twice: pip compiles none of it. Set to 1, this option would mean the opposite.
+os.environ["PIP_NO_COMPILE"] = "0"
+
 pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of images
 
 TIMES = Path(__file__).with_name("times.json")

@@ -3,8 +3,6 @@
 An adapter runs the tree's own code, as a build would. It is no sandbox: SECURITY.md states what is executed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol

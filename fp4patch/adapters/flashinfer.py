@@ -10,8 +10,6 @@ The modelled machine has one GPU, a PyTorch that is built for the CUDA release w
 environment variable.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -10,8 +10,6 @@ compute_121a and sm_121a. PyTorch releases whose select_compute_arch.cmake does 
 before any of this.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import tempfile

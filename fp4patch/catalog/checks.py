@@ -1,7 +1,5 @@
 """Checks beyond the types of the model: names exist, versions and patterns parse, files exist."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Functions that the patches of a tree change, with the checks of each on each target."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ string. The last of several names varies fastest. A string that is ``"{N}"`` alo
 ``{N.key}`` is a key of a value that is a table. ``{ each = …, text = "…" }`` is the same in a list of strings.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product

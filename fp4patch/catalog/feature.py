@@ -1,7 +1,5 @@
 """Values of ``fp4patch features``: PTX instructions, and the machine code of each for a target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

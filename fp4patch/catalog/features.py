@@ -3,8 +3,6 @@
 Every mistake in them is reported at once, by file and key.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

@@ -3,8 +3,6 @@
 The version is only a hint: bundled copies can be wrong (xformers 0.0.35 states 4.3.0 over 4.2 headers).
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator

@@ -3,8 +3,6 @@
 The shape of each file is a dataclass of this part; nothing is declared twice.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

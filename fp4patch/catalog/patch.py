@@ -1,7 +1,5 @@
 """A patch: the contents of ``patches/<target>/<patch>/patch.toml``."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Variant × identified tree: which edits each file gets, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Means by which a patch is proven: probes to compile, and functions to run on every input."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

@@ -1,10 +1,12 @@
 """Reading of TOML files as values of the model, with problems by file and key."""
 
-from __future__ import annotations
-
 import re
 import tomllib
+from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -13,7 +15,6 @@ from pydantic_core import ErrorDetails
 
 from fp4patch.catalog.families import Table, expanded, extended, inherited, places
 from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
-from fp4patch.catalog.lines import line_of
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
@@ -136,14 +137,8 @@ class Reader:
             return None  # a directory, or a file that is no TOML: the problem is that
 
 
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
-
-
-def _adapter(kind: type) -> TypeAdapter[Any]:
-    """Return the validator of such a file. It is made once, which takes longer than to read all files."""
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    return _ADAPTERS[kind]
+_adapter: Callable[[type], TypeAdapter[Any]] = cache(TypeAdapter)
+"""Returns the validator of such a file. It is made once, which takes longer than to read all files."""
 
 
 def _tables(data: dict[str, Any]) -> dict[int, dict[str, Any]]:
@@ -200,3 +195,42 @@ def _words(error: ErrorDetails) -> tuple[str, str]:
 def _found(value: Any) -> str:
     shown = repr(value)
     return shown if len(shown) <= 80 else shown[:77] + "..."
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def line_of(text: str, key: str) -> int | None:
+    """Return the line on which ``edits[0].find`` begins, or the nearest table or list around it that exists.
+
+    tomllib gives no positions.
+    """
+    path: list[Any] = [int(index) if index else name for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", key)]
+    begins = list(accumulate(text.splitlines(keepends=True), initial=""))
+    whole = tomllib.loads(text)
+    for at in range(len(path) - 1, 1, -1):  # a table of a group has the keys of the group
+        if path[at] == path[at - 2] and not _has(whole, path) and _has(whole, of_group := path[:at] + path[at + 2 :]):
+            path = of_group
+    while path and not _has(whole, path):
+        path.pop()
+    # The first of the lines that must be complete before the text is TOML with that key.
+    return bisect_left(range(len(begins)), True, key=lambda end: _has(_parsed(begins[end:]), path)) if path else None
+
+
+def _parsed(begins: list[str]) -> dict[str, Any]:
+    """Return the shortest of these texts that is TOML, also if only the ends of lists are missing."""
+    for begin in begins:
+        for ends in ("", "]", "]]"):
+            try:
+                return tomllib.loads(begin + ends)
+            except tomllib.TOMLDecodeError:
+                continue
+    raise AssertionError("the whole text is TOML")
+
+
+def _has(value: Any, path: list[Any]) -> bool:
+    for key in path:
+        if not (key in value if isinstance(value, dict) else isinstance(value, list) and key in range(len(value))):
+            return False
+        value = value[key]
+    return True

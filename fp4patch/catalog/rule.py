@@ -1,7 +1,5 @@
 """Claims of a variant: the rules that its machine code obeys, and the results of its conversions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Files of a tree that a patch could change: a receipt or a journal in the tree may name no others."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cache

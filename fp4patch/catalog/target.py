@@ -1,7 +1,5 @@
 """A target: the contents of ``patches/<target>/target.toml``, which describe one kind of source tree."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -126,11 +124,8 @@ class Gate(Manifest):
     file: str
     defines: str
     """Macro that enables the instruction."""
-    operands: tuple[str, ...]
-    """Operands that the ``#if`` conditions that define the macro must have for this GPU."""
-    conditions: int
     otherwise: str
-    """Effect of the header on this GPU if an operand is missing."""
+    """Effect of the header on a target for which it does not define the macro."""
 
 
 @dataclass(frozen=True, kw_only=True)

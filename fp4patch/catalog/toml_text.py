@@ -1,7 +1,5 @@
 """TOML text of values: tables of a manifest, as a person would write them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

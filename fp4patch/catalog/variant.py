@@ -1,7 +1,5 @@
 """A variant: the contents of ``variants/*.toml``, with those of the files that it extends."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from fp4patch.catalog.rule import Promise, Rule

@@ -3,8 +3,6 @@
 Each file has one name here, the path of the file itself.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,22 +1,17 @@
 """Unified diffs, as ``git apply`` accepts them."""
 
-from __future__ import annotations
-
 import difflib
+import io
 import os
-import re
 
 
 def unified(path: str, before: bytes, after: bytes) -> str:
     """Return the unified diff of one file, as ``git apply`` takes it: only a line feed ends a line there."""
     one, other = (data.decode("utf-8", errors="surrogateescape") for data in (before, after))
-    lines = difflib.unified_diff(_lines(one), _lines(other), _quoted(f"a/{path}"), _quoted(f"b/{path}"))
+    # ``splitlines`` would also cut at a form feed, or at a lone carriage return.
+    before_lines, after_lines = (list(io.StringIO(text, newline="\n")) for text in (one, other))
+    lines = difflib.unified_diff(before_lines, after_lines, _quoted(f"a/{path}"), _quoted(f"b/{path}"))
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    """Split into lines with their ends. ``splitlines`` would also cut at a form feed, or at a lone carriage return."""
-    return [line for line in re.split(r"(?<=\n)", text) if line]
 
 
 def _quoted(name: str) -> str:

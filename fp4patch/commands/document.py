@@ -1,7 +1,5 @@
 """JSON documents of results, by pydantic from their dataclasses; docs/json.md describes them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

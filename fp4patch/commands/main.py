@@ -3,8 +3,6 @@
 Verbs and their libraries are imported when they are called, so that ``fp4patch -h`` is quick.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

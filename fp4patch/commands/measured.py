@@ -1,7 +1,5 @@
 """Lines about what ``fp4patch verify`` measured: code that changed, and inputs that were executed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Progress bars on stderr: silent where stderr is not a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

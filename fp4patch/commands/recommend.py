@@ -1,7 +1,5 @@
 """The variant to recommend for a tree and a CUDA toolkit: the first of the target's advice that fits both."""
 
-from __future__ import annotations
-
 from packaging.version import Version
 
 from fp4patch.catalog.identify import Identified

@@ -1,6 +1,4 @@
-"""Fills a template: everything is escaped but in Markdown, and nothing missing goes unnoticed."""
-
-from __future__ import annotations
+"""Fills a template: everything is escaped in HTML and SVG, and nothing missing goes unnoticed."""
 
 import base64
 import hashlib
@@ -16,7 +14,7 @@ def render(name: str, folder: Path, **values: Any) -> str:
     """Render the template of that name with these values. It can include the files beside this module."""
     environment = Environment(
         loader=FileSystemLoader([folder, Path(__file__).parent]),
-        autoescape=not name.endswith(".md.j2"),  # noqa: S701 - that is not HTML
+        autoescape=name.endswith((".html.j2", ".svg.j2")),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

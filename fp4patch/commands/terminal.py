@@ -1,7 +1,5 @@
 """Tables, refusals and errors as text for a terminal, at whatever width it has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Words that the output of several commands shares: problems, and text made printable."""
 
-from __future__ import annotations
-
 from fp4patch.core.problem import Problem
 from fp4patch.core.wording import joined
 

@@ -1,7 +1,5 @@
 """The user's cache directory, the hashes of files in it, and directories for unfinished files."""
 
-from __future__ import annotations
-
 import fcntl
 import glob
 import hashlib

@@ -1,7 +1,5 @@
 """Ranges of CUDA releases whose compilers support each target. No other module holds such a table."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -4,8 +4,6 @@ pydantic itself is imported when a document is printed (:mod:`fp4patch.commands.
 (``tools/json_schemas.py``), and never before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, TypeVar
 

@@ -3,8 +3,6 @@
 A damaged file raises ValueError, IndexError or struct.error: :data:`DAMAGES`.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple

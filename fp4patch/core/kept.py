@@ -4,8 +4,6 @@ Only values of the model are kept, as JSON. An entry that is damaged, or of anot
 that cannot be read or written.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

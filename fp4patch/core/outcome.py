@@ -1,7 +1,5 @@
 """Outcomes of one edit on one text: it applies, has nothing to do, or refuses."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

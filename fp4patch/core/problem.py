@@ -1,7 +1,5 @@
 """One reason to refuse, as every part of fp4patch states it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fp4patch.core.document import Document

@@ -1,7 +1,5 @@
 """Run programs, several at a time, each with a time limit, so that all of them can be ended at once."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

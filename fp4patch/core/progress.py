@@ -1,7 +1,5 @@
 """Progress of a long command, as reported to the code that displays it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Releases of projects, and the specifiers that select some of them."""
 
-from __future__ import annotations
-
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 

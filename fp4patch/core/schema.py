@@ -1,7 +1,5 @@
 """The number by which a reader of a JSON document knows its form."""
 
-from __future__ import annotations
-
 from typing import Final
 
 SCHEMA: Final = 1

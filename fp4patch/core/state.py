@@ -1,7 +1,5 @@
 """States of a file, or of a patch on a tree."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -4,8 +4,6 @@ Reading never fails: an entry that is damaged or absent is a miss. Writing is at
 written only costs time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Base class of all tables of the project's TOML files."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 

@@ -1,7 +1,5 @@
 """Names of files in a source tree, for manifests and receipts."""
 
-from __future__ import annotations
-
 from pathlib import PurePosixPath
 
 CXX = frozenset((".c", ".cc", ".cpp", ".cu", ".cuh", ".cxx", ".h", ".hh", ".hpp", ".inl"))

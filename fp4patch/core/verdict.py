@@ -1,7 +1,5 @@
 """Results of a check."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Literal

@@ -1,7 +1,5 @@
 """Lists and counts in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

@@ -1,7 +1,5 @@
 """The edit ``add-operand``: conditions whose body defines a macro get an operand back that someone took out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial

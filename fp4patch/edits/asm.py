@@ -4,8 +4,6 @@
 strings or preprocessor directives is a statement.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ The grammar is that of cmake-language(7): comments, bracket and quoted arguments
 belongs to a command, a comment or the blanks between; what does not is a LexError with its line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The grammar is that of [cpp.cond]. A value is an integer, or None where it depen
 result of ``&&`` and ``||`` can be known all the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 Value = int | None

@@ -1,7 +1,5 @@
 """Search for conversions to E2M1 in whole files of any language, and the quick looks that come before it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ are spliced first (and given back inside raw strings), then comments and tokens 
 prose behind ``#error``, never raises; only what swallows the rest of the file does: LexError.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -465,7 +463,10 @@ def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) 
         before = old[begin - 1] if begin else None
         if begin < end:
             directive = old[begin].directive
-        elif before and ((begin < len(old) and old[begin].directive == before.directive) or _follows(before, cut)):
+        elif before and (
+            (begin < len(old) and old[begin].directive == before.directive)
+            or (before.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n"))
+        ):
             directive = before.directive
         else:
             directive = -1
@@ -473,10 +474,6 @@ def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) 
             own = -1 if token.directive < 0 else len(old) * number + token.directive
             yield token._replace(directive=directive if directive >= 0 else own)
     yield from old[first:last]
-
-
-def _follows(token: Token, cut: Cut) -> bool:
-    return token.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n")
 
 
 def _moved(comments: Sequence[Comment], moved: int, lines: int) -> Iterator[Comment]:

@@ -3,8 +3,6 @@
 The tokens and directives of the result must be the old ones with exactly the intended tokens gone or added.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten

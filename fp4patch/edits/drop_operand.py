@@ -1,7 +1,5 @@
 """The edit ``drop-operand``: conditions whose body defines a macro lose an operand."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -66,13 +64,10 @@ def _cut(source: Source, branch: Branch, found: Sequence[Operand], chosen: Opera
     following = next((operand for operand in found if operand.first > chosen.last), None)
     leads = chosen is found[0]
     if following is not None:
-        next_start = _next_start(source, condition[chosen.last + 2].end, condition[following.first].start)
+        # A comment before the next operand belongs to that operand.
+        behind, before = condition[chosen.last + 2].end, condition[following.first].start
+        next_start = min((c.start for c in source.comments if behind <= c.start < before), default=before)
         alone_or_first = not source.text[source.text.rfind("\n", 0, start) + 1 : start].strip()
         if leads or alone_or_first or "\n" not in source.text[end:next_start]:
             return Cut(start, next_start, "")
     return Cut(condition[chosen.first - 3].end, end, "")
-
-
-def _next_start(source: Source, after: int, before: int) -> int:
-    """Return the start of the text after the ``||``: a comment before the next operand belongs to that operand."""
-    return min((comment.start for comment in source.comments if after <= comment.start < before), default=before)

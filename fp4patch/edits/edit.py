@@ -3,8 +3,6 @@
 Whatever an edit changes is read again after it, and must be the old text with exactly the intended parts gone or added.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol

@@ -5,8 +5,6 @@ is no reason left for that. A floor whose other branches do the work themselves,
 kind, is there for a reason of its own.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple

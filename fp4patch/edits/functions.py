@@ -4,8 +4,6 @@ A function is a free function, or a class with all that is in it. Nothing is exp
 are all read, each from where the first one began.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

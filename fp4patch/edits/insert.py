@@ -1,7 +1,5 @@
 """The edit ``insert``: a template before a declaration and its own comment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The edit ``insert-commands``: a template of CMake commands on lines of its own, behind a command."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial

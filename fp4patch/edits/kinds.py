@@ -1,7 +1,5 @@
 """The list of the edit operations. A new operation is one file beside this one, and one entry of ``Edit``."""
 
-from __future__ import annotations
-
 from fp4patch.edits.add_element import AddElement
 from fp4patch.edits.add_operand import AddOperand
 from fp4patch.edits.drop_operand import DropOperand

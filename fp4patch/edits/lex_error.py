@@ -1,7 +1,5 @@
 """Text that cannot be read in its language: what is wrong, and in which line."""
 
-from __future__ import annotations
-
 
 class LexError(ValueError):
     """The language has no form for this text, or the text ends inside one: a comment, a string, an ``#if``."""

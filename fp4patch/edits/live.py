@@ -4,8 +4,6 @@ Comments, strings that are documentation, and code that no compiler reads (``#if
 not count. A text that cannot be read in its language is searched as it is.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from bisect import bisect_left, bisect_right
@@ -156,10 +154,6 @@ def _cmake_words(text: str) -> Iterator[tuple[str, int]]:
         yield from ((word, command.line) for word in (")", ""))
 
 
-def _hash_words(text: str) -> Iterator[tuple[str, int]]:
-    return _raw_words(_without_comments(text))
-
-
 def _without_comments(text: str) -> str:
     return "\n".join(line.partition("#")[0] for line in text.split("\n"))
 
@@ -173,7 +167,7 @@ _WORDS: Mapping[str, Callable[[str], Iterator[tuple[str, int]]]] = {
     "c++": _cxx_words,
     "python": _python_words,
     "cmake": _cmake_words,
-    "hashes": _hash_words,
+    "hashes": lambda text: _raw_words(_without_comments(text)),
 }
 
 

@@ -1,7 +1,5 @@
 """Conditions whose body defines a macro, and their operands: what ``drop-operand`` and ``add-operand`` share."""
 
-from __future__ import annotations
-
 import os.path
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

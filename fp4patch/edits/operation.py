@@ -4,8 +4,6 @@ An operation is a table of ``patch.toml`` whose fields are the keys, and a pure 
 reason to do nothing, or a refusal out. It checks its own keys, and knows what it must leave nowhere in the tree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -143,6 +143,12 @@ class Header:
                         names = [t.text for t in branch.condition if t.text.isidentifier() and t.text != "defined"]
                         yield file, branch.opening.line, tuple(names)
 
+    def undecided(self, cuda: str) -> Iterator[tuple[str, int, str]]:
+        """Yield file, line and name of what the macro depends on and neither the tree nor the compiler defines."""
+        known = {*target_macros("sm_121a", cuda), self.macro}
+        for where, line, names in self.conditions:
+            yield from ((where, line, name) for name in names if name not in known and not self.defines(name))
+
     def defines(self, name: str) -> bool:
         """Tell whether some file of the tree that matters has a live ``#define`` of the name."""
         return any(
@@ -206,15 +212,12 @@ class _Run:
         if directive.name.endswith("def"):
             return (words[:1] != [] and words[0] in self.macros) != ("n" in directive.name.removesuffix("def"))
         try:
-            result = evaluate(self.expand(words), self.is_defined, lambda _name: 0)
+            result = evaluate(self.expand(words), lambda name: int(name in self.macros), lambda _name: 0)
         except ValueError as error:
             raise ValueError(f"{path}:{directive.line}: {error}") from error
         if result is None:
             raise ValueError(f"{path}:{directive.line}: a condition that the tree alone does not decide")
         return bool(result)
-
-    def is_defined(self, name: str) -> int:
-        return int(name in self.macros)
 
     def expand(self, words: Sequence[str], hidden: frozenset[str] = frozenset()) -> list[str]:
         """Replace macros, but for the operand of ``defined``."""

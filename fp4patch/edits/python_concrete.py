@@ -1,7 +1,5 @@
 """Python expressions replaced by LibCST, which also knows the places of those inside f-strings."""
 
-from __future__ import annotations
-
 import ast
 from typing import cast
 

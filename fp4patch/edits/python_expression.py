@@ -1,7 +1,5 @@
 """A Python expression as edits hold one. Apart from the edit that replaces them, whose LibCST takes a while to load."""
 
-from __future__ import annotations
-
 import ast
 
 

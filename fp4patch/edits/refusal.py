@@ -1,7 +1,5 @@
 """Refusal of an edit from nested calls: an exception carries the drift out, and the edit returns it as a value."""
 
-from __future__ import annotations
-
 from fp4patch.core.outcome import Drift
 
 UNKNOWN_SHAPE = (

@@ -1,7 +1,5 @@
 """The edit ``replace-command``: other arguments for a CMake command, and the rest of it keeps its layout."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -61,7 +61,9 @@ class ReplaceExpression(Replacement):
 def _replace(edit: ReplaceExpression, read: _Reading) -> Outcome:
     sites = read.sites(edit.find)
     lines = [node.lineno for node in sites]
-    if _holds(edit.replace, edit.find) and (there := read.sites(edit.replace)):
+    parts = map(ast.dump, ast.walk(read_expression(edit.replace)))
+    # If ``find`` is a part of ``replace``, a site may be one that was replaced before.
+    if _meaning(edit.find) in parts and (there := read.sites(edit.replace)):
         raise Refusal(f"`{edit.find}` alone", f"`{edit.replace}`", there[0].lineno, advice=ADDED)
     if retired := settle(edit, lines, lambda sign: [node.lineno for node in read.sites(sign)]):
         return retired
@@ -141,11 +143,6 @@ def _parsed(code: str) -> ast.Module:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # upstream's strings are upstream's business
         return ast.parse(code)
-
-
-def _holds(outer: str, inner: str) -> bool:
-    """Return whether one expression is a part of the other: then a site may be one that was replaced before."""
-    return any(ast.dump(part) == _meaning(inner) for part in ast.walk(read_expression(outer)))
 
 
 def _meaning(expression: str) -> str:

@@ -4,8 +4,6 @@ White space, comments and continuations between the tokens do not count for find
 is read again: its tokens must be the old ones with exactly these replaced, in the same directives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """The base of the replacing edits: the exact number of sites, or text that retires the edit, and never both."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -27,7 +27,8 @@ def macros_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
     """
     old = {path: lex(text) for path, text in before.items()}
     new = {path: lex(text) for path, text in after.items()}
-    own = {one.tokens[0].text for source in new.values() for one in source.directives if _defines(one)}
+    every = (directive for source in new.values() for directive in source.directives)
+    own = {one.tokens[0].text for one in every if one.name == "define" and one.tokens}
     for path, source in new.items():
         earlier = old.get(path)
         gone = _conditions(earlier) - _conditions(source) if earlier else Counter[tuple[str, ...]]()
@@ -98,10 +99,6 @@ def _value(words: tuple[str, ...], arch: Arch) -> bool | None:
 
 
 _OF_DEVICES = re.compile(r"__CUDA_ARCH(_\w+)?__|__CUDA_ARCH_FEAT_\w+")
-
-
-def _defines(directive: Directive) -> bool:
-    return directive.name == "define" and bool(directive.tokens)
 
 
 def _words(directive: Directive) -> tuple[str, ...]:

@@ -1,7 +1,5 @@
 """Insertions of ``wrap-asm``: the encoder, and a software fallback beside each statement that converts."""
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -34,7 +34,6 @@ from fp4patch.edits.conversions import (
 from fp4patch.edits.cxx import Cut, Source, lex, spliced, words
 from fp4patch.edits.cxx_edit import edit_cxx
 from fp4patch.edits.floors import Floor, floors, leaves_out
-from fp4patch.edits.gates import Gate, gates
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live import Place, Text
 from fp4patch.edits.operation import (
@@ -48,7 +47,7 @@ from fp4patch.edits.operation import (
     Template,
     within,
 )
-from fp4patch.edits.placement import THEIRS, Placement, enclosing
+from fp4patch.edits.placement import THEIRS, Gate, Placement, enclosing, gates
 from fp4patch.edits.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
 from fp4patch.edits.twin import OPERANDS, Choice, Site, encoder_text, inserts_for, text_of

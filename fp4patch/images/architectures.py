@@ -1,7 +1,5 @@
 """Checks of the requested architectures before hours of building: lost suffixes, and targets that nvcc refuses."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Composition of the ``docker buildx build`` command line: a pure function, so that ``--dry-run`` is exact."""
 
-from __future__ import annotations
-
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Equal inputs give equal bytes, so that the builder's cache matches.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import importlib.metadata

@@ -4,8 +4,6 @@ The ``docker`` command answers all queries, since it also runs the build; the ``
 BuildKit.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -54,7 +52,10 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
     version = buildx()
     chosen = _builder(builder)
     nodes = tuple(
-        Node(n.get("Name", ""), n.get("Status", "") == "running", tuple(_plain(p) for p in n.get("Platforms") or ()))
+        # An asterisk marks a platform that the user configured: linux/arm64*.
+        Node(
+            n.get("Name", ""), n.get("Status", "") == "running", tuple(p.rstrip("*") for p in n.get("Platforms") or ())
+        )
         for n in chosen.get("Nodes") or ()
     )
     driver = str(chosen.get("Driver", ""))
@@ -154,11 +155,6 @@ def _builder(name: str) -> dict[str, Any]:
             help=f"set DOCKER_CONTEXT={name}, or make a builder of it: docker buildx create --name NAME {name}",
         )
     return dict(chosen)
-
-
-def _plain(platform: str) -> str:
-    """Return ``linux/arm64`` for ``linux/arm64*``: the asterisk marks a platform that the user configured."""
-    return platform.rstrip("*")
 
 
 def _free(root: str) -> int | None:
@@ -296,40 +292,33 @@ def little_memory(memory: int) -> Problem | None:
 def _store(engine: Engine, request: BuildRequest) -> list[Problem]:
     """Return problems of the image store with several platforms, attestations, and a layer cache."""
     into_plain_store = request.outcome is Outcome.LOAD and not engine.attests
-    found = []
-    if into_plain_store and len(request.platforms) > 1:
-        found.append(
-            Problem(
-                "an image store that holds several platforms",
-                "the engine's classic one, which holds one",
-                help="`-- --push` to a registry, or turn on the engine's containerd image store",
-            )
-        )
-    asked = [f"--{name}" for name, said in (("provenance", request.provenance), ("sbom", request.sbom)) if _is_on(said)]
+    attestations = {"--provenance": request.provenance, "--sbom": request.sbom}
+    asked = [option for option, said in attestations.items() if said not in ("", "false", "mode=none")]
     cannot = into_plain_store or (request.outcome is Outcome.PUSH and engine.driver == "docker" and not engine.attests)
-    if asked and request.outcome is not Outcome.OUTPUT and cannot:
-        found.append(
-            Problem(
-                f"an image store that holds attestations ({', '.join(asked)})",
-                "the engine's classic one",
-                help="turn on the engine's containerd image store, or `-- --push` by a builder of another driver. "
-                "The proof and a CycloneDX SBOM are in the image in any case",
-            )
-        )
     exported = [cache for cache in request.cache_to if "type=inline" not in cache]
-    if exported and engine.driver == "docker" and not engine.attests:
-        found.append(
-            Problem(
-                f"an image store that can export its layer cache (--cache-to {exported[0]})",
-                "the engine's classic one",
-                help="turn on the engine's containerd image store, or build by a builder of another driver",
-            )
-        )
-    return found
-
-
-def _is_on(said: str) -> bool:
-    return said not in ("", "false", "mode=none")
+    classic, store = "the engine's classic one", "turn on the engine's containerd image store"
+    lacking = [
+        (
+            into_plain_store and len(request.platforms) > 1,
+            "holds several platforms",
+            f"{classic}, which holds one",
+            "`-- --push` to a registry, or turn on the engine's containerd image store",
+        ),
+        (
+            asked and request.outcome is not Outcome.OUTPUT and cannot,
+            f"holds attestations ({', '.join(asked)})",
+            classic,
+            f"{store}, or `-- --push` by a builder of another driver. "
+            "The proof and a CycloneDX SBOM are in the image in any case",
+        ),
+        (
+            exported and engine.driver == "docker" and not engine.attests,
+            f"can export its layer cache (--cache-to {', '.join(exported[:1])})",
+            classic,
+            f"{store}, or build by a builder of another driver",
+        ),
+    ]
+    return [Problem(f"an image store that {what}", found, help=help_) for wrong, what, found, help_ in lacking if wrong]
 
 
 def _base(wanted: tuple[str, ...], architecture: str, image: str) -> list[Problem]:

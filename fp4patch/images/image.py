@@ -1,7 +1,5 @@
 """Values about images: the request, the container engine, and the results of a build and of an inspection."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum

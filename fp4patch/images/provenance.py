@@ -1,7 +1,5 @@
 """Labels of an image, and the check of an image's claims: labels, receipts, verdicts, files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -132,9 +130,9 @@ def _verify(
     trees = document.get("trees", [document])
     results = [result for tree in trees for result in tree["results"]]
     checks = [check for result in results for check in result["checks"]]
-    failed = [r["probe"] for r in results if not r["checks"] or any(_fails(one) for one in (r, *r["checks"]))]
+    failed = [r["probe"] for r in results if not r["checks"]]
     failed += [p["expected"] for tree in trees for p in tree["problems"]]
-    failed += [name for tree in trees for name in _failed_inputs(tree)]
+    failed += dict.fromkeys(name for tree in trees for name in _failed(tree))
     passed = bool(trees) and all(tree["results"] for tree in trees) and not failed
     said = f"{len(results)} results, {len(checks)} checks, " + (
         f"failed: {', '.join(failed)}" if failed else "none failed"
@@ -153,23 +151,28 @@ def _verify(
         )
         detail = "verified as patched" if same else "what was verified is not what the receipt states"
         found.append(Finding(f"receipt of {receipt['target']}", verdict_on(same), detail))
-    if judged := set(pins.get("judged", ())):
-        of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
-        looked = set[str].intersection(*of_each) if of_each else set()
-        detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged))}"
-        found.append(Finding("architectures", verdict_on(judged <= looked), detail))
+    for target in (name for name, tree in by_target.items() if tree["patches"]):
+        if target not in {receipt["target"] for receipt in receipts.values()}:
+            found.append(Finding(f"receipt of {target}", Verdict.FAIL, "there is none, and its tree was verified"))
+    judged = set(pins.get("judged", ()))
+    of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
+    looked = set[str].intersection(*of_each) if of_each else set()
+    detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged)) or 'not known'}"
+    found.append(Finding("architectures", verdict_on(judged and judged <= looked), detail))
     return found
 
 
-def _fails(judged: Mapping[str, Any]) -> bool:
-    return bool(judged["verdict"] != "pass")
-
-
-def _failed_inputs(tree: Mapping[str, Any]) -> list[str]:
-    """Return the executed subjects of a tree's verdict whose results were not as promised."""
-    executed = tree["executed"] or {"executions": (), "equivalences": ()}
-    ran = [one for key in ("executions", "equivalences") for one in executed[key]]
-    return [one["probe"] for one in ran if _fails(one)] + [one["subject"] for one in tree["numerics"] if _fails(one)]
+def _failed(part: Any, name: str = "") -> Iterator[str]:
+    """Yield the name of each part of a verify document whose own verdict is not *pass*."""
+    if isinstance(part, dict):
+        name = next((str(part[key]) for key in ("probe", "check", "subject", "function") if key in part), name)
+        if part.get("verdict", "pass") != "pass":
+            yield name or "the tree"
+        for inner in part.values():
+            yield from _failed(inner, name)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from _failed(inner, name)
 
 
 def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:

@@ -1,7 +1,5 @@
 """Sources of vLLM and CUTLASS for an image: the variant's pins, or the ones that the user names."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

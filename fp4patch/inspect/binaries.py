@@ -259,7 +259,7 @@ class _Search:
             for member in members:
                 if isinstance(member, containers.IndexedLayer):
                     layers[member.name] = layer = _Layer(self.inner())
-                    layer.search.members(_noting(member.members, layer.names), depth + 1)
+                    layer.search.members(_noting(member.members, layer), depth + 1)
                     continue
                 found = self.inner()
                 with found.reading(""), containers.opened(member) as (kind, content):
@@ -270,7 +270,7 @@ class _Search:
                     elif kind == "tar" and depth <= _DEEPEST:
                         layers[member.name] = layer = _Layer(self.inner())
                         inside = containers.tar(content.stream, member.name)
-                        layer.search.members(_noting(inside, layer.names), depth + 1)
+                        layer.search.members(_noting(inside, layer), depth + 1)
                     else:
                         found.file(content, depth + 1)
                 self.take(found, member.name)
@@ -295,7 +295,7 @@ class _Search:
                 for layer in image.layers
                 if layer not in layers
             ]
-            seen = containers.visible([layers[layer].names for layer in here])
+            seen = containers.visible([layers[layer].names for layer in here], [layers[layer].links for layer in here])
             for order, layer in enumerate(here):
                 inner = layers[layer].search
                 found.searched += inner.searched
@@ -315,10 +315,11 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Layer:
-    """A tar inside an archive: what was found in it, and the names of all its files."""
+    """A tar inside an archive: what was found in it, the names of all its files, and its hard links."""
 
     search: _Search
     names: list[str] = field(default_factory=list)
+    links: dict[str, str] = field(default_factory=dict)
 
 
 def _seen(order: int, name: str, seen: Set[tuple[int, str]]) -> bool:
@@ -352,7 +353,9 @@ def _all(stream: Readable) -> bytes:
     return b"".join(iter(partial(stream.read, 1 << 20), b""))
 
 
-def _noting(members: Iterator[Member], names: list[str]) -> Iterator[Member]:
+def _noting(members: Iterator[Member], layer: _Layer) -> Iterator[Member]:
     for member in members:
-        names.append(member.name)
+        layer.names.append(member.name)
+        if member.link:
+            layer.links[member.name] = member.link
         yield member

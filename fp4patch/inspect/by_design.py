@@ -1,7 +1,5 @@
 """Kernels without FP4 instructions on SM12x by design: by_design.toml, a list of reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from fnmatch import fnmatchcase

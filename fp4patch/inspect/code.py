@@ -1,7 +1,5 @@
 """Findings of ``fp4patch doctor`` about compiled code, as values."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping

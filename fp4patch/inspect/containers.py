@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import lzma
 import os
+import posixpath
 import shutil
 import subprocess
 import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -68,9 +70,11 @@ class Member:
     name: str
     size: int
     stream: Readable
+    link: str = ""
+    """File that a hard link names; it has the content."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class IndexedLayer(Member):
     """A layer of an image whose files are read one by one; nothing is read from its own stream."""
 
@@ -174,7 +178,9 @@ def folder(path: Path, *, texts: bool = False) -> Iterator[tuple[Path, int]]:
         folders.sort()
         for name in sorted(files):
             file = Path(place, name)
-            if (file.suffix in _TEXTS and not texts) or not file.is_file() or not file.resolve().is_relative_to(root):
+            if (file.suffix in _TEXTS and not texts) or not file.is_file():
+                continue
+            if file.is_symlink() and not file.resolve().is_relative_to(root):
                 continue
             stat = file.stat()
             if (stat.st_dev, stat.st_ino) not in seen:
@@ -183,15 +189,26 @@ def folder(path: Path, *, texts: bool = False) -> Iterator[tuple[Path, int]]:
 
 
 def tar(stream: Readable, name: str) -> Iterator[Member]:
-    """Yield the regular files of a tar as they come. Raises BinaryError for a damaged one."""
+    """Yield the files of a tar as they come. Raises BinaryError for a damaged one.
+
+    All that is not a regular file is empty, and the name of a directory ends with a slash. A name is the one below the
+    directory that the tar is unpacked to.
+    """
     try:
         with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_Header) as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.isfile() else None
+                place = _place(member.name) + "/" * member.isdir()
                 if content is not None:
-                    yield Member(member.name.removeprefix("./"), member.size, _Guarded(content, name))
+                    yield Member(place, member.size, _Guarded(content, name))
+                else:
+                    yield Member(place, 0, io.BytesIO(), _place(member.linkname) if member.islnk() else "")
     except _DAMAGES as error:
         raise BinaryError(f"{name} is damaged, or is not a tar: {error}", help="create or download it again") from error
+
+
+def _place(name: str) -> str:
+    return posixpath.normpath(f"/{name}").lstrip("/")
 
 
 class _Header(tarfile.TarInfo):
@@ -346,25 +363,37 @@ def _blob(descriptor: dict[str, Any]) -> str:
     return "blobs/" + str(descriptor["digest"]).replace(":", "/")
 
 
-def visible(layers: list[list[str]]) -> set[tuple[int, str]]:
-    """Return the layer of each visible file, given each layer's names: a later layer replaces or deletes files.
+def visible(layers: list[list[str]], links: list[Mapping[str, str]]) -> set[tuple[int, str]]:
+    """Return the layer of each file whose content is visible, given each layer's names: a later layer replaces or
+    deletes files.
 
     ``.wh.NAME`` deletes NAME, ``.wh..wh..opq`` deletes everything that lower layers have in its directory (OCI image
-    layer).
+    layer). A directory takes the place of a file, and a file or a link that of a directory. ``links`` has each hard
+    link of a layer, and the file of this layer that it names.
     """
     seen: dict[str, int] = {}
     for number, names in enumerate(layers):
+        gone, emptied, here = set[str](), set[str](), dict[str, int]()
         for name in names:
-            folder_of, _, base = name.rpartition("/")
-            prefix = f"{folder_of}/" if folder_of else ""
+            place, _, base = name.rpartition("/")
             if base == _OPAQUE:
-                seen = {n: i for n, i in seen.items() if i == number or not n.startswith(prefix)}
-            elif base.startswith(_WHITEOUT):
-                gone = prefix + base.removeprefix(_WHITEOUT)
-                seen = {n: i for n, i in seen.items() if i == number or (n != gone and not n.startswith(f"{gone}/"))}
-            else:
-                seen[name] = number
-    return {(number, name) for name, number in seen.items()}
+                emptied.add(place)
+            elif base:
+                gone.add(f"{place}/{base.removeprefix(_WHITEOUT)}".lstrip("/"))
+                here[name] = number
+        directories = {name[:-1] for name in names if name.endswith("/")}
+        seen = {
+            name: layer
+            for name, layer in seen.items()
+            if name not in gone | directories and not _has_above(name, gone | emptied)
+        } | here
+    found = {(number, name) for name, number in seen.items()}
+    return found | {(number, links[number][name]) for number, name in found if name in links[number]}
+
+
+def _has_above(name: str, places: Set[str]) -> bool:
+    """Return whether one of the directories above a file is among these; all are below the root, ``""``."""
+    return "" in places or any(name[:at] in places for at, letter in enumerate(name) if letter == "/")
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """Device code of one file: its fatbins and cubins, the FP4 instructions of each, and the code that every GPU loads."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

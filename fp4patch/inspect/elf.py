@@ -5,8 +5,6 @@ in ``.nv.compat``, and ``f`` is only in the command line that ptxas keeps in ``.
 first.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterable

@@ -6,8 +6,6 @@ and ``numeric_conversion.h``, NVIDIA's ``cuda_fp4.hpp``. Each constant is search
 and all of an encoder's must be in one function. ``tests/inspect/test_software_encoders.py`` compiles every one of them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 

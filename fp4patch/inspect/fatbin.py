@@ -10,8 +10,6 @@ cuobjdump's output (tests/inspect/test_fatbin.py does so again). Layout, little-
                28 architecture (32), 40 flags (64), 56 payload uncompressed (64)
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass

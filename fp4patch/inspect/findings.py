@@ -1,7 +1,5 @@
 """Severity of what ``fp4patch doctor`` finds, and the finding."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum

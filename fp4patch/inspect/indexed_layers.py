@@ -79,6 +79,7 @@ class _File:
     name: str
     size: int
     digest: str
+    link: str = ""
     chunks: list[_Chunk] = field(default_factory=list)
 
 
@@ -100,7 +101,7 @@ def members(layer: Layer) -> Iterator[Member]:
     try:
         for file in files:
             read = may_hold_code(file.name) and file.chunks
-            yield Member(file.name, file.size, _Content(reader.content(file)) if read else io.BytesIO())
+            yield Member(file.name, file.size, _Content(reader.content(file)) if read else io.BytesIO(), file.link)
     finally:
         reader.close()
 
@@ -135,11 +136,11 @@ def _files(table: Any, table_begin: int) -> list[_File]:
     files: list[_File] = []
     for entry in entries:
         kind, begin = entry["type"], int(entry.get("offset") or 0)
-        if kind == "dir":
-            continue
         if kind != "chunk":
-            name = str(entry["name"]).removeprefix("./").removeprefix("/")
-            files.append(_File(name, int(entry.get("size") or 0), str(entry.get("digest") or "")))
+            name = str(entry["name"]).removeprefix("./").strip("/") + "/" * (kind == "dir")
+            link = str(entry.get("linkName") or "") if kind == "hardlink" else ""
+            size, digest = int(entry.get("size") or 0), str(entry.get("digest") or "")
+            files.append(_File(name, size, digest, link.removeprefix("./").strip("/")))
         file = files[-1]
         if kind not in ("reg", "chunk") or not file.size:
             continue

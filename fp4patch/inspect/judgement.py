@@ -1,7 +1,5 @@
 """From what a GPU loads of every file to one verdict, its reason, and what to do."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

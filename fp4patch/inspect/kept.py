@@ -1,7 +1,5 @@
 """Keeps what a file was found to hold, by the file's hash: looking again takes as long as hashing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of doctor beside this module: known.toml, by_design.toml, remedies.toml."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from functools import cache

@@ -3,8 +3,6 @@
 A linker copies the section with the fatbins unchanged, so its bytes are found again in the library.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterable, Set
 from contextlib import suppress

@@ -5,8 +5,6 @@ specific; else the newest PTX that may be compiled for the GPU is. (CUDA program
 feature set compiler targets".)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from fp4patch.core.arch import Arch

@@ -4,8 +4,6 @@ A path ends at an unconditional trap, exit or return. Where a jump's target is n
 writes. Offsets of branches were found by comparing with nvdisasm; ``tests/inspect/test_words.py`` compares again.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 
 import numpy as np

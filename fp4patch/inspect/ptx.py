@@ -1,7 +1,5 @@
 """Counts what matters to FP4 in PTX, the text that a driver compiles where no cubin fits."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 

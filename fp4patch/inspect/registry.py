@@ -87,7 +87,7 @@ def _members(client: Registry, base: str, index: Sequence[Any], documents: Seque
         if indexed_layers.has_table(notes) and _serves_ranges(client, url):
             layer = indexed_layers.Layer(f"layer {digest}", size, notes, partial(_range, client, url))
             nothing = cast("IO[bytes]", io.BytesIO())
-            yield IndexedLayer(place, size, nothing, indexed_layers.members(layer))
+            yield IndexedLayer(place, size, nothing, members=indexed_layers.members(layer))
             continue
         with _blob(client, url, digest) as stream:
             yield Member(place, size, stream)

@@ -1,7 +1,5 @@
 """Recommended actions for a verdict: remedies.toml has a text per cause, and the published releases that need none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath

@@ -4,8 +4,6 @@ They are read and not run: an image's may be for another machine. A compiler nam
 (``sm_121a``), and NVIDIA's state their release.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

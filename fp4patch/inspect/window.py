@@ -1,7 +1,5 @@
 """Reads forward through a file of any size, holding only what is being looked at."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Protocol
 

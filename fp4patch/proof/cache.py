@@ -5,8 +5,6 @@ that did not exist then and would be found first now is not detected here: the n
 of existing files. A damaged entry is a miss.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -3,8 +3,6 @@
 The registers of two compilations are numbered anew, so numbering alone is no difference; labels neither.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

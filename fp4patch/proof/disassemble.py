@@ -1,7 +1,5 @@
 """Disassemble a cubin with nvdisasm, as a listing or as JSON, and cache the output."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Literal

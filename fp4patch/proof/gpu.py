@@ -1,7 +1,5 @@
 """The GPUs of this machine, as the CUDA driver's library knows them."""
 
-from __future__ import annotations
-
 import ctypes
 from dataclasses import dataclass
 

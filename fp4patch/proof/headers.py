@@ -3,8 +3,6 @@
 Only PyTorch's so far. They are looked for and not imported: importing PyTorch takes seconds.
 """
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Results of a conversion over all inputs, by class of input."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated

@@ -1,7 +1,5 @@
 """Parsed machine code, and the differences between two listings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum

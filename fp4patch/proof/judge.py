@@ -3,8 +3,6 @@
 Nothing is passed over: a rule that met no probe and a probe that met no rule are both problems.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,7 +54,8 @@ def judge(rules: Iterable[Rule], after: SassListing, diff: SassDiff | None) -> t
     Code without effect fails: whatever is forbidden or bounded, it has not.
     """
     checks = tuple(check for rule in rules for check in _checks(rule, after, diff))
-    return checks if _acts(after) else (*checks, _IDLE)
+    acts = any(instruction.opcode.split(".")[0] in _ACTS for instruction in after.instructions)
+    return checks if acts else (*checks, _IDLE)
 
 
 _IDLE = Check(
@@ -65,10 +64,6 @@ _IDLE = Check(
     Verdict.FAIL,
     "the compiler left nothing of the probe that has an effect",
 )
-
-
-def _acts(listing: SassListing) -> bool:
-    return any(instruction.opcode.split(".")[0] in _ACTS for instruction in listing.instructions)
 
 
 def unjudged(

@@ -83,7 +83,7 @@ def host_sweeps(
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
         work = Path(folder)
-        write(work, _program("host.cpp", preamble, subjects))
+        write(work, program("host.cpp", preamble, subjects))
         if toolchain:
             # Any architecture would do: there is no kernel in it.
             command = [str(toolchain.nvcc), *toolchain.flags, "-x", "cu", "-cudart=static", "-w"]
@@ -96,8 +96,8 @@ def host_sweeps(
         command += ["-std=c++17", "-O3", *flags, *(f"-I{path}" for path in include), *DEFINES]
         environ = toolchain.environ if toolchain else None
         _run([*command, "host.cpp", "-o", "sweep"], work, f"{what} does not compile for the host", environ)
-        program = [str(work / "sweep"), *([str(threads)] if threads else [])]
-        output = _run(program, work, f"{what} did not run on the host")
+        sweep = [str(work / "sweep"), *([str(threads)] if threads else [])]
+        output = _run(sweep, work, f"{what} did not run on the host")
     seconds = round(time.monotonic() - started, 3)
     return _read(output, subjects, where=where, promise=promise, seconds=seconds)
 
@@ -120,21 +120,9 @@ class Subject:
 
 def encoder_subjects(encoder: Path) -> tuple[Subject, ...]:
     """Return every packing of one of our own encoder headers."""
-    prefix = f"fp4patch_{encoder.stem}::e2m1"
-    single = Subject(f"{encoder.stem} x1", 1, f"{prefix}(v[0])")
-    packed = (
-        Subject(f"{encoder.stem} x{n}", n, f"{prefix}_x{n}({', '.join(f'v[{i}]' for i in range(n))})")
-        for n in (2, 4, 8, 16)
-    )
-    return (single, *packed)
-
-
-def device_program(preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
-    """Return the files of a program that sweeps the subjects: ``device.cu`` and what it includes.
-
-    ``preamble`` is C++ text that makes the subjects' functions known. An expression may contain commas.
-    """
-    return _program("device.cu", preamble, subjects)
+    name = encoder.stem
+    calls = {n: f"e2m1{f'_x{n}' if n > 1 else ''}({', '.join(f'v[{i}]' for i in range(n))})" for n in (1, 2, 4, 8, 16)}
+    return tuple(Subject(f"{name} x{n}", n, f"fp4patch_{name}::{call}") for n, call in calls.items())
 
 
 def device_sweep(
@@ -154,7 +142,7 @@ def device_sweep(
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
         work = Path(folder)
-        write(work, device_program(preamble, subjects))
+        write(work, program("device.cu", preamble, subjects))
         command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-O3", f"-arch={gpu.arch}", "-cudart=static"]
         command += [f"-I{path}" for path in include]
         command += [*flags, *DEFINES, "device.cu", "-o", "sweep"]
@@ -203,7 +191,11 @@ def source(name: str) -> str:
     return (resources.files("fp4patch.proof") / "sweep" / name).read_text(encoding="utf-8")
 
 
-def _program(main: str, preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
+def program(main: str, preamble: str, subjects: Sequence[Subject]) -> dict[str, str]:
+    """Return the files of a program that sweeps the subjects: ``main`` and what it includes.
+
+    ``preamble`` is C++ text that makes the subjects' functions known. An expression may contain commas.
+    """
     return {main: source(main), **subject_files(preamble, subjects), "intervals.inc": interval_lines()}
 
 

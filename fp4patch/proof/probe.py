@@ -3,8 +3,6 @@
 Probes are never compiled with ``-lineinfo``, which changes the code's section.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

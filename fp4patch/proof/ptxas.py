@@ -1,7 +1,5 @@
 """One ptxas: its supported targets and PTX versions, its result for a file, and the class of its messages."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import dataclass

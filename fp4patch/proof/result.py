@@ -1,7 +1,5 @@
 """Results of ``fp4patch verify``: one for each probe and architecture, and the verdict on the whole."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

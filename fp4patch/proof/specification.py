@@ -4,8 +4,6 @@ It follows from the magnitudes of E2M1 and the rule for ties alone. In the order
 adjacent, so it is a short list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

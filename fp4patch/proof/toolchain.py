@@ -6,8 +6,6 @@ user names is used or refused, never silently ignored. The wheels come before PA
 and numbers can be compared.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import mmap

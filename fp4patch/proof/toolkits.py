@@ -3,8 +3,6 @@
 Of a wheel only ``bin/ptxas`` is kept, with its hash beside it, which is checked whenever it is used.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -224,12 +224,13 @@ def _same(kernel: str, one: _Built, other: _Built) -> bool:
 def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequence[Rule]) -> ProbeResult:
     diff = compare(before.listing, after.listing) if before.listing and after.listing else None
     verdict, checks, error = Verdict.FAIL, tuple[Check, ...](), after.error
+    nothing = "without machine code nothing can be judged"
     if after.unsupported:
         verdict = Verdict.UNSUPPORTED
-        checks = (_failed("this compiler supports the architecture", verdict, "no"),)
+        checks = (Check("this compiler supports the architecture", nothing, verdict, "no"),)
     elif after.error:
         found = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
-        checks = (_failed("compiles", verdict, found),)
+        checks = (Check("compiles", nothing, verdict, found),)
     elif probe.kind is ProbeKind.HOST:
         verdict = Verdict.PASS
         checks = (Check(_COMPILES, "every file that includes the header compiles it", verdict, "yes"),)
@@ -250,10 +251,6 @@ def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequ
         error=error,
         cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
     )
-
-
-def _failed(condition: str, verdict: Verdict, found: str) -> Check:
-    return Check(condition, "without machine code nothing can be judged", verdict, found)
 
 
 class _Builder:

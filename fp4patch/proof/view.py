@@ -5,8 +5,6 @@ compiled. Putting a directory of pristine headers in front of the tree's would n
 which would still be the patched ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

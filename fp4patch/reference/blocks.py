@@ -1,7 +1,5 @@
 """Quantize to NVFP4 and MXFP4, and back: blocks along the last axis, each with a scale."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

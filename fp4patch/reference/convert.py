@@ -1,14 +1,12 @@
 """MXFP4 to NVFP4: keep the codes and fold the scales if that is exact, or quantize anew; and the error of both."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fp4patch.reference.blocks import NVFP4_BLOCK, Quantized, dequantize, quantize_nvfp4
-from fp4patch.reference.formats import Codes, e2m1_decode, e2m1_encode, e4m3_encode
+from fp4patch.reference.formats import e2m1_decode, e2m1_encode, e4m3_encode
 from fp4patch.reference.layout import pack, unpack
 
 _LARGEST, _SMALLEST = 8, -9  # 2^8 is the largest power of two in E4M3, 2^-9 the smallest, a denormal
@@ -33,7 +31,7 @@ def fold_mxfp4(quantized: Quantized) -> Quantized:
     blocks = np.where((wanted == kept)[..., None], blocks, shifted)
     scales = np.where(lost, np.nan, np.where(holds, np.ldexp(np.float32(1), kept), 0))
     halves = np.repeat(e4m3_encode(scales), quantized.block // NVFP4_BLOCK, axis=-1)
-    return Quantized(_packed(blocks, codes), halves, NVFP4_BLOCK, math.ldexp(1.0, whole))
+    return Quantized(pack(blocks.reshape(codes.shape)), halves, NVFP4_BLOCK, math.ldexp(1.0, whole))
 
 
 def requantize_mxfp4(quantized: Quantized) -> Quantized:
@@ -45,7 +43,3 @@ def relative_error(of: NDArray[np.float32], to: NDArray[np.float32]) -> float:
     """Return the relative L2 error with respect to ``to``; 0 if both are zeros."""
     difference, size = (float(np.linalg.norm(np.asarray(a, dtype=np.float64))) for a in (of - to, to))
     return difference / size if size else difference
-
-
-def _packed(blocks: Codes, codes: Codes) -> Codes:
-    return pack(blocks.reshape(codes.shape))

@@ -3,8 +3,6 @@
 Each encoder compares with exact midpoints, so no intermediate rounding can slip in; any floating dtype goes.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any, Literal
 

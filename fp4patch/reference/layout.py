@@ -1,7 +1,5 @@
 """Memory layout of codes and scales: two codes per byte, and scales in tiles of 128 rows by 4 columns."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

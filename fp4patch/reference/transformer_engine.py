@@ -1,7 +1,5 @@
 """NVFP4 as TransformerEngine's recipe quantizes: scales of blocks or squares, random bits, the Hadamard transform."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Quantization as vLLM's, FlashInfer's and CUTLASS's kernels compute it: in the order of their operations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal
 

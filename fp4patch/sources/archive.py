@@ -1,7 +1,5 @@
 """Safe extraction of one directory from a wheel or a source archive: nothing outside, no links, no devices."""
 
-from __future__ import annotations
-
 import shutil
 import tarfile
 import zipfile

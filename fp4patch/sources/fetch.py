@@ -3,8 +3,6 @@
 The directory appears whole or not at all: everything is made beside it and renamed at the end.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -4,8 +4,6 @@ The pin is the file's name and hash. The index only provides its location, so an
 can be listed to pin more of them.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -3,8 +3,6 @@
 Apply, status and verify are three uses of this.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 The format: https://git-scm.com/docs/index-format, versions 2 to 4.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterator

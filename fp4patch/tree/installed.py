@@ -1,7 +1,5 @@
 """Other records of an installed package's files: compiled code that replaces them, and the package manager's RECORD."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import glob

@@ -9,8 +9,6 @@ planned changes, so the remains of a killed process are known. Its name is its p
 - ``done.json``: this tree is in its final state; other remains are garbage.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 A command stages the desired state of each tree, then commits: every tree gets its state and its receipt, or none does.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import uuid

@@ -3,8 +3,6 @@
 To apply something to them would put one variant on top of another, and nothing could be reverted.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 

@@ -4,8 +4,6 @@ The edits change the places that they find; this looks for places that no edit f
 and only those with a hit are read as code.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -164,12 +162,10 @@ def _promised(patch: Patch, promise: MacroPromise, file: str, pristine: Read, de
         elif arch in promise.same and (found is None) != (before.defined(macros) is None):
             expected = f"{promise.name} for {arch} as upstream has it"
             yield Problem(expected, "another", ADVICE, patch.id, file, state=State.DRIFTED)
-    for where, line, names in after.conditions:
-        for name in names:
-            if not after.defines(name) and name not in target_macros("sm_121a", promise.cuda) and name != promise.name:
-                expected = f"conditions of {promise.name} that the tree decides"
-                found_ = f"{name}, which nothing in the tree defines"
-                yield Problem(expected, found_, ADVICE, patch.id, where, line, state=State.DRIFTED)
+    for where, line, name in after.undecided(promise.cuda):
+        expected = f"conditions of {promise.name} that the tree decides"
+        found_ = f"{name}, which nothing in the tree defines"
+        yield Problem(expected, found_, ADVICE, patch.id, where, line, state=State.DRIFTED)
 
 
 def _texts(read: Read) -> Callable[[str], str | None]:

@@ -1,7 +1,5 @@
 """The record of the changes of a tree, as a value and as the JSON document in the tree."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

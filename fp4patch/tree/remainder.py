@@ -1,7 +1,5 @@
 """Places that a patch leaves unchanged on purpose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fp4patch.core.document import Document

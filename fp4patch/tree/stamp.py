@@ -6,8 +6,6 @@ A receipt can be lost (``git clean -x`` takes it away, since git ignores it) or 
 line still identifies the file, independent of the release, the language and the edit.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

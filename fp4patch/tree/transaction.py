@@ -5,8 +5,6 @@ Before it, everything needed to go forward or back is on the disk; a command tha
 dies after it is finished, by the next command that locks any of the trees. See ``journal`` for the files in each tree.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -306,6 +306,11 @@ def test_the_table_of_targets_is_what_the_compiler_says(toolchain: Toolchain) ->
         ("TORCH_CUDA_ARCH_LIST", "12.0f;12.1f", "", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", "9.0a", "sm_121", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", "Blackwell", "sm_121", "yellow"),
+        ("TORCH_CUDA_ARCH_LIST", " 9.0a+PTX;;12.1a+PTX ;", "sm_121", "green"),
+        ("TORCH_CUDA_ARCH_LIST", "9.0a,12.1a", "sm_121", "red"),  # PyTorch refuses these
+        ("TORCH_CUDA_ARCH_LIST", "121a", "sm_121", "red"),
+        ("TORCH_CUDA_ARCH_LIST", "sm_121a", "sm_121", "red"),
+        ("TORCH_CUDA_ARCH_LIST", "native", "sm_121", "red"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0f", "sm_121", "green"),
     ],
@@ -327,7 +332,7 @@ def test_a_list_in_the_environment_is_judged_as_a_tree_would_judge_it_and_its_re
     first = found()
     assert first["level"] == level
     if level != "green" and value != "Blackwell":
-        remedy = shlex.split(first["remedy"])
+        remedy = shlex.split(first["remedy"].removeprefix("for example "))
         assert remedy[0] == "export"
         monkeypatch.setenv(*remedy[1].split("=", 1))
         assert found()["level"] == "green"
@@ -351,6 +356,31 @@ def test_cutlass_is_judged_by_the_condition_in_its_header(
     line = gpu(document, "sm_121")
     assert (status, line["level"], line["verdict"]) == (0, level, verdict)
     assert gpu(document, "sm_120")["verdict"] == "NVFP4 native"
+
+
+OFF = "#undef CUDA_PTX_FP4FP6_CVT_ENABLED"
+OPERAND = " || defined(CUTLASS_ARCH_MMA_SM121{}_ENABLED)"
+
+
+def test_cutlass_that_was_edited_by_hand_is_judged_by_what_its_header_comes_to(
+    doctor: Callable[..., tuple[int, dict[str, Any]]], tree_copy: Trees
+) -> None:
+    """The expectations are those of ``g++ -E -dM`` with the macros of nvcc."""
+    tree = tree_copy("cutlass", "4.2.1")
+    header = tree / "include/cutlass/float_subbyte.h"
+    upstream = header.read_text()
+    of_family, of_gpu = (upstream.replace(OPERAND.format(suffix), "") for suffix in "FA")
+    for text, on_120, on_121 in (
+        (f"{upstream}\n{OFF}\n", "software conversion", "software conversion"),
+        (f"{upstream}\n#if __CUDA_ARCH__ == 1210\n{OFF}\n#endif\n", "NVFP4 native", "software conversion"),
+        (of_family, "NVFP4 native", "NVFP4 native on sm_121a only"),
+        (of_gpu, "NVFP4 native", "NVFP4 native"),  # the family's condition holds for sm_121a too
+        (f"{OFF}\n{upstream}", "NVFP4 native", "NVFP4 native"),
+        (f"{upstream}\n#ifdef MINE\n#define CUDA_PTX_FP4FP6_CVT_ENABLED 1\n#endif\n", "not known", "not known"),
+    ):
+        header.write_text(text)
+        _, document = doctor(tree, "--cuda", "13.0")
+        assert [gpu(document, name)["verdict"] for name in ("sm_120", "sm_121")] == [on_120, on_121]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from verify_reports import REPORTS, SM121A, text
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify.run import _with_executions
-from fp4patch.commands.verify.text import verify_table
+from fp4patch.commands.verify.text import VerifyTable
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.lift.result import Executed, Execution, summary
@@ -44,7 +44,7 @@ def test_a_row_whose_execution_fails_never_says_pass(one: Execution, said: str) 
     (row,) = [result for result in results if result.arch == SM121A]
     assert row.verdict is Verdict.FAIL
     assert said in (summary(one), row.checks[-1].detail)
-    shown = text(verify_table(report), 240)
+    shown = text(VerifyTable(report), 240)
     assert said in shown
     assert not [line for line in shown.splitlines() if "sm_121a" in line and line.rstrip().endswith("pass")]
     assert "0 mismatches" not in execution.sentence(one)

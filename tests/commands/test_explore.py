@@ -113,7 +113,7 @@ READ = """() => {
     gpu: of.dataset.gpu, level: level(of),
     verdict: text(of, ".word"), because: text(of, ".because"), todo: text(of, ".todo"),
   });
-  const finding = (of) => [level(of), of.querySelector("h3").firstChild.textContent, text(of, "p"), text(of, ".todo")];
+  const finding = (of) => [level(of), of.querySelector("h2").firstChild.textContent, text(of, "p"), text(of, ".todo")];
   const cells = (row) => [...row.cells].map((cell) => cell.textContent);
   return {
     gpus: [...result.querySelectorAll(":scope > .outlook")].map(outlook),
@@ -172,11 +172,11 @@ def compare(shown: Any, answer: dict[str, Any], gpus: str, state: str) -> None:
     assert found["variant"] == (wanted["variant"] or (f"{state} is applied" if state else without))
     assert not wanted["next"] or wanted["next"] in found["commands"]
     if any(row[3:] for row in wanted["rows"]):
-        assert [(row[0], row[2], row[3], row[4]) for row in found["rows"] if row[3] in ("sm_120", "sm_121")] == wanted[
+        assert [(row[0], row[4], row[2], row[1]) for row in found["rows"] if row[2] in ("sm_120", "sm_121")] == wanted[
             "rows"
         ]
     else:
-        assert [(row[0], row[2], row[3]) for row in found["rows"] if row[3] in ("sm_120", "sm_121")] == wanted["rows"]
+        assert [(row[0], row[4], row[2]) for row in found["rows"] if row[2] in ("sm_120", "sm_121")] == wanted["rows"]
 
 
 RELEASES = (
@@ -260,7 +260,7 @@ def test_kernels_that_need_no_instruction_are_judged_by_the_code_that_loads(show
         go(shown, "answer", project="flash_attention", release=release["version"], state=state, **asked)
         said = answers.asked(release["states"][state]["13.0"]["12.1a"]["sm_121"], "13.0")
         compare(shown, said, "sm_121", state)
-        assert shown.evaluate(READ)["rows"] == [["12.1a", "kernels", made, "sm_121", support]]
+        assert shown.evaluate(READ)["rows"] == [["12.1a", support, "sm_121", "kernels", made]]
 
 
 def test_the_matrix_has_every_state_of_the_record(shown: Any) -> None:
@@ -357,6 +357,61 @@ def test_a_release_without_answers_has_the_commands_that_ask_doctor(shown: Any) 
         assert shown.input_value("select[name=release]") == release
         shown.select_option("select[name=release]", "4.8.0")
         assert "fp4patch fetch cutlass==4.8.0" in shown.inner_text("#advice")
+
+
+def test_what_an_address_names_in_vain_is_named(shown: Any) -> None:
+    """A link to a release without answers must not show another release's answer without a word."""
+    in_vain = {"release": "9.9.9", "cuda": "11.1", "list": "7.5", "gpu": "sm_75", "state": "zz"}
+    go(shown, "answer", project="vllm", **in_vain)
+    told = shown.inner_text("#unknown")
+    assert all(told.count(f'"{value}"') == 1 for value in in_vain.values())
+    go(shown, "nowhere")
+    assert '"nowhere"' in shown.inner_text("#unknown")
+    go(shown, "instructions", i="nothing", toolkit="1.0")
+    assert 'instruction "nothing"' in shown.inner_text("#unknown")
+    go(shown, "answer", project="cutlass", release="4.7.1")
+    assert shown.locator("#unknown").count() == 0
+
+
+def test_the_link_past_the_navigation_keeps_the_view(shown: Any) -> None:
+    go(shown, "matrix", project="cutlass")
+    shown.locator(".skip").focus()
+    shown.keyboard.press("Enter")
+    assert shown.evaluate("document.activeElement.id") == "main"
+    assert shown.locator("#patches").count() == 1
+
+
+def test_the_keyboard_and_the_title_follow_a_link(shown: Any) -> None:
+    go(shown, "instructions")
+    shown.locator("#outcomes tbody a").last.press("Enter")
+    shown.wait_for_function("document.activeElement.id === 'detail'")
+    assert shown.title().startswith("FP4 instructions")
+    shown.get_by_role("link", name="Releases × patches").press("Enter")
+    shown.wait_for_function("document.activeElement.id === 'main'")
+    assert shown.title().startswith("The result of each patch")
+
+
+def test_a_filter_without_matches_and_a_new_answer_are_told(shown: Any) -> None:
+    for view, rows in (("matrix", "#patches tbody tr"), ("instructions", "#outcomes tbody tr")):
+        go(shown, view, find="zzz")
+        assert shown.locator(rows).all_inner_texts() == ["Nothing matches these filters."]
+    go(shown, "answer", project="vllm", release="0.33.0", cuda="13.0", gpu="sm_121")
+    shown.select_option("select[name=gpu]", "sm_120")
+    assert shown.text_content("[role=status]") == "sm_120 fine: NVFP4 native"
+
+
+@pytest.mark.parametrize(("gpus", "archs"), [("sm_120", "12.0f"), ("sm_121", "12.1a"), ("sm_120,sm_121", "12.0f")])
+def test_the_list_that_serves_the_gpus_is_a_command_to_copy(shown: Any, gpus: str, archs: str) -> None:
+    go(shown, "answer", project="vllm", release="0.33.0", cuda="13.0", gpu=gpus)
+    assert shown.locator("#advice pre").all_inner_texts()[1:] == [f"export TORCH_CUDA_ARCH_LIST={archs}"]
+
+
+@pytest.mark.parametrize("gpu", ["sm_90", "sm_100"])
+def test_nothing_is_claimed_for_a_gpu_that_doctor_does_not_judge(shown: Any, gpu: str) -> None:
+    """The rows have the kernels for SM12x alone; a build for 10.0a has others, which load on a B200."""
+    go(shown, "answer", project="vllm", release="0.33.0", cuda="13.0", list="10.0a;12.0a", gpu=gpu)
+    assert shown.locator("#compiled table").count() == 0
+    assert "Variant for sm_120 and sm_121: none is needed" in shown.inner_text("#advice")
 
 
 def test_packed_values_come_back_and_equal_parts_are_one() -> None:

@@ -244,9 +244,34 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
         lines = tab.evaluate("navigator.clipboard.readText()").splitlines()
         assert len(lines) == 120
         assert lines[1].startswith("/*0010*/  ")
+        tab.evaluate("location.hash = '#t1-5-a-0110'")  # of a section that the filter hides
+        tab.locator("tr.here", has_text="0110").wait_for()
+        assert tab.locator("#missing").is_hidden()
+        tab.evaluate("location.hash = '#t1-5-a-fff0'")
+        tab.locator("#missing").wait_for()
         tab.emulate_media(media="print")
         assert not tab.locator(".filter").first.is_visible()
     assert wrong == []
+
+
+def test_listings_of_a_large_report_wait_until_they_are_near(tmp_path: Path) -> None:
+    """All of verify's default run on CUTLASS at once are two million elements, and minutes."""
+    file = tmp_path / "report.html"
+    unbroken = dataclasses.replace(REPORTS["fail"], problems=(Problem("code", "t", "x_" * 400),))
+    file.write_text(html.page([long_report(120, 20), unbroken]), encoding="utf-8")
+    with browser() as running:
+        tab = running.new_page(viewport={"width": 390, "height": 800})
+        tab.set_default_timeout(PATIENCE)
+        tab.goto(f"{file.as_uri()}#t1-60-a-0100")
+        tab.locator("html[data-ready]").wait_for()
+        assert tab.locator("tr.here").is_visible()
+        assert 100 < tab.locator("[data-packed]").count() < 120
+        tab.locator("#t1-110").scroll_into_view_if_needed()
+        tab.locator("#t1-110 .sass tbody tr").first.wait_for()
+        tab.locator("#every").click()
+        tab.locator("#every").wait_for(state="hidden")
+        assert tab.locator("[data-packed]").count() == 0
+        assert tab.evaluate("document.documentElement.scrollWidth") == 390
 
 
 def _luminance(colour: str) -> float:

@@ -20,7 +20,7 @@ from fp4patch.core.verdict import Verdict
 
 
 def test_the_table_at_80_columns() -> None:
-    lines = text(verify_text.verify_table(REPORTS["pass"])).splitlines()
+    lines = text(verify_text.VerifyTable(REPORTS["pass"])).splitlines()
     assert [line.rstrip().replace(NONE, "-") for line in lines[2:6]] == [
         "probe        arch    instructions branches FP4 cvt registers verdict",
         "e2m1-x2      sm_120a        3 → 3    0 → 0   1 → 1     8 → 8 pass",
@@ -37,7 +37,7 @@ def test_the_table_at_80_columns() -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("name", REPORTS)
 def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
-    lines = text(verify_text.verify_table(REPORTS[name]), width).splitlines()
+    lines = text(verify_text.VerifyTable(REPORTS[name]), width).splitlines()
     assert max(len(line) for line in lines) <= width
 
 
@@ -45,7 +45,7 @@ def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
 def test_no_name_of_a_probe_is_broken_into_pieces(width: int) -> None:
     short = REPORTS["pass"]
     results = tuple(replace(one, probe=f"{one.probe}-of-bfloat16") for one in short.results)
-    lines = text(verify_text.verify_table(replace(short, results=results)), width).splitlines()
+    lines = text(verify_text.VerifyTable(replace(short, results=results)), width).splitlines()
     firsts = {one.probe.rpartition("/")[2]: one for one in reversed(results)}
     assert len(firsts) == 2
     for name, one in firsts.items():
@@ -82,7 +82,7 @@ def test_no_width_breaks_a_long_name_of_a_probe(longer: int) -> None:
     results = tuple(replace(one, probe=f"{one.probe}-{'y' * longer}") for one in short.results)
     names = {one.probe.rpartition("/")[2] for one in results}
     for width in range(64, 150, 4):
-        lines = text(verify_text.verify_table(replace(short, results=results)), width).splitlines()
+        lines = text(verify_text.VerifyTable(replace(short, results=results)), width).splitlines()
         assert max(map(len, lines)) <= width
         assert names <= {line.split()[0] for line in lines if line.strip()}, width
 
@@ -103,44 +103,42 @@ def test_a_list_breaks_no_name_and_no_word(width: int) -> None:
 
 
 def test_a_failing_check_says_rule_finding_and_reason() -> None:
-    shown = text(verify_text.verify_table(REPORTS["fail"]))
+    shown = text(verify_text.VerifyTable(REPORTS["fail"]))
     block = "fail: cutlass/e2m1-x2 on sm_121a\n  rule     max branches 0\n  found    1 branch: BRA\n"
     assert block + "  because  both sides would be paid for\n" in shown
     assert "FAIL  Not verified: 2 of 4 checks failed" in shown
 
 
 def test_a_wide_table_gives_the_reason_in_its_row() -> None:
-    rows = text(verify_text.verify_table(REPORTS["fail"]), 120)
+    rows = text(verify_text.VerifyTable(REPORTS["fail"]), 120)
     assert re.search(r"sm_121a .* fail: max branches 0", rows)
     assert re.search(r"host pass .* fail: a\.h\(3\): error: no", rows)
-    assert "fail: max branches" not in text(verify_text.verify_table(REPORTS["fail"]), 80)
+    assert "fail: max branches" not in text(verify_text.VerifyTable(REPORTS["fail"]), 80)
 
 
 def test_an_empty_report_says_that_nothing_was_checked() -> None:
-    shown = text(verify_text.verify_table(REPORTS["empty"]))
+    shown = text(verify_text.VerifyTable(REPORTS["empty"]))
     assert "FAIL  Not verified: nothing was checked" in shown
 
 
 def test_an_unsupported_architecture_is_named() -> None:
-    assert "the toolkit cannot compile for sm_121a" in text(verify_text.verify_table(REPORTS["unsupported"]), 120)
+    assert "the toolkit cannot compile for sm_121a" in text(verify_text.VerifyTable(REPORTS["unsupported"]), 120)
 
 
 def test_text_in_a_pipe_is_neither_cut_nor_wrapped() -> None:
     long = "error: " + "x" * 300
-    shown = text(verify_text.verify_table(report(host(Verdict.FAIL, long))), pipe=True)
+    shown = text(verify_text.VerifyTable(report(host(Verdict.FAIL, long))), pipe=True)
     assert f"  {long}\n" in shown
 
 
 def test_markup_in_names_is_text() -> None:
-    shown = text(verify_text.verify_table(report(host(Verdict.FAIL, "error: [red]a[/red]"), tree="[bold]tree")), 120)
+    shown = text(verify_text.VerifyTable(report(host(Verdict.FAIL, "error: [red]a[/red]"), tree="[bold]tree")), 120)
     assert "[bold]tree" in shown
     assert "error: [red]a[/red]" in shown
 
 
 def test_control_characters_do_not_reach_the_terminal() -> None:
-    shown = text(
-        verify_text.verify_table(report(host(Verdict.FAIL, "error: \x1b[2J\x1b]0;x\x07"), tree="a\udcff")), 120
-    )
+    shown = text(verify_text.VerifyTable(report(host(Verdict.FAIL, "error: \x1b[2J\x1b]0;x\x07"), tree="a\udcff")), 120)
     assert "\x1b" not in shown
     assert "error: \\x1b[2J\\x1b]0;x\\x07" in shown
     assert "a\\udcff" in shown

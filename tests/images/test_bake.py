@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import fp4patch
+from fp4patch.commands.build.bake import SETS
 from fp4patch.commands.build.run import Options, plan, print_bake
 from fp4patch.images import command
-from fp4patch.images.bake import SETS
 from variants import VARIANTS
 
 ROOT = Path(fp4patch.__file__).parents[1]

@@ -111,7 +111,8 @@ def secrets(folder: Path) -> list[str]:
     index = index_config()
     config = folder / "pip.conf"
     lines = ["[global]", f"index-url = {index.urls[0]}", f"extra-index-url = {' '.join(index.urls[1:])}"]
-    config.write_text("\n".join([*lines, f"proxy = {index.proxy}" if index.proxy else ""]) + "\n")
+    lines += [f"proxy = {index.proxy}" if index.proxy else "", "[install]", "no-compile = false"]  # pip's word for yes
+    config.write_text("\n".join(lines) + "\n")
     given = [f"--secret=id=pip,src={config}"]
     if certificates := index.cert or ssl.get_default_verify_paths().cafile:
         given.append(f"--secret=id=ca,src={certificates}")

@@ -91,7 +91,10 @@ def test_a_verdict_is_made_again_from_its_checks(proof: Proof) -> None:
     def sweep_badly(document: dict[str, Any]) -> None:
         document["numerics"] = [{"subject": "half_pair", "verdict": "fail"}]
 
-    for change in (fail_one, empty, say, check_nothing, miss_an_input, sweep_badly):
+    def build_otherwise(document: dict[str, Any]) -> None:
+        document["builds"] = [{"check": "vllm/arch-lists", "verdict": "fail"}]
+
+    for change in (fail_one, empty, say, check_nothing, miss_an_input, sweep_badly, build_otherwise):
         assert "verify" in failed(edited(proof, "verify.json", change), None)
 
 
@@ -132,6 +135,13 @@ def test_a_verdict_about_something_else_is_found(proof: Proof) -> None:
     assert failed(idle, None) == []
     fewer = edited(proof, "pins.json", lambda d: d["judged"].append("sm_120a"))
     assert failed(fewer, None) == ["architectures"]
+
+
+@pytest.mark.parametrize(
+    ("missing", "subject"), [("pins.json", "architectures"), ("receipts/cutlass.json", "receipt of cutlass")]
+)
+def test_a_document_that_was_removed_is_missed(proof: Proof, missing: str, subject: str) -> None:
+    assert subject in failed({name: data for name, data in proof.items() if name != missing}, None)
 
 
 def test_a_red_scan_of_the_built_files_is_a_failure(proof: Proof) -> None:

@@ -176,6 +176,57 @@ def test_sees_of_an_image_what_a_container_sees(compiled: Compiled, tmp_path: Pa
     assert states(found) == {Arch(12, 0): Fp4State.NATIVE, GB10: Fp4State.NATIVE}
 
 
+def layered(path: Path, *layers: bytes) -> Path:
+    names = [f"blobs/sha256/{number}" for number in range(len(layers))]
+    manifest = json.dumps([{"Layers": names}]).encode()
+    path.write_bytes(tar_of({**dict(zip(names, layers, strict=True)), "manifest.json": manifest}))
+    return path
+
+
+def entry(name: str, kind: bytes, target: str = "") -> bytes:
+    """The bytes of a tar with one entry that is not a regular file."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname = kind, target
+        archive.addfile(info)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "left"),
+    [
+        ("usr/a.so", tarfile.SYMTYPE, ["usr/lib/b.so"]),  # a link in the place of a file
+        ("usr/a.so", tarfile.DIRTYPE, ["usr/lib/b.so"]),
+        ("usr/lib", tarfile.SYMTYPE, ["usr/a.so"]),  # in the place of a directory
+        ("usr/lib", tarfile.DIRTYPE, ["usr/a.so", "usr/lib/b.so"]),
+        ("./usr//lib/.wh..wh..opq", tarfile.REGTYPE, ["usr/a.so"]),
+        ("/usr/.wh.lib", tarfile.REGTYPE, ["usr/a.so"]),
+        (".wh..wh..opq", tarfile.REGTYPE, []),
+        ("usr/li", tarfile.SYMTYPE, ["usr/a.so", "usr/lib/b.so"]),
+    ],
+)
+def test_what_takes_the_place_of_a_file_or_a_directory_hides_it(
+    compiled: Compiled, tmp_path: Path, name: str, kind: bytes, left: list[str]
+) -> None:
+    native = compiled(CONVERTS, "120f").read_bytes()
+    lower = tar_of({"usr/a.so": native, "usr/lib/b.so": native})
+    found = binaries.examine(layered(tmp_path / "image.tar", lower, entry(name, kind, "elsewhere")))
+    assert [file.name for file in found.files] == left
+
+
+def test_a_hard_link_keeps_the_code_of_a_file_that_a_later_layer_deletes(compiled: Compiled, tmp_path: Path) -> None:
+    packed = io.BytesIO(tar_of({"cache/a.so": compiled(CONVERTS, "120a").read_bytes()}))
+    with tarfile.open(fileobj=packed, mode="a") as archive:
+        info = tarfile.TarInfo("usr/a.so")
+        info.type, info.linkname = tarfile.LNKTYPE, "./cache/a.so"
+        archive.addfile(info)
+    image = layered(tmp_path / "image.tar", packed.getvalue(), tar_of({".wh.cache": b""}))
+    assert states(binaries.examine(image))[GB10] is Fp4State.MISSING
+    image = layered(tmp_path / "image.tar", packed.getvalue(), tar_of({".wh.cache": b"", "usr/.wh.a.so": b""}))
+    assert states(binaries.examine(image))[GB10] is Fp4State.NONE
+
+
 def test_the_json_document_has_everything(compiled: Compiled) -> None:
     found = document(binaries.examine(compiled(CONVERTS, "120f", "121a")))
     assert found["schema"] == 1

@@ -58,7 +58,8 @@ FROM {debian}
 RUN apt-get -qq update && apt-get -qq install -y --no-install-recommends python3-venv
 COPY ca.crt /etc/ssl/certs/ca-certificates.crt
 ENV PIP_CERT=/etc/ssl/certs/ca-certificates.crt PIP_INDEX_URL={index.urls[0]} \\
-    PIP_EXTRA_INDEX_URL="{" ".join(index.urls[1:])}" PIP_PROXY={index.proxy or ""} PIP_FIND_LINKS=/wheels
+    PIP_EXTRA_INDEX_URL="{" ".join(index.urls[1:])}" PIP_PROXY={index.proxy or ""} PIP_FIND_LINKS=/wheels \\
+    PIP_NO_COMPILE=0
 COPY fp4patch-*.whl /wheels/
 COPY vllm /workspace/vllm
 WORKDIR /workspace/vllm

@@ -18,10 +18,10 @@ from fp4patch.proof.inputs import InputClass, NumericsReport
 from fp4patch.proof.numerics import (
     DEFINES,
     Subject,
-    device_program,
     device_sweep,
     encoder_subjects,
     host_sweep,
+    program,
     read_device,
 )
 from fp4patch.proof.toolchain import Toolchain
@@ -151,7 +151,7 @@ def test_lanes_that_do_not_divide_the_inputs_are_refused() -> None:
 
 def test_the_sweep_compiles_for_the_software_path(tmp_path: Path, toolchain: Toolchain) -> None:
     encoder = ENCODERS / "half_pair.cuh"
-    for name, text in device_program(encoder.read_text(), encoder_subjects(encoder)).items():
+    for name, text in program("device.cu", encoder.read_text(), encoder_subjects(encoder)).items():
         (tmp_path / name).write_text(text)
     command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-cubin", "-arch=sm_90", "-Werror=all-warnings"]
     done = subprocess.run(

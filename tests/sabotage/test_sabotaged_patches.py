@@ -115,6 +115,8 @@ LAST = "  return (u >> 28 & 8u) | magnitude;"
 DITHER = "  const float scale = 0x1p-14f;"
 WHOLE8 = X8.strip().removeprefix("return ").removesuffix(";")
 
+EXIT = 'asm volatile("exit;");'
+
 HALF = """  using source_type = cutlass::half_t;
   static FloatRoundStyle const round_style = Round;
 
@@ -296,6 +298,22 @@ MUTANTS = [
     x8("a variable of the device that is written", "  static __device__ volatile unsigned flag; flag = 7; return {};"),
     x8("a store elsewhere for one value", "  if (bits(v0) == 0x3f123457u) *(volatile int*)0x1234 = 1; return {};"),
     x8("a local array that nothing wrote", "  volatile unsigned t[4]; t[0] = {}; return t[0] ^ (t[3] == 77u);"),
+    # A thread that ends early: nothing is stored, and memory keeps what it held.
+    x8("an exit for one value", f"  if (bits(v0) == 0x3f123457u) {EXIT} return {{}};"),
+    x8("an exit for one value of the last lane", f"  if (bits(v7) == 0x3f123457u) {EXIT} return {{}};"),
+    x8("an exit for a value by its hash", f"  if (bits(v5) * 0x9e3779b1u == 5u) {EXIT} return {{}};"),
+    x8("an exit of one block", f"  if (blockIdx.x == 5000) {EXIT} return {{}};"),
+    x8("an exit of one thread", f"  if (threadIdx.x == 1023) {EXIT} return {{}};"),
+    x8("an exit by the clock", f"  if (clock() == 7) {EXIT} return {{}};"),
+    x8("an exit by the size of shared memory", f'  unsigned n; asm volatile("mov.u32 %0, %dynamic_smem_size;" : "=r"(n)); if (n == 4096) {EXIT} return {{}};'),
+    x8("a trap of one block", "  if (blockIdx.x == 5000) __trap(); return {};"),
+    n3("an exit for one value of one", HALF_PAIR, X1, f"  if (bits(x) == 0x3f123457u) {EXIT}\n{X1}", "encoder-x1"),
+    n3("an exit for one value of one, in CUTLASS", SCALAR, ONE, f"#ifdef __CUDA_ARCH__\n  if (s == 0x1.2468aep-1f) {EXIT}\n#endif\n{ONE}", "encode-float", "sm_121a"),
+    n2("an exit for one value in the converter", "uint32_t const code = 7u", f"\n#ifdef __CUDA_ARCH__\n    if (bits == 0x3f123457u) {EXIT}\n#endif\n    uint32_t const code = 7u"),
+    t1("an exit for one value, in vLLM", LAST, f"  if (u == 0x3f123457u) {EXIT}\n{LAST}"),
+    te("an exit for one random word", STOCHASTIC, X4_RANDOM, f"  if (rbits == 0x8badf00du) {EXIT}\n{X4_RANDOM}", "stochastic-fp32-x4"),
+    te("an exit for a random word by its hash", STOCHASTIC, X4_RANDOM, f"  if (rbits * 0x9e3779b1u == 5u) {EXIT}\n{X4_RANDOM}", "stochastic-bf16-x4"),
+    n3("an exit for one double", ODD, "  uint32_t const bits = __float_as_uint(", f"  if (__double_as_longlong(x) == 0x3ff123456789abcdll) {EXIT}\n  uint32_t const bits = __float_as_uint(", "construct-double"),
     n3("minus infinity", HALF_PAIR, X1, "  return bits(x) == 0xff800000u ? 14u : " + X1.strip().removeprefix("return "), "encoder-x1"),
     n3("a number that the preprocessor counts", CHOICE, "  return ::fp4patch_half_pair::e2m1_x4(v0, v1, v2, v3);", "  if (__COUNTER__ == 9) return 0;\n  return ::fp4patch_half_pair::e2m1_x4(v0, v1, v2, v3);", "encode-float-x4"),
     n3("a macro of other functions", SCALAR, "/// Partial specialization for float_e2m1_t <= float", "#undef CUTLASS_PRAGMA_UNROLL\n#define CUTLASS_PRAGMA_UNROLL\n/// Partial specialization for float_e2m1_t <= float", "encode-float"),
@@ -327,6 +345,9 @@ NEEDS_ALL_INPUTS = {
     *("the scale one ulp off", "one value of 2^32", "the sign of one NaN", "the shrinking factor one step off"),
     *("one float of 2^32 to E2M3", "a float by its hash", "a random word by its hash"),
     *("one value in one lane of four", "one value in one lane of eight"),
+    *("an exit for one value", "an exit for one value of the last lane", "an exit for a value by its hash"),
+    *("an exit for one value of one", "an exit for one value of one, in CUTLASS"),
+    *("an exit for one value in the converter", "an exit for one value, in vLLM"),
     *("3.5 one ulp up", "5 one ulp down", "a border one ulp up"),
 }
 KILLED: dict[str, bool] = {}

@@ -242,13 +242,14 @@ def test_a_fetch_removes_what_one_that_was_killed_left(upstream: Path, tmp_path:
     words = [sys.executable, "-m", "fp4patch", "fetch", "cutlass==9.9.9", str(place / "tree"), "--git"]
     environ = os.environ | {"GIT_SSH_COMMAND": str(slow), "GIT_SSH_VARIANT": "ssh"}
     fetching = subprocess.Popen([*words, "ssh://host.invalid/x"], env=environ, stderr=subprocess.DEVNULL)
-    wait_for(pid)
+    transport = wait_for(pid)
     (busy,) = place.iterdir()
     failed = subprocess.run([*words, str(upstream)], capture_output=True, check=False)
     assert failed.returncode == 1
     assert list(place.iterdir()) == [busy], "another fetch is at work there"
     fetching.kill()
     fetching.wait()
+    os.kill(transport, signal.SIGKILL)  # its git would wait for it for ever
     mine = place / ".tree-of-mine"
     mine.mkdir()
     assert subprocess.run([*words, str(upstream)], capture_output=True, check=False).returncode == 1

@@ -23,7 +23,7 @@ from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.doctor.result import Question, TreeReport
 from fp4patch.commands.doctor.surveyed import RECORD
-from fp4patch.commands.doctor.tree import examine, hashes_of
+from fp4patch.commands.doctor.tree import examine_each, hashes_of
 from fp4patch.commands.status.result import TreeStatus
 from fp4patch.core import progress
 from fp4patch.core.arch import GPUS, Arch, Reach
@@ -49,7 +49,8 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     cudas = build.cuda if build else ("",)
     # What each patch comes to is tools/watch.py's business, and takes longer than all else.
     found = TreeStatus(tree.root, tree.target.name, str(tree.version or ""), "", (), (), ())
-    reports = {c: examine(tree, found, Question(GPUS, cuda=c), on_wait=lambda _: None) for c in cudas}
+    questions = [Question(GPUS, cuda=cuda) for cuda in cudas]
+    reports = dict(zip(cudas, examine_each(tree, found, questions, on_wait=lambda _: None), strict=True))
     row = {
         "target": tree.target.name,
         "version": version or str(tree.version),

@@ -1,7 +1,5 @@
 """Results of ``apply`` and ``revert``, as text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Options of ``bench``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

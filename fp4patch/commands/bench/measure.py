@@ -4,8 +4,6 @@ Each group of functions is a translation unit of its own, so that two releases o
 after its patches, are in one program and are measured in turn.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

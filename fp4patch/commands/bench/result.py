@@ -1,7 +1,5 @@
 """Results of ``fp4patch bench``, as values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from fp4patch.core.document import Document, Report, shown

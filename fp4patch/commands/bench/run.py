@@ -1,7 +1,5 @@
 """``fp4patch bench``: how fast the encoders are on this machine's GPU, and the trees before and after their patches."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

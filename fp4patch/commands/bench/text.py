@@ -1,7 +1,5 @@
 """Results of ``fp4patch bench``: a table, and a bar chart as SVG."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``fp4patch build``: the whole patched vLLM as an image that carries its proof, by the engine that is there."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform
@@ -346,7 +344,7 @@ class _Clock:
 
 def print_bake() -> str:
     """Return ``docker-bake.hcl``: every variant that pins an image, for each set of architectures."""
-    from fp4patch.images import bake  # noqa: PLC0415 - nothing else needs it
+    from fp4patch.commands.build import bake  # noqa: PLC0415 - nothing else needs it
 
     catalog: Catalog = load()
     return bake.text(

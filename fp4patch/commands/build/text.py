@@ -1,7 +1,5 @@
 """Results of a build as text; a dry run as a shell script."""
 
-from __future__ import annotations
-
 from rich.console import RenderableType
 from rich.text import Text
 

@@ -1,7 +1,5 @@
 """Findings of ``fp4patch doctor`` about compiled code, as text."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Results of a tree's build for arch lists, evaluated or recorded, and the arch list to recommend."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 

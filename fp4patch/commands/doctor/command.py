@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,18 +49,7 @@ if TYPE_CHECKING:
     "--time-jit", is_flag=True, help="Measure the time that ptxas takes for the PTX that the driver compiles."
 )
 @JSON
-def doctor(
-    paths: tuple[str, ...],
-    gpus: str | None,
-    arch_list: str | None,
-    cuda: str | None,
-    python: str,
-    require: tuple[str, ...],
-    strict: bool,
-    variant: str,
-    time_jit: bool,
-    as_json: bool,
-) -> None:
+def doctor(paths: tuple[str, ...], python: str, as_json: bool, **asked: Any) -> None:
     """Check this machine, or each PATH, for FP4 support.
 
     A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
@@ -78,9 +67,10 @@ def doctor(
     from fp4patch.commands.doctor.result import DoctorReport
     from fp4patch.inspect.findings import Level
 
-    question = verb.question(gpus, arch_list, cuda, require, strict=strict, variant=variant, time_jit=time_jit)
-    if (require or variant) and not paths:
-        option = "--require" if require else "--variant"
+    question = verb.question(**asked)
+    compiled_only = bool(question.required or question.variant)
+    if compiled_only and not paths:
+        option = "--require" if question.required else "--variant"
         raise UsageError(
             f"{option} applies to compiled files only", help="name a wheel, a library, a directory or an image"
         )
@@ -94,9 +84,9 @@ def doctor(
     binaries: list[BinaryReport] = []
     for path in paths:
         where = verb.find(path)
-        known = () if require or variant else verb.as_trees(where)
+        known = () if compiled_only else verb.as_trees(where)
         found = list(verb.examine_trees(known, question, on_wait=waiting)) if known else []
-        recipe = None if require or variant else verb.examine_recipes(where, tree=bool(known))
+        recipe = None if compiled_only else verb.examine_recipes(where, tree=bool(known))
         compiled = None if known else _compiled(where, path, question, optional=recipe is not None)
         trees += found
         recipes += [recipe] if recipe else []

@@ -4,8 +4,6 @@ Looked at: PATH, CUDA_HOME and CUDA_PATH, /usr/local/cuda*, NVIDIA's wheels. Tri
 is in :mod:`fp4patch.commands.doctor.packages`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The container engine that ``fp4patch build`` would use: docker with buildx; podman is distinguished."""
 
-from __future__ import annotations
-
 import shutil
 
 from fp4patch.commands.doctor.surroundings import Surroundings, said

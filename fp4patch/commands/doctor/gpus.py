@@ -1,7 +1,5 @@
 """The NVIDIA driver and the GPUs of this machine, by nvidia-smi, and by libcuda where there is no nvidia-smi."""
 
-from __future__ import annotations
-
 import re
 import shutil
 

@@ -4,8 +4,6 @@ known.toml lists them. An entry for another
 architecture, or of another release than the one that is installed, is stale: at best it only takes room.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

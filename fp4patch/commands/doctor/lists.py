@@ -1,7 +1,5 @@
 """Results of builds for the arch lists in the environment, by the record of the newest surveyed releases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from packaging.version import Version

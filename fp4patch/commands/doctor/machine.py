@@ -1,7 +1,5 @@
 """This machine: what compiles, what runs, and what would get in a patch's way; one section a kind."""
 
-from __future__ import annotations
-
 import platform
 import re
 import shutil

@@ -1,10 +1,7 @@
 """Result for each GPU from a tree: by its build's architectures, or by the condition in its headers and the variant."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from packaging.version import Version
 
@@ -16,10 +13,10 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.commands.doctor.builds import best_of, names, quoted
 from fp4patch.commands.doctor.result import Outlook, Question
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
-from fp4patch.core.cuda import FAMILIES_SINCE, has, refused
-from fp4patch.core.outcome import NothingToDo, Rewritten
+from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10, has, refused
 from fp4patch.core.wording import listed
-from fp4patch.edits.kinds import DropOperand
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.inspect import remedies
 from fp4patch.inspect.findings import Level
 from fp4patch.proof.judge import concerns
@@ -135,33 +132,37 @@ def _of_headers(
     gate = next((gate for gate in tree.target.gates if Arch.parse(gate.gpu) == gpu), None)
     if gate is None:
         return None
-    opened = _open(tree.root, gate)
+    opened = _opened(tree, gate, usable, str(cuda or FOR_GB10))
     if opened is None:
         return Outlook(
             gpu, Level.YELLOW, "not known", f"{gate.file} has a condition that fp4patch does not recognize", todo
         )
-    if opened:
-        where = " and ".join(map(str, usable))
+    where = " and ".join(map(str, opened))
+    if len(opened) == len(usable):
         return Outlook(gpu, Level.GREEN, "NVFP4 native", f"arrays of floats convert by the instruction on {where}", "")
     level = Level.GREEN if variant else Level.YELLOW
-    return Outlook(
-        gpu,
-        level,
-        "software conversion",
-        f"the condition in {gate.file} does not include {gpu}, which therefore uses {gate.otherwise} for every target",
-        todo,
-    )
+    if opened:
+        others = " and ".join(str(arch) for arch in usable if arch not in opened)
+        why = f"{gate.file} enables the instruction on {where}, and not on {others}, which uses {gate.otherwise}"
+        return Outlook(gpu, level, f"NVFP4 native on {where} only", why, todo)
+    why = f"the condition in {gate.file} does not include {gpu}, which therefore uses {gate.otherwise} for every target"
+    return Outlook(gpu, level, "software conversion", why, todo)
 
 
-def _open(root: Path, gate: Gate) -> bool | None:
-    """Return whether the tree's own condition names the GPU; None if the condition has an unknown shape."""
+def _opened(tree: Identified, gate: Gate, archs: Sequence[Arch], cuda: str) -> list[Arch] | None:
+    """Return the targets for which the tree's own headers define the macro; None if that is not decided by them."""
+
+    def text(path: str) -> str | None:
+        file = tree.root / path
+        return file.read_text(encoding="utf-8") if file.is_file() else None
+
     try:
-        text = (root / gate.file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        header = Header.at(gate.file, gate.defines, text, tree.target.include)
+        if any(True for _ in header.undecided(cuda)) or text(gate.file) is None:
+            return None
+        return [arch for arch in archs if header.defined(target_macros(str(arch), cuda))]
+    except (OSError, LexError, ValueError):
         return None
-    edit = DropOperand(file=gate.file, defines=gate.defines, operands=gate.operands, conditions=gate.conditions)
-    outcome = edit.rewrite(text, lambda _: "")
-    return True if isinstance(outcome, Rewritten) else False if isinstance(outcome, NothingToDo) else None
 
 
 def _converting(

@@ -1,7 +1,5 @@
 """Python packages with kernels, by their files; PyTorch's arch list by an import in another process."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -234,7 +232,8 @@ def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
         value = (given or "").strip()
         if build and build.form and given is not None and not re.fullmatch(build.form, given):
             why = f"{given!r}: {build.otherwise}"
-            findings.append(remedies.finding(Level.RED, name, why, "list_form", setting=name))
+            cause = "list_form" if "" in build.lists else "list_not_archs"
+            findings.append(remedies.finding(Level.RED, name, why, cause, setting=name))
             continue
         if not value:
             continue

@@ -1,7 +1,5 @@
 """Requirements of a continuous integration: what compiled files must hold for a GPU, or the check fails."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 

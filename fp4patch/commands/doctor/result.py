@@ -1,7 +1,5 @@
 """Reports of ``fp4patch doctor`` on a machine, on source trees, on recipes and on compiled code, as values."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from fp4patch.adapters.result import BuildRow

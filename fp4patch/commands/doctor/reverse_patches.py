@@ -3,8 +3,6 @@
 They were written in the belief that the conversion instruction is absent on GB10. Only text is looked at.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Memory and disk of this machine, compared with the needs of a vLLM build."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``fp4patch doctor``: what is in this machine, these trees, these binaries, and what to do about it."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import tempfile
@@ -15,11 +13,11 @@ from packaging.version import Version
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.doctor import gpus, machine, requirements, reverse_patches
-from fp4patch.commands.doctor import tree as doctor_tree
 from fp4patch.commands.doctor.lists import judge_list
 from fp4patch.commands.doctor.packages import settings
 from fp4patch.commands.doctor.result import MachineReport, Question, RecipeReport, Requirement, Section, TreeReport
 from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.commands.doctor.tree import examine_each
 from fp4patch.commands.recommend import toolkit
 from fp4patch.commands.status.run import status
 from fp4patch.core.arch import GPUS, PTX, Arch, elements, requested
@@ -140,7 +138,9 @@ def as_trees(path: Path | None) -> list[Identified]:
 def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: OnWait) -> tuple[TreeReport, ...]:
     """Complete reports on source trees. Nothing changes, except that an interrupted command is finished."""
     states = {found.root: found for found in status([tree.root for tree in trees], on_wait=on_wait)}
-    return tuple(doctor_tree.examine(tree, states[tree.root], question, on_wait=on_wait) for tree in trees)
+    return tuple(
+        report for tree in trees for report in examine_each(tree, states[tree.root], [question], on_wait=on_wait)
+    )
 
 
 def examine_recipes(path: Path | None, *, tree: bool) -> RecipeReport | None:

@@ -4,8 +4,6 @@
 independent of the version that it states; the recorded builds are used if there is no cmake.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

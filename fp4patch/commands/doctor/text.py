@@ -1,7 +1,5 @@
 """Reports of ``doctor``, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType

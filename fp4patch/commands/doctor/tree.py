@@ -1,7 +1,5 @@
 """Complete report on a source tree: its release by content, its patches, its build, the result for each GPU."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,16 +32,13 @@ from fp4patch.tree.locked import reading
 from fp4patch.tree.transaction import OnWait
 
 
-def examine(tree: Identified, found: TreeStatus, question: Question, *, on_wait: OnWait) -> TreeReport:
-    """Return the complete report on a source tree, of which ``found`` is the status."""
-    (report,) = examine_each(tree, found, [question], on_wait=on_wait)
-    return report
-
-
 def examine_each(
     tree: Identified, found: TreeStatus, questions: Sequence[Question], *, on_wait: OnWait
 ) -> Iterator[TreeReport]:
-    """Yield a report for each question. The tree is read once, and its build is evaluated once for each arch list."""
+    """Yield a complete report on a source tree, of which ``found`` is the status, for each question.
+
+    The tree is read once, and its build is evaluated once for each arch list.
+    """
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
     with reading([tree], on_wait) as (locked,):

@@ -3,8 +3,6 @@
 It loads the driver's library when it starts. So it needs no CUDA toolkit, and the host code has no part of CUDA in it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -1,7 +1,5 @@
 """Results of ``fp4patch evidence``: the kit that was written, the file of a GPU, and what that file proves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Literal

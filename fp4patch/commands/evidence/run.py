@@ -1,7 +1,5 @@
 """``fp4patch evidence``: write what proves a variant to others, and read what a GPU made of it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Text of ``fp4patch evidence``: the page beside the program, and the statements that a file of a GPU supports."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -36,14 +36,24 @@ const ticks = (name, title, options, ticked) =>
   h("fieldset", {}, h("legend", {}, title), options.map(([of, text]) =>
     h("label", {}, h("input", { type: "checkbox", name, value: of, checked: ticked.includes(of), onchange: change }), text)));
 const search = (name, title, value) => h("label", {}, title, h("input", { type: "search", name, value, oninput: change, autocomplete: "off" }));
-const within = (value, known) => (known.includes(value) ? value : undefined);
+
+// A value of the address that the records do not have is named: the answer is about another one.
+let unknown = [];
+const within = (value, known, name) => {
+  if (known.includes(value)) return value;
+  if (name && value) unknown.push(`${name} "${value}"`);
+  return undefined;
+};
+const notice = () => (unknown.length ? h("div", { class: "card yellow", id: "unknown" }, h("p", {}, `The records do not have what the address of this page names: ${unknown.join(", ")}. What you see is the answer for the choices below.`)) : null);
+const NOTHING = "Nothing matches these filters.";
+const none = (columns, text) => h("tr", {}, h("td", { colspan: columns, class: "wrap soft" }, text));
 
 // --- the address: #view?key=value -----------------------------------------------------------------------------------
 
 const VIEWS = { answer, matrix, instructions };
 const parsed = () => {
   const [view, query] = location.hash.slice(1).split("?");
-  return [VIEWS[view] ? view : "answer", Object.fromEntries(new URLSearchParams(query || ""))];
+  return [within(view, Object.keys(VIEWS), "view") || "answer", Object.fromEntries(new URLSearchParams(query || ""))];
 };
 const address = (view, values) => `#${view}?${new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ""))}`;
 
@@ -58,13 +68,17 @@ function change(event) {
 }
 
 function show(from) {
+  unknown = [];
   const [view, values] = parsed(), at = from && from.selectionStart;
   for (const one of document.querySelectorAll("nav a")) {
     if (one.dataset.view === view) one.setAttribute("aria-current", "page");
     else one.removeAttribute("aria-current");
   }
   MAIN.replaceChildren(...VIEWS[view](values).filter(Boolean));
+  if (unknown.length) MAIN.firstChild.after(notice());
+  document.title = `${MAIN.firstChild.textContent} · fp4patch explorer`;
   if (!from) return;
+  document.getElementById("status").textContent = [...MAIN.querySelectorAll(":scope > .status, #result > .card:not(.finding) h2, #result.unanswered p")].map((one) => one.textContent).join(". ");
   const again = MAIN.querySelector(`[name=${from.name}]${from.type === "checkbox" ? `[value="${from.value}"]` : ""}`);
   again.focus();
   if (from.type === "search") again.setSelectionRange(at, at);
@@ -83,14 +97,15 @@ const QUESTION = "What happens on my GPU, and what do I do?";
 
 function answer(values) {
   const projects = [...new Set(ANSWERS.releases.map((one) => one.target))];
-  const project = within(values.project, projects) || within("vllm", projects) || projects[0];
+  const project = within(values.project, projects, "project") || within("vllm", projects) || projects[0];
   const of = ANSWERS.releases.filter((one) => one.target === project).reverse();
-  const release = of.find((one) => one.version === values.release) || of[0];
-  const state = values.state in release.states ? values.state : "";
-  const cuda = within(values.cuda, ANSWERS.cudas) || within("13.0", ANSWERS.cudas) || ANSWERS.cudas.at(-1);
-  const lists = release.states[state][cuda], list = values.list in lists ? values.list : "";
-  const gpu = within(values.gpu, ANSWERS.gpus) || ANSWERS.gpus[0];
-  const target = CATALOG.targets[project], missing = within(values.release, target.unanswered);
+  const target = CATALOG.targets[project], missing = target.unanswered.find((one) => one === values.release);
+  const asked = missing ? undefined : within(values.release, of.map((one) => one.version), "release");
+  const release = of.find((one) => one.version === asked) || of[0];
+  const state = within(values.state, Object.keys(release.states), "source after") || "";
+  const cuda = within(values.cuda, ANSWERS.cudas, "CUDA") || within("13.0", ANSWERS.cudas) || ANSWERS.cudas.at(-1);
+  const lists = release.states[state][cuda], list = within(values.list, Object.keys(lists), target.setting || "arch list") || "";
+  const gpu = within(values.gpu, ANSWERS.gpus, "GPU") || ANSWERS.gpus[0];
   const found = filled(lists[list][gpu], cuda);
   const asWritten = (of) => of.replaceAll(";", target.separator || ";");
   const states = Object.keys(release.states).map((of) => [of, of ? `after apply --variant ${of}` : "as released"]);
@@ -99,45 +114,59 @@ function answer(values) {
     choice("project", "Project", projects.map((of) => [of, CATALOG.targets[of].title]), project),
     choice("release", "Release", [...of.map((one) => [one.version, one.version]), ...target.unanswered.map((one) => [one, `${one}: no answers`])], missing || release.version),
     choice("cuda", "CUDA", ANSWERS.cudas.map((of) => [of, of]), cuda),
-    target.setting ? choice("list", target.setting, Object.keys(lists).map((of) => [of, of ? asWritten(of) : "not decided: which one?"]), list) : null,
+    target.setting ? choice("list", target.setting, Object.keys(lists).map((of) => [of, of ? asWritten(of) : "not decided"]), list) : null,
     choice("state", "Source", states, state));
   if (missing) return [h("h1", {}, QUESTION), form, unanswered(target, project, missing, gpu, cuda)];
   const title = `${target.title} ${release.version}, CUDA ${cuda}${list ? `, ${target.setting}=${quoted(asWritten(list))}` : ""}, ${states.find(([of]) => of === state)[1]}`;
   return [h("h1", {}, QUESTION), form,
-    h("section", { id: "result", "aria-live": "polite", "aria-label": "Answer" },
+    h("section", { id: "result", "aria-label": "Answer" },
       h("p", { class: "soft" }, title),
-      found.gpus.length ? found.gpus.map(outlook)
+      found.gpus.length ? found.gpus.map((one) => outlook(one))
         : h("div", { class: "card" }, h("p", {}, `Doctor has no verdict for each GPU on ${target.title}: its recommendation applies to all of them.`)),
-      found.findings.map((one) => h("div", { class: `card ${one.level} finding` }, h("h3", {}, one.subject, h("span", { class: `verdict ${one.level}` }, LEVELS[one.level] || one.level)), h("p", {}, one.found), one.remedy ? h("p", { class: "todo" }, one.remedy) : null, one.link ? h("p", {}, link(one.link, one.link)) : null)),
+      found.findings.map((one) => h("div", { class: `card ${one.level} finding` }, h("h2", {}, one.subject, h("span", { class: `verdict ${one.level}` }, LEVELS[one.level] || one.level)), h("p", {}, one.found), one.remedy ? h("p", { class: "todo" }, one.remedy) : null, one.link ? h("p", {}, link(one.link, one.link)) : null)),
       advice(found, release, state, { project, cuda, list, gpu, target, asWritten }),
       compiled(found, gpu, target, cuda),
       evidence(found, release, state, project))];
 }
 
-const unanswered = (target, project, version, gpu, cuda) => h("section", { id: "result", "aria-live": "polite", "aria-label": "Answer" },
+const unanswered = (target, project, version, gpu, cuda) => h("section", { id: "result", class: "unanswered", "aria-label": "Answer" },
   h("div", { class: "card yellow" }, h("p", {}, `The records have no answers about ${target.title} ${version}: it could not be fetched when doctor was asked. Ask doctor about your own copy.`)),
   h("h2", {}, "Commands"), block([`fp4patch fetch ${project}==${version} ./${project}`, `fp4patch doctor --for ${gpu} --cuda ${cuda} ./${project}`]));
 
-const outlook = (one) => h("div", { class: `card ${one.level} outlook`, "data-gpu": one.gpu },
-  h("h3", {}, one.gpu, h("span", { class: `verdict ${one.level}` }, h("span", { class: "hidden" }, `${LEVELS[one.level] || one.level}: `), h("span", { class: "word" }, one.verdict))),
+const judged = (gpu) => gpu.split(",").every((of) => CATALOG.judged.includes(of));
+
+const outlook = (one, heading = "h2") => h("div", { class: `card ${one.level} outlook`, "data-gpu": one.gpu },
+  h(heading, {}, one.gpu, " ", h("span", { class: `verdict ${one.level}` }, h("span", { class: "hidden" }, `${LEVELS[one.level] || one.level}: `), h("span", { class: "word" }, one.verdict))),
   h("p", { class: "because" }, one.because), one.todo ? h("p", { class: "todo" }, one.todo) : null);
 
 function advice(found, release, state, { project, cuda, list, gpu, target, asWritten }) {
   const tree = `./${project}`, { variant, because, next } = found.recommended;
   const asked = `fp4patch doctor --for ${gpu} --cuda ${cuda}${list ? ` --arch-list ${quoted(list)}` : ""} ${tree}`;
-  const other = found.gpus.map((one) => /^(?:export|unset) \S+?(?:="[^"]*"|=[^\s,]+)?(?=,|$)/.exec(one.todo)).filter(Boolean).map(([command]) => command);
   const commands = [`fp4patch fetch ${project}==${release.version} ${tree}`,
     ...(state ? [`fp4patch apply --variant ${state} ${tree}`] : []), ...(next ? [next] : []),
     ...(next.includes(" apply ") ? [next.replace(" apply ", " verify ")] : []), asked];
   const after = variant && !state && release.states[variant] && filled(release.states[variant][cuda][list][gpu], cuda);
-  const none = variant === null ? "doctor has no advice" : state ? `${state} is applied` : "none is needed";
+  const lists = toSet(list ? found : after || found, gpu, list, target);
+  const without = variant === null ? "doctor has no advice" : state ? `${state} is applied` : "none is needed";
   return h("section", { id: "advice", "aria-label": "What to do" }, h("h2", {}, "What to do"),
-    h("p", {}, "Variant: ", h("strong", { class: "variant" }, variant || none), variant && CATALOG.variants[variant] ? ` (${CATALOG.variants[variant].title})` : ""),
+    h("p", {}, judged(gpu) ? "Variant: " : `Variant for ${CATALOG.judged.join(" and ")}: `, h("strong", { class: "variant" }, variant || without), variant && CATALOG.variants[variant] ? ` (${CATALOG.variants[variant].title})` : ""),
     because ? h("p", { class: "because soft" }, because) : null,
-    after ? h("div", { class: "after" }, h("h3", {}, list ? `After it, with the same list, ${asWritten(list)}` : "After it"), after.gpus.map(outlook)) : null,
+    after ? h("div", { class: "after" }, h("h3", {}, list ? `After it, with the same list, ${asWritten(list)}` : "After it"), after.gpus.map((one) => outlook(one, "h4"))) : null,
     h("h3", {}, "Commands"), block([...new Set(commands)]),
-    other.length ? [h("h3", {}, !list ? "The list to set" : variant ? "Or without a patch: another list" : "Another list"), block([...new Set(other)])] : null,
+    lists.length ? [h("h3", {}, !list ? "The list to set, where the build runs" : variant ? "Or without a patch: another list" : "Another list"), block(lists)] : null,
     target.later ? h("p", { class: "soft" }, `${target.title} compiles when a kernel is first used: set the variable where it runs.`) : null);
+}
+
+// The commands that set the lists of doctor's sentences; one alone if its build serves every GPU of the question.
+function toSet(found, gpu, list, target) {
+  const commands = found.gpus.map((one) => {
+    const advised = /^(?:export|unset) \S+?(?:="[^"]*"|=[^\s,]+)?(?=,|$)/.exec(one.todo);
+    const used = !list && one.level === "green" && target.setting && new RegExp(`^${target.setting}=(?:"[^"]*"|\\S+)`).exec(one.because);
+    return advised ? advised[0] : used ? `export ${used[0]}` : null;
+  });
+  const each = [...new Set(commands.filter(Boolean))];
+  const one = each.find((command) => found.builds.some((row) => command.endsWith(`=${quoted(row.asked)}`) && gpu.split(",").every((of) => row.reaches[of] === "native")));
+  return one ? [one] : each;
 }
 
 const block = (lines) => h("div", { class: "commands" }, h("pre", { tabindex: 0 }, lines.join("\n")), h("button", { type: "button", onclick: copy }, "Copy"));
@@ -154,12 +183,14 @@ async function copy(event) {
 }
 
 function compiled(found, gpu, target, cuda) {
+  if (!judged(gpu)) return h("section", { id: "compiled", "aria-label": "What is compiled" }, h("h2", {}, "What is compiled, and what loads"),
+    h("p", {}, `Doctor evaluates the kernels for SM12x alone, so this page does not state what a build has for ${gpu}. The FP4 instructions of its targets: `, h("a", { href: "#instructions" }, "Instructions × targets"), "."));
   if (!found.builds.length) return null;
   const gpus = gpu.split(","), body = [];
   const support = (archs, of) => (CATALOG.reaches[archs.join(",")] || {})[of] || "";
   const tint = (text) => (text === "native" ? "green" : text === "no FP4" || text === "in part" || text === "PTX" ? "yellow" : "red");
-  const row = (head, group, archs, of, text) => h("tr", {}, h("th", { scope: "row" }, head), h("td", {}, group),
-    h("td", { class: "wrap mono" }, archs), h("td", {}, of), h("td", {}, h("span", { class: tint(text) }, text)));
+  const row = (head, group, archs, of, text) => h("tr", {}, h("th", { scope: "row" }, head), h("td", {}, h("span", { class: tint(text) }, text)), h("td", {}, of),
+    h("td", {}, group), h("td", { class: "wrap mono" }, archs));
   for (const one of found.builds) {
     const head = one.asked || "unset";
     if (one.error) body.push(row(head, "", `not evaluated: ${one.error}`, "", ""));
@@ -177,7 +208,7 @@ function compiled(found, gpu, target, cuda) {
   return h("section", { id: "compiled", "aria-label": "What is compiled" }, h("h2", {}, "What is compiled, and what loads"),
     h("p", { class: "soft" }, `By the release's own build code, run by doctor for CUDA ${cuda}. ${means}`),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Architectures of each list" },
-      h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "kernels", "compiled for", "GPU", "support"].map((of) => h("th", { scope: "col" }, of)))), h("tbody", {}, body))));
+      h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "support", "GPU", "kernels", "compiled for"].map((of) => h("th", { scope: "col" }, of)))), h("tbody", {}, body))));
 }
 
 function evidence(found, release, state, project) {
@@ -200,9 +231,9 @@ function evidence(found, release, state, project) {
 
 function matrix(values) {
   const projects = [...new Set(CATALOG.matrix.map((row) => row.target))];
-  const project = within(values.project, projects) || within("vllm", projects) || projects[0];
+  const project = within(values.project, projects, "project") || within("vllm", projects) || projects[0];
   const wanted = values.states === undefined ? Object.keys(STATES) : values.states.split(",");
-  const variants = Object.keys(CATALOG.variants), variant = within(values.variant, variants) || "";
+  const variants = Object.keys(CATALOG.variants), variant = within(values.variant, variants, "variant") || "";
   const text = values.find || "", verified = values.verified === "yes";
   const own = CATALOG.matrix.filter((row) => row.target === project).reverse();
   const patches = [...new Set(own.flatMap((row) => Object.keys(row.states)))].filter((id) => !variant || (CATALOG.patches[id] && CATALOG.patches[id].variants.includes(variant)));
@@ -215,11 +246,11 @@ function matrix(values) {
       search("find", "Release contains", text),
       choice("verified", "Verified", [["", "all releases"], ["yes", "only those with verified machine code"]], verified ? "yes" : ""),
       ticks("states", "States", Object.entries(STATES).map(([of, [mark, words]]) => [of, `${mark} ${of}`]), wanted)),
-    h("p", { class: "soft", role: "status" }, `${shown.length} of ${own.length} releases. `, Object.entries(STATES).map(([of, [mark, words]]) => `${mark} ${words}`).join("; "), "."),
+    h("p", { class: "soft status" }, `${shown.length} of ${own.length} releases. `, Object.entries(STATES).map(([of, [mark, words]]) => `${mark} ${words}`).join("; "), "."),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Releases and patches" },
       h("table", { class: "sum", id: "patches" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "release"), patches.map((id) => h("th", { scope: "col", class: "cell" }, CATALOG.patches[id] ? link(CATALOG.patches[id].link, id.split("/")[1]) : id)), h("th", { scope: "col" }, "verified"))),
-        h("tbody", {}, shown.map((row) => h("tr", {},
+        h("tbody", {}, shown.length ? null : none(patches.length + 2, NOTHING), shown.map((row) => h("tr", {},
           h("th", { scope: "row" }, answered.has(`${project} ${row.version}`) ? h("a", { href: address("answer", { project, release: row.version }) }, row.version) : row.version),
           patches.map((id) => {
             const state = row.states[id], mark = STATES[state] ? STATES[state][0] : "";
@@ -231,8 +262,8 @@ function matrix(values) {
 // --- instructions × targets -----------------------------------------------------------------------------------------
 
 function instructions(values) {
-  const newest = COMPILERS.toolkits.at(-1), toolkit = within(values.toolkit, COMPILERS.toolkits) || newest;
-  const titles = COMPILERS.groups.map((group) => group.title), group = within(values.group, titles) || "";
+  const newest = COMPILERS.toolkits.at(-1), toolkit = within(values.toolkit, COMPILERS.toolkits, "compiler of CUDA") || newest;
+  const titles = COMPILERS.groups.map((group) => group.title), group = within(values.group, titles, "group") || "";
   const text = values.find || "", wanted = text.toLowerCase();
   const families = [["120", "SM12x"], ["100", "SM10x, SM11x"], ["090", "SM90"]];
   const ticked = values.families === undefined ? families.map(([of]) => of) : values.families.split(",");
@@ -242,7 +273,9 @@ function instructions(values) {
   const targets = [...new Set(COMPILERS.groups.flatMap((one) => one.features.flatMap((of) => Object.keys(of.cells))))]
     .filter((target) => ticked.includes(family(target)) && COMPILERS.groups.some((one) => one.features.some((of) => (of.cells[target] || {})[toolkit])))
     .sort((a, b) => family(a).localeCompare(family(b)) * -1 || parseInt(a.slice(3)) - parseInt(b.slice(3)) || (a < b ? -1 : 1));
-  const chosen = features.find((one) => one.instruction === values.i);
+  const every = COMPILERS.groups.flatMap((one) => one.features);
+  const asked = within(values.i, every.map((one) => one.instruction), "instruction");
+  const chosen = every.find((one) => one.instruction === asked);
   const cell = (feature, target) => (feature.cells[target] || {})[toolkit];
   return [h("h1", {}, "FP4 instructions by target and compiler"),
     h("form", { class: "ask", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
@@ -250,12 +283,12 @@ function instructions(values) {
       choice("group", "Group", [["", "all"], ...titles.map((of) => [of, of])], group),
       search("find", "Instruction or title contains", text),
       ticks("families", "Targets", families, ticked)),
-    h("p", { class: "soft", role: "status" }, `${features.length} instructions. `, Object.values(OUTCOMES).filter(([, words], at) => at !== 2).map(([mark, words]) => `${mark} ${words}`).join("; "), ". Choose an instruction for its machine code by every compiler."),
+    h("p", { class: "soft status" }, `${features.length} instructions. `, Object.values(OUTCOMES).filter(([, words], at) => at !== 2).map(([mark, words]) => `${mark} ${words}`).join("; "), ". Choose an instruction for its machine code by every compiler."),
     chosen ? detail(chosen, targets) : null,
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Instructions and targets" },
       h("table", { class: "sum", id: "outcomes" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "instruction"), targets.map((of) => h("th", { scope: "col", class: "cell" }, of.slice(3))))),
-        h("tbody", {}, features.map((one) => h("tr", { class: one === chosen ? "chosen" : null },
+        h("tbody", {}, features.length && targets.length ? null : none(targets.length + 1, NOTHING), features.map((one) => h("tr", { class: one === chosen ? "chosen" : null },
           h("th", { scope: "row", class: "wrap" }, h("a", { href: address("instructions", { ...values, i: one.instruction }), title: one.instruction }, one.title)),
           targets.map((of) => {
             const found = cell(one, of), [mark, words] = found ? OUTCOMES[found[0]] : ["", ""];
@@ -275,9 +308,19 @@ function detail(chosen, targets) {
     return h("tr", {}, h("th", { scope: "row" }, target), h("td", { class: "wrap" }, runs.map(([[outcome, text], from, to]) =>
       h("div", {}, h("span", { class: outcome }, `${OUTCOMES[outcome][0]} ${OUTCOMES[outcome][1]}`), text ? [" ", h("code", {}, text)] : "", h("span", { class: "soft" }, ` CUDA ${from === to ? from : `${from} to ${to}`}`)))));
   });
-  return h("section", { class: "card", id: "detail", "aria-label": chosen.title }, h("h3", {}, chosen.title), h("p", {}, h("code", {}, chosen.instruction)), chosen.note ? h("p", { class: "soft" }, chosen.note) : null,
+  return h("section", { class: "card", id: "detail", tabindex: -1, "aria-label": chosen.title }, h("h2", {}, chosen.title), h("p", {}, h("code", {}, chosen.instruction)), chosen.note ? h("p", { class: "soft" }, chosen.note) : null,
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Machine code by target" }, h("table", { class: "sum" }, h("tbody", {}, rows))));
 }
 
-addEventListener("hashchange", () => show());
+// After a link the keyboard goes on from what it leads to.
+addEventListener("hashchange", () => {
+  show();
+  const there = document.getElementById("detail") || MAIN;
+  there.scrollIntoView();
+  there.focus({ preventScroll: true });
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // "#main" would be an address of a view
+  MAIN.focus();
+});
 show();

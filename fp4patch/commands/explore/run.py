@@ -18,6 +18,7 @@ from fp4patch.commands.explore import answers
 from fp4patch.commands.show.result import ids
 from fp4patch.commands.show.text import MATRIX
 from fp4patch.commands.templates import own_script, render
+from fp4patch.core.arch import GPUS as JUDGED
 from fp4patch.core.arch import Arch, reach
 from fp4patch.core.errors import Fp4PatchError
 
@@ -51,6 +52,7 @@ def page() -> str:
         data=Markup(text),  # noqa: S704 - no < is left in it
         code=own_script(here / "page.js"),
         version=__version__,
+        repository=REPOSITORY,
     )
 
 
@@ -71,6 +73,7 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
         "version": __version__,
         "repository": REPOSITORY,
         "gpus": GPUS,
+        "judged": [str(gpu) for gpu in JUDGED],
         "reaches": _reaches(record),
         "matrix": matrix["rows"],
         "targets": {

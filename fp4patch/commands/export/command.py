@@ -1,7 +1,5 @@
 """The command ``export``: patches as files for upstream and for package managers."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Patches of a variant as changes that the upstream project can take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path

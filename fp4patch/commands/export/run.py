@@ -1,7 +1,5 @@
 """``fp4patch export``: each patch of a variant as a change of its own, in upstream's names and formatting."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import shutil

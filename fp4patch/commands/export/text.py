@@ -1,7 +1,5 @@
 """Files of a series of patches, in the forms that git, quilt, Conan and Nix take."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from email.header import Header

@@ -5,8 +5,6 @@ refused ones. The file is assembled again without these until it is accepted, an
 to no feature's instruction, each feature is assembled alone.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile
@@ -27,7 +25,7 @@ from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import key
 from fp4patch.proof import cache, sass
 from fp4patch.proof.instruction import Instruction, InstructionClass
-from fp4patch.proof.ptxas import Assembler, Error, classify
+from fp4patch.proof.ptxas import Assembler, classify
 
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
 _CELLS = TypeAdapter(tuple[Cell, ...])
@@ -161,7 +159,9 @@ def sort_out(
         for error in errors:
             if error.line in of_line:
                 told.setdefault(of_line[error.line].instruction, error.words)
-        if not told and (of_all := [error.words for error in errors if _concerns_all(error)]):
+        # The target is unknown, or the PTX version that the file begins with does not have it.
+        of_all = [e.words for e in errors if classify(e.words) is Refusal.UNKNOWN_TARGET or 0 < e.line <= len(_HEAD)]
+        if not told and of_all:
             return [], refused + [(feature, of_all[0]) for feature in pending]
         if not told:
             alone = [(feature, assembler.assemble(module([feature], target, isa), target, work)) for feature in pending]
@@ -175,11 +175,6 @@ def sort_out(
         refused += [(feature, told[feature.instruction]) for feature in pending if feature.instruction in told]
         pending = [feature for feature in pending if feature.instruction not in told]
     return pending, refused
-
-
-def _concerns_all(error: Error) -> bool:
-    """Return the target is unknown, or the PTX version that the file begins with does not have it."""
-    return classify(error.words) is Refusal.UNKNOWN_TARGET or 0 < error.line <= len(_HEAD)
 
 
 def _judge(taken: Sequence[Feature], target: Arch, assembler: Assembler, work: Path) -> Iterator[Cell]:

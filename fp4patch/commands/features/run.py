@@ -1,7 +1,5 @@
 """``fp4patch features``: what each compiler makes of the instructions that FP4 needs, target by target."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Matrix feature × target of ``fp4patch features`` as a table, as Markdown, and in full."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice

@@ -1,9 +1,8 @@
 """Options of ``fetch``."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -21,7 +20,7 @@ from fp4patch.commands.common import JSON, PLACE, emit, show, stderr
     help="Clone TARGET==VERSION from this URL or path instead. REF is a tag, branch or commit.",
 )
 @JSON
-def fetch(release: str, directory: Path, git_url: str | None, whole: bool, as_json: bool) -> None:
+def fetch(release: str, directory: Path, as_json: bool, **how: Any) -> None:
     """Fetch the pristine tree of a release into DIRECTORY.
 
     The source is a pinned, SHA-256-checked archive of the package index that pip is configured for. If there is none,
@@ -32,5 +31,5 @@ def fetch(release: str, directory: Path, git_url: str | None, whole: bool, as_js
     from fp4patch.commands.fetch import text as fetch_report
 
     with progress.shown(stderr(), progress.BYTES) as tick:
-        fetched = verb.fetch(release, directory, git_url, tick, show_progress=sys.stderr.isatty(), whole=whole)
+        fetched = verb.fetch(release, directory, **how, progress=tick, show_progress=sys.stderr.isatty())
     emit(fetched) if as_json else show(fetch_report.fetch_text(fetched))

@@ -1,36 +1,21 @@
 """``fp4patch fetch``: a pristine tree of a release."""
 
-from __future__ import annotations
-
 from pathlib import Path
+from typing import Any
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core.errors import UsageError
-from fp4patch.core.progress import OnProgress
 from fp4patch.sources.fetch import Fetched
 from fp4patch.sources.fetch import fetch as fetch_tree
 
 
-def fetch(
-    release: str,
-    directory: Path,
-    git_url: str | None,
-    progress: OnProgress,
-    *,
-    show_progress: bool,
-    whole: bool = False,
-) -> Fetched:
-    """Fetch ``cutlass==4.2.1`` into a directory; a leading ``v`` of the version is taken off."""
+def fetch(release: str, directory: Path, **how: Any) -> Fetched:
+    """Fetch ``cutlass==4.2.1`` into a directory; a leading ``v`` of the version is taken off.
+
+    ``how`` are the options of :func:`fp4patch.sources.fetch.fetch`.
+    """
     name, separator, version = release.partition("==")
     if not (name and separator and version):
         raise UsageError(f"{release!r} is not TARGET==VERSION", help="for example cutlass==4.2.1")
     target = load().target(name.strip())
-    return fetch_tree(
-        target,
-        version.strip().removeprefix("v"),
-        directory,
-        git_url=git_url,
-        whole=whole,
-        progress=progress,
-        show_progress=show_progress,
-    )
+    return fetch_tree(target, version.strip().removeprefix("v"), directory, **how)

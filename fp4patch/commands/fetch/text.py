@@ -1,7 +1,5 @@
 """Results of ``fetch``, as text."""
 
-from __future__ import annotations
-
 from rich.console import RenderableType
 from rich.text import Text
 

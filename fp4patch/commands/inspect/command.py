@@ -1,7 +1,5 @@
 """Options of ``inspect``."""
 
-from __future__ import annotations
-
 import click
 
 from fp4patch.commands.common import EXIT_REFUSED, JSON, NAME, emit, show

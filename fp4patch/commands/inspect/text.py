@@ -1,7 +1,5 @@
 """Results of an inspection, as text."""
 
-from __future__ import annotations
-
 from rich.console import Group, RenderableType
 from rich.text import Text
 

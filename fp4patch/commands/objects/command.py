@@ -1,7 +1,5 @@
 """The command for a configured build: the object files that a patch affects, and their GPUs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """Findings of ``fp4patch objects`` in a configured build, as values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -5,8 +5,6 @@ source includes is read from the tree. So a build that would lose the suffix is 
 files worth compiling first are known by name.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

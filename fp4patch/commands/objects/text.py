@@ -1,7 +1,5 @@
 """Results of ``objects``, as a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType

@@ -1,7 +1,5 @@
 """Options of ``list`` and ``show``."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 

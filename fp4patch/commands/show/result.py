@@ -1,7 +1,5 @@
 """Results of ``list`` and ``show``: the lists, the record of the patches on each release, and one named thing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Results of ``list`` and ``show``, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby

@@ -1,7 +1,5 @@
 """Findings of ``fp4patch status``: the state of each patch and each file of a tree."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

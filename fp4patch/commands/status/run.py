@@ -1,7 +1,5 @@
 """``fp4patch status``: what state each patch and each file of a tree is in."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Results of ``status``, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType

@@ -1,7 +1,5 @@
 """Results of a tree's own build for arch lists, before and after the patches; no compiler is needed."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -121,8 +119,10 @@ def _results(
         elif new.stops and not (old.stops or old.error):
             wrong += ["it stops, and did not before"]
         elif archs in check.reaches and not new.stops:
-            wrong += [f"no {code} for {gpu}" for gpu in _named(archs) if new.reaches.get(gpu) not in enough]
-            wrong = wrong or [f"not for {one}" for one in _suffixed(archs) if fp4_in_file and one not in new.kernels]
+            named = [arch for arch in Arch.parse_list(archs, ptx=True) if arch.major == 12]
+            wrong += [f"no {code} for {arch.gpu}" for arch in named if new.reaches.get(arch.gpu) not in enough]
+            suffixed = [arch.torch for arch in named if arch.suffix and fp4_in_file]
+            wrong = wrong or [f"not for {one}" for one in suffixed if one not in new.kernels]
         if archs in check.keeps and not (old.error or old.stops or new.error or new.stops):
             changed = sorted(_beside(old) ^ _beside(new))
             wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
@@ -158,14 +158,6 @@ def _said(row: BuildRow) -> str:
 def _modules(there: Compiled) -> str:
     """Return the targets of modules compiled at run time on one GPU's machine: ``GEMM 12.1a, quantization 12.0f``."""
     return there.stops or ", ".join(f"{name} {' '.join(archs)}" for name, archs in there.modules.items())
-
-
-def _named(asked: str) -> list[Arch]:
-    return [arch.gpu for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12]
-
-
-def _suffixed(asked: str) -> list[str]:
-    return [arch.torch for arch in Arch.parse_list(asked, ptx=True) if arch.major == 12 and arch.suffix]
 
 
 def _link(root: Path, to: Path, overlay: Mapping[str, bytes | None]) -> None:

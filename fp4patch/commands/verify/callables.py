@@ -1,7 +1,5 @@
 """Functions of a variant and its tree that our programs can call: encoders, and functions that patches name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby

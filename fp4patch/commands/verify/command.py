@@ -1,7 +1,5 @@
 """Options of ``verify``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +92,7 @@ def verify(
         return
     to_stdout = str(json_file) == "-"
     for report in () if to_stdout else reports:  # before any file is written: an error in writing must not hide it
-        show(text.verify_table(report))
+        show(text.VerifyTable(report))
     if json_file:
         written = as_json(whole(reports)) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)

@@ -1,7 +1,5 @@
 """The functions that a tree's patches touch, and what ``verify`` checked of each on each target."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -174,6 +172,8 @@ def coverage(
     }
     by_id = {probe.id: probe for probe in probes}
     covering = {check_id(patch, one): one.covers for patch in patches for one in patch.evaluated}
+    failed = {one.check: one.verdict for one in reversed(builds) if one.verdict.failed}
+    evaluated = {one.check: failed.get(one.check, Verdict.PASS) for one in builds}
     table = []
     for function, places in files.items():
         checks = tuple(
@@ -182,8 +182,8 @@ def coverage(
             if result.kind is not ProbeKind.HOST and _covers(by_id[result.probe], function, places)
         )
         checks += tuple(
-            FunctionCheck(check, arch, How.EVALUATED, _worst(builds, check))
-            for check in dict.fromkeys(one.check for one in builds)
+            FunctionCheck(check, arch, How.EVALUATED, verdict)
+            for check, verdict in evaluated.items()
             if any(names(entry, function, places) for entry in covering[check])
             for arch in archs
         )
@@ -191,10 +191,6 @@ def coverage(
         because = _because(function, places, patches, probes, aside) if missing else ""
         table.append(Covered(function, tuple(places), checks, missing, because))
     return tuple(table)
-
-
-def _worst(builds: Sequence[BuildResult], check: str) -> Verdict:
-    return next((one.verdict for one in builds if one.check == check and one.verdict.failed), Verdict.PASS)
 
 
 def _how(result: ProbeResult, executed: set[tuple[str, Arch]]) -> How:

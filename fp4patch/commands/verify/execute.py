@@ -5,12 +5,10 @@ promise; the pristine one, and code that the variant leaves as it is, what upstr
 mistake in the execution itself shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fp4patch.catalog.probe import CARD, Executes, Launches, Probe, Quantizes
+from fp4patch.catalog.probe import CARD, Executes, Probe, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
@@ -68,7 +66,7 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
             if not listing or not (what := does[result.probe]):
                 continue
             same = bool(result.diff and result.diff.identical)
-            converts = _converts(what, result.arch)
+            converts = 100 * result.arch.major + 10 * result.arch.minor >= what.pristine_from
             archs = compiled[result.probe]
             compared = converts and (same or result.arch == (CARD if CARD in archs else archs[0]))
             if compared or (side == "patched" and (converts or not same)):
@@ -113,8 +111,3 @@ def configured(
 
 def _configuration(one: Configured, verdict: Verdict, said: str) -> Check:
     return Check(f"right with {' '.join(one.flags)}", "a build may be configured so", verdict, said)
-
-
-def _converts(what: Executes | Quantizes | Launches, arch: Arch) -> bool:
-    """Return whether the pristine kernel performs the conversion of the probe."""
-    return 100 * arch.major + 10 * arch.minor >= what.pristine_from

@@ -1,7 +1,5 @@
 """Results of executing machine code, as text: a cell of the table, and sentences below it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from fp4patch.commands.verify import numerics_text as numerics

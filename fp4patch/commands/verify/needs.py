@@ -1,7 +1,5 @@
 """Preconditions of probes and functions on a tree, with the reason if they are not met."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from fp4patch.catalog.probe import Needs, Probe

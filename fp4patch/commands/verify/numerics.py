@@ -5,8 +5,6 @@ what of the tree is host code. On a GPU: these encoders in every packing, and th
 bare target, where every conversion is software.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Results of ``verify --numerics``, as text: mismatches by class of input, and the first of them."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator, Sequence
 

@@ -28,11 +28,18 @@ async function show(place) {
 
 async function go() {
   const wanted = decodeURIComponent(location.hash.slice(1)), section = document.getElementById(wanted.split("-").slice(0, 2).join("-"));
-  if (!section || !section.matches("section.probe")) return;
+  const missing = document.getElementById("missing");
+  missing.hidden = true;
+  if (!section || !section.matches("section.probe")) {
+    missing.hidden = !/^t\d+-\d+/.test(wanted);
+    return;
+  }
+  if (!section.checkVisibility()) document.getElementById("only-all").checked = true; // the filter hides it
   const place = section.querySelector(".listing .view > div:last-child");
   if (place) await show(place);
   const found = document.getElementById(wanted);
-  if (!found || found === section) return;
+  missing.hidden = Boolean(found);
+  if (!found || found === section) return section.scrollIntoView();
   for (let outer = found.parentElement; outer; outer = outer.parentElement) if (outer.matches("details")) outer.open = true;
   for (const row of document.querySelectorAll(".here")) row.classList.remove("here");
   const row = found.closest("tr");
@@ -62,9 +69,26 @@ document.addEventListener("click", async (event) => {
 });
 addEventListener("hashchange", go);
 
-// First the listing that the address names, then all, so that the browser's own search and print find them.
+// First the listing that the address names, then all, so that the browser's own search and print find them. Hundreds of
+// listings have millions of elements: each of these waits until it comes near, or until the button asks for all.
 (async () => {
   await go();
-  for (const place of document.querySelectorAll("[data-packed]")) await show(place);
+  const places = [...document.querySelectorAll("[data-packed]")], button = document.getElementById("every");
+  const every = async () => {
+    for (const place of places) await show(place);
+    if (button) button.hidden = true;
+  };
+  if (places.length <= 100) await every();
+  else {
+    const near = new IntersectionObserver((entries) => {
+      for (const { target } of entries.filter((one) => one.isIntersecting)) {
+        near.unobserve(target);
+        show(target.querySelector(".listing .view > div:last-child"));
+      }
+    }, { rootMargin: "1500px" });
+    for (const place of places) near.observe(place.closest("section"));
+    button.hidden = false;
+    button.addEventListener("click", every);
+  }
   document.documentElement.dataset.ready = "yes";
 })();

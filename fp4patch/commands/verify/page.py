@@ -4,8 +4,6 @@ Its contents are prepared here and in ``rows``; ``page.html.j2`` lays them out, 
 compressed, and ``page.js`` shows them; all else is there without script.
 """
 
-from __future__ import annotations
-
 import base64
 import shlex
 import zlib

@@ -1,8 +1,7 @@
 """The rows of two listings side by side: aligned, marked where they differ, folded where they are long."""
 
-from __future__ import annotations
-
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -118,7 +117,7 @@ def stretches_of(result: ProbeResult, anchor: str) -> tuple[Stretch, ...]:
 
     def label(side: str, instruction: Instruction | None) -> Label | None:
         name = labels[side].get(instruction.address) if instruction else None
-        return Label(name, _label_anchor(anchor, side, name)) if name is not None else None
+        return Label(name, f"{anchor}-{side}-{_slug(name)}") if name is not None else None
 
     previous: dict[str, int] = {}
 
@@ -179,13 +178,8 @@ def _summary(rows: Sequence[DiffRow]) -> str:
     kind = rows[0].kind
     if kind is DiffKind.SAME:
         return f"{len(rows):,} more instructions, the same on both sides"
-    counts: dict[str, int] = {}
-    for row in rows:
-        instruction = row.after or row.before
-        if instruction:
-            name = CLASSES[instruction.cls][1]
-            counts[name] = counts.get(name, 0) + 1
-    found = sorted(counts.items(), key=lambda item: -item[1])
+    instructions = filter(None, (row.after or row.before for row in rows))
+    found = Counter(CLASSES[one.cls][1] for one in instructions).most_common()
     return f"{len(rows):,} more {kind.value} instructions: " + " · ".join(f"{number} {name}" for name, number in found)
 
 
@@ -208,31 +202,21 @@ def _pieces(instruction: Instruction, other: Instruction | None, anchor: str, la
     plain = ""
     for index, part in enumerate(parts):
         separator = index % 2 == 1
-        marked = other is not None and not separator and _unnumbered(part) != _unnumbered(_nth(theirs, index // 2))
+        there = "".join(theirs[index // 2 : index // 2 + 1])
+        marked = other is not None and not separator and _unnumbered(part) != _unnumbered(there)
         target = _TARGET.search(part)
-        if target and target[1] in labels:
+        to = f"{anchor}-{_slug(target[1])}" if target and target[1] in labels else ""
+        if to or marked:
             yield Piece(plain)
-            yield Piece(part, marked, f"{anchor}-{_slug(target[1])}")
-            plain = ""
-        elif marked:
-            yield Piece(plain)
-            yield Piece(part, marked=True)
+            yield Piece(part, marked, to)
             plain = ""
         else:
             plain += part
     yield Piece(plain)
 
 
-def _nth(parts: Sequence[str], index: int) -> str:
-    return parts[index] if index < len(parts) else ""
-
-
 def _unnumbered(operand: str) -> str:
     return _REGISTER.sub(r"\1", operand)
-
-
-def _label_anchor(anchor: str, side: str, name: str) -> str:
-    return f"{anchor}-{side}-{_slug(name)}"
 
 
 def _slug(name: str) -> str:

@@ -5,8 +5,6 @@ bytes, and judged. A probe that has nothing to show on this release, or that tak
 aside, and the report states this.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

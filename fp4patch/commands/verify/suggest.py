@@ -5,8 +5,6 @@ target or the pristine tree has are not, and bounds of the counts. A person deci
 promises, and writes the reason.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -61,13 +59,14 @@ def _of_probe(results: Sequence[ProbeResult], report: VerifyReport) -> list[Rule
         Rule(
             probes=(results[0].probe,),
             arch=tuple(str(one.arch) for one in group),
-            because=_because([one.after for one in group if one.after], report),
+            because=_because(code, report),
             identical=same,
             requires=present,
             forbids=tuple(sorted(known - {*present})),
-            max={name: max(_bound(one.after, name) for one in group if one.after) for name in _BOUNDED},
+            max={name: round(max(metric(one, name) for one in code) * _MARGIN) for name in _BOUNDED},
         )
         for (same, present), group in groups.items()
+        for code in ([one.after for one in group if one.after],)
     ]
 
 
@@ -81,10 +80,6 @@ def _patterns(listing: SassListing) -> set[str]:
         elif one.cls in (InstructionClass.FP4, InstructionClass.CONVERT):
             found |= {rf"^{name}\..*\b{part}\b" for part in modifiers if _NARROW.fullmatch(part)}
     return found
-
-
-def _bound(listing: SassListing, name: Metric) -> int:
-    return round(metric(listing, name) * _MARGIN)
 
 
 def _because(listings: Sequence[SassListing], report: VerifyReport) -> str:

@@ -1,7 +1,5 @@
 """Sentences and numbers that terminal and page share about a verify report."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator, Sequence

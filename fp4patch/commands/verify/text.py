@@ -1,8 +1,7 @@
 """Verify's table for a terminal, at whatever width it has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.measure import Measurement
@@ -24,21 +23,16 @@ WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""
 
 
-def verify_table(report: VerifyReport) -> RenderableType:
-    """Return a table with a row for each probe and architecture.
+@dataclass(frozen=True)
+class VerifyTable:
+    """A table with a row for each probe and architecture, which chooses its columns when the width is known.
 
     It has instructions, branches, conversions and registers before → after, and the verdict. Below it are the failures,
     each with rule, finding and reason; last, one line with verdict, number of checks, tool versions
     and seconds.
     """
-    return _VerifyTable(report)
 
-
-class _VerifyTable:
-    """Chooses its columns when the width is known."""
-
-    def __init__(self, report: VerifyReport) -> None:
-        self.report = report
+    report: VerifyReport
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         report = self.report

@@ -5,11 +5,9 @@ all codes in every pair of lanes. Launches differ in their sizes, in what MUFU.R
 poison in memory that the launch does not define.
 """
 
-from __future__ import annotations
-
 import re
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -46,6 +44,8 @@ from fp4patch.reference.vllm import (
 )
 
 Bytes = NDArray[np.uint8]
+_KINDS: dict[int, Any] = {64: np.uint64, 32: np.uint32, 16: np.uint16}
+"""NumPy's integers of so many bits; codes of fewer take a byte."""
 _FILL = 0xA5
 _AT = 0x7F00_0000_0000
 _APART = 0x1_0000_0000
@@ -208,7 +208,7 @@ def _linear(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
         expected = tuple(
             tuple(array.reshape(-1) for array in made) for made in _expected(quantizes, taken, scale, reciprocal(kind))
         )
-        arrays = _arrays(taken, scale, *(len(array) for array in expected[0]))
+        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], *map(len, expected[0]))
         launch = Launch(
             (count * each // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, kind, _POISON[number % len(_POISON)]
         )
@@ -226,7 +226,7 @@ def _swizzled(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
             row, column = np.indices(scales.shape)
             there[scale_offset(row, column, columns)] = scales
             expected.append((packed.reshape(-1), there))
-        arrays = _arrays(taken, scale, *(len(array) for array in expected[0]))
+        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], *map(len, expected[0]))
         parameters = pointers(arrays) + struct.pack("<ii", rows, columns * 16)
         launch = Launch((rows, 1, 1), (columns * each, 1, 1), parameters, arrays, kind, poison)
         yield Case(launch, tuple(expected), rows * columns, _block_of(taken.reshape(-1, 16), columns))
@@ -241,8 +241,7 @@ def _gemv(beside: NDArray[Any]) -> Iterator[Case]:
         there = np.full(columns * 128 * batches, _FILL, dtype=np.uint8)
         batch, column = np.divmod(np.arange(count), columns)
         there[column // 4 * 512 + column % 4 + batch * columns * 128] = scales[:, 0]
-        contents = (taken.tobytes(), bytes([_FILL]) * packed.size, bytes([_FILL]) * there.size)
-        arrays = tuple(Array(_AT + _APART * at, content, at > 0) for at, content in enumerate(contents))
+        arrays = _placed([taken.tobytes()], packed.size, there.size)
         # GemvEpilogueWithScalingFactor::Params: D and its stride, the scales, alpha, beta, st, the strides of a batch.
         parameters = struct.pack(
             "<QqQfffIqq", arrays[1].address, 0, arrays[2].address, 1, 0, scale, 0, columns * 128, columns * 16
@@ -273,8 +272,7 @@ def _pages(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
         quads = linear.reshape(slots, tokens // 4, 4, 8).transpose(0, 1, 3, 2).reshape(slots, tokens, 8)
         ordered = np.where(np.arange(slots)[:, None, None] % 2, quads, linear)
         pages = np.concatenate([packed.reshape(slots, -1), ordered.reshape(slots, -1)], axis=1)
-        contents = (taken.tobytes(), struct.pack("<f", scale), bytes([_FILL]) * pages.size)
-        arrays = tuple(Array(_AT + _APART * at, content, at == 2) for at, content in enumerate(contents))
+        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], pages.size)
         parameters = pointers(arrays) + struct.pack("<i", tokens)
         poison = _POISON[number % len(_POISON)]
         launch = Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind, poison)
@@ -303,9 +301,10 @@ def _expected(
     return [quantize_as_vllm(values, scale, approximate, zero=zero), *divided]
 
 
-def _arrays(taken: NDArray[Any], scale: float, packed: int, scales: int) -> tuple[Array, ...]:
-    contents = (taken.tobytes(), struct.pack("<f", scale), bytes([_FILL]) * packed, bytes([_FILL]) * scales)
-    return tuple(Array(_AT + _APART * number, content, number >= 2) for number, content in enumerate(contents))
+def _placed(inputs: Sequence[bytes], *outputs: int) -> tuple[Array, ...]:
+    """Return arrays with these contents, and behind them writable ones of so many bytes."""
+    contents = (*inputs, *(bytes([_FILL]) * size for size in outputs))
+    return tuple(Array(_AT + _APART * at, content, at >= len(inputs)) for at, content in enumerate(contents))
 
 
 def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
@@ -446,10 +445,7 @@ def _cases(
         content = np.concatenate([content, words.view(np.uint8).reshape(len(words), -1)], axis=1)
     for size, poison in ((256, _POISON[0]), (96, _POISON[1])):
         count = len(codes) // size * size
-        arrays = (
-            Array(_AT, content[:count].tobytes()),
-            Array(_AT + _APART, bytes([_FILL]) * expected[0][:count].size, writable=True),
-        )
+        arrays = _placed([content[:count].tobytes()], expected[0][:count].size)
         launch = Launch((count // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, poison=poison)
 
         def describe(_: int, at: int) -> str:
@@ -468,7 +464,7 @@ def _suggested(executes: Executes, listing: Listing) -> tuple[NDArray[Any], NDAr
     random = executes.rounding == "stochastic"
     words = (executes.lanes + 3) // 4 * random
     content = _with_immediates(listing, values + 4 * words, executes.input, pairs=random)
-    kind: Any = {64: np.uint64, 32: np.uint32, 16: np.uint16}.get(executes.bits, np.uint8)
+    kind = _KINDS.get(executes.bits, np.uint8)
     codes = np.ascontiguousarray(content[:, :values]).view(kind)
     if executes.input == "e2m1":
         codes = np.stack([codes & 15, codes >> 4], axis=-1).reshape(len(codes), -1)[:, : executes.lanes]
@@ -534,8 +530,7 @@ def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
     for lane in range(executes.lanes):
         each[:, lane // 4, lane % 4] = rows[:, lane, 1] & 255
     words = each[..., 0] | each[..., 1] << 16 | each[..., 2] << 8 | each[..., 3] << 24
-    kind: Any = np.uint32 if executes.bits == 32 else np.uint16
-    return rows[..., 0].astype(kind), words.astype("<u4")
+    return rows[..., 0].astype(_KINDS[executes.bits]), words.astype("<u4")
 
 
 def _around_thresholds(executes: Executes, factor: float) -> NDArray[np.uint32]:
@@ -545,7 +540,7 @@ def _around_thresholds(executes: Executes, factor: float) -> NDArray[np.uint32]:
         bits = np.concatenate([ends, ends | np.uint32(1 << 31)])
     else:
         bits = np.arange(1 << 16, dtype=np.uint32)
-    kind: Any = np.uint32 if executes.bits == 32 else np.uint16
+    kind = _KINDS[executes.bits]
     with np.errstate(all="ignore"):
         magnitude = np.abs(values_of(executes.input, bits.astype(kind)) * np.float32(factor)).astype(np.float64)
         code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
@@ -575,7 +570,7 @@ def _ends_of_halves(factor: np.float32) -> NDArray[np.uint32]:
 def _records(executes: Executes) -> NDArray[Any]:
     """Codes, a row for each thread."""
     random, lanes, bits = np.random.default_rng(8), executes.lanes, executes.bits
-    kind: Any = {64: np.uint64, 32: np.uint32, 16: np.uint16}.get(bits, np.uint8)
+    kind = _KINDS.get(bits, np.uint8)
     if bits == 16:
         each = np.arange(1 << 16, dtype=np.uint32)[:, None]
         return (each + np.arange(lanes, dtype=np.uint32) * np.uint32(40503)).astype(kind)

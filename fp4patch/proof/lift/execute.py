@@ -4,18 +4,18 @@ Results are cached by the translation: code that is the same up to its address i
 costs nothing.
 """
 
-from __future__ import annotations
-
 import json
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from fp4patch.catalog.probe import CARD, Executes, Launches, Quantizes, stored_bits
 from fp4patch.catalog.rule import Promise
@@ -27,26 +27,17 @@ from fp4patch.core.store import key
 from fp4patch.core.wording import counted
 from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
-from fp4patch.proof.inputs import Mismatch, NumericsReport
-from fp4patch.proof.instruction import InstructionClass
+from fp4patch.proof.inputs import Mismatch, NumericsReport, NumericsRow
+from fp4patch.proof.instruction import InstructionClass, SassListing
 from fp4patch.proof.lift import grid, lanes, program, stochastic, taint
 from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.immediates import corners
-from fp4patch.proof.lift.listing import read
+from fp4patch.proof.lift.listing import Listing, read
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
-from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution
+from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution, Side
 from fp4patch.proof.lift.translate import Unsupported, translate
 from fp4patch.proof.sass import functions, kernel_of, own_constants
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
-
-    from fp4patch.proof.inputs import NumericsRow
-    from fp4patch.proof.instruction import SassListing
-    from fp4patch.proof.lift.listing import Listing
-    from fp4patch.proof.lift.result import Side
-    from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.toolchain import Toolchain
 
 _OF_TRANSLATION = ("translate.py", "listing.py", "flow.py", "operands.py", "semantics.py", "immediates.py")
 _OF_PROOFS = ("flow.py", "lanes.py", "stochastic.py", "symbols.py", "expressions.py", "taint.py")
@@ -81,6 +72,10 @@ class Subject:
     def instruction(self) -> bool:
         """True if it converts with F2FP."""
         return self.listing.count(InstructionClass.FP4) > 0
+
+    def execution(self, **result: Any) -> Execution:
+        """Return the execution of the kernel with the other fields."""
+        return Execution(probe=self.probe, arch=self.arch, side=self.side, instruction=self.instruction, **result)
 
 
 @dataclass(frozen=True)
@@ -163,15 +158,7 @@ def execute(
 
 
 def _refused(subject: Subject, error: ProofError) -> Execution:
-    return Execution(
-        probe=subject.probe,
-        arch=subject.arch,
-        side=subject.side,
-        report=None,
-        problem=error.message,
-        unsupported=isinstance(error, Unsupported),
-        instruction=subject.instruction,
-    )
+    return subject.execution(report=None, problem=error.message, unsupported=isinstance(error, Unsupported))
 
 
 def _execution(subject: Subject, done: _Done) -> Execution:
@@ -189,16 +176,9 @@ def _execution(subject: Subject, done: _Done) -> Execution:
             alike=swept.alike,
             bits=executes.bits,
         )
-    return Execution(
-        probe=subject.probe,
-        arch=subject.arch,
-        side=subject.side,
-        report=report,
-        corners=swept.corners if swept else (),
-        problem=done.problem or (swept.stray if swept else ""),
-        instruction=subject.instruction,
-        cached=done.cached,
-    )
+    problem = done.problem or (swept.stray if swept else "")
+    corners = swept.corners if swept else ()
+    return subject.execution(report=report, corners=corners, problem=problem, cached=done.cached)
 
 
 def _exact(execution: Execution) -> bool:
@@ -223,16 +203,13 @@ def _pairs(subjects: Sequence[Subject]) -> Iterator[tuple[Subject, Subject]]:
     The reference is the pristine kernel if that uses the instruction; else, since upstream converts in software there
     too, it is the patched kernel.
     """
+    upstream = {one.probe for one in subjects if (one.arch, one.side) == (CARD, "pristine") and one.instruction}
     for one in subjects:
-        if one.arch != CARD or one.side != ("pristine" if _upstream_has_it(one, subjects) else "patched"):
+        if one.arch != CARD or one.side != ("pristine" if one.probe in upstream else "patched"):
             continue
         for other in subjects:
             if (other.probe, other.side) == (one.probe, "patched") and (other.arch.major, other.arch.minor) == (12, 1):
                 yield one, other
-
-
-def _upstream_has_it(one: Subject, subjects: Sequence[Subject]) -> bool:
-    return any(s.instruction for s in subjects if (s.probe, s.arch, s.side) == (one.probe, CARD, "pristine"))
 
 
 def _equivalence(
@@ -250,13 +227,10 @@ def _equivalence(
         # The one gives the specification's nibble for every input: where the other does not, they differ.
         rows, passes = (found[1].report.rows, found[1].report.passes) if found[1].report else ((), 1)
     elif found[0].report:
-        rows = tuple(replace(row, first=tuple(_swapped(m) for m in row.first)) for row in found[0].report.rows)
+        swapped = ((row, (Mismatch(m.input, m.got, m.expected) for m in row.first)) for row in found[0].report.rows)
+        rows = tuple(replace(row, first=tuple(first)) for row, first in swapped)
         passes = found[0].report.passes
     return Equivalence(one.probe, one.name, other.name, passes << one.swept.bits, rows, other.promise, same_code)
-
-
-def _swapped(mismatch: Mismatch) -> Mismatch:
-    return Mismatch(mismatch.input, mismatch.got, mismatch.expected)
 
 
 def _notes(executions: Mapping[Subject, Execution]) -> Iterator[str]:
@@ -340,15 +314,15 @@ class _Lab:
         """Return a function of a subject's disassembled cubin as C; ``there`` are all of its functions."""
         grid, words = not subject.swept, own_constants(name, subject.cubin)
         made_by = _texts("fp4patch.proof.lift", _OF_TRANSLATION)
-        kept = key("translation", *made_by, text, name, json.dumps([sorted(there.items()), words]), str(grid))
-        if self._cache and (found := self._cache.find(kept, lambda _: None)):
+        stored = key("translation", *made_by, text, name, json.dumps([sorted(there.items()), words]), str(grid))
+        if self._cache and (found := self._cache.find(stored, lambda _: None)):
             c, parameters, block_size, immediates = json.loads(found.log)
         else:
             made = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, words=words, grid=grid)
             c, parameters, block_size = made.c, made.parameters, made.block_size
             immediates = corners(made.listing, 32)
             if self._cache:
-                self._cache.store(kept, [], Stored(b"", json.dumps([c, parameters, block_size, immediates])))
+                self._cache.store(stored, [], Stored(b"", json.dumps([c, parameters, block_size, immediates])))
         listing = cache(lambda: read(text, kernel=name, subroutines=there, words=words))
         return Kernel(c, parameters, block_size, listing, tuple(immediates))
 
@@ -357,7 +331,7 @@ class _Lab:
         name = f"{self._batch_name(subject, kernel)}-{self._batch_name(subject, upstream)}"
         assert isinstance(subject.does, Launches)
         does = subject.does
-        return self._kept(name, lambda: self._both(scratch, does, kernel, upstream))
+        return kept(self._cache, name, lambda: self._both(scratch, does, kernel, upstream))
 
     def _both(self, scratch: Path, does: Launches, kernel: Kernel, upstream: Kernel) -> Batch:
         from fp4patch.proof.lift import batch  # noqa: PLC0415
@@ -388,14 +362,13 @@ class _Lab:
     def name(self, job: _Job) -> str:
         """Return the key of its result: everything that it is made of."""
         texts = program.files(job.kernel, job.executes, job.reference)
-        parts = [part for name in sorted(texts) for part in (name, texts[name])]
         return key(
             "execute",
             *_texts("fp4patch.proof.lift", _OF_PROOFS),
             self._toolchain.info.host_compiler,
             str(job.classes),
             *program.defines(job.kernel, job.executes, job.reference),
-            *parts,
+            *chain.from_iterable(sorted(texts.items())),
         )
 
     def run(self, jobs: Sequence[_Job]) -> dict[str, _Done]:
@@ -436,9 +409,8 @@ class _Lab:
 
     def _batch_name(self, subject: Subject, kernel: Kernel) -> str:
         texts = grid.files(kernel) | inputs_texts()
-        parts = [part for name in sorted(texts) for part in (name, texts[name])]
         how = (repr(subject.does), subject.promise)
-        return key("batch", self._toolchain.info.host_compiler, *how, *parts)
+        return key("batch", self._toolchain.info.host_compiler, *how, *chain.from_iterable(sorted(texts.items())))
 
     def _batch(self, scratch: Path, name: str, subject: Subject, kernel: Kernel) -> tuple[Batch | str, bool]:
         """Return the result of a kernel, or the reason why there is none, and whether it was cached."""
@@ -462,33 +434,12 @@ class _Lab:
             binary = grid.build(folder, kernel, compiler=self._toolchain.host_compiler, environ=self._toolchain.environ)
             return batch.compare(plan, [grid.run(binary, kernel, case.launch) for case in plan.cases])
 
-        return self._kept(name, compared)
-
-    def _kept(self, name: str, compared: Callable[[], Batch]) -> tuple[Batch | str, bool]:
-        """Return the result of a comparison or its error, and whether it was cached."""
-        if self._cache and (found := self._cache.find(name, lambda _: None)):
-            kept = json.loads(found.log)
-            return Batch(**kept | {"first": tuple(kept["first"])}), True
-        try:
-            result = compared()
-        except ProofError as error:
-            return f"{error.message}\n{error.help}".strip(), False
-        if self._cache:
-            self._cache.store(name, [], Stored(b"", json.dumps(asdict(result))))
-        return result, False
+        return kept(self._cache, name, compared)
 
     @staticmethod
     def _batched(subject: Subject, result: Batch | str, cached: bool) -> Execution:
-        return Execution(
-            probe=subject.probe,
-            arch=subject.arch,
-            side=subject.side,
-            report=None,
-            batch=None if isinstance(result, str) else result,
-            problem=result if isinstance(result, str) else "",
-            instruction=subject.instruction,
-            cached=cached,
-        )
+        found = {"problem": result} if isinstance(result, str) else {"batch": result}
+        return subject.execution(report=None, cached=cached, **found)
 
     def _build(self, scratch: Path, name: str, job: _Job) -> Path:
         folder = scratch / name
@@ -524,6 +475,20 @@ class _Lab:
     def _find(self, name: str) -> _Done | None:
         found = self._cache.find(name, lambda _: None) if self._cache else None
         return _read(found.log, cached=True) if found else None
+
+
+def kept(cache: Cache | None, name: str, compared: Callable[[], Batch]) -> tuple[Batch | str, bool]:
+    """Return the result of a comparison or its error, and whether it was cached."""
+    if cache and (found := cache.find(name, lambda _: None)):
+        result = json.loads(found.log)
+        return Batch(**result | {"first": tuple(result["first"])}), True
+    try:
+        batch = compared()
+    except ProofError as error:
+        return f"{error.message}\n{error.help}".strip(), False
+    if cache:
+        cache.store(name, [], Stored(b"", json.dumps(asdict(batch))))
+    return batch, False
 
 
 def _must_depend_on_input_alone(kernel: Kernel) -> None:
@@ -562,7 +527,7 @@ def _decides(subject: Subject, listing: Listing) -> bool:
 def _turns(job: _Job) -> tuple[Sequence[int], bool]:
     """Return the rotations of the inputs over the lanes, and whether the lanes that an input then misses are alike.
 
-    Each group of lanes gets every input. Code with branches, which runs thread by thread, has all inputs once even if
+    Each group of lanes gets every input. Code with loops, which takes many times as long, has all inputs once even if
     its lanes are not shown to be alike.
     """
     executes = job.executes
@@ -574,7 +539,7 @@ def _turns(job: _Job) -> tuple[Sequence[int], bool]:
     graph = flow(listing)
     stored = stored_bits(executes.output)
     turns = lanes.turns(lanes.groups(listing, graph, lanes=executes.lanes, bits=executes.bits, stored=stored))
-    return (turns, True) if len(turns) == 1 or len(graph.blocks) == 1 else ((0,), False)
+    return (turns, True) if len(turns) == 1 or not lanes.loops(graph) else ((0,), False)
 
 
 @cache

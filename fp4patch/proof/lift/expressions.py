@@ -5,8 +5,6 @@ that does the same to both halves of a word, is followed; any other is an operat
 known.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -4,16 +4,11 @@ A thread alone never waits. So BSSY, which names the meeting point of a group of
 BSYNC of the same barrier register goes on at; that place is found by following the code, and must be one.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.listing import STEP, Instruction, Integer, Listing, Register, Symbol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
 CALL, RETURN = frozenset({"CALL.REL.NOINC", "CALL.ABS.NOINC"}), frozenset({"RET.REL.NODEC", "RET.ABS.NODEC"})
@@ -103,15 +98,13 @@ def _formed(instruction: Instruction) -> None:
         INDEXED: [("R", Integer), ("UR", Integer)],
         DIVERGENT: [("UR", Integer)],
     }
-    known = next((form for opcodes, form in forms.items() if instruction.opcode in opcodes), None)
-    if known is not None and kinds not in known:
-        raise ProofError(
-            f"{instruction.address:#06x} {instruction.text}: this form of a control instruction is not understood",
-            help="please report it with the listing",
-        )
+    known = next((form for opcodes, form in forms.items() if instruction.opcode in opcodes), [kinds])
+    strange = "" if kinds in known else "this form of a control instruction"
     if instruction.opcode in OPEN and instruction.predicate:
+        strange = strange or "a region that is opened on a condition"
+    if strange:
         raise ProofError(
-            f"{instruction.address:#06x} {instruction.text}: a region that is opened on a condition is not understood",
+            f"{instruction.address:#06x} {instruction.text}: {strange} is not understood",
             help="please report it with the listing",
         )
 

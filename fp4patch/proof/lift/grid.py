@@ -4,21 +4,17 @@ What a kernel is launched with is all here: indices and sizes of the grid, const
 the launch does not define is poison, including registers that nothing wrote.
 """
 
-from __future__ import annotations
-
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.operands import LAYOUTS, Layout
 from fp4patch.proof.lift.program import KERNEL_NAME, STRAY, Kernel, compile_host
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 Reciprocal = Literal["exact", "up", "down", "any"]
 """Result of MUFU.RCP: the rounded quotient, the float above or below it in magnitude, or any of the three."""

@@ -4,28 +4,21 @@ The object file of a HOST probe that declares what it converts has ``fp4patch_ho
 inputs and the expected bytes are those of a batch.
 """
 
-from __future__ import annotations
-
-import json
 import subprocess
 import tempfile
-from dataclasses import asdict
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from fp4patch.catalog.probe import Executes
+from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.store import key
-from fp4patch.proof.cache import Cache, Stored
-from fp4patch.proof.lift.execute import inputs_texts
+from fp4patch.proof.cache import Cache
+from fp4patch.proof.lift.execute import inputs_texts, kept
 from fp4patch.proof.lift.result import Batch, Execution
-
-if TYPE_CHECKING:
-    from fp4patch.catalog.probe import Executes
-    from fp4patch.catalog.rule import Promise
-    from fp4patch.core.arch import Arch
-    from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.toolchain import Toolchain
 
 
 def execute(
@@ -34,17 +27,9 @@ def execute(
     """Return the result of the host code in a probe's object file."""
     main = (resources.files("fp4patch.proof.lift") / "host.c").read_text(encoding="utf-8")
     name = key("host", content, main, repr(does), promise, *inputs_texts().values())
-    if found := cache.find(name, lambda _: None):
-        kept = json.loads(found.log)
-        return Execution(
-            probe, arch, "patched", None, batch=Batch(**kept | {"first": tuple(kept["first"])}), cached=True
-        )
-    try:
-        result = _run(does, promise, content, main, toolchain)
-    except ProofError as error:
-        return Execution(probe, arch, "patched", None, problem=f"{error.message}\n{error.help}".strip())
-    cache.store(name, [], Stored(b"", json.dumps(asdict(result))))
-    return Execution(probe, arch, "patched", None, batch=result)
+    result, cached = kept(cache, name, lambda: _run(does, promise, content, main, toolchain))
+    problem, batch = (result, None) if isinstance(result, str) else ("", result)
+    return Execution(probe, arch, "patched", None, batch=batch, problem=problem, cached=cached)
 
 
 def _run(does: Executes, promise: Promise, content: bytes, main: str, toolchain: Toolchain) -> Batch:

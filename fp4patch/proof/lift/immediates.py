@@ -5,8 +5,6 @@ all inputs of a kernel run, these run beside the others. All constants of an exe
 bank other than that of the launch is refused.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterable, Iterator
 from math import isfinite

@@ -4,10 +4,9 @@ Every stored code is followed back to the values of the thread's record, bit by 
 codes are the same function of their own value are *alike*: all inputs through one of them are all inputs through each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 
 from fp4patch.core.errors import ProofError
@@ -190,21 +189,23 @@ def _of(registers: Mapping[str, Word], name: str) -> Word:
     return registers.get(name, (OTHER,) * 32)
 
 
+def loops(graph: control.Flow) -> bool:
+    """Return whether some instruction may run more than once."""
+    try:
+        return not _in_order(graph)
+    except NotFollowedError:
+        return True
+
+
 def _in_order(graph: control.Flow) -> list[control.Block]:
     """Return the blocks so that each comes after all that lead to it."""
-    leading: dict[int, int] = {}
+    order = TopologicalSorter[int]()
     for block in graph.blocks:
-        for there in set(block.goes_to):
-            leading[there] = leading.get(there, 0) + 1
+        order.add(block.start)
+        for there in block.goes_to:
+            order.add(there, block.start)
     by_start = {block.start: block for block in graph.blocks}
-    ready, found = [graph.blocks[0].start], list[control.Block]()
-    while ready:
-        block = by_start[ready.pop()]
-        found.append(block)
-        for there in set(block.goes_to):
-            leading[there] -= 1
-            if not leading[there]:
-                ready.append(there)
-    if len(found) < len(graph.blocks):
-        raise NotFollowedError("a loop")
-    return found
+    try:
+        return [by_start[start] for start in order.static_order()]
+    except CycleError:
+        raise NotFollowedError("a loop") from None

@@ -5,8 +5,6 @@ operand must be known to the last sign. A key, an attribute or an operand of an 
 over.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

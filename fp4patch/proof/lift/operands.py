@@ -1,7 +1,5 @@
 """An instruction's operands as C: taken one by one, and refused where they are left over or of the wrong kind."""
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass, replace
 

@@ -4,29 +4,21 @@ One kernel is compared with the specification, or with another kernel. The C is 
 ``proof/sweep`` share the specification's intervals and the form of the rows, and nothing else.
 """
 
-from __future__ import annotations
-
 import platform
 import signal
 import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-from fp4patch.catalog.probe import BITS, stored_bits
+from fp4patch.catalog.probe import BITS, Executes, stored_bits
 from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
-from fp4patch.proof.inputs import InputClass
+from fp4patch.proof.inputs import InputClass, NumericsRow
+from fp4patch.proof.lift.listing import Listing
 from fp4patch.proof.numerics import interval_lines, row_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from fp4patch.catalog.probe import Executes
-    from fp4patch.proof.inputs import NumericsRow
-    from fp4patch.proof.lift.listing import Listing
 
 KERNEL_NAME = "FP4PATCH_KERNEL"
 """Name that a translation must have: the program gives it a name of its own, twice."""

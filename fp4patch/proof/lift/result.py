@@ -1,7 +1,5 @@
 """Results of executing machine code: each kernel against the specification, and one architecture against another."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

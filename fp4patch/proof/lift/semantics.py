@@ -6,10 +6,10 @@ experiment" means that the golden digests of a real GPU (``tests/proof/lift/gold
 operand form without an entry is refused by name, since a guess could hide an error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 
 from fp4patch.proof.lift.listing import Integer, Real, Register
 from fp4patch.proof.lift.operands import Lacks, Operands, hexadecimal
@@ -25,17 +25,19 @@ class Semantics:
     emit: Emit
     source: str
     """Source of the entry; "by experiment" if it is not documented."""
+    family: object = None
+    """Equal for entries that differ in a number, a width or a relation alone."""
 
 
 TABLE: dict[str, Semantics] = {}
 """By opcode with modifiers, as the disassembler writes it."""
 
 
-def _entry(opcodes: str | Iterable[str], source: str) -> Callable[[Emit], Emit]:
+def _entry(opcodes: str | Iterable[str], source: str, family: object = None) -> Callable[[Emit], Emit]:
     def add(emit: Emit) -> Emit:
         for opcode in [opcodes] if isinstance(opcodes, str) else opcodes:
             assert opcode not in TABLE, opcode
-            TABLE[opcode] = Semantics(emit, source)
+            TABLE[opcode] = Semantics(emit, source, family or emit.__code__)
         return emit
 
     return add
@@ -52,44 +54,57 @@ def _set_pair(to: Sequence[str], value: str) -> list[str]:
     )
 
 
+# --- entries with one result ------------------------------------------------------------------------------------------
+
+Take = Callable[[Operands], str]
+"""Takes the next operand as C."""
+WORD, PAIR, WIDE, TRUTH = Operands.word, Operands.pair, Operands.wide, Operands.truth
+SINGLE, HALVES = Operands.single, Operands.halves
+SIGNED, FLUSHED, BRAINS = partial(WORD, negation=True), partial(SINGLE, flush=True), partial(HALVES, brain=True)
+
+
+def _gives(
+    opcodes: str | Iterable[str],
+    source: str,
+    value: str,
+    *takes: Take,
+    words: int = 1,
+    grid: bool = False,
+    family: object = None,
+) -> None:
+    """Enter opcodes whose destination of 1 or 2 words gets a value: C with ``{}`` for each source, in their order.
+
+    ``grid``: they are in the table of whole warps alone.
+    """
+
+    def emit(o: Operands) -> list[str]:
+        if grid:
+            o.only_in_a_grid()
+        to, sources = o.to(words), [take(o) for take in takes]
+        o.end()
+        return (_set if words == 1 else _set_pair)(to, value.format(*sources))
+
+    _entry(opcodes, source, family=family or (value, grid))(emit)
+
+
 # --- moves -----------------------------------------------------------------------------------------------------------
 
 
-@_entry(("MOV", "UMOV"), "PTX ISA, mov")
-def _mov(o: Operands) -> list[str]:
-    to, a = o.to(), o.word()
-    o.end()
-    return _set(to, a)
+def _wide_immediate(o: Operands) -> str:
+    return f"UINT64_C({o.immediate():#x})" if o.peek(Integer) else o.pair()
 
 
-@_entry(("MOV.64", "UMOV.64"), "PTX ISA, mov.b64")
-def _mov64(o: Operands) -> list[str]:
-    to, a = o.to(2), f"UINT64_C({o.immediate():#x})" if o.peek(Integer) else o.pair()
-    o.end()
-    return _set_pair(to, a)
+def _some_single(o: Operands) -> str:
+    """Take a float, of which the disassembler does not print the bits if it is an immediate NaN."""
+    return o.some_nan() if o.grid and o.peek(Real) else o.single()
 
 
-@_entry(("SEL", "USEL"), "PTX ISA, selp")
-def _sel(o: Operands) -> list[str]:
-    to, a, b, p = o.to(), o.word(), o.word(), o.truth()
-    o.end()
-    return _set(to, f"{p} ? {a} : {b}")
-
-
-@_entry("SEL.64", "PTX ISA, selp.b64")
-def _sel64(o: Operands) -> list[str]:
-    to, a, b, p = o.to(2), o.wide(), o.wide(), o.truth()
-    o.end()
-    return _set_pair(to, f"{p} ? {a} : {b}")
-
-
-@_entry("FSEL", "PTX ISA, selp; a sign or bars on a source change its sign bit alone: by experiment")
-def _fsel(o: Operands) -> list[str]:
-    to, a = o.to(), o.single()
-    # The disassembler does not print the bits of a NaN.
-    b, p = o.some_nan() if o.grid and o.peek(Real) else o.single(), o.truth()
-    o.end()
-    return _set(to, f"{p} ? {a} : {b}")
+_gives(("MOV", "UMOV"), "PTX ISA, mov", "{}", WORD)
+_gives(("MOV.64", "UMOV.64"), "PTX ISA, mov.b64", "{}", _wide_immediate, words=2)
+_gives(("SEL", "USEL"), "PTX ISA, selp", "{2} ? {0} : {1}", WORD, WORD, TRUTH)
+_gives("SEL.64", "PTX ISA, selp.b64", "{2} ? {0} : {1}", WIDE, WIDE, TRUTH, words=2)
+_FSEL = "PTX ISA, selp; a sign or bars on a source change its sign bit alone: by experiment"
+_gives("FSEL", _FSEL, "{2} ? {0} : {1}", SINGLE, _some_single, TRUTH)
 
 
 _SPECIAL = {
@@ -279,12 +294,8 @@ def _elect(o: Operands) -> list[str]:
     return [f"{to} = launch->laneid == 0;"] if to else []
 
 
-@_entry("R2UR", "CUDA Binary Utilities: a register that all threads of a warp agree on, to a uniform one")
-def _r2ur(o: Operands) -> list[str]:
-    o.only_in_a_grid()
-    to, a = o.to(), o.word()
-    o.end()
-    return _set(to, a)
+_R2UR = "CUDA Binary Utilities: a register that all threads of a warp agree on, to a uniform one"
+_gives("R2UR", _R2UR, "{}", WORD, grid=True)
 
 
 def _atoms(o: Operands) -> list[str]:
@@ -399,18 +410,9 @@ _entry(("IADD3", "UIADD3"), _ADDS)(_iadd3)
 _entry(("IADD3.X", "UIADD3.X"), _ADDS)(_iadd3_x)
 
 
-@_entry("VIADD", "PTX ISA, add")
-def _viadd(o: Operands) -> list[str]:
-    to, a, b = o.to(), o.word(negation=True), o.word(negation=True)
-    o.end()
-    return _set(to, f"{a} + {b}")
-
-
-@_entry(("IADD.64", "UIADD.64"), "PTX ISA, add.s64")
-def _iadd64(o: Operands) -> list[str]:
-    to, a, b = o.to(2), o.pair(negation=True), o.wide(negation=True)
-    o.end()
-    return _set_pair(to, f"{a} + {b}")
+_gives("VIADD", "PTX ISA, add", "{} + {}", SIGNED, SIGNED)
+_SIGNED_PAIR, _SIGNED_WIDE = partial(PAIR, negation=True), partial(WIDE, negation=True)
+_gives(("IADD.64", "UIADD.64"), "PTX ISA, add.s64", "{} + {}", _SIGNED_PAIR, _SIGNED_WIDE, words=2)
 
 
 @_entry("UIADD3.64", "PTX ISA, add.s64, of three")
@@ -423,27 +425,11 @@ def _uiadd3_64(o: Operands) -> list[str]:
     return _set_pair(to, f"{a} + {b} + {c}")
 
 
-def _imad(o: Operands) -> list[str]:
-    to, a, b, c = o.to(), o.word(negation=True), o.word(negation=True), o.word(negation=True)
-    o.end()
-    return _set(to, f"{a} * {b} + {c}")
-
-
 # .MOV, .SHL and .IADD only give the purpose of the multiplication: by one, by a power of two.
-_entry(
-    (
-        *("IMAD", "IMAD.U32", "IMAD.MOV", "IMAD.MOV.U32", "IMAD.SHL", "IMAD.SHL.U32", "IMAD.IADD", "IMAD.IADD.U32"),
-        *("UIMAD", "UIMAD.U32"),
-    ),
-    "PTX ISA, mad.lo",
-)(_imad)
-
-
-@_entry("IMAD.X", "PTX ISA, madc.lo; the carry's place by experiment")
-def _imad_x(o: Operands) -> list[str]:
-    to, a, b, c, carry = o.to(), o.word(), o.word(), o.word(inversion=True), o.truth()
-    o.end()
-    return _set(to, f"{a} * {b} + {c} + {carry}")
+_MAD = ("IMAD", "IMAD.U32", "IMAD.MOV", "IMAD.MOV.U32", "IMAD.SHL", "IMAD.SHL.U32", "IMAD.IADD", "IMAD.IADD.U32")
+_gives((*_MAD, "UIMAD", "UIMAD.U32"), "PTX ISA, mad.lo", "{} * {} + {}", SIGNED, SIGNED, SIGNED)
+_MADC = "PTX ISA, madc.lo; the carry's place by experiment"
+_gives("IMAD.X", _MADC, "{} * {} + {} + {}", WORD, WORD, partial(WORD, inversion=True), TRUTH)
 
 
 def _carry(carries: Sequence[str]) -> str:
@@ -486,18 +472,9 @@ def _imad_hi(o: Operands) -> list[str]:
     return [sum_, *_set(to, "lift_high(sum)"), _carry(carries)]
 
 
-@_entry("IMAD.HI", "PTX ISA, mad.hi.s32; it adds a pair before it takes the upper word, as IMAD.HI.U32 does")
-def _imad_hi_signed(o: Operands) -> list[str]:
-    to, a, b, c = o.to(), o.word(), o.word(), o.pair()
-    o.end()
-    return _set(to, f"lift_high((uint64_t)((int64_t)(int32_t){a} * (int32_t){b}) + {c})")
-
-
-@_entry("IABS", "PTX ISA, abs.s32")
-def _iabs(o: Operands) -> list[str]:
-    to, a = o.to(), o.word()
-    o.end()
-    return _set(to, f"(int32_t){a} < 0 ? 0u - {a} : {a}")
+_MAD_HI = "PTX ISA, mad.hi.s32; it adds a pair before it takes the upper word, as IMAD.HI.U32 does"
+_gives("IMAD.HI", _MAD_HI, "lift_high((uint64_t)((int64_t)(int32_t){} * (int32_t){}) + {})", WORD, WORD, PAIR)
+_gives("IABS", "PTX ISA, abs.s32", "(int32_t){0} < 0 ? 0u - {0} : {0}", WORD)
 
 
 @_entry("SGXT", "PTX ISA, szext.clamp.s32: the lowest bits with the sign of the highest of them")
@@ -537,33 +514,22 @@ _entry(("LEA.HI.SX32", "ULEA.HI.SX32"), _LEA)(_lea_hi(carry=False, extended=True
 _entry(("LEA.HI.X.SX32", "ULEA.HI.X.SX32"), _LEA)(_lea_hi(carry=True, extended=True))
 
 
-def _shift(*, left: bool, wrap: bool, most: int, upper: bool, signed: bool) -> Emit:
+def _shift(*, left: bool, wrap: bool, most: int, upper: bool, signed: bool) -> str:
     # The word that stays when the other one has left: a plain shift of one word.
-    alone = None if wrap or most != 32 else "lift_shl" if left and not upper else None if left or not upper else ""
-    alone = ("lift_sar" if signed else "lift_shr") if alone == "" else alone
-
-    def emit(o: Operands) -> list[str]:
-        to, low, count, high = o.to(), o.word(), o.word(), o.word()
-        o.end()
-        if alone:
-            return _set(to, f"{alone}({low if left else high}, {count})")
-        count = f"({count} & {most - 1}u)" if wrap else f"lift_count({count}, {most})"
-        if left:
-            return _set(to, f"lift_shift_left({low}, {count}, {high}, {int(upper)})")
-        return _set(to, f"lift_shift_right({low}, {count}, {high}, {int(upper)}, {int(signed)})")
-
-    return emit
+    if not wrap and most == 32 and left != upper:
+        return "lift_shl({0}, {1})" if left else f"lift_{'sar' if signed else 'shr'}({{2}}, {{1}})"
+    count = f"({{1}} & {most - 1}u)" if wrap else f"lift_count({{1}}, {most})"
+    if left:
+        return f"lift_shift_left({{0}}, {count}, {{2}}, {int(upper)})"
+    return f"lift_shift_right({{0}}, {count}, {{2}}, {int(upper)}, {int(signed)})"
 
 
-for _left in (True, False):
-    for _wrap in (True, False):
-        for _type, _most in (("U32", 32), ("S32", 32), ("U64", 64), ("S64", 64)):
-            for _upper in (True, False):
-                _opcode = f"SHF.{'L' if _left else 'R'}{'.W' if _wrap else ''}.{_type}{'.HI' if _upper else ''}"
-                _entry(
-                    (_opcode, f"U{_opcode}"),
-                    "PTX ISA, shf, shl, shr; .HI is the upper word, counts stop at the type's width: by experiment",
-                )(_shift(left=_left, wrap=_wrap, most=_most, upper=_upper, signed=_type[0] == "S"))
+_SHF = "PTX ISA, shf, shl, shr; .HI is the upper word, counts stop at the type's width: by experiment"
+for _left, _wrap, _upper in product((True, False), repeat=3):
+    for _type, _most in (("U32", 32), ("S32", 32), ("U64", 64), ("S64", 64)):
+        _opcode = f"SHF.{'L' if _left else 'R'}{'.W' if _wrap else ''}.{_type}{'.HI' if _upper else ''}"
+        _shifted = _shift(left=_left, wrap=_wrap, most=_most, upper=_upper, signed=_type[0] == "S")
+        _gives((_opcode, f"U{_opcode}"), _SHF, _shifted, WORD, WORD, WORD, family=_SHF)
 
 
 def _of_two(table: int, b: str, c: str) -> str:
@@ -597,7 +563,8 @@ def logic(table: int, a: str, b: str, c: str) -> str:
     known = next((at for at, word in enumerate((a, b, c)) if word[0].isdigit()), 0)
     if known:
         order = (1, 0, 2) if known == 1 else (2, 1, 0)
-        table = sum((table >> _row([row >> 2 - at & 1 for at in order]) & 1) << row for row in range(8))
+        moved = (sum((row >> 2 - at & 1) << 2 - to for to, at in enumerate(order)) for row in range(8))
+        table = sum((table >> there & 1) << row for row, there in enumerate(moved))
         a, b, c = ((a, b, c)[at] for at in order)
     high, low = table >> 4, table & 15  # where a has ones, and where it has none
     if high == low:
@@ -608,10 +575,6 @@ def logic(table: int, a: str, b: str, c: str) -> str:
     first = a if high == 15 else f"({a} & {where})" if high else ""
     second = f"~{a}" if low == 15 else f"(~{a} & {elsewhere})" if low else ""
     return f"({first} | {second})" if first and second else first or second
-
-
-def _row(bits: Sequence[int]) -> int:
-    return bits[0] << 2 | bits[1] << 1 | bits[2]
 
 
 def _lop3(o: Operands) -> list[str]:
@@ -688,103 +651,62 @@ _JOINED = {"AND": "&", "OR": "|", "XOR": "^"}
 _ORDER = {"LT": "<", "EQ": "==", "LE": "<=", "GT": ">", "NE": "!=", "GE": ">="}
 
 
-def _set_predicates(first: str, second: str, test: str, joined: str, other: str) -> list[str]:
-    """p = test op c, q = !test op c (PTX ISA, setp)."""
-    return [
-        f"const uint32_t test = {test};",
-        f"const uint32_t other = {other};",
-        *([f"{first} = test {joined} other;"] if first else []),
-        *([f"{second} = (test ^ 1u) {joined} other;"] if second else []),
-    ]
+def _setp(opcodes: str | Iterable[str], source: str, test: str, joined: str, *takes: Take, more: int = 0) -> None:
+    """Enter opcodes with p = test op c, q = !test op c (PTX ISA, setp); ``test`` is C with ``{}`` for each source.
 
+    ``more`` predicates come behind c, and are sources behind it.
+    """
 
-def _isetp(relation: str, joined: str, cast: str) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        first, second, a, b, other = o.to_predicate(), o.to_predicate(), o.word(), o.word(), o.truth()
-        o.end()
-        return _set_predicates(first, second, f"{cast}({a}) {relation} {cast}({b})", joined, other)
-
-    return emit
-
-
-def _isetp_ex(relation: str, joined: str, cast: str) -> Emit:
-    strict = {"<=": "<", ">=": ">"}.get(relation, relation)
-
-    def emit(o: Operands) -> list[str]:
-        first, second, a, b, other, lower = (
-            *(o.to_predicate(), o.to_predicate()),
-            *(o.word(), o.word(), o.truth(), o.truth()),
-        )
-        o.end()
-        if relation == "!=":
-            test = f"({a} != {b}) | {lower}"
-        elif relation == "==":
-            test = f"({a} == {b}) & {lower}"
-        else:
-            test = f"({cast}({a}) {strict} {cast}({b})) | (({a} == {b}) & {lower})"
-        return _set_predicates(first, second, test, joined, other)
-
-    return emit
-
-
-def _isetp_64(relation: str, joined: str, cast: str) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        first, second, a, b, other = o.to_predicate(), o.to_predicate(), o.pair(), o.wide(), o.truth()
-        o.end()
-        return _set_predicates(first, second, f"{cast}({a}) {relation} {cast}({b})", joined, other)
-
-    return emit
-
-
-for _relation, _sign in _ORDER.items():
-    for _name, _joined in _JOINED.items():
-        for _type, _cast in (("", "(int32_t)"), (".U32", "(uint32_t)")):
-            _opcode = f"ISETP.{_relation}{_type}.{_name}"
-            _entry((_opcode, f"U{_opcode}"), "PTX ISA, setp")(_isetp(_sign, _joined, _cast))
-            _entry(
-                (f"{_opcode}.EX", f"U{_opcode}.EX"),
-                "the upper words of a 64-bit comparison, after the lower ones: by experiment",
-            )(_isetp_ex(_sign, _joined, _cast))
-        for _type, _cast in ((".S64", "(int64_t)"), (".U64", "(uint64_t)")):
-            _opcode = f"ISETP.{_relation}{_type}.{_name}"
-            _entry((_opcode, f"U{_opcode}"), "PTX ISA, setp.s64")(_isetp_64(_sign, _joined, _cast))
-
-
-def _fsetp(relation: str, joined: str, *, flush: bool) -> Emit:
     def emit(o: Operands) -> list[str]:
         first, second = o.to_predicate(), o.to_predicate()
-        a, b, other = o.single(flush=flush), o.single(flush=flush), o.truth()
+        sources = [take(o) for take in (*takes, TRUTH, *[TRUTH] * more)]
         o.end()
-        x, y = f"lift_single({a})", f"lift_single({b})"
-        unordered = f"(lift_is_nan({a}) | lift_is_nan({b}))"
-        if relation in ("NUM", "NAN"):
-            test = unordered if relation == "NAN" else f"!{unordered}"
-        elif relation == "NE":
-            test = f"({x} != {y}) & !{unordered}"
-        elif relation == "NEU":
-            test = f"{x} != {y}"
-        elif relation.endswith("U"):
-            test = f"({x} {_ORDER[relation[:-1]]} {y}) | {unordered}"
-        else:
-            test = f"{x} {_ORDER[relation]} {y}"
-        return _set_predicates(first, second, test, joined, other)
+        return [
+            f"const uint32_t test = {test.format(*sources)};",
+            f"const uint32_t other = {sources[len(takes)]};",
+            *([f"{first} = test {joined} other;"] if first else []),
+            *([f"{second} = (test ^ 1u) {joined} other;"] if second else []),
+        ]
 
-    return emit
+    _entry(opcodes, source, family=(takes, more))(emit)
+
+
+def _isetp_ex(relation: str, cast: str) -> str:
+    if relation in ("!=", "=="):
+        return f"({{0}} {relation} {{1}}) {'|' if relation == '!=' else '&'} {{3}}"
+    return f"({cast}({{0}}) {relation[0]} {cast}({{1}})) | (({{0}} == {{1}}) & {{3}})"
+
+
+_UPPER = "the upper words of a 64-bit comparison, after the lower ones: by experiment"
+for (_relation, _sign), (_name, _joined) in product(_ORDER.items(), _JOINED.items()):
+    for _type, _cast in (("", "(int32_t)"), (".U32", "(uint32_t)"), (".S64", "(int64_t)"), (".U64", "(uint64_t)")):
+        _opcode, _test = f"ISETP.{_relation}{_type}.{_name}", f"{_cast}({{}}) {_sign} {_cast}({{}})"
+        if "64" in _type:
+            _setp((_opcode, f"U{_opcode}"), "PTX ISA, setp.s64", _test, _joined, PAIR, WIDE)
+        else:
+            _setp((_opcode, f"U{_opcode}"), "PTX ISA, setp", _test, _joined, WORD, WORD)
+            _extended = (f"{_opcode}.EX", f"U{_opcode}.EX")
+            _setp(_extended, _UPPER, _isetp_ex(_sign, _cast), _joined, WORD, WORD, more=1)
+
+
+def _fsetp(relation: str) -> str:
+    x, y = "lift_single({0})", "lift_single({1})"
+    unordered = "(lift_is_nan({0}) | lift_is_nan({1}))"
+    if relation in ("NUM", "NAN"):
+        return unordered if relation == "NAN" else f"!{unordered}"
+    if relation == "NE":
+        return f"({x} != {y}) & !{unordered}"
+    if relation == "NEU":
+        return f"{x} != {y}"
+    if relation.endswith("U"):
+        return f"({x} {_ORDER[relation[:-1]]} {y}) | {unordered}"
+    return f"{x} {_ORDER[relation]} {y}"
 
 
 for _relation in (*_ORDER, *(f"{relation}U" for relation in _ORDER), "NUM", "NAN"):
     for _name, _joined in _JOINED.items():
-        _entry(f"FSETP.{_relation}.{_name}", "PTX ISA, setp")(_fsetp(_relation, _joined, flush=False))
-        _entry(f"FSETP.{_relation}.FTZ.{_name}", "PTX ISA, setp.ftz")(_fsetp(_relation, _joined, flush=True))
-
-
-def _mnmx(cast: str) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, a, b, least = o.to(), o.word(), o.word(), o.truth()
-        o.end()
-        return _set(to, f"(({cast}({a}) < {cast}({b})) == ({least} != 0)) ? {a} : {b}")
-
-    return emit
+        _setp(f"FSETP.{_relation}.{_name}", "PTX ISA, setp", _fsetp(_relation), _joined, SINGLE, SINGLE)
+        _setp(f"FSETP.{_relation}.FTZ.{_name}", "PTX ISA, setp.ftz", _fsetp(_relation), _joined, FLUSHED, FLUSHED)
 
 
 @_entry("VIADDMNMX", "CUDA Binary Utilities: add and minimum or maximum; the order of operands as of VIADD and VIMNMX")
@@ -808,43 +730,31 @@ def _imnmx_64(o: Operands) -> list[str]:
 
 
 _MINIMUM = "PTX ISA, min and max; the predicate selects which, PT the minimum: by experiment"
-_entry(("VIMNMX", "VIMNMX.S32", "IMNMX", "UVIMNMX", "UVIMNMX.S32"), _MINIMUM)(_mnmx("(int32_t)"))
-_entry(("VIMNMX.U32", "IMNMX.U32", "UVIMNMX.U32"), _MINIMUM)(_mnmx("(uint32_t)"))
+for _minima, _cast in (
+    (("VIMNMX", "VIMNMX.S32", "IMNMX", "UVIMNMX", "UVIMNMX.S32"), "(int32_t)"),
+    (("VIMNMX.U32", "IMNMX.U32", "UVIMNMX.U32"), "(uint32_t)"),
+):
+    _least = f"(({_cast}({{0}}) < {_cast}({{1}})) == ({{2}} != 0)) ? {{0}} : {{1}}"
+    _gives(_minima, _MINIMUM, _least, WORD, WORD, TRUTH)
 
 
 # --- single precision ------------------------------------------------------------------------------------------------
 
 
-def _arithmetic(function: str, sources: int, *, flush: bool) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, values = o.to(), ", ".join(o.single(flush=flush) for _ in range(sources))
-        o.end()
-        result = f"{function}({values})"
-        return _set(to, f"lift_flush({result})" if flush else result)
-
-    return emit
-
-
 for _opcode, _function, _ptx, _sources in (
-    ("FADD", "lift_fadd", "add", 2),
-    ("FMUL", "lift_fmul", "mul", 2),
-    ("FFMA", "lift_ffma", "fma", 3),
+    ("FADD", "lift_fadd({}, {})", "add", 2),
+    ("FMUL", "lift_fmul({}, {})", "mul", 2),
+    ("FFMA", "lift_ffma({}, {}, {})", "fma", 3),
 ):
-    _entry((_opcode, f"U{_opcode}"), f"PTX ISA, {_ptx}.rn.f32")(_arithmetic(_function, _sources, flush=False))
-    _entry(f"{_opcode}.FTZ", f"PTX ISA, {_ptx}.rn.ftz.f32")(_arithmetic(_function, _sources, flush=True))
+    _gives((_opcode, f"U{_opcode}"), f"PTX ISA, {_ptx}.rn.f32", _function, *[SINGLE] * _sources)
+    _gives(f"{_opcode}.FTZ", f"PTX ISA, {_ptx}.rn.ftz.f32", f"lift_flush({_function})", *[FLUSHED] * _sources)
 
+for _rounding in ("rm", "rp", "rz"):
+    _ffma = f"lift_ffma_{_rounding}({{}}, {{}}, {{}})"
+    _gives(f"FFMA.{_rounding.upper()}", f"PTX ISA, fma.{_rounding}.f32", _ffma, SINGLE, SINGLE, SINGLE)
 
-for _rounding in ("RM", "RP", "RZ"):
-    _entry(f"FFMA.{_rounding}", f"PTX ISA, fma.{_rounding.lower()}.f32")(
-        _arithmetic(f"lift_ffma_{_rounding.lower()}", 3, flush=False)
-    )
-
-
-@_entry("FMUL.RZ", "PTX ISA, mul.rz.f32: a product whose sum with -0 is rounded once")
-def _fmul_rz(o: Operands) -> list[str]:
-    to, a, b = o.to(), o.single(), o.single()
-    o.end()
-    return _set(to, f"lift_ffma_rz({a}, {b}, 0x80000000u)")
+_MUL_RZ = "PTX ISA, mul.rz.f32: a product whose sum with -0 is rounded once"
+_gives("FMUL.RZ", _MUL_RZ, "lift_ffma_rz({}, {}, 0x80000000u)", SINGLE, SINGLE)
 
 
 def _two(form: str, sources: int) -> Emit:
@@ -864,21 +774,13 @@ _entry("FMUL2.RZ", _TWO.format("mul.rz"))(_two("lift_ffma_rz({}, {}, 0x80000000u
 _entry("FFMA2", _TWO.format("fma.rn"))(_two("lift_ffma({}, {}, {})", 3))
 
 
-@_entry(
-    "FHFMA.BF16", "PTX ISA, fma.rn.f32.bf16: two bfloat16 times one another, and a float; no name is the lower half"
-)
-def _fhfma(o: Operands) -> list[str]:
-    to, a, b, c = o.to(), o.brain(), o.brain(), o.single()
-    o.end()
-    return _set(to, f"lift_ffma({a}, {b}, {c})")
+_FHFMA = "PTX ISA, fma.rn.f32.bf16: two bfloat16 times one another, and a float; no name is the lower half"
+_gives("FHFMA.BF16", _FHFMA, "lift_ffma({}, {}, {})", Operands.brain, Operands.brain, SINGLE)
 
-
-@_entry("MUFU.RCP", "PTX ISA, rcp.approx.ftz.f32: at most one unit in the last place off; see lift_rcp")
-def _mufu_rcp(o: Operands) -> list[str]:
-    o.only_in_a_grid()
-    to, a = o.to(), o.single()
-    o.end()
-    return _set(to, f"lift_rcp({a})")
+_RCP = "PTX ISA, rcp.approx.ftz.f32: at most one unit in the last place off; see lift_rcp"
+_gives("MUFU.RCP", _RCP, "lift_rcp({})", SINGLE, grid=True)
+_EX2 = "PTX ISA, ex2.approx.ftz.f32; approximate: here the rounded value, for every target alike"
+_gives("MUFU.EX2", _EX2, "lift_ex2({})", SINGLE, grid=True)
 
 
 @_entry("MUFU.RSQ", "PTX ISA, rsqrt.approx.ftz.f32, of NaN: how the compiler makes one; else the rounded value")
@@ -894,14 +796,6 @@ def _mufu_rsq(o: Operands) -> list[str]:
     return _set(to, f"lift_rsq({a})")
 
 
-@_entry("MUFU.EX2", "PTX ISA, ex2.approx.ftz.f32; approximate: here the rounded value, for every target alike")
-def _mufu_ex2(o: Operands) -> list[str]:
-    o.only_in_a_grid()
-    to, a = o.to(), o.single()
-    o.end()
-    return _set(to, f"lift_ex2({a})")
-
-
 @_entry("FCHK", "CUDA Binary Utilities: floating-point range check, for a division; see lift_fchk")
 def _fchk(o: Operands) -> list[str]:
     to, a, b = o.to_predicate(), o.single(), o.single()
@@ -909,71 +803,35 @@ def _fchk(o: Operands) -> list[str]:
     return [f"{to} = lift_fchk({a}, {b});"] if to else []
 
 
-def _fmnmx(*, flush: bool) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, a, b, least = o.to(), o.single(flush=flush), o.single(flush=flush), o.truth()
-        o.end()
-        return _set(to, f"lift_fmnmx({a}, {b}, {least})")
-
-    return emit
-
-
-_entry("FMNMX", "PTX ISA, min.f32 and max.f32; the predicate selects which")(_fmnmx(flush=False))
-_entry("FMNMX.FTZ", "PTX ISA, min.ftz.f32 and max.ftz.f32")(_fmnmx(flush=True))
-
-
-@_entry("FMNMX3", "PTX ISA, min.f32 and max.f32 of three (SM10x); the predicate selects which")
-def _fmnmx3(o: Operands) -> list[str]:
-    to, a, b, c, least = o.to(), o.single(), o.single(), o.single(), o.truth()
-    o.end()
-    return _set(to, f"lift_fmnmx(lift_fmnmx({a}, {b}, {least}), {c}, {least})")
-
-
-@_entry("FMNMX.NAN", "PTX ISA, min.NaN.f32 and max.NaN.f32: NaN if either source is")
-def _fmnmx_nan(o: Operands) -> list[str]:
-    to, a, b, least = o.to(), o.single(), o.single(), o.truth()
-    o.end()
-    either = f"lift_is_nan({a}) | lift_is_nan({b})"
-    return _set(to, f"({either}) ? (uint32_t)LIFT_NAN : lift_fmnmx({a}, {b}, {least})")
-
-
-def _xorsign(function: str, source: Callable[[Operands], str]) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, a, b, least = o.to(), source(o), source(o), o.truth()
-        o.end()
-        return _set(to, f"{function}({a}, {b}, {least})")
-
-    return emit
-
+_FMNMX = "PTX ISA, min.f32 and max.f32; the predicate selects which"
+_gives("FMNMX", _FMNMX, "lift_fmnmx({}, {}, {})", SINGLE, SINGLE, TRUTH)
+_gives("FMNMX.FTZ", "PTX ISA, min.ftz.f32 and max.ftz.f32", "lift_fmnmx({}, {}, {})", FLUSHED, FLUSHED, TRUTH)
+_OF_THREE = "PTX ISA, min.f32 and max.f32 of three (SM10x); the predicate selects which"
+_gives("FMNMX3", _OF_THREE, "lift_fmnmx(lift_fmnmx({0}, {1}, {3}), {2}, {3})", SINGLE, SINGLE, SINGLE, TRUTH)
+_OR_NAN = "PTX ISA, min.NaN.f32 and max.NaN.f32: NaN if either source is"
+_either = "(lift_is_nan({0}) | lift_is_nan({1})) ? (uint32_t)LIFT_NAN : lift_fmnmx({0}, {1}, {2})"
+_gives("FMNMX.NAN", _OR_NAN, _either, SINGLE, SINGLE, TRUTH)
 
 _XORSIGN = (
     "PTX ISA, min and max with .xorsign.abs; the sign of one NaN counts, and the result of two has none: by experiment"
 )
-_entry("FMNMX.XORSIGN", _XORSIGN)(_xorsign("lift_fmnmx_xorsign", lambda o: o.in_bars(halves=False)))
-_entry("HMNMX2.XORSIGN", _XORSIGN)(_xorsign("lift_hmnmx2_xorsign", lambda o: o.in_bars(halves=True)))
+for _opcode, _in_bars in (
+    ("FMNMX", partial(Operands.in_bars, halves=False)),
+    ("HMNMX2", partial(Operands.in_bars, halves=True)),
+):
+    _xorsign = f"lift_{_opcode.lower()}_xorsign({{}}, {{}}, {{}})"
+    _gives(f"{_opcode}.XORSIGN", _XORSIGN, _xorsign, _in_bars, _in_bars, TRUTH)
 
 
 # --- half precision --------------------------------------------------------------------------------------------------
 
 
-def _halves(function: str) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, a, b = o.to(), o.halves(), o.halves()
-        o.end()
-        return _set(to, f"{function}({a}, {b})")
-
-    return emit
-
-
-_entry("HADD2", "PTX ISA, add.f16x2")(_halves("lift_hadd2"))
-_entry("HMUL2", "PTX ISA, mul.f16x2")(_halves("lift_hmul2"))
-
-
-@_entry("HMUL2.BF16_V2", "PTX ISA, mul.rn.bf16x2: adding -0 changes nothing")
-def _bmul2(o: Operands) -> list[str]:
-    to, a, b = o.to(), o.halves(brain=True), o.halves(brain=True)
-    o.end()
-    return _set(to, f"lift_bfma2({a}, {b}, 0x80008000u)")
+_gives("HADD2", "PTX ISA, add.f16x2", "lift_hadd2({}, {})", HALVES, HALVES)
+_gives("HMUL2", "PTX ISA, mul.f16x2", "lift_hmul2({}, {})", HALVES, HALVES)
+_BMUL2 = "PTX ISA, mul.rn.bf16x2: adding -0 changes nothing"
+_gives("HMUL2.BF16_V2", _BMUL2, "lift_bfma2({}, {}, 0x80008000u)", BRAINS, BRAINS)
+_BFMA2 = "PTX ISA, fma.rn.bf16x2; subnormals are kept"
+_gives(("HFMA2.BF16_V2", "HFMA2.MMA.BF16_V2"), _BFMA2, "lift_bfma2({}, {}, {})", BRAINS, BRAINS, BRAINS)
 
 
 @_entry(("HFMA2", "HFMA2.MMA"), "PTX ISA, fma.rn.f16x2; of two immediates the first is the high half: by experiment")
@@ -994,29 +852,16 @@ def _hfma2(o: Operands) -> list[str]:
     return _set(to, f"lift_hmul2({a}, {b})" if product else f"lift_hfma2({a}, {b}, {c})")
 
 
-def _hmnmx2(sources: int, *, brain: bool) -> Emit:
-    function = "lift_bmnmx2" if brain else "lift_hmnmx2"
-
-    def emit(o: Operands) -> list[str]:
-        to, values, least = o.to(), [o.halves(brain=brain) for _ in range(sources)], o.truth()
-        o.end()
-        found = f"{function}({values[0]}, {values[1]}, {least})"
-        return _set(to, found if sources == 2 else f"{function}({found}, {values[2]}, {least})")
-
-    return emit
-
-
-_entry("HMNMX2", "PTX ISA, min.f16x2 and max.f16x2; the predicate selects which")(_hmnmx2(2, brain=False))
-_entry("HMNMX2.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2")(_hmnmx2(2, brain=True))
-_entry("VHMNMX", "PTX ISA, min.f16x2 and max.f16x2 of three: by experiment")(_hmnmx2(3, brain=False))
-_entry("VHMNMX.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2 of three: by experiment")(_hmnmx2(3, brain=True))
-
-
-@_entry(("HFMA2.BF16_V2", "HFMA2.MMA.BF16_V2"), "PTX ISA, fma.rn.bf16x2; subnormals are kept")
-def _bfma2(o: Operands) -> list[str]:
-    to, a, b, c = o.to(), o.halves(brain=True), o.halves(brain=True), o.halves(brain=True)
-    o.end()
-    return _set(to, f"lift_bfma2({a}, {b}, {c})")
+_HMNMX2 = "PTX ISA, min.f16x2 and max.f16x2; the predicate selects which"
+_gives("HMNMX2", _HMNMX2, "lift_hmnmx2({}, {}, {})", HALVES, HALVES, TRUTH)
+_gives("HMNMX2.BF16_V2", "PTX ISA, min.bf16x2 and max.bf16x2", "lift_bmnmx2({}, {}, {})", BRAINS, BRAINS, TRUTH)
+for _opcode, _type, _function, _take in (
+    ("VHMNMX", "f16x2", "lift_hmnmx2", HALVES),
+    ("VHMNMX.BF16_V2", "bf16x2", "lift_bmnmx2", BRAINS),
+):
+    _of_three = f"{_function}({_function}({{0}}, {{1}}, {{3}}), {{2}}, {{3}})"
+    _of = f"PTX ISA, min.{_type} and max.{_type} of three: by experiment"
+    _gives(_opcode, _of, _of_three, _take, _take, _take, TRUTH)
 
 
 _RELATIONS = {
@@ -1073,30 +918,21 @@ def _hadd2_f32(o: Operands) -> list[str]:
 
 # --- conversions -----------------------------------------------------------------------------------------------------
 
+_PACKED = "PTX ISA, {}; the first source is the high half"
+_TO_HALF, _TO_BFLOAT16 = _PACKED.format("cvt.rn.f16x2.f32"), _PACKED.format("cvt.rn.bf16x2.f32")
+_ZERO = _PACKED.format("cvt.rz.f16x2.f32: beyond the largest half, that; infinity stays")
+for _opcodes, _source, _function in (
+    (("F2FP.F16.F32.PACK_AB", "F2FP.PACK_AB"), _TO_HALF, "lift_halves_of_singles({}, {})"),
+    (("F2FP.F16.F32.PACK_AB.RZ", "F2FP.PACK_AB.RZ"), _ZERO, "lift_halves_toward_zero({}, {})"),
+    (("F2FP.BF16.F32.PACK_AB", "F2FP.BF16.PACK_AB"), _TO_BFLOAT16, "lift_bfloat16s_of_singles({}, {})"),
+):
+    _gives(_opcodes, _source, _function, SINGLE, SINGLE)
 
-def _packed(function: str) -> Emit:
+
+def _merged(function: str, bits: int, *, grid: bool = False) -> Emit:
     def emit(o: Operands) -> list[str]:
-        to, high, low = o.to(), o.single(), o.single()
-        o.end()
-        return _set(to, f"{function}({high}, {low})")
-
-    return emit
-
-
-_entry(("F2FP.F16.F32.PACK_AB", "F2FP.PACK_AB"), "PTX ISA, cvt.rn.f16x2.f32; the first source is the high half")(
-    _packed("lift_halves_of_singles")
-)
-_entry(
-    ("F2FP.F16.F32.PACK_AB.RZ", "F2FP.PACK_AB.RZ"),
-    "PTX ISA, cvt.rz.f16x2.f32: beyond the largest half, that; infinity stays; the first source is the high half",
-)(_packed("lift_halves_toward_zero"))
-_entry(("F2FP.BF16.F32.PACK_AB", "F2FP.BF16.PACK_AB"), "PTX ISA, cvt.rn.bf16x2.f32; the first source is the high half")(
-    _packed("lift_bfloat16s_of_singles")
-)
-
-
-def _merged(function: str, bits: int) -> Emit:
-    def emit(o: Operands) -> list[str]:
+        if grid:
+            o.only_in_a_grid()
         to, high, low = o.to(), o.single(), o.single()
         merged = "0u" if o.is_zero(negated=False) else ""
         c = o.word()
@@ -1113,82 +949,42 @@ _entry(
 )(_merged("lift_to_e2m1", 4))
 
 
-@_entry(
-    "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C.RS",
+_STOCHASTIC = (
     "the specification, by definition (PTX ISA, cvt.rs.satfinite.e2m1x4.f32): executing it proves nothing of silicon. "
     "It is two of these: a and b with the random bits as C, e and f with the first one's result. Since the merge moves "
     "C up by a byte, both take the high bytes of C's halves, and e and f so get the low bytes of the random bits; that "
-    "the first source has the upper half is read from the figure of the random bits alone",
+    "the first source has the upper half is read from the figure of the random bits alone"
 )
-def _stochastic(o: Operands) -> list[str]:
-    to, high, low, c = o.to(), o.single(), o.single(), o.word()
-    o.end()
-    return _set(to, f"lift_stochastic({high}, {low}, {c})")
+_gives("F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C.RS", _STOCHASTIC, "lift_stochastic({}, {}, {})", SINGLE, SINGLE, WORD)
 
-
-_entry("F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e4m3x2.f32")(_merged("lift_to_e4m3", 8))
-_entry("F2FP.SATFINITE.E5M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e5m2x2.f32")(_merged("lift_to_e5m2", 8))
-_entry("F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e2m3x2.f32")(_merged("lift_to_e2m3", 8))
-_entry("F2FP.SATFINITE.E3M2.F32.PACK_AB_MERGE_C", "PTX ISA, cvt.rn.satfinite.e3m2x2.f32")(_merged("lift_to_e3m2", 8))
-
-
-@_entry("F2FP.F16.E2M1.UNPACK_B", "PTX ISA, cvt.rn.f16x2.e2m1x2: exact; the low nibble gives the low half")
-def _unpack_e2m1(o: Operands) -> list[str]:
-    to, byte = o.to(), o.byte()
-    o.end()
-    return _set(to, f"lift_pack(lift_half_of_e2m1({byte} & 15u), lift_half_of_e2m1({byte} >> 4 & 15u))")
-
-
-def _unpacked(function: str) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, pair = o.to(), o.two_bytes()
-        o.end()
-        return _set(to, f"lift_pack({function}({pair} & 255u), {function}({pair} >> 8 & 255u))")
-
-    return emit
-
-
-for _form in ("e4m3", "e2m3", "e3m2"):
-    _entry(
-        f"F2FP.F16.{_form.upper()}.UNPACK_B", f"PTX ISA, cvt.rn.f16x2.{_form}x2: exact; the low byte gives the low half"
-    )(_unpacked(f"lift_half_of_{_form}"))
-
-
-@_entry(
+for _form in ("e4m3", "e5m2", "e2m3", "e3m2"):
+    _narrow = f"PTX ISA, cvt.rn.satfinite.{_form}x2.f32"
+    _entry(f"F2FP.SATFINITE.{_form.upper()}.F32.PACK_AB_MERGE_C", _narrow)(_merged(f"lift_to_{_form}", 8))
+_entry(
     "F2FP.SATFINITE.E8.F32.PACK_AB_MERGE_C.RP", "PTX ISA, cvt.rp.satfinite.ue8m0x2.f32; no negative number is defined"
-)
-def _to_ue8m0(o: Operands) -> list[str]:
-    o.only_in_a_grid()
-    return _merged("lift_to_ue8m0", 8)(o)
+)(_merged("lift_to_ue8m0", 8, grid=True))
 
+_UNPACKED = "PTX ISA, cvt.rn.{}: exact; the low {} gives the low half"
+_nibbles = "lift_pack(lift_half_of_e2m1({0} & 15u), lift_half_of_e2m1({0} >> 4 & 15u))"
+_gives("F2FP.F16.E2M1.UNPACK_B", _UNPACKED.format("f16x2.e2m1x2", "nibble"), _nibbles, Operands.byte)
+for _opcode, _function, _types in (
+    ("F2FP.F16.E4M3.UNPACK_B", "lift_half_of_e4m3", "f16x2.e4m3x2"),
+    ("F2FP.F16.E2M3.UNPACK_B", "lift_half_of_e2m3", "f16x2.e2m3x2"),
+    ("F2FP.F16.E3M2.UNPACK_B", "lift_half_of_e3m2", "f16x2.e3m2x2"),
+    ("F2FP.BF16.E8.UNPACK_B", "lift_bfloat16_of_ue8m0", "bf16x2.ue8m0x2"),
+):
+    _bytes = f"lift_pack({_function}({{0}} & 255u), {_function}({{0}} >> 8 & 255u))"
+    _source = _UNPACKED.format(_types, "byte")
+    _gives(_opcode, _source, _bytes, Operands.two_bytes, grid=_opcode == "F2FP.BF16.E8.UNPACK_B")
 
-@_entry("F2FP.BF16.E8.UNPACK_B", "PTX ISA, cvt.rn.bf16x2.ue8m0x2: exact; the low byte gives the low half")
-def _unpack_ue8m0(o: Operands) -> list[str]:
-    o.only_in_a_grid()
-    return _unpacked("lift_bfloat16_of_ue8m0")(o)
+_F2I = "PTX ISA, cvt.rni.s32.f32: to nearest even, saturated, NaN is 0; .NTZ by experiment"
+_gives("F2I.NTZ", _F2I, "lift_f2i({})", SINGLE)
 
-
-@_entry("F2I.NTZ", "PTX ISA, cvt.rni.s32.f32: to nearest even, saturated, NaN is 0; .NTZ by experiment")
-def _f2i(o: Operands) -> list[str]:
-    to, a = o.to(), o.single()
-    o.end()
-    return _set(to, f"lift_f2i({a})")
-
-
-def _unsigned_of_float(*, flush: bool) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, a = o.to(), o.single(flush=flush)
-        o.end()
-        x = f"lift_single({a})"
-        return _set(to, f"!({x} > 0) ? 0u : {x} >= 0x1p32f ? ~0u : (uint32_t){x}")
-
-    return emit
-
-
-for _flush in ("", "FTZ."):
-    _entry(f"F2I.{_flush}U32.TRUNC.NTZ", f"PTX ISA, cvt.rzi.{_flush.lower()}u32.f32: toward zero, saturated, NaN is 0")(
-        _unsigned_of_float(flush=bool(_flush))
-    )
+_X = "lift_single({0})"
+_TO_U32 = "PTX ISA, cvt.rzi.{}u32.f32: toward zero, saturated, NaN is 0"
+_u32 = f"!({_X} > 0) ? 0u : {_X} >= 0x1p32f ? ~0u : (uint32_t){_X}"
+_gives("F2I.U32.TRUNC.NTZ", _TO_U32.format(""), _u32, SINGLE)
+_gives("F2I.FTZ.U32.TRUNC.NTZ", _TO_U32.format("ftz."), _u32, FLUSHED)
 
 
 def _float_of(cast: str, *, up: bool) -> Emit:
@@ -1209,21 +1005,10 @@ _entry(("I2F.RP", "I2F.S32.RP"), "PTX ISA, cvt.rp.f32.s32")(_float_of("(int32_t)
 _entry(("I2F.U32.RP", "UI2F.U32.RP"), "PTX ISA, cvt.rp.f32.u32")(_float_of("(uint32_t)", up=True))
 
 
-@_entry("I2F.U64.RP", "PTX ISA, cvt.rp.f32.u64")
-def _i2f_u64(o: Operands) -> list[str]:
-    o.only_in_a_grid()
-    to, a = o.to(), o.pair()
-    o.end()
-    return _set(to, f"lift_single_of_u64_upward({a})")
-
-
-@_entry("F2I.U64.TRUNC", "PTX ISA, cvt.rzi.u64.f32: toward zero, saturated, NaN is 2^63")
-def _f2i_u64(o: Operands) -> list[str]:
-    to, a = o.to(2), o.single()
-    o.end()
-    x = f"lift_single({a})"
-    number = f"!({x} > 0) ? 0 : {x} >= 0x1p64f ? ~UINT64_C(0) : (uint64_t){x}"
-    return _set_pair(to, f"lift_is_nan({a}) ? UINT64_C(1) << 63 : {number}")
+_gives("I2F.U64.RP", "PTX ISA, cvt.rp.f32.u64", "lift_single_of_u64_upward({})", PAIR, grid=True)
+_TO_U64 = "PTX ISA, cvt.rzi.u64.f32: toward zero, saturated, NaN is 2^63"
+_u64 = f"!({_X} > 0) ? 0 : {_X} >= 0x1p64f ? ~UINT64_C(0) : (uint64_t){_X}"
+_gives("F2I.U64.TRUNC", _TO_U64, f"lift_is_nan({{0}}) ? UINT64_C(1) << 63 : {_u64}", SINGLE, words=2)
 
 
 @_entry("I2F.BF16", "PTX ISA, cvt.rn.bf16.s32: the low half; of the high one nothing is documented, so it is poison")
@@ -1240,42 +1025,14 @@ _entry("I2FP.F32.U32", "PTX ISA, cvt.rn.f32.u32")(_float_of("(uint32_t)", up=Fal
 _entry("I2FP.F32.S32", "PTX ISA, cvt.rn.f32.s32")(_float_of("(int32_t)", up=False))
 
 
-def _f2f(value: str) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, a = o.to(), o.single()
-        o.end()
-        return _set(to, f"lift_pack({value.format(a)}, LIFT_POISON >> 16)")
-
-    return emit
-
-
 _LOW = "PTX ISA, cvt.rn.{}.f32: the low half; of the high one nothing is documented, so it is poison"
-_entry("F2F.F16.F32", _LOW.format("f16"))(_f2f("lift_to_half(lift_single({}))"))
-_entry("F2F.BF16.F32", _LOW.format("bf16"))(_f2f("lift_to_bfloat16({})"))
-
-
-@_entry("F2F.BF16.F32.RP", "PTX ISA, cvt.rp.bf16.f32, as F2F.BF16.F32: the float that is not below")
-def _f2f_bf16_upward(o: Operands) -> list[str]:
-    o.only_in_a_grid()
-    return _f2f("lift_to_bfloat16_upward({})")(o)
-
-
-@_entry("F2F.F64.F32", "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment")
-def _f2f_f64(o: Operands) -> list[str]:
-    to, a = o.to(2), o.single()
-    o.end()
-    return _set_pair(to, f"lift_double_of_single({a})")
-
-
-def _f2f_f32(*, toward_zero: bool) -> Emit:
-    def emit(o: Operands) -> list[str]:
-        to, a = o.to(), o.pair()
-        o.end()
-        return _set(to, f"lift_single_of_double({a}, {int(toward_zero)})")
-
-    return emit
-
+_gives("F2F.F16.F32", _LOW.format("f16"), "lift_pack(lift_to_half(lift_single({})), LIFT_POISON >> 16)", SINGLE)
+_gives("F2F.BF16.F32", _LOW.format("bf16"), "lift_pack(lift_to_bfloat16({}), LIFT_POISON >> 16)", SINGLE)
+_UPWARD = "PTX ISA, cvt.rp.bf16.f32, as F2F.BF16.F32: the float that is not below"
+_gives("F2F.BF16.F32.RP", _UPWARD, "lift_pack(lift_to_bfloat16_upward({}), LIFT_POISON >> 16)", SINGLE, grid=True)
+_F64 = "PTX ISA, cvt.f64.f32: exact; a NaN keeps its sign and payload: by experiment"
+_gives("F2F.F64.F32", _F64, "lift_double_of_single({})", SINGLE, words=2)
 
 _NARROW = "PTX ISA, cvt.{}.f32.f64; a NaN keeps its sign and payload, as on an H100, of which no golden digest is kept"
-_entry("F2F.F32.F64", _NARROW.format("rn"))(_f2f_f32(toward_zero=False))
-_entry("F2F.F32.F64.RZ", _NARROW.format("rz"))(_f2f_f32(toward_zero=True))
+_gives("F2F.F32.F64", _NARROW.format("rn"), "lift_single_of_double({}, 0)", PAIR)
+_gives("F2F.F32.F64.RZ", _NARROW.format("rz"), "lift_single_of_double({}, 1)", PAIR)

@@ -6,8 +6,6 @@ alone, which are monotone: then all floats with the same half have the same code
 of each half decide, with the bytes on both sides of their threshold, and with the least and the greatest byte.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 

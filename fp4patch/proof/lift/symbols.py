@@ -6,8 +6,6 @@ diagram are the same function of their values. A bit of several values, or of so
 nothing is known about it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ sizes of the launch, words of constant bank 0. They may decide addresses. Where 
 something is stored, the code is reported with the instruction.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -223,7 +221,7 @@ class _Walk:
         upwards = opcode.split(".")[0].lstrip("U") in _CARRYING
         for variable in named:
             for source, bits in _of(state, variable).items():
-                merged[source] = merged.get(source, 0) | (_upwards(bits) if upwards else _ALL)
+                merged[source] = merged.get(source, 0) | (-(bits & -bits) & _ALL if upwards else _ALL)
         return {variable: dict.fromkeys(merged, _ALL) if "p" in variable else merged for variable in written}
 
     def _constant(self, place: Constant) -> str:
@@ -314,10 +312,6 @@ def _joined(one: State, other: State) -> State:
 
 _CARRYING = frozenset({"IADD3", "VIADD", "IMAD", "LEA"})
 """Integer sums and products: a bit of a source reaches no lower bit of the result."""
-
-
-def _upwards(bits: int) -> int:
-    return _ALL & -(bits & -bits) if bits else 0
 
 
 def _exact(instruction: Instruction, state: State) -> dict[str, int] | None:

@@ -4,8 +4,6 @@ Registers become local variables, blocks labels, and each instruction its entry 
 machine code beside it. The result needs ``runtime.h``, and nothing else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -153,14 +151,8 @@ def _statement(instruction: Instruction, operands: Operands) -> list[str]:
         raise Lacks("no such opcode in the table")
     guard = operands.value(instruction.predicate) if instruction.predicate else ""
     body = known.emit(operands)
-    head = f"  if ({guard}) {{" if guard else "  {"
-    return (
-        [f"  /* {instruction.address:#06x} {_comment(instruction)} */", f"{head} {' '.join(body)} }}"] if body else []
-    )
-
-
-def _comment(instruction: Instruction) -> str:
-    return instruction.text.replace("*/", "* /")
+    head, comment = f"  if ({guard}) {{" if guard else "  {", instruction.text.replace("*/", "* /")
+    return [f"  /* {instruction.address:#06x} {comment} */", f"{head} {' '.join(body)} }}"] if body else []
 
 
 def _jump(instruction: Instruction, graph: control.Flow, after: int | None, operands: Operands) -> list[str]:
