@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -262,3 +263,13 @@ def test_an_empty_path_is_not_the_current_directory(
     assert said.status == 2
     assert "it is empty" in said.err
     assert snapshot(tree) == before
+
+
+def test_verify_refuses_at_once_where_the_programs_that_it_compiles_cannot_run(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/proc")
+    said = fp4patch("verify", "--variant", "next2", "--execute", str(pristine_tree("cutlass", "4.2.1")))
+    assert said.status == 1
+    assert "/proc, which is mounted noexec" in said.err
+    assert "set TMPDIR" in said.err
