@@ -27,7 +27,7 @@ EXIT_REFUSED = 1
 
 
 class Place(click.Path):
-    """A path that is not empty: Python takes an empty one for the current directory, which nobody named."""
+    """A path that is not empty: Python takes an empty one for the current directory."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Refuse an empty path, and convert any other as click does."""

@@ -50,7 +50,7 @@ def members(reference: str, platforms: Sequence[str]) -> tuple[Iterator[Member],
     from oras.provider import Registry  # noqa: PLC0415 - few commands need a client
 
     name = reference.removeprefix(SCHEME)
-    if not _HOST.match(name):  # as docker reads a name
+    if name and not _HOST.match(name):  # as docker reads a name
         name = f"docker.io/{name}" if "/" in name else f"docker.io/library/{name}"
     found = _REFERENCE.fullmatch(name)
     if found is None:

@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 from processes import ends, wait_for
@@ -62,9 +63,14 @@ def test_a_time_limit_that_is_no_number_of_seconds_is_a_mistake_of_the_user(
         Runner(os.environ)
 
 
-def test_a_program_on_a_noexec_mount_is_an_error_with_a_remedy(tmp_path: Path) -> None:
+def test_a_program_on_a_noexec_mount_is_an_error_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "program"
+    program.touch(mode=0o600)  # the kernel's answer is the same
     must_run_programs(tmp_path)
-    for refused in (lambda: must_run_programs(Path("/proc")), lambda: run(["/proc/version"])):
-        with pytest.raises(Fp4PatchError, match="/proc, which is mounted noexec") as caught:
+    with pytest.raises(PermissionError):
+        run([program])
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))  # a mount takes rights
+    for refused in (lambda: must_run_programs(tmp_path), lambda: run([program])):
+        with pytest.raises(Fp4PatchError, match="which is mounted noexec") as caught:
             refused()
         assert "TMPDIR" in caught.value.help

@@ -213,7 +213,6 @@ def damage(layer: bytes, at: int, tmp_path_factory: pytest.TempPathFactory) -> N
     stored(layer, tmp_path_factory).write_bytes(layer[:at] + bytes([layer[at] ^ 0x55]) + layer[at + 1 :])
 
 
-@FORMATS
 @pytest.mark.parametrize(
     ("name", "place"),
     [
@@ -236,6 +235,7 @@ def test_a_name_without_a_host_is_one_of_docker_hub(monkeypatch: pytest.MonkeyPa
     assert [url.partition("://")[2] for url in asked] == [f"{place}/manifests/v1"]
 
 
+@FORMATS
 def test_a_layer_with_a_table_of_contents_is_the_same_as_one_without(
     host: str, library: Callable[[str], bytes], make: Callable[..., Layer]
 ) -> None:
