@@ -25,8 +25,19 @@ Command = TypeVar("Command", bound="Callable[..., object]")
 
 EXIT_REFUSED = 1
 
-PLACE = click.Path(path_type=Path)
-FILE, FOLDER = click.Path(path_type=Path, dir_okay=False), click.Path(path_type=Path, file_okay=False)
+
+class Place(click.Path):
+    """A path that is not empty: Python takes an empty one for the current directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse an empty path, and convert any other as click does."""
+        if value == "":
+            self.fail("it is empty; if a command in $(…) was to print it, see that command's error", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PLACE, NAME = Place(path_type=Path), Place(path_type=str)
+FILE, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
 TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=PLACE)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
 CUDA_ROOT = click.option("--cuda-root", type=FOLDER, help="CUDA toolkit to compile with.")
@@ -132,10 +143,10 @@ def telling(what: str) -> Iterator[None]:
         raise click.exceptions.Exit(EXIT_REFUSED) from error
 
 
-def write(path: Path, text: str | bytes) -> None:
+def write(path: Path, text: str | bytes, *, help: str = "name another file") -> None:  # noqa: A002 - the reader's word
     """Write a file for the user, or raise one clear error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
-        raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help="name another file") from error
+        raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help=help) from error

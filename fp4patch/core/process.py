@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fp4patch.core.errors import ProofError, UsageError
+from fp4patch.core.errors import Fp4PatchError, ProofError, UsageError
 
 LIMIT_VARIABLE = "FP4PATCH_COMPILE_TIMEOUT"
 """Environment variable: the time limit of each compiler or disassembler, in seconds."""
@@ -121,8 +121,19 @@ def _start(
             start_new_session=True,
         )
     except OSError as error:
+        if isinstance(error, PermissionError):
+            must_run_programs(Path(command[0]).parent)
         error.strerror = f"does not run: {error.strerror}"
         raise
+
+
+def must_run_programs(folder: Path) -> None:
+    """Raise Fp4PatchError if the directory is mounted so that no program in it runs (``noexec``)."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.statvfs(folder).f_flag & os.ST_NOEXEC:
+            raise Fp4PatchError(
+                f"programs do not run in {folder}, which is mounted noexec", help="set TMPDIR to another directory"
+            )
 
 
 def _finish(process: subprocess.Popen[str], limit: float | None, text: str | None = None) -> tuple[str, str]:

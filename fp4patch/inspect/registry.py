@@ -27,6 +27,7 @@ SCHEME = "docker://"
 _REFERENCE = re.compile(
     r"(?P<host>[\w.-]+(:\d+)?)/(?P<name>[\w./-]+?)(:(?P<tag>[\w.-]+))?(@(?P<digest>sha256:[0-9a-f]{64}))?"
 )
+_HOST = re.compile(r"(localhost|[^/]*[.:][^/]*)/")
 _LOOPBACK = re.compile(r"(localhost|127\.[\d.]+|\[::1\])(:\d+)?")
 _MANIFESTS = ", ".join(
     (
@@ -48,7 +49,10 @@ def members(reference: str, platforms: Sequence[str]) -> tuple[Iterator[Member],
     """
     from oras.provider import Registry  # noqa: PLC0415 - few commands need a client
 
-    found = _REFERENCE.fullmatch(reference.removeprefix(SCHEME))
+    name = reference.removeprefix(SCHEME)
+    if name and not _HOST.match(name):  # as docker reads a name
+        name = f"docker.io/{name}" if "/" in name else f"docker.io/library/{name}"
+    found = _REFERENCE.fullmatch(name)
     if found is None:
         raise UsageError(
             f"{reference!r} is not the name of an image", help=f"for example {SCHEME}registry.example/owner/name:tag"
@@ -133,12 +137,14 @@ _LOGIN = "log in: docker login"
 def _asked(client: Registry, url: str, headers: dict[str, str]) -> Any:
     import requests  # noqa: PLC0415
 
+    from fp4patch.sources.index import cause_of  # noqa: PLC0415
+
     try:
         # Without its retries, which sleep for a minute before a name that leads nowhere is an error.
         return type(client).do_request.__wrapped__(client, url, headers=headers, stream=True)
     except (requests.RequestException, ValueError) as error:
         raise UsageError(
-            f"{url} does not respond: {error}", help=f"check the name and the network, or {_LOGIN}"
+            f"{url} does not respond: {cause_of(error)}", help=f"check the name and the network, or {_LOGIN}"
         ) from error
 
 

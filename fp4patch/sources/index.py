@@ -124,12 +124,12 @@ def _cached(path: Path, archive: Archive, on_progress: OnProgress) -> Path:
             try:
                 _download_from(url, session, archive, part, on_progress)
             except (*_UNAVAILABLE, LookupError) as error:
-                reasons.append(_first_line(error))
+                reasons.append(cause_of(error))
                 continue
             except OSError as error:
                 if error.errno is not None:  # the disk; errors of requests about a certificate have no number
                     raise
-                reasons.append(_first_line(error))
+                reasons.append(cause_of(error))
                 continue
             if (got := sha256(part)) != archive.sha256:
                 raise SourceError(
@@ -150,7 +150,7 @@ def listing(project: str) -> tuple[IndexFile, ...]:
             with _session(config) as session:
                 packages = PyPISimple(url, session=session).get_project_page(project, timeout=60).packages
         except _UNAVAILABLE as error:
-            reasons.append(_first_line(error))
+            reasons.append(cause_of(error))
             continue
         return tuple(
             IndexFile(p.filename, p.version, p.digests.get("sha256", ""), p.is_yanked)
@@ -160,7 +160,7 @@ def listing(project: str) -> tuple[IndexFile, ...]:
     raise SourceError(f"no package index lists {project}: {'; '.join(reasons)}", help=CHECK_NETWORK)
 
 
-def _first_line(error: Exception) -> str:
+def cause_of(error: Exception) -> str:
     """Return the cause of an error in one line: of a failed connection the host and the system's message."""
     text = str(error).partition("\n")[0]
     if isinstance(error, requests.ConnectionError) and (host := re.search(r"host='([^']+)'", text)):

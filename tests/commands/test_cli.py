@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from command import Said, snapshot
@@ -34,6 +35,10 @@ Ended = subprocess.CompletedProcess[str]
         ["show", "nope"],
         ["verify", "TREE"],
         ["apply", "TREE"],
+        ["apply", "--variant", "next2", "TREE", ""],
+        ["doctor", ""],
+        ["inspect", ""],
+        ["fetch", "cutlass==4.2.1", ""],
     ],
 )
 def test_a_wrong_command_line_is_status_2(
@@ -246,3 +251,25 @@ def test_a_current_folder_that_is_gone_is_no_bug_of_ours(tmp_path: Path) -> None
     ended = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert ended.stderr == "error: the current directory does not exist any more: change to another\n"
+
+
+def test_an_empty_path_is_not_the_current_directory(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = pristine_tree("cutlass", "4.2.1")
+    monkeypatch.chdir(tree)
+    before = snapshot(tree)
+    said = fp4patch("apply", "--variant", "next2", "")
+    assert said.status == 2
+    assert "it is empty" in said.err
+    assert snapshot(tree) == before
+
+
+def test_verify_refuses_at_once_where_the_programs_that_it_compiles_cannot_run(
+    fp4patch: Callable[..., Said], pristine_tree: GetTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
+    said = fp4patch("verify", "--variant", "next2", "--execute", str(pristine_tree("cutlass", "4.2.1")))
+    assert said.status == 1
+    assert "mounted noexec" in said.err
+    assert "set TMPDIR" in said.err

@@ -6,25 +6,26 @@ import os
 import signal
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 from processes import ends, wait_for
 
-from fp4patch.core.errors import ProofError, UsageError
-from fp4patch.core.process import Cancelled, Runner
+from fp4patch.core.errors import Fp4PatchError, ProofError, UsageError
+from fp4patch.core.process import Cancelled, Runner, must_run_programs, run
 
 
 def test_stopping_ends_programs_and_their_children(tmp_path: Path) -> None:
     runner = Runner(os.environ)
     outcome: list[BaseException] = []
 
-    def run() -> None:
+    def work() -> None:
         try:
             runner.run(["sh", "-c", f"sleep 60 & echo $! > {tmp_path}/pid; wait"], scratch=tmp_path)
         except Cancelled as cancelled:
             outcome.append(cancelled)
 
-    thread = Thread(target=run)
+    thread = Thread(target=work)
     thread.start()
     child = wait_for(tmp_path / "pid")
     runner.stop()
@@ -60,3 +61,16 @@ def test_a_time_limit_that_is_no_number_of_seconds_is_a_mistake_of_the_user(
     monkeypatch.setenv("FP4PATCH_COMPILE_TIMEOUT", text)
     with pytest.raises(UsageError, match="FP4PATCH_COMPILE_TIMEOUT"):
         Runner(os.environ)
+
+
+def test_a_program_on_a_noexec_mount_is_an_error_with_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "program"
+    program.touch(mode=0o600)  # the kernel's answer is the same
+    must_run_programs(tmp_path)
+    with pytest.raises(PermissionError):
+        run([program])
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))  # a mount takes rights
+    for refused in (lambda: must_run_programs(tmp_path), lambda: run([program])):
+        with pytest.raises(Fp4PatchError, match="which is mounted noexec") as caught:
+            refused()
+        assert "TMPDIR" in caught.value.help

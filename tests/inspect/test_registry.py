@@ -151,7 +151,7 @@ def test_what_is_not_in_the_registry_is_a_usage_error(host: str, name: str) -> N
     assert main.run(["doctor", f"docker://{host}/{name}"]) == 2
 
 
-@pytest.mark.parametrize("name", ["docker://", "docker://app", "docker://127.0.0.1:1/app"])
+@pytest.mark.parametrize("name", ["docker://", "docker://two words", "docker://127.0.0.1:1/app"])
 def test_a_name_that_leads_nowhere_is_a_usage_error(name: str) -> None:
     assert main.run(["doctor", name]) == 2
 
@@ -211,6 +211,28 @@ def stored(layer: bytes, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def damage(layer: bytes, at: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Change a byte in the registry's copy of a layer."""
     stored(layer, tmp_path_factory).write_bytes(layer[:at] + bytes([layer[at] ^ 0x55]) + layer[at + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("vllm/vllm-openai:v1", "registry-1.docker.io/v2/vllm/vllm-openai"),
+        ("ubuntu:v1", "registry-1.docker.io/v2/library/ubuntu"),
+        ("localhost/app:v1", "localhost/v2/app"),
+        ("registry.example/owner/app:v1", "registry.example/v2/owner/app"),
+    ],
+)
+def test_a_name_without_a_host_is_one_of_docker_hub(monkeypatch: pytest.MonkeyPatch, name: str, place: str) -> None:
+    asked: list[str] = []
+
+    def refuse(_client: object, url: str, _headers: object) -> None:
+        asked.append(url)
+        raise UsageError("not in this test")
+
+    monkeypatch.setattr(registry, "_asked", refuse)
+    with pytest.raises(UsageError, match="not in this test"):
+        registry.members(f"docker://{name}", [])
+    assert [url.partition("://")[2] for url in asked] == [f"{place}/manifests/v1"]
 
 
 @FORMATS

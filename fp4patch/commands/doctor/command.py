@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fp4patch.commands.common import EXIT_REFUSED, JSON, emit, show, stderr, waiting
+from fp4patch.commands.common import EXIT_REFUSED, JSON, NAME, emit, show, stderr, waiting
 from fp4patch.core.errors import NothingCompiledError, UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("paths", metavar="[PATH...]", nargs=-1)
+@click.argument("paths", metavar="[PATH...]", nargs=-1, type=NAME)
 @click.option("--for", "gpus", metavar="GPUS", help="Check for these GPUs only, for example sm_121 or sm_120,sm_121.")
 @click.option(
     "--arch-list",

@@ -14,7 +14,10 @@ from fp4patch.commands.common import JSON, PLACE, emit, show, stderr
 @click.argument("directory", type=PLACE)
 @click.option("--whole", is_flag=True, help="Use git if the archive has only a part of the release.")
 @click.option(
-    "--git", "git_url", metavar="URL[#REF]", help="Clone from this URL or path instead. REF is a tag, branch or commit."
+    "--git",
+    "git_url",
+    metavar="URL[#REF]",
+    help="Clone TARGET==VERSION from this URL or path instead. REF is a tag, branch or commit.",
 )
 @JSON
 def fetch(release: str, directory: Path, as_json: bool, **how: Any) -> None:

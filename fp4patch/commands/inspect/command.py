@@ -2,11 +2,11 @@
 
 import click
 
-from fp4patch.commands.common import EXIT_REFUSED, JSON, emit, show
+from fp4patch.commands.common import EXIT_REFUSED, JSON, NAME, emit, show
 
 
 @click.command()
-@click.argument("image")
+@click.argument("image", type=NAME)
 @click.option("--receipt", is_flag=True, help="Print only the digest of the receipts.")
 @JSON
 def inspect(image: str, receipt: bool, as_json: bool) -> None:

@@ -5,6 +5,7 @@ bytes, and judged. A probe that has nothing to show on this release, or that tak
 aside, and the report states this.
 """
 
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -36,6 +37,7 @@ from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
+from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.verdict import overall, verdict_on
 from fp4patch.proof.gpu import find_gpu
@@ -95,6 +97,8 @@ def verify(
     archs = requested(options.archs or own, f"variant {variant.name} is for {own}")
     identified = identify_all(trees, catalog)
     toolchain = find_toolchain(options.cuda_root)
+    if options.numerics != "no" or _executes(options):
+        must_run_programs(Path(tempfile.gettempdir()))
     headers = find_headers(options.torch_include)
     run = _Run(options, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
     return tuple(_verify_tree(tree, run) for tree in identified)
@@ -257,9 +261,12 @@ def _configured(run: _Run) -> tuple[Arch, ...]:
     return run.archs if run.options.every_probe else tuple((*of_gb10, *run.archs)[:1])
 
 
+def _executes(options: Options) -> bool:
+    return not options.compile_only and (find_gpu() is None if options.execute is None else options.execute)
+
+
 def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
-    asked = run.options.execute
-    if run.options.compile_only or not (find_gpu() is None if asked is None else asked):
+    if not _executes(run.options):
         return None
     return execute.run(found, probes, run.variant, run.toolchain, threads=run.options.jobs, on_progress=run.on_progress)
 
