@@ -93,7 +93,8 @@ def find_toolchain(
             help="their intermediate files do not fit each other; reinstall all parts of one release: " + INSTALL,
         )
 
-    nvdisasm = next((tool for place in (root, *wheels) if os.access(tool := place / "bin/nvdisasm", os.X_OK)), None)
+    found = [tool for place in (root, *wheels) if os.access(tool := place / "bin/nvdisasm", os.X_OK)]
+    nvdisasm = max(dict.fromkeys(found), key=lambda tool: release(version_of(tool)), default=None)  # the first of equals
     if nvdisasm is None:
         raise ToolchainError(
             f"there is no nvdisasm in {root}, nor among this Python's packages",

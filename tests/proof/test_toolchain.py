@@ -175,6 +175,18 @@ def test_the_disassembler_may_come_from_the_wheels(fake: Fake, no_toolkit: dict[
     assert found.info.disassembler == str(tmp_path / "site/nvidia/cu13/bin/nvdisasm")
 
 
+@pytest.mark.parametrize(
+    ("of_toolkit", "taken"),
+    [("13.0.85", "site/nvidia/cu13"), ("13.5.39", "cuda"), ("13.6.12", "cuda")],
+)
+def test_the_newest_disassembler_is_taken_and_of_equals_the_toolkits(
+    fake: Fake, no_toolkit: dict[str, str], tmp_path: Path, of_toolkit: str, taken: str
+) -> None:
+    script(tmp_path / "site/nvidia/cu13/bin/nvdisasm", states("13.5.37"))
+    found = find_toolchain(fake(nvdisasm=of_toolkit), environ=no_toolkit, site_packages=[tmp_path / "site"])
+    assert found.nvdisasm == tmp_path / taken / "bin/nvdisasm"
+
+
 def test_a_disassembler_older_than_the_assembler_is_refused(fake: Fake, no_toolkit: dict[str, str]) -> None:
     refused = refusal(cuda_root=fake(nvdisasm="12.9.88"), environ=no_toolkit, site_packages=[])
     assert "nvdisasm 12.9.88 is older than ptxas 13.0.88" in refused.message

@@ -140,7 +140,7 @@ _ATTRIBUTES = {"control-flow", "subroutine-call", "inter-warp-barrier"}
 def read(
     text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | None = None, words: tuple[int, ...] = ()
 ) -> Listing:
-    """Return the kernel's instructions from what ``nvdisasm -json`` (13.2 and later) wrote.
+    """Return the kernel's instructions from what ``nvdisasm -json`` wrote.
 
     ``subroutines`` holds the addresses that the cubin's symbol table gives for names that a CALL may have; ``words``
     are the kernel's own constants. Padding after the code's end is left out: NOPs, and the branch to itself before
@@ -148,6 +148,7 @@ def read(
     """
     head, functions = _document(text)
     try:
+        functions = _whole(functions)
         listing = _kernel(head, functions, kernel)
         others, places = _subroutines(functions, listing)
         entry = min((one.address for one in listing.instructions), default=0)
@@ -234,11 +235,28 @@ def _document(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     except ValueError as error:
         raise ProofError(
             "what nvdisasm wrote is not its JSON",
-            help=f"-json takes nvdisasm 13.2 or later: {install('cuda')}",
+            help=f"install a later one: {install('cuda')}",
         ) from error
     if not isinstance(head, dict) or not isinstance(functions, list):
         raise ProofError("nvdisasm's JSON is not a head and a list of functions", help=_REPORT)
     return head, functions
+
+
+def _whole(functions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the functions with their subroutines in them.
+
+    nvdisasm before 13.5 lists the subroutines of a function behind it, each as a function of its own that starts where
+    the one before ended, although the function's length includes them.
+    """
+    joined: list[dict[str, Any]] = []
+    for function in functions:
+        rows, before = function["sass-instructions"], joined[-1] if joined else None
+        held = before["sass-instructions"] if before else []
+        if before and STEP * len(held) < before["length"] and function["start"] == before["start"] + STEP * len(held):
+            joined[-1] = before | {"sass-instructions": [*held, *rows]}
+        else:
+            joined.append(function)
+    return joined
 
 
 def _known(row: Any, keys: set[str], where: str) -> None:
@@ -246,10 +264,15 @@ def _known(row: Any, keys: set[str], where: str) -> None:
         raise ProofError(f"{where} has {', '.join(sorted(strange))}, which is not understood", help=_REPORT)
 
 
+_RUN_TOGETHER = re.compile(r"(?<![\w.\]])(R\d+|RZ)(?=\[)")
+"""A register and the address behind it: nvdisasm before 13.5 writes ``LDG.E R4[R6.64]`` without a comma."""
+
+
 def _instruction(row: dict[str, Any], address: int) -> Instruction:
     if not all(isinstance(row.get(key, ""), str) for key in ("predicate", "opcode", "operands")):
         raise TypeError(f"{address:#06x} is no text")
-    said = " ".join(str(row[key]) for key in ("predicate", "opcode", "operands") if key in row)
+    row = row | {"operands": _RUN_TOGETHER.sub(r"\1,", row.get("operands", ""))}
+    said = " ".join(str(row[key]) for key in ("predicate", "opcode", "operands") if row.get(key))
     where = f"{address:#06x} {said}"
     _known(row, _INSTRUCTION_KEYS, where)
     _known(row.get("other-attributes", {}), _ATTRIBUTES, where)

@@ -98,6 +98,38 @@ def test_leaves_out_the_padding_after_the_end() -> None:
 
 
 @pytest.mark.parametrize(
+    ("older", "text"),
+    [
+        ("R4[R6.64]", "R4,[R6.64]"),
+        ("R3[R2.64+0x4]", "R3,[R2.64+0x4]"),
+        ("RZ[R6]", "RZ,[R6]"),
+        ("PT,R4[R6.64],R3", "PT,R4,[R6.64],R3"),
+    ],
+)
+def test_a_register_and_an_address_that_older_disassemblers_run_together_are_two(older: str, text: str) -> None:
+    """nvdisasm 13.0.85 to 13.4.92, of code for sm_80, sm_89 and shared memory."""
+    assert one(f"LDG.E {older}") == one(f"LDG.E {text}")
+
+
+def test_subroutines_that_older_disassemblers_list_apart_are_in_their_function() -> None:
+    rows = [f"FADD R{n},R{n},R1" for n in range(6)]
+    whole = read(document(*rows))
+
+    def split(*starts: int) -> str:
+        head, (kernel,) = json.loads(document(*rows))
+        code, ends = kernel["sass-instructions"], [*starts[1:], len(rows)]
+        parts = [
+            kernel | {"function-name": name, "start": 16 * start, "length": length, "sass-instructions": code[start:end]}
+            for name, start, end, length in zip(("probe", "$a", "$b"), starts, ends, (16 * 6, 32, 16), strict=True)
+        ]
+        return json.dumps([head, parts])
+
+    assert read(split(0, 3, 5)) == whole
+    with pytest.raises(ProofError, match="96 bytes and 3 instructions"):
+        read(split(0, 3, 5).replace('"start": 48', '"start": 64'))
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "MOV R4,R2.X1",
@@ -132,7 +164,8 @@ def test_refuses_an_operand_of_no_known_form(text: str) -> None:
         (document({"operands": "R1"}), "not of the form that is known"),
         (document({"opcode": ["EXIT"]}), "not of the form that is known"),
         (document("EXIT").replace('"SM": {', '"SM": 7, "XM": {'), "not of the form that is known"),
-        ("[{}, [7]]", "does not state the architecture"),
+        ("[{}, []]", "does not state the architecture"),
+        ("[{}, [7]]", "not of the form that is known"),
     ],
 )
 def test_refuses_a_document_that_says_something_else(text: str, why: str) -> None:
