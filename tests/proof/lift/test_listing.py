@@ -118,9 +118,10 @@ def test_subroutines_that_older_disassemblers_list_apart_are_in_their_function()
     def split(*starts: int) -> str:
         head, (kernel,) = json.loads(document(*rows))
         code, ends = kernel["sass-instructions"], [*starts[1:], len(rows)]
+        shown = zip(("probe", "$a", "$b"), starts, ends, (96, 32, 16), strict=True)
         parts = [
-            kernel | {"function-name": name, "start": 16 * start, "length": length, "sass-instructions": code[start:end]}
-            for name, start, end, length in zip(("probe", "$a", "$b"), starts, ends, (16 * 6, 32, 16), strict=True)
+            kernel | {"function-name": name, "start": 16 * first, "length": length, "sass-instructions": code[first:end]}
+            for name, first, end, length in shown
         ]
         return json.dumps([head, parts])
 
