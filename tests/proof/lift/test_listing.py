@@ -120,8 +120,8 @@ def test_subroutines_that_older_disassemblers_list_apart_are_in_their_function()
         code, ends = kernel["sass-instructions"], [*starts[1:], len(rows)]
         shown = zip(("probe", "$a", "$b"), starts, ends, (96, 32, 16), strict=True)
         parts = [
-            kernel | {"function-name": name, "start": 16 * first, "length": length, "sass-instructions": code[first:end]}
-            for name, first, end, length in shown
+            kernel | {"function-name": name, "start": 16 * first, "length": length, "sass-instructions": code[first:to]}
+            for name, first, to, length in shown
         ]
         return json.dumps([head, parts])
 
