@@ -94,7 +94,7 @@ def find_toolchain(
         )
 
     found = [tool for place in (root, *wheels) if os.access(tool := place / "bin/nvdisasm", os.X_OK)]
-    nvdisasm = max(dict.fromkeys(found), key=lambda tool: release(version_of(tool)), default=None)  # the first of equals
+    nvdisasm = max(dict.fromkeys(found), key=lambda tool: release(version_of(tool)), default=None)
     if nvdisasm is None:
         raise ToolchainError(
             f"there is no nvdisasm in {root}, nor among this Python's packages",
