@@ -175,10 +175,10 @@ def find_program(
             remedy = f"name the directory that holds bin/{tool}" if explicit else f"correct or unset {source}"
             raise ToolchainError(f"{source} is {root}, where there is no bin/{tool}", help=f"{remedy}, or {INSTALL}")
         return program
-    path = f"{environ.get('PATH', os.defpath)}{os.pathsep}{usual / 'bin'}"
+    path = environ.get("PATH", os.defpath)
     roots = chain(wheel_roots(folders), roots_on_path(path))
     found = next((program for root in roots if os.access(program := root / "bin" / tool, os.X_OK)), None)
-    alone = shutil.which(tool, path=path)
+    alone = shutil.which(tool, path=f"{path}{os.pathsep}{usual / 'bin'}")
     return found or (Path(alone).resolve() if alone else None)
 
 

@@ -33,6 +33,7 @@ def installed(
     *,
     environ: Mapping[str, str] | None = None,
     site_packages: Sequence[Path] | None = None,
+    usual: Path = USUAL,
 ) -> Assembler:
     """Return the ptxas of the toolkit that ``verify`` would take; neither nvcc nor a host compiler is needed.
 
@@ -40,10 +41,10 @@ def installed(
     """
     environ = os.environ if environ is None else environ
     folders = _site_packages() if site_packages is None else list(site_packages)
-    if ptxas := find_program("ptxas", environ, folders, cuda_root):
+    if ptxas := find_program("ptxas", environ, folders, cuda_root, usual):
         return _with_disassembler(ptxas, folders, environ.get("PATH", os.defpath))
     raise ToolchainError(
-        f"there is no ptxas: none in this Python's packages, on PATH or in {USUAL}",
+        f"there is no ptxas: none in this Python's packages, on PATH or in {usual}",
         help=f"{INSTALL}, name a toolkit with --cuda-root, or fetch one with --toolkit 13.0",
     )
 

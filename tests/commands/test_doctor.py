@@ -466,7 +466,6 @@ def test_a_file_that_somebody_edited_since_is_red(
         ["./no-such-folder"],
         ["no such name"],
         ["no-such-wheel-1.0.whl"],
-        [""],
     ],
 )
 def test_what_cannot_be_asked_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

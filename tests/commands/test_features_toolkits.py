@@ -69,7 +69,10 @@ def test_wheels_come_before_path_and_neither_is_an_error(tmp_path: Path) -> None
     assert toolkits.installed(environ=environ, site_packages=[tmp_path / "site"]).release == "13.0.88"
     assert toolkits.installed(environ=environ, site_packages=[]).release == "12.9.86"
     with pytest.raises(ToolchainError, match="there is no ptxas"):
-        toolkits.installed(environ={"PATH": ""}, site_packages=[])
+        toolkits.installed(environ={"PATH": ""}, site_packages=[], usual=tmp_path / "nowhere")
+    program(tmp_path / "usual/bin/ptxas", "13.1.80")
+    assert toolkits.installed(environ=environ, site_packages=[], usual=tmp_path / "usual").release == "12.9.86"
+    assert toolkits.installed(environ={"PATH": ""}, site_packages=[], usual=tmp_path / "usual").release == "13.1.80"
 
 
 @pytest.mark.parametrize(("disassembler", "taken"), [("13.0.39", ""), ("13.1.80", "13.1.80"), ("13.5.37", "13.5.37")])
