@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from few_probes import few_probes
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
@@ -39,7 +40,22 @@ def wrong(one: dict[str, Any]) -> dict[str, int]:
     return {row["class"]: row["mismatches"] for row in one["sweep"]["classes"] if row["mismatches"]}
 
 
-@pytest.mark.parametrize("variant", [name for name in VARIANTS if encoder(name, "vllm")])
+def test_vllms_conversions_by_code_with_branches(
+    vllm: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All inputs run through every lane of such code, which takes minutes: here a sample does."""
+    probes = dict.fromkeys(("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1"), "vllm")
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes, sampled=True)))
+    status, found, _ = executed(vllm("0.33.0"), "turbo", "sm_120a,sm_121a")
+    assert status == 0
+    for probe in probes:
+        card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, "sm_121a", "patched"]
+        assert (card["instruction"], gb10["instruction"]) == (True, False)
+        assert (card["verdict"], gb10["verdict"]) == ("pass", "pass")
+        assert gb10["batch"]["inputs"] > 1 << 20
+
+
+@pytest.mark.parametrize("variant", [name for name in VARIANTS if encoder(name, "vllm") and name != "turbo"])
 def test_vllms_own_conversions(vllm: Callable[[str], Path], variant: str) -> None:
     shipped = load().variant(variant)
     software = "sm_121" if "sm_121" in shipped.arch else "sm_121a"

@@ -197,6 +197,19 @@ def test_the_gemm_keeps_its_tensor_cores_and_its_epilogue_is_what_the_variant_sa
     assert (found["sm_121a"]["after"]["instructions"], found["sm_121a"]["after"]["fp4"]) == (instructions, fp4)
 
 
+def test_host_code_of_the_newest_release_is_executed_too(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From 4.7 on CUTLASS refuses arrays of sizes that earlier releases convert."""
+    probes = {"encode-host-half": "cutlass"}
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
+    tree = whole_tree("cutlass", "4.8.0")
+    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    status, document = verify(tree, "next3", "--execute")
+    assert (status, document["problems"]) == (0, [])
+    assert {run["probe"] for run in document["executed"]["executions"]} == {"cutlass/encode-host-half"}
+
+
 def test_next3_is_verified_for_the_familys_target_too(whole_tree: GetTree) -> None:
     tree = whole_tree("cutlass", "4.2.1")
     assert main.run(["apply", "--variant", "next3", str(tree)]) == 0

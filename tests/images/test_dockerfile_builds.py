@@ -82,7 +82,8 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
         context.mkdir()
         name, content = wheel(data)
         (context / name).write_bytes(content)
-        for file, text in {"constraints.txt": TORCH, "torch.txt": torch, "pins.json": "{}"}.items():
+        pins = json.dumps({"judged": ARCH.split(",")})
+        for file, text in {"constraints.txt": TORCH, "torch.txt": torch, "pins.json": pins}.items():
             (context / file).write_text(f"{text}\n")
         arguments = {"BASE_IMAGE": debian, "RUNTIME_IMAGE": debian, "FP4_ARCH": ARCH, "VLLM_VERSION": VLLM} | arguments
         done = subprocess.run(

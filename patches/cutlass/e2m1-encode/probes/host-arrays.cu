@@ -14,8 +14,8 @@
 using cutlass::FloatRoundStyle;
 
 constexpr bool kFloat = std::is_same_v<SOURCE, float>;
-// From 4.7 on CUTLASS refuses odd sizes, and of float always.
-constexpr bool kOddSizes = !kFloat && (CUTLASS_MAJOR < 4 || (CUTLASS_MAJOR == 4 && CUTLASS_MINOR < 7));
+// From 4.7 on CUTLASS refuses arrays of other sizes than 2, 4 and multiples of 8, and of float always.
+constexpr bool kAnySize = !kFloat && (CUTLASS_MAJOR < 4 || (CUTLASS_MAJOR == 4 && CUTLASS_MINOR < 7));
 
 // What a converter states of itself is what it was asked for.
 template <class Converter, class Source, class Result, FloatRoundStyle Round>
@@ -25,7 +25,7 @@ constexpr bool is_for = std::is_same_v<typename Converter::source_type, Source> 
 // Puts N values, from number `at` of the record on, into its codes.
 template <int N, FloatRoundStyle Round = FloatRoundStyle::round_to_nearest>
 static void convert(SOURCE const* values, uint8_t* codes, int& at) {
-  if constexpr (N == 1 || (N % 2 != 0 && !kOddSizes)) {
+  if constexpr (N == 1 || (!kAnySize && N != 2 && N != 4 && N % 8 != 0)) {
     using Single = cutlass::NumericConverter<cutlass::float_e2m1_t, SOURCE, Round>;
     static_assert(is_for<Single, SOURCE, cutlass::float_e2m1_t, Round>);
     for (int k = 0; k < N; ++k) {
