@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -49,7 +49,18 @@ if TYPE_CHECKING:
     "--time-jit", is_flag=True, help="Measure the time that ptxas takes for the PTX that the driver compiles."
 )
 @JSON
-def doctor(paths: tuple[str, ...], python: str, as_json: bool, **asked: Any) -> None:
+def doctor(
+    paths: tuple[str, ...],
+    gpus: str | None,
+    arch_list: str | None,
+    cuda: str | None,
+    python: str,
+    require: tuple[str, ...],
+    strict: bool,
+    variant: str,
+    time_jit: bool,
+    as_json: bool,
+) -> None:
     """Check this machine, or each PATH, for FP4 support.
 
     A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
@@ -67,7 +78,7 @@ def doctor(paths: tuple[str, ...], python: str, as_json: bool, **asked: Any) -> 
     from fp4patch.commands.doctor.result import DoctorReport
     from fp4patch.inspect.findings import Level
 
-    question = verb.question(**asked)
+    question = verb.question(gpus, arch_list, cuda, require, strict=strict, variant=variant, time_jit=time_jit)
     compiled_only = bool(question.required or question.variant)
     if compiled_only and not paths:
         option = "--require" if question.required else "--variant"

@@ -1,7 +1,6 @@
 """The command ``fp4patch features``: FP4 instructions that a compiler supports, before anything is built with it."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -45,10 +44,13 @@ from fp4patch.commands.common import FOLDER, JSON, emit, show, stderr
 def features(
     releases: tuple[str, ...],
     cuda_roots: tuple[Path, ...],
+    targets: str | None,
+    patterns: tuple[str, ...],
+    isa: str | None,
+    jobs: int | None,
     details: bool,
     as_markdown: bool,
     as_json: bool,
-    **asked: Any,
 ) -> None:
     """Show the FP4 instructions that ptxas supports, per target.
 
@@ -65,7 +67,7 @@ def features(
     with progress.shown(console, progress.BYTES) as tick:
         assemblers = verb.assemblers(releases, cuda_roots, on_download=tick)
     with progress.shown(console, progress.STEPS) as tick:
-        found = verb.probe(assemblers, **asked, on_progress=tick)
+        found = verb.probe(assemblers, targets=targets, patterns=patterns, isa=isa, jobs=jobs, on_progress=tick)
     if as_json:
         emit(found)
     elif as_markdown:
