@@ -143,10 +143,10 @@ def telling(what: str) -> Iterator[None]:
         raise click.exceptions.Exit(EXIT_REFUSED) from error
 
 
-def write(path: Path, text: str | bytes, *, help: str = "name another file") -> None:  # noqa: A002 - the reader's word
+def write(path: Path, text: str | bytes, *, advice: str = "name another file") -> None:
     """Write a file for the user, or raise one clear error."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode() if isinstance(text, str) else text)
     except OSError as error:
-        raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help=help) from error
+        raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help=advice) from error

@@ -93,14 +93,14 @@ def find_toolchain(
             help="their intermediate files do not fit each other; reinstall all parts of one release: " + INSTALL,
         )
 
-    found = [tool for place in (root, *wheels) if os.access(tool := place / "bin/nvdisasm", os.X_OK)]
-    nvdisasm = max(dict.fromkeys(found), key=lambda tool: release(version_of(tool)), default=None)
-    if nvdisasm is None:
+    found = (place / "bin/nvdisasm" for place in dict.fromkeys((root, *wheels)))
+    disassemblers = {tool: version_of(tool) for tool in found if os.access(tool, os.X_OK)}
+    if not disassemblers:
         raise ToolchainError(
             f"there is no nvdisasm in {root}, nor among this Python's packages",
             help="without a disassembler nothing can be verified; " + INSTALL,
         )
-    disassembler = version_of(nvdisasm)
+    nvdisasm, disassembler = max(disassemblers.items(), key=lambda one: release(one[1]))
     if release(disassembler) < release(versions["ptxas"]):
         raise ToolchainError(
             f"nvdisasm {disassembler} is older than ptxas {versions['ptxas']}, and may misread its code",

@@ -26,7 +26,7 @@ def explore(output: Path | None, no_open: bool) -> None:
     from fp4patch.core.cache import cache_dir
 
     file = output or cache_dir() / "explorer.html"
-    write(file, verb.page(), help="name a file that can be written: fp4patch explore -o FILE")
+    write(file, verb.page(), advice="name a file that can be written: fp4patch explore -o FILE")
     click.echo(str(file))
     if not no_open and click.launch(file.absolute().as_uri()) != 0:
         click.echo("no browser could be opened: open the file in one", err=True)
