@@ -134,7 +134,7 @@ def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassLis
     the instructions that ptxas puts before every kernel for sm_87.
     """
     remedy = f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)'
-    return _listing(_read(text, only=KERNEL), KERNEL, arch, registers, code_sha256, remedy)
+    return _listing(read_sections(text, only=KERNEL), KERNEL, arch, registers, code_sha256, remedy)
 
 
 def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Iterable[str]) -> dict[str, SassListing]:
@@ -143,7 +143,7 @@ def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Ite
     ``log`` is the text of ``ptxas -v`` on the same cubin.
     """
     used = dict(_REGISTERS_OF.findall(log))
-    code = {name: found for name, found in _read(text).items() if name in used}
+    code = {name: found for name, found in read_sections(text).items() if name in used}
     remedy = "take `together` out of the probe's table: compiled alone it is named probe"
     banks = {name: _banks(instructions) for name, (instructions, _) in code.items()}
     return {
@@ -155,7 +155,7 @@ def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Ite
 
 
 def _listing(
-    code: Mapping[str, _Code], kernel: str, arch: Arch, registers: int, code_sha256: str, remedy: str
+    code: Mapping[str, Code], kernel: str, arch: Arch, registers: int, code_sha256: str, remedy: str
 ) -> SassListing:
     """Return the listing of one kernel; ProofError with the remedy if there is no code of it."""
     kept = _without_padding(*code[kernel]) if kernel in code else ()
@@ -172,7 +172,7 @@ def parse_unit(text: str, *, arch: Arch, registers: int, code_sha256: str) -> Sa
     """
     instructions: list[Instruction] = []
     labels: dict[int, str] = {}
-    code = _read(text)
+    code = read_sections(text)
     for name in sorted(code):
         start = instructions[-1].address + _STEP if instructions else 0
         kept = _without_padding(*code[name])
@@ -194,13 +194,14 @@ def parse_unit(text: str, *, arch: Arch, registers: int, code_sha256: str) -> Sa
     )
 
 
-_Code = tuple[list[Instruction], dict[str, int]]
-"""A section's instructions, and label name to address; two labels may share an address."""
+Code = tuple[list[Instruction], dict[str, int]]
+"""A section's instructions, with the padding, and label name to address; two labels may share an address."""
 
 
-def _read(text: str, *, only: str = "") -> dict[str, _Code]:
-    """Instructions and labels of each section ``.text.<name>``, every line accounted for. ``only``: no other one."""
-    code: dict[str, _Code] = {}
+def read_sections(text: str, *, only: str = "") -> dict[str, Code]:
+    """Return the instructions and labels of each section ``.text.<name>``; ProofError with a line that has no known
+    form. ``only``: there may be no other section."""
+    code: dict[str, Code] = {}
     section, name = "", ""
     for number, line in enumerate(text.splitlines(), start=1):
         if found := _INSTRUCTION.fullmatch(line):

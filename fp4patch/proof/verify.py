@@ -299,7 +299,7 @@ class _Builder:
 
     def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[_Built]:
         cubin = compiled.content
-        text = disassemble(cubin, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache)
+        text = disassemble(cubin, toolchain=self._toolchain, runner=self._runner, cache=self._cache)
         sass.check_whole(text, cubin)
         names = [sass.kernel_of(probe.id, ()) for probe, _ in unit]
         listings = sass.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
@@ -314,9 +314,7 @@ class _Builder:
         try:
             whole_unit = probe.kind is ProbeKind.UNIT or sass.has_subroutines(compiled.content)
             read = sass.parse_unit if whole_unit else sass.parse
-            text = disassemble(
-                compiled.content, "-c", toolchain=self._toolchain, runner=self._runner, cache=self._cache
-            )
+            text = disassemble(compiled.content, toolchain=self._toolchain, runner=self._runner, cache=self._cache)
             sass.check_whole(text, compiled.content)
             listing = read(
                 text,

@@ -6,13 +6,10 @@ a compiler would emit: an executor must notice that it computes something else.
 
 from __future__ import annotations
 
-import copy
-import json
 import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 SWAPS = {
     "FADD": "FMUL",
@@ -31,6 +28,11 @@ _REGISTER = re.compile(r"\bR(\d+)\b")
 _PREDICATE = re.compile(r"\bP(\d)\b")
 _HEX = re.compile(r"(?<![\w.])-?0x[0-9a-f]+(?![\w])")
 _REAL = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]\d+)?(?![\w.x])")
+_LINE = re.compile(
+    r"(?P<head>\s*/\*(?P<address>[0-9a-f]+)\*/\s+)(?P<predicate>@\S+)?\s*(?P<opcode>[A-Z]\S*)\s*(?P<operands>[^;]*?)\s*;\n"
+)
+Row = dict[str, str]
+"""The parts of an instruction's line."""
 
 
 @dataclass(frozen=True)
@@ -44,44 +46,37 @@ class Mutant:
 
 
 def mutants(listing: str, *, seed: int) -> Iterator[Mutant]:
-    """Yield mutants of a listing (``nvdisasm -json``) without end, each another change, in an order decided by the
-    seed."""
+    """Yield mutants of a listing (``nvdisasm -c``) without end, each another change; the seed decides their order."""
     chance = random.Random(seed)
-    document = json.loads(listing)
-    code = document[1][0]["sass-instructions"]
-    length = _length(code)
+    lines = listing.splitlines(keepends=True)
+    code = [(at, found) for at, line in enumerate(lines) if (found := _LINE.fullmatch(line))]
+    code = code[: max(number for number, (_, found) in enumerate(code) if found["opcode"] == "EXIT") + 1]  # no padding
     seen = set[str]()
     for _ in range(100_000):
-        at = chance.randrange(length)
+        at, found = chance.choice(code)
         kind, mutate = chance.choice(list(_KINDS.items()))
-        changed = mutate(copy.deepcopy(code[at]), chance)
-        if changed is None or changed == code[at]:
+        one = found.groupdict()
+        changed = mutate(one, chance)
+        if changed is None or changed == one:
             continue
-        change = f"{at * 16:#06x} {_shown(code[at])} -> {_shown(changed)}"
+        change = f"0x{one['address']} {_shown(one)} -> {_shown(changed)}"
         if change in seen:
             continue
         seen.add(change)
-        copied = copy.deepcopy(document)
-        copied[1][0]["sass-instructions"][at] = changed
-        yield Mutant(json.dumps(copied), kind, change)
+        written = f"{one['head']}{_shown(changed)} ;\n"
+        yield Mutant("".join([*lines[:at], written, *lines[at + 1 :]]), kind, change)
 
 
-def _length(code: list[dict[str, Any]]) -> int:
-    """Return the number of instructions up to the last EXIT; the rest is padding."""
-    return max(at for at, one in enumerate(code) if one["opcode"] == "EXIT") + 1
+def _shown(one: Row) -> str:
+    return " ".join(part for part in (one["predicate"], one["opcode"], one["operands"]) if part)
 
 
-def _shown(one: dict[str, Any]) -> str:
-    predicate = one.get("predicate")
-    return " ".join(str(part) for part in (predicate, one["opcode"], one.get("operands", "")) if part)
-
-
-def _opcode(one: dict[str, Any], chance: random.Random) -> dict[str, Any] | None:
+def _opcode(one: Row, chance: random.Random) -> Row | None:
     name = one["opcode"]
     return one | {"opcode": SWAPS[name]} if name in SWAPS else None
 
 
-def _modifier(one: dict[str, Any], chance: random.Random) -> dict[str, Any] | None:
+def _modifier(one: Row, chance: random.Random) -> Row | None:
     name, *modifiers = one["opcode"].split(".")
     if not modifiers:
         return None
@@ -93,8 +88,8 @@ def _modifier(one: dict[str, Any], chance: random.Random) -> dict[str, Any] | No
     return one | {"opcode": ".".join([name, *modifiers])}
 
 
-def _immediate(one: dict[str, Any], chance: random.Random) -> dict[str, Any] | None:
-    operands = one.get("operands", "")
+def _immediate(one: Row, chance: random.Random) -> Row | None:
+    operands = one["operands"] or ""
     places = [*_HEX.finditer(operands), *_REAL.finditer(operands)]
     if not places:
         return None
@@ -107,8 +102,8 @@ def _immediate(one: dict[str, Any], chance: random.Random) -> dict[str, Any] | N
     return one | {"operands": operands[: place.start()] + new + operands[place.end() :]}
 
 
-def _register(one: dict[str, Any], chance: random.Random) -> dict[str, Any] | None:
-    operands = one.get("operands", "")
+def _register(one: Row, chance: random.Random) -> Row | None:
+    operands = one["operands"] or ""
     places = list(_REGISTER.finditer(operands))
     if not places:
         return None
@@ -117,8 +112,8 @@ def _register(one: dict[str, Any], chance: random.Random) -> dict[str, Any] | No
     return one | {"operands": f"{operands[: place.start()]}R{number}{operands[place.end() :]}"}
 
 
-def _predicate(one: dict[str, Any], chance: random.Random) -> dict[str, Any] | None:
-    operands = one.get("operands", "")
+def _predicate(one: Row, chance: random.Random) -> Row | None:
+    operands = one["operands"] or ""
     places = list(_PREDICATE.finditer(operands))
     if not places:
         return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
+from fp4patch.proof.cache import Cache
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift.execute import Subject, execute
 from fp4patch.proof.lift.result import Execution
@@ -31,11 +33,12 @@ ARCH = Arch(12, 1, "a")
 ENCODERS = Path(__file__).parents[2] / "encoders"
 
 
-def run(toolchain: Toolchain, does: Executes | Quantizes, cubin: bytes) -> Execution:
-    text = disassemble(cubin, "-c", toolchain=toolchain, runner=Runner(toolchain.environ), cache=None)
+def run(toolchain: Toolchain, does: Executes | Quantizes, cubin: bytes, folder: Path) -> Execution:
+    cache = tempfile.mkdtemp(dir=folder)  # of this code alone: it is disassembled once
+    text = disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), cache=Cache(Path(cache)))
     listing = sass.parse(text, arch=ARCH, registers=0, code_sha256=sass.code_digest(cubin))
     subject = Subject("lib/mutant", does, ARCH, "patched", cubin, listing, Promise.EXACT)
-    (found,) = execute([subject], toolchain=toolchain, cache=None).executions
+    (found,) = execute([subject], toolchain=toolchain, cache=Path(cache)).executions
     return found
 
 
@@ -80,12 +83,12 @@ EIGHT = Executes(input="bfloat16", lanes=8)
 
 @pytest.mark.parametrize("what", SABOTAGED)
 def test_a_conversion_that_depends_on_something_else_is_found(what: str, toolchain: Toolchain, tmp_path: Path) -> None:
-    found = run(toolchain, EIGHT, compiled(toolchain, tmp_path, SABOTAGED[what]))
+    found = run(toolchain, EIGHT, compiled(toolchain, tmp_path, SABOTAGED[what]), tmp_path)
     assert found.verdict is Verdict.FAIL, what
 
 
 def test_without_sabotage_it_passes(toolchain: Toolchain, tmp_path: Path) -> None:
-    found = run(toolchain, EIGHT, compiled(toolchain, tmp_path, ""))
+    found = run(toolchain, EIGHT, compiled(toolchain, tmp_path, ""), tmp_path)
     assert found.verdict is Verdict.PASS
     assert found.problem == ""
 
@@ -133,7 +136,7 @@ def built(toolchain: Toolchain, pristine_tree: Callable[[str, str], Path], tmp_p
         assert not made.failed, made.log
         does = probes[probe][0].quantizes
         assert does
-        return run(toolchain, does, made.content)
+        return run(toolchain, does, made.content, tree)
 
     return get
 
@@ -177,5 +180,5 @@ extern "C" __global__ void probe(unsigned int const* packed, uint4* values) {{
         command = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-O3", "-cubin", f"-arch={ARCH}"]
         command += [f"-I{toolchain.root / 'include/cccl'}"]
         subprocess.run([*map(str, command), "probe.cu"], cwd=tmp_path, env=dict(toolchain.environ), check=True)
-        verdicts.append(run(toolchain, does, (tmp_path / "probe.cubin").read_bytes()).verdict)
+        verdicts.append(run(toolchain, does, (tmp_path / "probe.cubin").read_bytes(), tmp_path).verdict)
     assert verdicts == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]

@@ -255,10 +255,9 @@ class _Lab:
         """Return the subject's kernel as C, or why there is none: its own failure must not hide what others come to."""
         try:
             runner = Runner(self._toolchain.environ)
-            text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
-            there = functions(subject.cubin)
+            text = disassemble(subject.cubin, toolchain=self._toolchain, runner=runner, cache=self._cache)
             _must_not_wait(subject)
-            return self._kernel(text, kernel_of(subject.probe, there), there, subject)
+            return self._kernel(text, kernel_of(subject.probe, functions(subject.cubin)), subject)
         except ProofError as error:
             return error
 
@@ -303,27 +302,29 @@ class _Lab:
 
     def _kernels(self, subject: Subject) -> list[Kernel]:
         assert isinstance(subject.does, Launches)
-        runner, there = Runner(self._toolchain.environ), functions(subject.cubin)
-        text = disassemble(subject.cubin, "-json", toolchain=self._toolchain, runner=runner, cache=self._cache)
-        names = sorted(name for name in there if "$" not in name and fnmatchcase(name, subject.does.kernels))
+        runner = Runner(self._toolchain.environ)
+        text = disassemble(subject.cubin, toolchain=self._toolchain, runner=runner, cache=self._cache)
+        names = sorted(
+            name for name in functions(subject.cubin) if "$" not in name and fnmatchcase(name, subject.does.kernels)
+        )
         if not names:
             raise ProofError(f"no kernel is named {subject.does.kernels}")
-        return [self._kernel(text, name, there, subject) for name in names]
+        return [self._kernel(text, name, subject) for name in names]
 
-    def _kernel(self, text: str, name: str, there: Mapping[str, int], subject: Subject) -> Kernel:
-        """Return a function of a subject's disassembled cubin as C; ``there`` are all of its functions."""
+    def _kernel(self, text: str, name: str, subject: Subject) -> Kernel:
+        """Return a function of a subject's disassembled cubin as C."""
         grid, words = not subject.swept, own_constants(name, subject.cubin)
-        made_by = _texts("fp4patch.proof.lift", _OF_TRANSLATION)
-        stored = key("translation", *made_by, text, name, json.dumps([sorted(there.items()), words]), str(grid))
+        made_by = (*_texts("fp4patch.proof.lift", _OF_TRANSLATION), *_texts("fp4patch.proof", ("sass.py",)))
+        stored = key("translation", *made_by, text, name, json.dumps(words), str(grid), str(subject.arch))
         if self._cache and (found := self._cache.find(stored, lambda _: None)):
             c, parameters, block_size, immediates = json.loads(found.log)
         else:
-            made = translate(text, kernel=name, name=KERNEL_NAME, subroutines=there, words=words, grid=grid)
+            made = translate(text, arch=subject.arch, kernel=name, name=KERNEL_NAME, words=words, grid=grid)
             c, parameters, block_size = made.c, made.parameters, made.block_size
             immediates = corners(made.listing, 32)
             if self._cache:
                 self._cache.store(stored, [], Stored(b"", json.dumps([c, parameters, block_size, immediates])))
-        listing = cache(lambda: read(text, kernel=name, subroutines=there, words=words))
+        listing = cache(lambda: read(text, arch=subject.arch, kernel=name, words=words))
         return Kernel(c, parameters, block_size, listing, tuple(immediates))
 
     def _compared(self, scratch: Path, subject: Subject, kernel: Kernel, upstream: Kernel) -> tuple[Batch | str, bool]:

@@ -1,19 +1,17 @@
-"""Read ``nvdisasm -json`` of a cubin: the instructions of one kernel, every field and every operand accounted for.
+"""Read the operands of one kernel's instructions: to execute them, each must be known to the last sign.
 
-The disassembler's text for people (``sass.py``) is enough to judge what kind of code there is; to execute it, each
-operand must be known to the last sign. A key, an attribute or an operand of an unknown form is an error, never passed
-over.
+``sass`` reads what ``nvdisasm -c`` writes as lines; an operand of an unknown form is an error here, never passed over.
 """
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
-from fp4patch.core.extra import install
+from fp4patch.proof import instruction, sass
 
 STEP = 16
 """Bytes of an instruction, from sm_70 on."""
@@ -92,16 +90,7 @@ class Symbol:
     name: str
 
 
-@dataclass(frozen=True)
-class Place:
-    """``32@lo((probe + 0xf0))``: half of an address in a function, which the linker writes."""
-
-    function: str
-    offset: int
-    high: bool
-
-
-Operand = Register | Integer | Real | Constant | Memory | Special | Symbol | Place
+Operand = Register | Integer | Real | Constant | Memory | Special | Symbol
 
 
 @dataclass(frozen=True)
@@ -129,74 +118,42 @@ class Listing:
     """Constant bank 2: the kernel's own constants, among them tables of its branches."""
 
 
-# --- the document ----------------------------------------------------------------------------------------------------
-
-_FUNCTION_KEYS = {"function-name", "start", "length", "other-attributes", "sass-instructions"}
-_INSTRUCTION_KEYS = {"predicate", "opcode", "operands", "other-attributes"}
-_ATTRIBUTES = {"control-flow", "subroutine-call", "inter-warp-barrier"}
-"""Attributes that repeat facts of the opcode."""
+# --- the kernel ------------------------------------------------------------------------------------------------------
 
 
-def read(
-    text: str, *, kernel: str = "probe", subroutines: Mapping[str, int] | None = None, words: tuple[int, ...] = ()
-) -> Listing:
-    """Return the kernel's instructions from what ``nvdisasm -json`` wrote.
+def read(text: str, *, arch: Arch, kernel: str = sass.KERNEL, words: tuple[int, ...] = ()) -> Listing:
+    """Return the kernel's instructions from what ``nvdisasm -c`` wrote of a cubin for ``arch``.
 
-    ``subroutines`` holds the addresses that the cubin's symbol table gives for names that a CALL may have; ``words``
-    are the kernel's own constants. Padding after the code's end is left out: NOPs, and the branch to itself before
-    them. ProofError if the document, or an operand, is not understood.
+    ``words`` are the kernel's own constants. Functions of the compiler that are linked to it follow it. Padding after
+    the code's end is left out: NOPs, and the branch to itself before them. ProofError if a line or an operand is not
+    understood.
     """
-    head, functions = _document(text)
-    try:
-        functions = _whole(functions)
-        listing = _kernel(head, functions, kernel)
-        others, places = _subroutines(functions, listing)
-        entry = min((one.address for one in listing.instructions), default=0)
-        known = {**(subroutines or {}), kernel: entry, **places}
-        code = (*listing.instructions, *others)
-        return replace(listing, instructions=tuple(_located(one, known) for one in code), words=words)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise ProofError(f"nvdisasm's JSON is not of the form that is known: {error!r}", help=_REPORT) from error
-
-
-def _kernel(head: dict[str, Any], functions: list[dict[str, Any]], kernel: str) -> Listing:
-    version = head.get("SM", {}).get("version", {})
-    major, minor = version.get("major"), version.get("minor")
-    if not (isinstance(major, int) and isinstance(minor, int)):
-        raise ProofError("nvdisasm's JSON does not state the architecture of its code", help=_REPORT)
-    found = [function for function in functions if function.get("function-name") == kernel]
-    if len(found) != 1:
-        names = ", ".join(str(function.get("function-name")) for function in functions) or "no function"
+    sections = _sections(text)
+    if kernel not in sections:
         raise ProofError(
-            f"the listing holds {names}, where {kernel} is to be executed",
+            f"the listing holds {', '.join(sections) or 'no function'}, where {kernel} is to be executed",
             help='a probe has exactly one kernel: extern "C" __global__ void probe(…)',
         )
-    (function,) = found
-    _known(function, _FUNCTION_KEYS, f"function {kernel}")
-    _known(function["other-attributes"], set(), f"function {kernel}")
-    rows = function["sass-instructions"]
-    if function["length"] != STEP * len(rows):
-        raise ProofError(f"{kernel} is {function['length']} bytes and {len(rows)} instructions long", help=_REPORT)
-    instructions = [_instruction(row, function["start"] + STEP * number) for number, row in enumerate(rows)]
-    return Listing(kernel=kernel, arch=(major, minor), instructions=_without_padding(instructions))
-
-
-def _subroutines(functions: list[dict[str, Any]], listing: Listing) -> tuple[list[Instruction], dict[str, int]]:
-    """Return the code of the functions that a linked kernel calls, laid out behind it, and the address of each."""
-    code, places = list[Instruction](), dict[str, int]()
-    by_name = {function["function-name"]: function for function in functions}
-    wanted = _called(listing.instructions)
+    starts, code = {kernel: 0}, _code(kernel, sections, 0)
+    wanted = _called(code)
     while wanted:
         name = wanted.pop()
-        if name in places or name not in by_name:
-            continue
-        start = max(one.address for one in (*listing.instructions, *code)) + STEP
-        rows = by_name[name]["sass-instructions"]
-        body = _without_padding([_instruction(row, STEP * number) for number, row in enumerate(rows)])
-        code += [_moved(one, start) for one in body]
-        places[name] = start
-        wanted |= _called(body)
-    return code, places
+        if name in sections and name not in starts:
+            starts[name] = code[-1].address + STEP
+            code += (body := _code(name, sections, starts[name]))
+            wanted |= _called(body)
+    located = tuple(_located(one, starts) for one in code)
+    return Listing(kernel=kernel, arch=(arch.major, arch.minor), instructions=located, words=words)
+
+
+_sections = lru_cache(maxsize=4)(sass.read_sections)
+
+
+def _code(name: str, sections: Mapping[str, sass.Code], start: int) -> list[Instruction]:
+    """Return the instructions of a section that is located at ``start``."""
+    instructions, places = sections[name]
+    labels = {label: start + address for label, address in places.items()}
+    return _without_padding([_instruction(one, start + one.address, labels) for one in instructions])
 
 
 def _called(code: Iterable[Instruction]) -> set[str]:
@@ -204,99 +161,56 @@ def _called(code: Iterable[Instruction]) -> set[str]:
     return {operand.name for one in calls for operand in one.operands if isinstance(operand, Symbol)}
 
 
-def _moved(instruction: Instruction, by: int) -> Instruction:
-    """Return an instruction that is located further on, with the address that it jumps to."""
-    operands = instruction.operands
-    if instruction.opcode.split(".")[0] in _JUMPS and isinstance(operands[-1], Integer):
-        operands = (*operands[:-1], Integer(operands[-1].value + by))
-    return replace(instruction, address=instruction.address + by, operands=operands)
-
-
-_JUMPS = ("BRA", "BSSY")
-
-
-def _located(instruction: Instruction, functions: Mapping[str, int]) -> Instruction:
+def _located(instruction: Instruction, starts: Mapping[str, int]) -> Instruction:
     """Return an instruction with addresses where the disassembler writes names of functions."""
 
     def located(one: Operand) -> Operand:
-        if isinstance(one, Symbol) and instruction.opcode.startswith("CALL.") and one.name in functions:
-            return Integer(functions[one.name])
-        if isinstance(one, Place) and one.function in functions:
-            return Integer(0 if one.high else functions[one.function] + one.offset)
+        if isinstance(one, Symbol) and instruction.opcode.startswith("CALL.") and one.name in starts:
+            return Integer(starts[one.name])
         return one
 
     return replace(instruction, operands=tuple(map(located, instruction.operands)))
 
 
-@lru_cache(maxsize=4)
-def _document(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    try:
-        head, functions = json.loads(text)
-    except ValueError as error:
-        raise ProofError(
-            "what nvdisasm wrote is not its JSON",
-            help=f"install a later one: {install('cuda')}",
-        ) from error
-    if not isinstance(head, dict) or not isinstance(functions, list):
-        raise ProofError("nvdisasm's JSON is not a head and a list of functions", help=_REPORT)
-    return head, functions
+_LABEL = re.compile(r"`\(([.$\w]+)\)")
+_NOTE = re.compile(r'\s*\(\*".*?"\*\)')  # BRX R4 -0x130 (*"BRANCH_TARGETS .L_x_26,.L_x_27"*)
+_NO_COMMA = re.compile(r"^(U?R\d+) (?=\S)")  # RET.REL.NODEC R10 `(probe)
+_PLACE = re.compile(r"32@(?P<half>lo|hi)\(\([$\w]+ \+ (?P<label>[.$\w]+)@srel\)\)")
 
 
-def _whole(functions: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the functions with their subroutines in them.
+def _instruction(one: instruction.Instruction, address: int, labels: Mapping[str, int]) -> Instruction:
+    """Return an instruction with its operands; ``labels`` are the addresses of the section's."""
 
-    nvdisasm before 13.5 lists the subroutines of a function behind it, each as a function of its own that starts where
-    the one before ended, although the function's length includes them.
-    """
-    joined: list[dict[str, Any]] = []
-    for function in functions:
-        rows, before = function["sass-instructions"], joined[-1] if joined else None
-        held = before["sass-instructions"] if before else []
-        if before and STEP * len(held) < before["length"] and function["start"] == before["start"] + STEP * len(held):
-            joined[-1] = before | {"sass-instructions": [*held, *rows]}
-        else:
-            joined.append(function)
-    return joined
+    def place(found: re.Match[str]) -> str:
+        """Half of an address in the function, which the linker writes; the lower one is all of it here."""
+        if found["label"] not in labels:
+            return found[0]
+        return "0x0" if found["half"] == "hi" else f"{labels[found['label']]:#x}"
 
-
-def _known(row: Any, keys: set[str], where: str) -> None:
-    if strange := set(row) - keys:
-        raise ProofError(f"{where} has {', '.join(sorted(strange))}, which is not understood", help=_REPORT)
-
-
-_RUN_TOGETHER = re.compile(r"(?<![\w.\]])(R\d+|RZ)(?=\[)")
-"""A register and the address behind it: nvdisasm before 13.5 writes ``LDG.E R4[R6.64]`` without a comma."""
-
-
-def _instruction(row: dict[str, Any], address: int) -> Instruction:
-    if not all(isinstance(row.get(key, ""), str) for key in ("predicate", "opcode", "operands")):
-        raise TypeError(f"{address:#06x} is no text")
-    row = row | {"operands": _RUN_TOGETHER.sub(r"\1,", row.get("operands", ""))}
-    said = " ".join(str(row[key]) for key in ("predicate", "opcode", "operands") if row.get(key))
-    where = f"{address:#06x} {said}"
-    _known(row, _INSTRUCTION_KEYS, where)
-    _known(row.get("other-attributes", {}), _ATTRIBUTES, where)
-    # nvdisasm writes "PR P2R R0,RZ,0x2": all predicates are an operand there, which the opcode states, and no guard.
-    predicate = row.get("predicate") if (row.get("predicate"), row.get("opcode")) != ("PR", "P2R") else None
-    guard = _register(predicate.removeprefix("@")) if predicate else None
-    if predicate and not (predicate.startswith("@") and guard and guard.file in ("P", "UP")):
-        raise ProofError(f"the predicate of {where} is not understood", help=_REPORT)
+    operands = _NO_COMMA.sub(r"\1, ", _NOTE.sub("", one.operands))
+    operands = _LABEL.sub(lambda found: f"{labels[found[1]]:#x}" if found[1] in labels else found[1], operands)
+    operands = _PLACE.sub(place, operands)
+    text = " ".join(part for part in (one.predicate, one.opcode, operands) if part)
+    where = f"{address:#06x} {text}"
+    parts = _split(operands)
+    if one.opcode == "P2R":  # P2R R0, PR, RZ, 0x2: all predicates, which the opcode states
+        parts = [part for part in parts if part != "PR"]
     return Instruction(
         address=address,
-        opcode=row["opcode"],
-        operands=tuple(_operand(part, where) for part in _split(row.get("operands", ""))),
-        predicate=guard,
-        text=said,
+        opcode=one.opcode,
+        operands=tuple(_operand(part, where) for part in parts),
+        predicate=_register(one.predicate.removeprefix("@")),
+        text=text,
     )
 
 
-def _without_padding(instructions: list[Instruction]) -> tuple[Instruction, ...]:
+def _without_padding(instructions: list[Instruction]) -> list[Instruction]:
     kept = list(instructions)
     while kept and kept[-1].opcode == "NOP":
         kept.pop()
     if kept and kept[-1].opcode == "BRA" and kept[-1].operands == (Integer(kept[-1].address),):
         kept.pop()
-    return tuple(kept)
+    return kept
 
 
 def _split(operands: str) -> list[str]:
@@ -320,7 +234,6 @@ _MEMORY = re.compile(
     r"\[(?P<base>U?R(?:Z|\d+)(?:\.(?:64|X4|X8|X16))?)(?:\+(?P<uniform>UR(?:Z|\d+)))?(?:\+?(?P<offset>-?0x[0-9a-f]+))?\]"
 )
 _SPECIAL = re.compile(r"SR_?[A-Za-z0-9_.]+")
-_PLACE = re.compile(r"32@(?P<half>lo|hi)\(\((?P<function>[$_a-z][$\w]*) \+ (?P<offset>0x[0-9a-f]+)\)\)")
 _SYMBOL = re.compile(r"[$_a-z][$\w]*")
 
 
@@ -353,8 +266,6 @@ def _operand(text: str, where: str) -> Operand:  # noqa: PLR0911 - one return a 
         return Special(text)
     if _SYMBOL.fullmatch(text):
         return Symbol(text)
-    if found := _PLACE.fullmatch(text):
-        return Place(found["function"], int(found["offset"], 16), high=found["half"] == "hi")
     raise ProofError(f"operand {text} of {where} is not understood", help=_REPORT)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.problem import Problem
 from fp4patch.proof.lift import flow as control
@@ -52,23 +53,22 @@ def runtime() -> str:
 
 
 def translate(
-    json_text: str,
+    text: str,
     *,
+    arch: Arch,
     kernel: str = "probe",
     name: str = "kernel",
-    subroutines: Mapping[str, int] | None = None,
     words: tuple[int, ...] = (),
     grid: bool = False,
 ) -> Translation:
-    """C (gnu11) of one kernel of a cubin, from what ``nvdisasm -json`` wrote.
+    """C (gnu11) of one kernel of a cubin, from what ``nvdisasm -c`` wrote.
 
     LDG and STG take addresses as the host's own; constants come from ``launch->constants``, indices from ``launch``.
     ``grid``: for whole blocks of threads, which exchange values; each thread returns where it waits for others, and is
-    called again. ``subroutines`` are the cubin's functions, by name, and ``words`` the kernel's own constants, which
-    only a grid can read. Unsupported, with every opcode and operand form
-    that the table does not have; ProofError if the listing is not understood.
+    called again. ``words`` are the kernel's own constants, which only a grid can read. Unsupported, with every opcode
+    and operand form that the table does not have; ProofError if the listing is not understood.
     """
-    listing = read(json_text, kernel=kernel, subroutines=subroutines, words=words)
+    listing = read(text, arch=arch, kernel=kernel, words=words)
     layout = LAYOUTS.get(listing.arch[0])
     if layout is None:
         raise Unsupported(

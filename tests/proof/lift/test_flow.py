@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from test_listing import document
+from listings import ARCH, document
 
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.flow import Flow, flow
 from fp4patch.proof.lift.listing import read
 
 
-def rows(*lines: str) -> list[dict[str, str]]:
-    """``@P0 BRA 0x40`` as the disassembler's JSON has it."""
-    full = []
-    for row in lines:
-        predicate, _, rest = row.partition(" ") if row.startswith("@") else ("", "", row)
-        opcode, _, operands = rest.partition(" ")
-        full.append({"opcode": opcode} | ({"operands": operands} if operands else {}) | (
-            {"predicate": predicate} if predicate else {}
-        ))  # fmt: skip
-    return full
-
-
 def graph(*lines: str) -> Flow:
-    return flow(read(document(*rows(*lines))))
+    return flow(read(document(*lines), arch=ARCH))
 
 
 def edges(of: Flow) -> dict[int, tuple[int, ...]]:
@@ -50,10 +38,10 @@ def test_code_that_nothing_reaches_is_left_out() -> None:
 
 def test_a_branch_by_a_register_leads_where_its_table_does() -> None:
     #                 0                      10             20      30     40
-    lines = rows("LDC R2,c[0x2][R0]", "BRX R2,-0x20", "EXIT", "NOP", "EXIT")
-    found = flow(read(document(*lines), words=(0x40, 0x20, 0x7FC00000, 0x24)))
+    lines = ("LDC R2,c[0x2][R0]", "BRX R2,-0x20", "EXIT", "NOP", "EXIT")
+    found = flow(read(document(*lines), arch=ARCH, words=(0x40, 0x20, 0x7FC00000, 0x24)))
     assert edges(found) == {0x00: (0x20, 0x40), 0x20: (), 0x40: ()}
-    relative = flow(read(document(*rows("BRXU UR2,0x10", "EXIT", "EXIT", "EXIT")), words=(0, 0x10)))
+    relative = flow(read(document("BRXU UR2,0x10", "EXIT", "EXIT", "EXIT"), arch=ARCH, words=(0, 0x10)))
     assert edges(relative) == {0x00: (0x20, 0x30), 0x20: (), 0x30: ()}
 
 

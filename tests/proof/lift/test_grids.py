@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from golden_grids import content, parameter
-from test_flow import rows
-from test_listing import document
+from listings import ARCH, document
 
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift import grid
 from fp4patch.proof.lift.batch import reciprocal, values_of
@@ -27,8 +27,8 @@ GRIDS = {name: one for name, one in FOUND["grids"].items() if name != "grids.rec
 
 
 def kernel(name: str) -> Kernel:
-    text = gzip.decompress((GOLDEN / "listings" / f"{name}.json.gz").read_bytes()).decode()
-    found = translate(text, name=KERNEL_NAME, subroutines=GRIDS[name]["functions"], grid=True)
+    text = gzip.decompress((GOLDEN / "listings" / f"{name}.txt.gz").read_bytes()).decode()
+    found = translate(text, arch=Arch(9, 0), name=KERNEL_NAME, grid=True)
     return Kernel(found.c, found.parameters, found.block_size)
 
 
@@ -102,14 +102,12 @@ def test_host_and_reference_have_the_same_reciprocals(tmp_path: Path) -> None:
 
 
 def kernel_of_reciprocal() -> Kernel:
-    from test_listing import document
-
     text = document(
         "S2R R0,SR_TID.X", "S2UR UR4,SR_CTAID.X", "LDC R1,c[0x0][0x360]", "IMAD R0,R1,UR4,R0",
         "LDC.64 R2,c[0x0][0x380]", "LDC.64 R4,c[0x0][0x388]", "IMAD.WIDE R2,R0,0x4,R2", "IMAD.WIDE R4,R0,0x4,R4",
         "LDG.E R6,desc[UR4][R2.64]", "MUFU.RCP R6,R6", "STG.E desc[UR4][R4.64],R6", "EXIT",
     )  # fmt: skip
-    found = translate(text, name=KERNEL_NAME, grid=True)
+    found = translate(text, arch=ARCH, name=KERNEL_NAME, grid=True)
     return Kernel(found.c, found.parameters, found.block_size)
 
 
@@ -131,7 +129,7 @@ def test_a_jump_table_leads_each_thread_to_its_place(tmp_path: Path) -> None:
     one = grid.Launch((1, 1, 1), (4, 1, 1), grid.pointers([out]), (out,))
 
     def run(*words: int) -> list[int]:
-        made = translate(document(*rows(*lines)), name=KERNEL_NAME, words=words, grid=True)
+        made = translate(document(*lines), arch=ARCH, name=KERNEL_NAME, words=words, grid=True)
         lifted = Kernel(made.c, made.parameters, made.block_size)
         (stored,) = grid.run(grid.build(tmp_path, lifted, quick=True), lifted, one)
         return list(np.frombuffer(stored, dtype=np.uint32))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
+from listings import ARCH, document
 
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.lift.listing import (
@@ -22,24 +20,8 @@ from fp4patch.proof.lift.listing import (
 )
 
 
-def document(*rows: dict[str, Any] | str, **function: Any) -> str:
-    """Return a document like nvdisasm -json's for one kernel; a row as text is an opcode and its operands."""
-    full = [
-        row if isinstance(row, dict) else dict(zip(("opcode", "operands"), row.split(" ", 1), strict=False))
-        for row in rows
-    ]
-    described = {
-        "function-name": "probe",
-        "start": 0,
-        "length": 16 * len(full),
-        "other-attributes": [],
-        "sass-instructions": full,
-    }
-    return json.dumps([{"SM": {"version": {"major": 12, "minor": 1}}}, [described | function]])
-
-
 def one(text: str) -> Instruction:
-    (instruction,) = read(document(text)).instructions
+    (instruction,) = read(document(text), arch=ARCH).instructions
     return instruction
 
 
@@ -71,7 +53,7 @@ R2, R4, UR4 = Register("R", 2), Register("R", 4), Register("UR", 4)
         ("LDG.E R4,desc[UR4][R2.64+-0x10]", (R4, Memory(Register("R", 2, part="64"), -0x10, None, UR4))),
         ("STS [R2+UR4+0x8],R4", (Memory(R2, 8, UR4), R4)),
         ("S2R R4,SR_TID.X", (R4, Special("SR_TID.X"))),
-        ("CALL.REL.NOINC $__internal_0_$__cuda_sm20_rcp", (Symbol("$__internal_0_$__cuda_sm20_rcp"),)),
+        ("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_rcp)", (Symbol("$__internal_0_$__cuda_sm20_rcp"),)),
     ],
 )  # fmt: skip
 def test_reads_every_form_of_operand(text: str, operands: tuple[Operand, ...]) -> None:
@@ -79,55 +61,62 @@ def test_reads_every_form_of_operand(text: str, operands: tuple[Operand, ...]) -
 
 
 def test_reads_what_guards_an_instruction_and_where_it_stands() -> None:
-    listing = read(document("NOP", {"predicate": "@!P2", "opcode": "EXIT"}, start=0x100))
+    listing = read(document("NOP", "@!P2 EXIT"), arch=ARCH)
     assert listing.arch == (12, 1)
-    assert [i.address for i in listing.instructions] == [0x100, 0x110]
+    assert [i.address for i in listing.instructions] == [0, 0x10]
     assert listing.instructions[1].predicate == Register("P", 2, inverted=True)
 
 
-def test_all_predicates_as_a_source_are_no_guard() -> None:
-    (read_,) = read(document({"predicate": "PR", "opcode": "P2R", "operands": "R0,RZ,0x2"})).instructions
-    assert (read_.predicate, read_.operands) == (None, (Register("R", 0), Register("R", None), Integer(2)))
+def test_all_predicates_as_a_source_are_no_operand() -> None:
+    found = one("P2R R0, PR, RZ, 0x2")
+    assert (found.predicate, found.operands) == (None, (Register("R", 0), Register("R", None), Integer(2)))
+
+
+def test_labels_are_addresses() -> None:
+    rows = ("@P0 BRA `(.L_x_1)", "BSSY B0, `(.L_x_1)", "WARPSYNC.COLLECTIVE R4, `(.L_x_0)", ".L_x_0:", "NOP", ".L_x_1:")
+    listing = read(document(*rows, "EXIT"), arch=ARCH)
+    assert [i.operands[-1:] for i in listing.instructions[:3]] == [
+        (Integer(0x40),), (Integer(0x40),), (Integer(0x30),),
+    ]  # fmt: skip
+    assert listing.instructions[0].text == "@P0 BRA 0x40"
+
+
+def test_a_branch_by_a_register_is_read_without_the_disassemblers_note() -> None:
+    found = one('BRX R4 -0x130 (*"BRANCH_TARGETS .L_x_26,.L_x_27"*)')
+    assert found.operands == (R4, Integer(-0x130))
+
+
+def test_a_function_that_is_linked_follows_the_kernel() -> None:
+    kernel = document(
+        *("MOV R20, 32@lo((probe + .L_x_0@srel))", "MOV R21, 32@hi((probe + .L_x_0@srel))"),
+        *("CALL.ABS.NOINC `(__cuda_sm3x_div)", ".L_x_0:", "EXIT", ".L_x_9:", "BRA `(.L_x_9)", "NOP"),
+    )
+    function = document("@P0 BRA `(.L_x_1)", "NOP", ".L_x_1:", "RET.ABS.NODEC R20 0x0", kernel="__cuda_sm3x_div")
+    unused = document("EXIT", kernel="__cuda_sm3x_other")
+    listing = read(kernel + function + unused, arch=ARCH)
+    assert [(i.address, i.opcode, i.operands[-1:]) for i in listing.instructions] == [
+        (0x00, "MOV", (Integer(0x30),)),
+        (0x10, "MOV", (Integer(0),)),
+        (0x20, "CALL.ABS.NOINC", (Integer(0x40),)),
+        (0x30, "EXIT", ()),
+        (0x40, "BRA", (Integer(0x60),)),
+        (0x50, "NOP", ()),
+        (0x60, "RET.ABS.NODEC", (Integer(0),)),
+    ]
+
+
+def test_a_subroutine_in_the_kernels_section_is_found_by_its_label() -> None:
+    rows = ("CALL.REL.NOINC `($__internal_0_$__cuda_sm20_rcp)", "EXIT", "$__internal_0_$__cuda_sm20_rcp:")
+    listing = read(document(*rows, "RET.REL.NODEC R10 `(probe)"), arch=ARCH)
+    assert listing.instructions[0].operands == (Integer(0x20),)
+    assert listing.instructions[2].operands == (Register("R", 10), Symbol("probe"))
 
 
 def test_leaves_out_the_padding_after_the_end() -> None:
-    listing = read(document("EXIT", "BRA 0x10", "NOP", "NOP"))
+    listing = read(document("EXIT", ".L_x_0:", "BRA `(.L_x_0)", "NOP", "NOP"), arch=ARCH)
     assert [i.opcode for i in listing.instructions] == ["EXIT"]
     # A loop that is no padding: the branch leads elsewhere.
-    assert len(read(document("NOP", "BRA 0x0", "NOP")).instructions) == 2
-
-
-@pytest.mark.parametrize(
-    ("older", "text"),
-    [
-        ("R4[R6.64]", "R4,[R6.64]"),
-        ("R3[R2.64+0x4]", "R3,[R2.64+0x4]"),
-        ("RZ[R6]", "RZ,[R6]"),
-        ("PT,R4[R6.64],R3", "PT,R4,[R6.64],R3"),
-    ],
-)
-def test_a_register_and_an_address_that_older_disassemblers_run_together_are_two(older: str, text: str) -> None:
-    """nvdisasm 13.0.85 to 13.4.92, of code for sm_80, sm_89 and shared memory."""
-    assert one(f"LDG.E {older}") == one(f"LDG.E {text}")
-
-
-def test_subroutines_that_older_disassemblers_list_apart_are_in_their_function() -> None:
-    rows = [f"FADD R{n},R{n},R1" for n in range(6)]
-    whole = read(document(*rows))
-
-    def split(*starts: int) -> str:
-        head, (kernel,) = json.loads(document(*rows))
-        code, ends = kernel["sass-instructions"], [*starts[1:], len(rows)]
-        shown = zip(("probe", "$a", "$b"), starts, ends, (96, 32, 16), strict=True)
-        parts = [
-            kernel | {"function-name": name, "start": 16 * first, "length": length, "sass-instructions": code[first:to]}
-            for name, first, to, length in shown
-        ]
-        return json.dumps([head, parts])
-
-    assert read(split(0, 3, 5)) == whole
-    with pytest.raises(ProofError, match="96 bytes and 3 instructions"):
-        read(split(0, 3, 5).replace('"start": 48', '"start": 64'))
+    assert len(read(document(".L_x_0:", "NOP", "BRA `(.L_x_0)", "NOP"), arch=ARCH).instructions) == 2
 
 
 @pytest.mark.parametrize(
@@ -146,29 +135,20 @@ def test_subroutines_that_older_disassemblers_list_apart_are_in_their_function()
 )
 def test_refuses_an_operand_of_no_known_form(text: str) -> None:
     with pytest.raises(ProofError, match="is not understood"):
-        read(document(text))
+        read(document(text), arch=ARCH)
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("no JSON", "is not its JSON"),
-        ("{}", "not its JSON|head and a list"),
-        (document("EXIT", **{"function-name": "other"}), "the listing holds other, where probe"),
-        (document("EXIT", **{"new-key": 1}), "has new-key, which is not understood"),
-        (document({"opcode": "EXIT", "new-key": 1}), "has new-key, which is not understood"),
-        (document({"opcode": "EXIT", "other-attributes": {"divergent": "True"}}), "has divergent"),
-        (document({"opcode": "EXIT", "predicate": "PR"}), "predicate of .* is not understood"),
-        (document({"opcode": "EXIT", "predicate": "@R2"}), "predicate of .* is not understood"),
-        (document("EXIT", length=32), "32 bytes and 1 instructions"),
-        (document("EXIT").replace('"major"', '"grand"'), "does not state the architecture"),
-        (document({"operands": "R1"}), "not of the form that is known"),
-        (document({"opcode": ["EXIT"]}), "not of the form that is known"),
-        (document("EXIT").replace('"SM": {', '"SM": 7, "XM": {'), "not of the form that is known"),
-        ("[{}, []]", "does not state the architecture"),
-        ("[{}, [7]]", "not of the form that is known"),
+        ("no listing", "line 1 of the listing is not understood"),
+        ("", "the listing holds no function, where probe"),
+        (document("EXIT", kernel="other"), "the listing holds other, where probe"),
+        (document("BRA `(.L_x_7)"), r"operand \.L_x_7 of 0x0000 BRA \.L_x_7 is not understood"),
+        (document("MOV R4, 32@lo((probe + .L_x_7@srel))"), "is not understood"),
+        (document("MOV R4, 32@lo($str)"), "is not understood"),
     ],
 )
-def test_refuses_a_document_that_says_something_else(text: str, why: str) -> None:
+def test_refuses_a_listing_that_says_something_else(text: str, why: str) -> None:
     with pytest.raises(ProofError, match=why):
-        read(text)
+        read(text, arch=ARCH)

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from listings import ARCH
 from mutations_sass import mutants
 
 from fp4patch.catalog.probe import Executes
@@ -44,12 +45,12 @@ def listing(encoder: str, toolchain: Toolchain, folder: Path) -> str:
     (folder / "probe.cu").write_text(PROBE.format(encoder=encoder))
     command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-O3", "-cubin", "-arch=sm_121a", f"-I{ENCODERS}"]
     subprocess.run([*command, "probe.cu", "-o", "probe.cubin"], cwd=folder, env=toolchain.environ, check=True)
-    run = subprocess.run([toolchain.nvdisasm, "-json", "probe.cubin"], cwd=folder, capture_output=True, check=True)
+    run = subprocess.run([toolchain.nvdisasm, "-c", "probe.cubin"], cwd=folder, capture_output=True, check=True)
     return run.stdout.decode()
 
 
 def kernel(text: str) -> Kernel:
-    found = translate(text, name=KERNEL_NAME)
+    found = translate(text, arch=ARCH, name=KERNEL_NAME)
     return Kernel(found.c, found.parameters, found.block_size)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from cubins import assemble
+from listings import ARCH
 
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
@@ -104,7 +105,7 @@ def disassembled(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory)
         file = tmp_path_factory.mktemp("pairs") / "probe.cubin"
         cubin = assemble(toolchain, f"{HEAD}{body}\nret;\n}}\n", "sm_100a", file)
         runner = Runner(toolchain.environ)
-        return disassemble(cubin.read_bytes(), "-json", toolchain=toolchain, runner=runner, cache=None)
+        return disassemble(cubin.read_bytes(), toolchain=toolchain, runner=runner, cache=None)
 
     return get
 
@@ -122,7 +123,7 @@ def code(disassembled: Callable[[str], str]) -> str:
 
 def executed(text: str, folder: Path) -> dict[str, tuple[float, ...]]:
     """Return what each form stores, by the table of instructions."""
-    made = translate(text, name=KERNEL_NAME, grid=True)
+    made = translate(text, arch=ARCH, name=KERNEL_NAME, grid=True)
     assert set(made.opcodes) >= OPCODES
     kernel = Kernel(made.c, made.parameters, made.block_size, lambda: made.listing)
     size = 4 * sum(len(expected) for _, expected in FORMS.values())
@@ -169,7 +170,7 @@ def test_a_table_with_the_groups_of_a_load_exchanged_does_not_fit(
 def test_another_order_of_the_halves_is_not_understood(code: str, part: str) -> None:
     assert "FADD2" in code
     with pytest.raises(ProofError, match="is not understood"):
-        translate(code.replace("F32x2.HI_LO", part), name=KERNEL_NAME, grid=True)
+        translate(code.replace("F32x2.HI_LO", part), arch=ARCH, name=KERNEL_NAME, grid=True)
 
 
 @pytest.mark.parametrize(
@@ -186,4 +187,4 @@ def test_forms_that_are_not_in_the_table_are_refused(
 ) -> None:
     text = disassembled(ptx + BOTH.replace("DST", "0"))
     with pytest.raises(Unsupported, match=f"does not support {re.escape(lacking)}$"):
-        translate(text, name=KERNEL_NAME, grid=True)
+        translate(text, arch=ARCH, name=KERNEL_NAME, grid=True)

@@ -10,6 +10,7 @@ import pytest
 from cubins import compile_cuda
 
 from fp4patch.catalog.probe import Executes
+from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift import batch
@@ -45,7 +46,8 @@ def compiled(toolchain: Toolchain, tmp_path: Path) -> Compile:
         source = source.replace("FACTOR", factor)
         cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", "-arch=sm_121a")
         runner = Runner(toolchain.environ)
-        return read(disassemble(cubin.read_bytes(), "-json", toolchain=toolchain, runner=runner, cache=None))
+        text = disassemble(cubin.read_bytes(), toolchain=toolchain, runner=runner, cache=None)
+        return read(text, arch=Arch(12, 1, "a"))
 
     return get
 

@@ -6,9 +6,9 @@ import gzip
 from pathlib import Path
 
 import pytest
-from test_flow import rows
-from test_listing import document
+from listings import ARCH, document
 
+from fp4patch.core.arch import Arch
 from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.listing import read
 from fp4patch.proof.lift.taint import leaks
@@ -21,7 +21,7 @@ TAIL = ["STG.E desc[UR4][R4.64],R6", "EXIT"]
 
 
 def found(*body: str) -> str:
-    listing = read(document(*rows(*HEAD, *body, *TAIL)))
+    listing = read(document(*HEAD, *body, *TAIL), arch=ARCH)
     return "; ".join(str(leak) for leak in leaks(listing, flow(listing)))
 
 
@@ -80,13 +80,13 @@ def test_a_condition_that_was_written_again_is_another() -> None:
 
 
 def test_a_byte_is_stored_without_what_stands_above_it() -> None:
-    listing = read(document(*rows(*HEAD, "PRMT R6,R6,0x7610,R1", "STG.E.U8 desc[UR4][R4.64],R6", "EXIT")))
+    listing = read(document(*HEAD, "PRMT R6,R6,0x7610,R1", "STG.E.U8 desc[UR4][R4.64],R6", "EXIT"), arch=ARCH)
     assert leaks(listing, flow(listing)) == []
 
 
-@pytest.mark.parametrize("path", sorted(LISTINGS.glob("*.json.gz")), ids=lambda path: path.name.partition(".json")[0])
+@pytest.mark.parametrize("path", sorted(LISTINGS.glob("*.txt.gz")), ids=lambda path: path.name.partition(".txt")[0])
 def test_no_compiled_conversion_depends_on_anything_else(path: Path) -> None:
     if path.name.startswith(("grids.", "vllm-0.33.0.next3.half-", "vllm-0.33.0.next3.bf16-")) or "gemv" in path.name:
         pytest.skip("whole warps: their threads store what others loaded")
-    listing = read(gzip.decompress(path.read_bytes()).decode())
+    listing = read(gzip.decompress(path.read_bytes()).decode(), arch=Arch(9, 0))
     assert leaks(listing, flow(listing)) == []

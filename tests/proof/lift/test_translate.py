@@ -6,8 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from test_listing import document
+from listings import ARCH, document
 
+from fp4patch.core.arch import Arch
 from fp4patch.proof.lift.translate import RUNTIME, Unsupported, runtime, translate
 
 # out[tid] = the number of steps until tid, shifted right again and again, is zero.
@@ -17,9 +18,9 @@ LOOP = document(
     "IMAD.WIDE R2,R0,0x4,R2",
     "MOV R4,RZ",
     "BSSY B0,0xa0",
-    {"opcode": "ISETP.EQ.AND", "operands": "P0,PT,R0,RZ,PT"},
-    {"predicate": "@P0", "opcode": "BRA", "operands": "0x90"},
-    {"predicate": "@!P0", "opcode": "IADD3", "operands": "R4,PT,PT,R4,0x1,RZ"},
+    "ISETP.EQ.AND P0,PT,R0,RZ,PT",
+    "@P0 BRA 0x90",
+    "@!P0 IADD3 R4,PT,PT,R4,0x1,RZ",
     "BRA 0xc0",
     "BSYNC B0",
     "STG.E desc[UR4][R2.64],R4",
@@ -40,7 +41,7 @@ def run(c: str, folder: Path, main: str) -> str:
 
 
 def test_a_loop_runs_as_written_and_can_be_counted(tmp_path: Path) -> None:
-    translation = translate(LOOP, name="steps")
+    translation = translate(LOOP, arch=ARCH, name="steps")
     assert (translation.parameters, translation.block_size) == (0x380, 0x360)
     assert "BSSY" in translation.opcodes
     assert translation.instructions == 14
@@ -65,7 +66,7 @@ int main(void) {
 
 def test_everything_unknown_is_named_at_once_with_its_place() -> None:
     with pytest.raises(Unsupported) as found:
-        translate(document("MUFU.RCP R0,R1", "MOV R0,R1", "FADD.RZ R0,R1,R2", "S2R R0,SR_TID.Y", "EXIT"))
+        translate(document("MUFU.RCP R0,R1", "MOV R0,R1", "FADD.RZ R0,R1,R2", "S2R R0,SR_TID.Y", "EXIT"), arch=ARCH)
     assert found.value.message == "the lifter does not support MUFU.RCP, FADD.RZ, S2R"
     assert [problem.found for problem in found.value.problems] == [
         "0x0000 MUFU.RCP R0,R1: no such opcode in the table",
@@ -97,10 +98,10 @@ def test_everything_unknown_is_named_at_once_with_its_place() -> None:
 )
 def test_a_form_of_operand_that_is_not_known_is_refused(text: str, why: str) -> None:
     with pytest.raises(Unsupported) as found:
-        translate(document(text, "EXIT"))
+        translate(document(text, "EXIT"), arch=ARCH)
     assert why in found.value.help
 
 
 def test_an_architecture_whose_parameters_are_nowhere_known_is_refused() -> None:
     with pytest.raises(Unsupported, match="sm_61 cannot be executed"):
-        translate(document("EXIT").replace('"major": 12', '"major": 6'))
+        translate(document("EXIT"), arch=Arch(6, 1))

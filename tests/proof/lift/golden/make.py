@@ -30,7 +30,6 @@ from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.proof.probe import Compiler
-from fp4patch.proof.sass import functions
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import Side, SourceView
 
@@ -153,7 +152,6 @@ def merge_grids(work: Path, results: Path) -> None:
     for name, grid in found["grids"].items():
         cubin = work / f"{name}.cubin"
         assert hashlib.sha256(cubin.read_bytes()).hexdigest() == grid["cubin"], f"the GPU ran another {name}"
-        grid["functions"] = functions(cubin.read_bytes())
         listing(toolchain, cubin)
     counts = struct.unpack("<5Q", (results / "grids.reciprocal.0").read_bytes())
     found["reciprocal"] = dict(
@@ -227,9 +225,9 @@ def merge(work: Path, results: Path) -> None:
 
 def listing(toolchain: Toolchain, cubin: Path) -> None:
     """Store the disassembler's JSON of a cubin."""
-    command = [str(toolchain.nvdisasm), "-json", str(cubin)]
+    command = [str(toolchain.nvdisasm), "-c", str(cubin)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    (HERE / "listings" / f"{cubin.stem}.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+    (HERE / "listings" / f"{cubin.stem}.txt.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 if __name__ == "__main__":
