@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import hashlib
 import json
 import os
 import pickle
@@ -12,7 +11,7 @@ import signal
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 from command import Said
@@ -20,9 +19,6 @@ from filelock import FileLock
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core import progress
-from fp4patch.proof import numerics
-from fp4patch.proof.inputs import NumericsReport
-from fp4patch.proof.numerics import host_sweep
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.sources.fetch import fetch
 
@@ -116,18 +112,6 @@ def once(shared_folder: Path) -> Callable[[str, Callable[[], T]], T]:
         return made
 
     return get
-
-
-@pytest.fixture(scope="session")
-def swept_once(once: Callable[[str, Callable[[], NumericsReport]], NumericsReport]) -> Callable[..., NumericsReport]:
-    """``host_sweep`` of NVIDIA's own conversion, whose inputs are run once for the same arguments."""
-
-    def sweep(preamble: str, *words: Any, **options: Any) -> NumericsReport:
-        assert preamble == numerics.NVIDIA_REFERENCE
-        name = hashlib.sha256(repr((words, sorted(options.items()))).encode()).hexdigest()
-        return once(name, lambda: host_sweep(preamble, *words, **options))
-
-    return sweep
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from pathlib import Path
 from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
+from fp4patch.core.store import key
+from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.specification import specification
@@ -48,6 +50,7 @@ def host_sweep(
     compiler: Path | str = "g++",
     include: Sequence[Path] = (),
     threads: int | None = None,
+    cache: Cache | None = None,
 ) -> NumericsReport:
     """All 2^32 inputs through one value's encoder as the host's compiler builds it, on all cores.
 
@@ -58,7 +61,7 @@ def host_sweep(
     text = encoder.read_text(encoding="utf-8") if isinstance(encoder, Path) else encoder
     called = Subject(name, 1, f"{function or f'fp4patch_{name}::e2m1'}(v[0])")
     (report,) = host_sweeps(
-        text, (called,), promise=promise, compiler=compiler, include=include, threads=threads, what=name
+        text, (called,), promise=promise, compiler=compiler, include=include, threads=threads, what=name, cache=cache
     )
     return report
 
@@ -74,11 +77,13 @@ def host_sweeps(
     flags: Sequence[str] = (),
     threads: int | None = None,
     what: str = "the sweep",
+    cache: Cache | None = None,
 ) -> tuple[NumericsReport, ...]:
     """All 2^32 inputs through each subject as host code, on all cores or ``threads`` of them.
 
     Each input goes through one lane. With a ``toolchain`` its nvcc compiles, as it compiles host code for users of
-    headers that need it; else ``compiler`` does. ProofError if it does not compile or run.
+    headers that need it; else ``compiler`` does. The same program as one of which the ``cache`` has the output is not
+    run again. ProofError if it does not compile or run.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
@@ -87,7 +92,8 @@ def host_sweeps(
         if toolchain:
             # Any architecture would do: there is no kernel in it.
             command = [str(toolchain.nvcc), *toolchain.flags, "-x", "cu", "-cudart=static", "-w"]
-            command += ["-Xcompiler", "-march=native,-pthread"]
+            # Without symbols, among which is the number of nvcc's process, the same source is the same program.
+            command += ["-Xcompiler", "-march=native,-pthread", "-Xlinker", "-s"]
             where = f"host, nvcc {toolchain.info.nvcc}"
         else:
             command = [str(compiler), "-march=native", "-pthread"]
@@ -96,8 +102,14 @@ def host_sweeps(
         command += ["-std=c++17", "-O3", *flags, *(f"-I{path}" for path in include), *DEFINES]
         environ = toolchain.environ if toolchain else None
         _run([*command, "host.cpp", "-o", "sweep"], work, f"{what} does not compile for the host", environ)
-        sweep = [str(work / "sweep"), *([str(threads)] if threads else [])]
-        output = _run(sweep, work, f"{what} did not run on the host")
+        stored = key("sweep", (work / "sweep").read_bytes())
+        if cache and (known := cache.find(stored, lambda _: None)):
+            output = known.log
+        else:
+            sweep = [str(work / "sweep"), *([str(threads)] if threads else [])]
+            output = _run(sweep, work, f"{what} did not run on the host")
+            if cache:
+                cache.store(stored, [], Stored(b"", output))
     seconds = round(time.monotonic() - started, 3)
     return _read(output, subjects, where=where, promise=promise, seconds=seconds)
 

@@ -18,17 +18,9 @@ from fp4patch.commands import main
 from fp4patch.commands.verify import numerics_text as report
 from fp4patch.commands.verify import run as verb
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof import numerics
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 
 GetTree = Callable[[str, str], Path]
-
-
-@pytest.fixture(autouse=True)
-def nvidias_own_swept_once(swept_once: Callable[..., NumericsReport], monkeypatch: pytest.MonkeyPatch) -> None:
-    """NVIDIA's own conversion is the same for each variant: the first test runs its inputs, the others get the
-    report."""
-    monkeypatch.setattr(numerics, "host_sweep", swept_once)
 
 
 @pytest.fixture

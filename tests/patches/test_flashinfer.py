@@ -13,6 +13,7 @@ import time
 import types
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import snapshot
@@ -163,12 +164,12 @@ def test_a_kernel_without_a_body_below_sm100_gets_it(
     assert [why.startswith("an #else with code of its own") for why in closed()] == [True, True]
 
 
-def test_next3_keeps_the_hardware_with_a_suffix_and_is_branch_free_software_without(
+def test_next3_keeps_the_hardware_with_a_suffix_and_without_is_branch_free_software_that_is_exact(
     installed: Callable[..., Path], tmp_path: Path
 ) -> None:
     package, document = installed(OLDEST, WITHOUT_CUTLASS), tmp_path / "verify.json"
     assert main.run(["apply", "--variant", "next3", str(package)]) == 0
-    options = ["--no-execute", "--variant", "next3", "--arch", "sm_121a,sm_121", "--json", str(document)]
+    options = ["--execute", "--variant", "next3", "--arch", "sm_121a,sm_121,sm_90", "--json", str(document)]
     assert main.run(["verify", *options, str(package)]) == 0
     said = json.loads(document.read_text())
     assert (said["verdict"], said["problems"]) == ("pass", [])
@@ -198,6 +199,29 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_is_branch_free_software_with
     assert found["forced-float2x4-to-e2m1", "sm_121a"]["after"]["fp4"] == 0
     for probe in (*matrices, *copies):
         assert (found[probe, "sm_121a"]["identical"], found[probe, "sm_121"]["after"]["fp4"]) == (True, 0)
+    all_inputs_match(said["executed"]["executions"])
+
+
+def all_inputs_match(executions: list[dict[str, Any]]) -> None:
+    """The machine code of the oldest release gives what the specification does; of blocks, what the reference does."""
+    found = {(one["probe"].partition("/")[2], one["arch"], one["side"]): one for one in executions}
+    swept = {"float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1", "forced-float2x4-to-e2m1"}
+    pairs = {f"forced-encoder-pairs-x{n}": n * 2**16 for n in (2, 4, 8, 16)}  # halves
+    chosen = {"half-block-to-nvfp4", "bf16-block-to-nvfp4", "half-matrix-to-nvfp4", "half-matrix-to-nvfp4-of-experts"}
+    copied = ("float8-to-e2m1", "float2x4-to-e2m1", "half-matrix-to-nvfp4")
+    chosen |= {f"forced-encoder-x{n}" for n in (2, 4, 8, 16)}
+    chosen |= {f"{one}-{copy}" for one in copied for copy in ("allreduce", "moe-allreduce")}
+    assert {probe for probe, _, _ in found} == swept | {*pairs} | chosen
+    for (probe, arch, _), one in found.items():
+        if probe in swept or probe in pairs:
+            wrong = {row["class"]: row["mismatches"] for row in one["sweep"]["classes"] if row["mismatches"]}
+            assert (one["sweep"]["inputs"], wrong) == (pairs.get(probe, 1 << 32), {}), (probe, arch)
+        else:
+            assert one["batch"]["inputs"] > 0, (probe, arch)
+            assert one["batch"]["mismatches"] == 0, (probe, arch)
+    # Upstream's source stores zeros on sm_90, and ptxas refuses it for sm_121: there is nothing to execute.
+    assert {arch for _, arch, side in found if side == "pristine"} == {"sm_121a"}
+    assert {arch for _, arch, side in found if side == "patched"} == {"sm_121a", "sm_121", "sm_90"}
 
 
 def test_its_own_functions_stand_in_the_program_that_runs_all_inputs(

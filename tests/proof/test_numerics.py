@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
+from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import ProofError
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof import numerics
+from fp4patch.proof.cache import Cache
 from fp4patch.proof.gpu import Gpu, find_gpu
 from fp4patch.proof.inputs import InputClass, NumericsReport
 from fp4patch.proof.numerics import (
@@ -21,6 +26,7 @@ from fp4patch.proof.numerics import (
     device_sweep,
     encoder_subjects,
     host_sweep,
+    host_sweeps,
     program,
     read_device,
 )
@@ -43,7 +49,7 @@ RIGHT = (ENCODERS / "half_pair.cuh").read_text()
 
 @pytest.mark.parametrize("name", PROMISES)
 def test_every_encoder_keeps_its_promise_on_all_inputs(name: str) -> None:
-    report = host_sweep(ENCODERS / f"{name}.cuh", promise=PROMISES[name])
+    report = host_sweep(ENCODERS / f"{name}.cuh", promise=PROMISES[name], cache=Cache(cache_dir() / "executions"))
     assert report.verdict is Verdict.PASS
     assert report.inputs == 1 << 32
     assert report.subject == name
@@ -55,6 +61,32 @@ def test_every_encoder_keeps_its_promise_on_all_inputs(name: str) -> None:
         # Every NaN with its sign set, and nothing else: so the stricter promise would be broken.
         assert {cls: count for cls, count in found.items() if count} == {InputClass.NEGATIVE_NAN: (1 << 23) - 1}
         assert dataclasses.replace(report, promise=Promise.EXACT).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("by_nvcc", [False, True])
+def test_a_program_runs_once_and_one_that_differs_runs(
+    by_nvcc: bool, toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = list[str]()
+
+    def noting(command: Sequence[str], *words: Any, real: Callable[..., str] = numerics._run) -> str:
+        ran.append(Path(command[0]).name)
+        return real(command, *words)
+
+    monkeypatch.setattr(numerics, "_run", noting)
+
+    def swept(more: str = "") -> Verdict:
+        ran.clear()
+        one = (Subject("half_pair", 1, f"fp4patch_half_pair::e2m1(v[0]){more}"),)
+        nvcc = toolchain if by_nvcc else None
+        (report,) = host_sweeps(RIGHT, one, toolchain=nvcc, cache=Cache(tmp_path))
+        return report.verdict
+
+    for more, verdict in (("", Verdict.PASS), (" ^ (v[0] == 1.0f)", Verdict.FAIL)):
+        assert swept(more) is verdict
+        assert "sweep" in ran
+        assert swept(more) is verdict
+        assert "sweep" not in ran
 
 
 def wrong(encode: str) -> NumericsReport:

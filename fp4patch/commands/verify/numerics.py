@@ -17,10 +17,12 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.verify.callables import FORCE_SOFTWARE, Header, callables, encoders_of, include_folders, subjects
 from fp4patch.core.arch import Arch
+from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import ProofError
 from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress, Step
 from fp4patch.proof import numerics
+from fp4patch.proof.cache import Cache
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.toolchain import Toolchain
@@ -91,6 +93,7 @@ class _Sweeps:
     def on_host(self) -> Iterator[_Sweep]:
         """Yield NVIDIA's own conversion, the encoders, and those of the tree's functions that are host code."""
         target, compiler, include = self.tree.target, self.toolchain.host_compiler, self.toolchain.root / "include"
+        cache = Cache(cache_dir() / "executions")
         reference = partial(
             numerics.host_sweep,
             numerics.NVIDIA_REFERENCE,
@@ -100,9 +103,10 @@ class _Sweeps:
             compiler=compiler,
             include=[include, include / "cccl"],
             threads=self.threads,
+            cache=cache,
         )
         yield "NVIDIA's own conversion, on the host", lambda: (reference(),)
-        sweep = partial(numerics.host_sweeps, promise=self.variant.promise, threads=self.threads)
+        sweep = partial(numerics.host_sweeps, promise=self.variant.promise, threads=self.threads, cache=cache)
         for path in self.encoders:
             chosen = [subject for subject in numerics.encoder_subjects(path) if subject.lanes in HOST_LANES]
             text = path.read_text(encoding="utf-8")

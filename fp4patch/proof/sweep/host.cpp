@@ -28,7 +28,8 @@
 #include FP4PATCH_SUBJECTS
 #undef FP4PATCH_SUBJECT
 
-namespace {
+// Named: nvcc calls an unnamed one differently in every run, and the name reaches the program.
+namespace fp4patch_sweep {
 
 struct Interval {
   uint32_t first, last, code, input_class;
@@ -182,12 +183,12 @@ void run(const char* name, size_t threads) {
   std::fflush(stdout);
 }
 
-}  // namespace
+}  // namespace fp4patch_sweep
 
 int main(int argc, char** argv) {
   const unsigned hardware = std::thread::hardware_concurrency();
   const size_t threads = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : hardware != 0 ? hardware : 1;
-#define FP4PATCH_RUN(index, name, lanes) run<Fp4patchSubject##index, lanes>(name, threads);
+#define FP4PATCH_RUN(index, name, lanes) fp4patch_sweep::run<Fp4patchSubject##index, lanes>(name, threads);
 #include FP4PATCH_NAMES
 #undef FP4PATCH_RUN
   return 0;
