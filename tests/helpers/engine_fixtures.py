@@ -14,6 +14,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -49,14 +50,18 @@ def start_engine() -> dict[str, str]:
     """
     started = subprocess.run([str(SCRIPT), "start"], capture_output=True, text=True, check=False)
     if started.returncode == 77:
-        reason = f"no container engine: {started.stderr.strip().splitlines()[-1:]}"
-        if os.environ.get("FP4PATCH_REQUIRE_ENGINE"):
-            pytest.fail(reason)
-        pytest.skip(reason)
+        without(f"no container engine: {started.stderr.strip().splitlines()[-1:]}")
     assert started.returncode == 0, started.stderr
     return {
         name: value.replace("$PATH", os.environ["PATH"]) for name, value in re.findall(r"(\w+)=(\S+)", started.stdout)
     }
+
+
+def without(reason: str) -> NoReturn:
+    """Skip the test; with FP4PATCH_REQUIRE_ENGINE=1 it fails."""
+    if os.environ.get("FP4PATCH_REQUIRE_ENGINE"):
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def _answers() -> bool:
@@ -91,11 +96,14 @@ def two_nodes(engine: dict[str, str]) -> Iterator[tuple[Node, Node]]:
 
 @pytest.fixture(scope="session")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address ``127.0.0.1:PORT`` of an empty registry, for the time of the tests."""
+    """Address ``127.0.0.1:PORT`` of a registry, Debian's, for the time of the tests; empty when they begin."""
     folder = tmp_path_factory.mktemp("registry")
-    program = shutil.which("docker-registry") or str(
-        debian_package("docker-registry", folder) / "usr/bin/docker-registry"
-    )
+    program = shutil.which("docker-registry")
+    if not program:
+        try:
+            program = str(debian_package("docker-registry", folder) / "usr/bin/docker-registry")
+        except (OSError, subprocess.CalledProcessError):
+            without("no docker-registry: apt install docker-registry")
     with socket.create_server(("127.0.0.1", 0)) as free:
         address = f"127.0.0.1:{free.getsockname()[1]}"
     config = {

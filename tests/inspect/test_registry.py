@@ -6,12 +6,8 @@ import gzip
 import hashlib
 import json
 import random
-import shutil
-import socket
 import struct
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,36 +23,13 @@ from fp4patch.inspect import binaries, registry
 from fp4patch.inspect.code import Fp4State
 from fp4patch.proof.toolchain import Toolchain
 
-PROGRAM = shutil.which("docker-registry")
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no docker-registry: apt install docker-registry")
-
 INDEX, MANIFEST = "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json"
 Push = Callable[..., dict[str, Any]]
 
 
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("registry")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    (folder / "config.yml").write_text(
-        f"version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {folder}/data}}}}\n"
-        f"http: {{addr: '127.0.0.1:{port}'}}\n"
-    )
-    assert PROGRAM
-    running = subprocess.Popen([PROGRAM, "serve", str(folder / "config.yml")])
-    try:
-        for _ in range(100):
-            try:
-                requests.get(f"http://127.0.0.1:{port}/v2/", timeout=5)
-                break
-            except requests.ConnectionError:
-                time.sleep(0.1)
-        yield f"127.0.0.1:{port}"
-    finally:
-        running.terminate()
-        running.wait()
+@pytest.fixture
+def host(registry: str) -> str:
+    return registry
 
 
 @pytest.fixture
