@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
 
 from fp4patch.catalog.rule import Promise
+from fp4patch.core.cache import cache_dir
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.inputs import NumericsReport
-from fp4patch.proof.numerics import NVIDIA_REFERENCE
+from fp4patch.proof.cache import Cache
+from fp4patch.proof.numerics import NVIDIA_REFERENCE, host_sweep
 from fp4patch.proof.specification import MAGNITUDES, magnitude, specification
 from fp4patch.proof.toolchain import Toolchain
 
@@ -54,18 +54,15 @@ def test_every_magnitude_is_its_own_code() -> None:
         assert [i.code for i in specification() if i.first <= pattern <= i.last] == [code]
 
 
-def test_nvidias_own_conversion_agrees_on_every_input(
-    swept_once: Callable[..., NumericsReport], toolchain: Toolchain
-) -> None:
-    """The arguments are those of ``verify --numerics``, whose tests share the run."""
-    report = swept_once(
+def test_nvidias_own_conversion_agrees_on_every_input(toolchain: Toolchain) -> None:
+    report = host_sweep(
         NVIDIA_REFERENCE,
         "nvidia::e2m1",
         subject="__nv_cvt_float_to_fp4 of the toolkit's cuda_fp4.hpp",
         promise=Promise.EXACT,
         compiler=toolchain.host_compiler,
         include=[toolchain.root / "include", toolchain.root / "include/cccl"],
-        threads=None,
+        cache=Cache(cache_dir() / "executions"),
     )
     assert report.verdict is Verdict.PASS
     assert report.inputs == 1 << 32
