@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 CUTLASS ?= 4.2.1
 VARIANT ?= next2
 
-# Beside the other caches of the user's: in a fresh clone mypy reads again what differs.
+# Beside fp4patch's own caches: in a fresh clone mypy reads only what differs.
 export MYPY_CACHE_DIR ?= $(or $(FP4PATCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fp4patch)/mypy
 
 .PHONY: compiler demo test check lint docs lock clean

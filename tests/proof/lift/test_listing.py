@@ -143,6 +143,8 @@ def test_refuses_an_operand_of_no_known_form(text: str) -> None:
     [
         ("no listing", "line 1 of the listing is not understood"),
         ("", "the listing holds no function, where probe"),
+        (document("@R2 EXIT"), r"not understood \(no known form of line\): .*@R2 EXIT"),
+        (document("PR EXIT"), "unknown instruction PR"),
         (document("EXIT", kernel="other"), "the listing holds other, where probe"),
         (document("BRA `(.L_x_7)"), r"operand \.L_x_7 of 0x0000 BRA \.L_x_7 is not understood"),
         (document("MOV R4, 32@lo((probe + .L_x_7@srel))"), "is not understood"),

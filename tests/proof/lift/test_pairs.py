@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from cubins import assemble
-from listings import ARCH
 
+from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
 from fp4patch.proof.disassemble import disassemble
@@ -24,6 +24,8 @@ from fp4patch.proof.lift.program import KERNEL_NAME, Kernel
 from fp4patch.proof.lift.semantics import TABLE, Semantics
 from fp4patch.proof.lift.translate import Unsupported, translate
 from fp4patch.proof.toolchain import Toolchain
+
+ARCH = Arch(10, 0, "a")
 
 HEAD = """
 .version 8.8
@@ -103,7 +105,7 @@ def disassembled(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory)
 
     def get(body: str) -> str:
         file = tmp_path_factory.mktemp("pairs") / "probe.cubin"
-        cubin = assemble(toolchain, f"{HEAD}{body}\nret;\n}}\n", "sm_100a", file)
+        cubin = assemble(toolchain, f"{HEAD}{body}\nret;\n}}\n", str(ARCH), file)
         runner = Runner(toolchain.environ)
         return disassemble(cubin.read_bytes(), toolchain=toolchain, runner=runner, cache=None)
 
