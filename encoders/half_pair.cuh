@@ -34,26 +34,6 @@
 
 namespace fp4patch_half_pair {
 
-FP4PATCH_FN unsigned int bits(float x) {
-#if defined(__CUDA_ARCH__)
-  return __float_as_uint(x);
-#else
-  unsigned int u;
-  __builtin_memcpy(&u, &x, sizeof u);
-  return u;
-#endif
-}
-
-FP4PATCH_FN float number(unsigned int u) {
-#if defined(__CUDA_ARCH__)
-  return __uint_as_float(u);
-#else
-  float x;
-  __builtin_memcpy(&x, &u, sizeof x);
-  return x;
-#endif
-}
-
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 860
 
 // Steps 1 to 3 for two values: each half is s000cccx........, to be rounded at x.
@@ -108,6 +88,26 @@ FP4PATCH_FN unsigned int e2m1_x8(float v0, float v1, float v2, float v3, float v
 }
 
 #else  // before sm_86, and the host
+
+FP4PATCH_FN unsigned int bits(float x) {
+#if defined(__CUDA_ARCH__)
+  return __float_as_uint(x);
+#else
+  unsigned int u;
+  __builtin_memcpy(&u, &x, sizeof u);
+  return u;
+#endif
+}
+
+FP4PATCH_FN float number(unsigned int u) {
+#if defined(__CUDA_ARCH__)
+  return __uint_as_float(u);
+#else
+  float x;
+  __builtin_memcpy(&x, &u, sizeof x);
+  return x;
+#endif
+}
 
 // One value: bit 3 is the sign, bits 2 to 0 the magnitude.
 FP4PATCH_FN unsigned int e2m1(float x) {

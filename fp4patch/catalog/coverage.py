@@ -49,8 +49,8 @@ class Covered(Document):
     because: str = ""
     """Reason why nothing did: that of ``[[unchecked]]``, or of the probes that did not run."""
     absent: tuple[Arch, ...] = ()
-    """Targets on which nothing checked it, and for which upstream does not compile it, as an evaluation of the tree's
-    own build or the compiler's refusal shows. They are not among the missing ones."""
+    """Targets on which nothing checked it, and for which it is not compiled, as an evaluation of the tree's own build,
+    the compiler's refusal or the preprocessor's output shows. They are not among the missing ones."""
 
     def on(self, arch: Arch) -> FunctionCheck | None:
         """Return the strongest check on a target; a failed one before all others."""
@@ -65,7 +65,7 @@ def unchecked(coverage: Sequence[Covered]) -> tuple[Covered, ...]:
 
 
 def without(one: Covered, absent: Sequence[Arch]) -> Covered:
-    """Return a function without the missing targets for which upstream does not compile it."""
+    """Return a function without the missing targets for which it is not compiled."""
     gone = tuple(arch for arch in one.missing if arch in absent)
     return replace(one, missing=tuple(arch for arch in one.missing if arch not in gone), absent=(*one.absent, *gone))
 

@@ -156,6 +156,9 @@ class Patch(Manifest):
     edits: tuple[Edit, ...]
     touches: tuple[str, ...]
     """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
+    leaves_no_code: tuple[str, ...] = ()
+    """Functions among those touched of which the compiler leaves no instruction, for example a bit cast. ``covers`` of
+    a probe is believed for these; for all others ``verify`` looks for the function's lines in the probe's code."""
     unchecked: tuple[Unchecked, ...] = ()
     built: tuple[BuiltFor, ...] = ()
     refused: tuple[RefusedFor, ...] = ()

@@ -4,8 +4,9 @@ A function is a free function, or a class with all that is in it. Nothing is exp
 are all read, each from where the first one began.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fp4patch.edits.cxx import Source, Token, lex
 
@@ -21,6 +22,8 @@ class Function:
     """``cutlass::NumericConverter<float_e2m1_t, float, Round>``, ``vllm::f(float (&array)[8])``."""
     words: tuple[str, ...]
     conditions: tuple[str, ...]
+    lines: range = field(compare=False)
+    """Its lines in the text."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,15 @@ class Outline:
     """All other declarations, each with the conditions around it."""
 
 
+WHOLE = (range(1, sys.maxsize),)
+"""All lines of a file."""
+
+
 def touched(
     before: Mapping[str, str], after: Mapping[str, str], mentioning: Callable[[frozenset[str]], Mapping[str, str]]
-) -> dict[str, tuple[str, ...]]:
-    """Return the functions that differ between two versions of some files, by file; LexError as of ``lex``.
+) -> dict[str, dict[str, tuple[range, ...]]]:
+    """Return the functions that differ between two versions of some files, by file, each with the lines of its
+    definitions; LexError as of ``lex``.
 
     A function counts if its own tokens or the conditions around it differ, or if it has the name of a macro that is
     defined otherwise, or on other conditions, or by way of another such macro. ``mentioning`` returns the other files
@@ -65,11 +73,14 @@ def touched(
     found = {}
     for path, one in new.items():
         same = set(old[path].functions) if path in old else set[Function]()
-        names = [f.name for f in one.functions if f not in same or not changed.isdisjoint((*f.words, *f.conditions))]
+        functions: dict[str, tuple[range, ...]] = {}
+        for f in one.functions:
+            if f not in same or not changed.isdisjoint((*f.words, *f.conditions)):
+                functions[f.name] = (*functions.get(f.name, ()), f.lines)
         if path not in old or set(one.statements) != set(old[path].statements):
-            names.append(path)
-        if names:
-            found[path] = tuple(dict.fromkeys(names))
+            functions[path] = WHOLE
+        if functions:
+            found[path] = functions
     return found
 
 
@@ -176,7 +187,8 @@ class _Walk:
         body = self._source.words[start : last + 1]
         if name:
             spaces = [scope.name for scope in self._scopes if scope.name]
-            self.functions.append(Function("::".join([*spaces, name]), body, conditions))
+            first, end = self._source.tokens[start].line, self._source.tokens[last].line + 1
+            self.functions.append(Function("::".join([*spaces, name]), body, conditions, range(first, end)))
         else:
             self.statements.append((*conditions, *body))
 

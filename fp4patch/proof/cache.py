@@ -9,12 +9,13 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
 from fp4patch.core.store import Store, key
+from fp4patch.proof.source_lines import SourceLines
 
 _KEPT = 32  # source states kept for each command: two sides, for several releases and variants
 
@@ -33,6 +34,7 @@ class Stored:
 
     content: bytes
     log: str
+    lines: SourceLines = field(default_factory=SourceLines)
 
 
 class Cache:
@@ -61,7 +63,8 @@ class Cache:
         rows = sorted((file.anchor != "tree", *file, sha256) for file, sha256 in files)
         read = [row[1:] for row in rows]
         result = key(name, json.dumps(read))
-        entry = {"content": base64.b64encode(stored.content).decode(), "log": stored.log, "sha256": _sum(stored)}
+        content = base64.b64encode(stored.content).decode()
+        entry = {"content": content, "log": stored.log, "lines": asdict(stored.lines), "sha256": _sum(stored)}
         self._store.write(_path(result, "result"), entry)
         with self._storing:
             others = [state for state in self._states(name) if state["result"] != result]
@@ -76,7 +79,8 @@ class Cache:
     def _stored(self, name: str) -> Stored | None:
         entry = self._store.read(_path(name, "result"))
         try:
-            stored = Stored(base64.b64decode(entry["content"], validate=True), str(entry["log"]))
+            content = base64.b64decode(entry["content"], validate=True)
+            stored = Stored(content, str(entry["log"]), SourceLines(**entry["lines"]))
         except (KeyError, TypeError, binascii.Error, ValueError):
             return None
         return stored if entry.get("sha256") == _sum(stored) else None
@@ -87,7 +91,7 @@ def _path(name: str, kind: str) -> str:
 
 
 def _sum(stored: Stored) -> str:
-    return key(stored.content, stored.log)
+    return key(stored.content, stored.log, json.dumps(asdict(stored.lines)))
 
 
 def _is_state(state: object) -> bool:

@@ -1,14 +1,11 @@
-"""Compile a probe against one view of a source tree, or take what was compiled where nothing it reads has changed.
-
-Probes are never compiled with ``-lineinfo``, which changes the code's section.
-"""
+"""Compile a probe against one view of a source tree, or take what was compiled where nothing it reads has changed."""
 
 import os
 import re
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.probe import Probe, ProbeKind
@@ -18,6 +15,7 @@ from fp4patch.core.process import Runner
 from fp4patch.core.store import key
 from fp4patch.proof.cache import Cache, Dependency, Stored
 from fp4patch.proof.sass import KERNEL, kernel_of
+from fp4patch.proof.source_lines import WITH_LINES, SourceLines, source_lines, unescaped
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, changed_since, file_digest
 
@@ -43,6 +41,8 @@ class Compiled:
     unsupported: bool = False
     """This compiler does not know the architecture."""
     cached: bool = False
+    lines: SourceLines = field(default_factory=SourceLines)
+    """Lines of the side's ``watched`` files; none of a host object."""
 
 
 class Compiler:
@@ -82,16 +82,17 @@ class Compiler:
             return self._digest(file, side, source)
 
         if self._cache and (found := self._cache.find(name, digest)):
-            return Compiled(found.content, found.log, failed=not found.content, cached=True)
+            return Compiled(found.content, found.log, failed=not found.content, cached=True, lines=found.lines)
 
         folder = side.folder()
         with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch_name:
             scratch = Path(scratch_name)
             product, written = scratch / "probe.out", scratch / "together.cu"
+            stem = (written if text else source).stem
             if probe.kind is ProbeKind.HOST:
                 read, how = scratch / "probe.d", ("-MD", "-MF", scratch / "probe.d")
             else:  # -MD would run the preprocessor a second time, for the host
-                read = scratch / f"{(written if text else source).stem}.cpp1.ii"
+                read = scratch / f"{stem}.cpp1.ii"
                 how = ("-keep", "-keep-dir", scratch)
             if text:
                 written.write_text(text, encoding="utf-8")
@@ -121,14 +122,15 @@ class Compiler:
                     said = said[:_LONGEST_ERROR] + "\n…"
                 if not (_NOT_ON_TARGET.search(said) and read.is_file()):  # it may be another time
                     return Compiled(b"", said, failed=True, unsupported=bool(_NO_SUCH_ARCH.search(said)))
-            compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused)
+            lines = source_lines(read, scratch / f"{stem}.ptx", folder, side.watched)
+            compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused, lines=lines)
             if self._cache:
                 files = [self._dependency(path, folder, source) for path in _listed(read, scratch) if path != written]
                 # If a file changed since we began, the compiled and the hashed contents may differ.
                 if not any(self._changed_since(file, side, source) for file in files):
                     hashes = [(file, sha256) for file in files if (sha256 := digest(file)) is not None]
                     if len(hashes) == len(files):
-                        self._cache.store(name, hashes, Stored(compiled.content, compiled.log))
+                        self._cache.store(name, hashes, Stored(compiled.content, compiled.log, compiled.lines))
             return compiled
 
     def _run(self, command: Sequence[str | Path], scratch: Path) -> tuple[int, str]:
@@ -142,7 +144,7 @@ class Compiler:
         return [*real, *(patch / include for include in probe.include)]
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
-        kind = ["-c"] if probe.kind is ProbeKind.HOST else ["-cubin", "-Xptxas", "-v"]
+        kind = ["-c"] if probe.kind is ProbeKind.HOST else ["-cubin", "-Xptxas", "-v", *WITH_LINES]
         own = (*more, *self._target.compile)
         return [
             *(*kind, f"-arch={arch}", *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in own))),
@@ -156,6 +158,7 @@ class Compiler:
             *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, probe.kind),
             *(("linked",) if RELOCATABLE in flags else ()),
             *("flags", *flags, "include", *self._target.include, side.names(), "behind", *probe.include),
+            *("watched", *side.watched),
             *("uses", *(str(place) for name in probe.uses for place in self._headers[name])),
             *(("together", text) if text else ("source", source.name, source.read_bytes())),
         )
@@ -212,7 +215,7 @@ def _listed(read: Path, base: Path) -> list[Path]:
     is a space within a name), or from the lines ``# 1 "a" 1`` of preprocessed text."""
     text = read.read_text(encoding="utf-8", errors="surrogateescape")
     if read.suffix == ".ii":
-        found = {re.sub(r"\\(.)", r"\1", name) for name in _MARKER.findall(text)}
+        found = {unescaped(name) for name in _MARKER.findall(text)}
     else:
         _, _, names = text.replace("\\\n", " ").partition(" : ")
         found = {re.sub(r"\\([ #])", r"\1", name).replace("$$", "$") for name in re.findall(r"(?:\\.|[^\s\\])+", names)}

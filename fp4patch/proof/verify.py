@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.judge import concerns, judge, unjudged
 from fp4patch.proof.probe import Compiled, Compiler, together
 from fp4patch.proof.result import Check, ProbeResult
+from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
 
@@ -44,6 +45,8 @@ class Verification:
     """Object files of the patched HOST probes by probe and architecture."""
     configured: tuple[Configured, ...] = ()
     """The patched probes, compiled with other flags."""
+    lines: Mapping[tuple[str, Arch], SourceLines] = field(default_factory=dict)
+    """Lines of the patched probes in the watched files, by probe and architecture; of HOST probes not known."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,7 @@ class _Built:
     error: str = ""
     unsupported: bool = False
     cached: bool = False
+    lines: SourceLines = field(default_factory=SourceLines)
 
 
 def verify(
@@ -93,6 +97,7 @@ def verify(
     configured: Sequence[Arch] = (),
     every: bool = False,
     also: bool = False,
+    watched: Iterable[str] = (),
     progress: OnProgress = silent,
 ) -> Verification:
     """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
@@ -101,18 +106,18 @@ def verify(
     nothing to show on this tree: a rule that applies to them alone has nothing to judge, and is no mistake.
     With ``builds`` the tree's own build was evaluated, and a target without probes is no mistake either.
     ``configured`` are targets for which the patched probes are compiled with each of CONFIGURATIONS too: those that are
-    compiled together, or ``every`` one. With ``also``, probes are compiled for further targets of their own. ``jobs``
-    compilers run at a time, by default one for each processor that this
-    process may use. ``cache`` is a directory for results of unchanged compilations; None for none. ``progress`` is
-    called in this thread. A probe that does not compile or whose code is not understood is a failed result. An
-    exception, KeyboardInterrupt too, ends every compiler that still runs.
+    compiled together, or ``every`` one. With ``also``, probes are compiled for further targets of their own.
+    ``watched`` are files of the tree of which the result has the lines that were compiled. ``jobs`` compilers run at a
+    time, by default one for each processor that this process may use. ``cache`` is a directory for results of unchanged
+    compilations; None for none. ``progress`` is called in this thread. A probe that does not compile or whose code is
+    not understood is a failed result. An exception, KeyboardInterrupt too, ends every compiler that still runs.
     """
     kept = Cache(cache) if cache else None
     runner = Runner(toolchain.environ)
     with tempfile.TemporaryDirectory(prefix="fp4patch-verify-") as scratch:
         sides = {
             "pristine": Side(before, target, _folder(scratch, "pristine")),
-            "patched": Side(after, target, _folder(scratch, "patched")),
+            "patched": Side(after, target, _folder(scratch, "patched"), watched),
         }
         builder = _Builder(Compiler(toolchain, target, runner, kept, headers), toolchain, runner, kept)
         targets = {probe.id: probe.targets(archs, also=also) for probe, _ in probes}
@@ -181,6 +186,7 @@ def verify(
             if probe.kind is ProbeKind.HOST
         },
         found,
+        {(probe, arch): one.lines for (probe, arch, side), one in built.items() if one.listing and side == "patched"},
     )
 
 
@@ -303,7 +309,7 @@ class _Builder:
         sass.check_whole(text, cubin)
         names = [sass.kernel_of(probe.id, ()) for probe, _ in unit]
         listings = sass.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
-        return [_Built(listings[name], cubin, cached=compiled.cached) for name in names]
+        return [_Built(listings[name], cubin, cached=compiled.cached, lines=compiled.lines.of(name)) for name in names]
 
     def build(self, probe: Probe, source: Path, arch: Arch, side: Side, more: Sequence[str] = ()) -> _Built:
         compiled = self._compiler.compile(probe, source, arch, side, more=more)
@@ -325,7 +331,7 @@ class _Builder:
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.
             return _Built(cubin=compiled.content, error=f"{error.message}\n{error.help}", cached=compiled.cached)
-        return _Built(listing, compiled.content, cached=compiled.cached)
+        return _Built(listing, compiled.content, cached=compiled.cached, lines=compiled.lines)
 
 
 def _folder(parent: str, name: str) -> Path:

@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -30,7 +30,9 @@ class SourceView:
 class Side:
     """One view while it is being compiled against: its address on disk, and the hashes of its files."""
 
-    def __init__(self, view: SourceView, target: Target, scratch: Path) -> None:
+    def __init__(self, view: SourceView, target: Target, scratch: Path, watched: Iterable[str] = ()) -> None:
+        self.watched = tuple(sorted(watched))
+        """Files of which compilations report the lines that they read, and those of which they made code."""
         self._root = view.root.resolve()
         self._overlay = {PurePosixPath(path).as_posix(): content for path, content in view.overlay.items()}
         self._include = target.include

@@ -15,6 +15,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.lift.result import Batch, Executed, Execution
 from fp4patch.proof.result import ProbeResult
+from fp4patch.proof.source_lines import SourceLines
 
 GB10 = Arch.parse("sm_121a")
 
@@ -35,9 +36,32 @@ def test_a_function_is_executed_only_where_its_patched_code_ran(execution: Execu
     (probe,) = (p for one in load().patches.values() for p in one.probes if p.id == execution.probe)
     result = ProbeResult(probe.id, probe.title, GB10, probe.kind, Verdict.PASS, None, None, None, ())
     function = probe.covers[0]
-    (row,) = coverage({"a.h": (function,)}, (), (probe,), (result,), (), (), Executed((execution,)), (GB10,))
+    touched = {"a.h": {function: (range(3, 5),)}}
+    (row,) = coverage(touched, (), (probe,), (result,), {}, (), (), Executed((execution,)), (GB10,))
     assert [check.how for check in row.checks] == [how]
     assert row.missing == ()
+
+
+@pytest.mark.parametrize(
+    ("lines", "checked", "absent", "because"),
+    [
+        (SourceLines({"a.h": [3, 4]}, {"probe": {"a.h": [4]}}), True, False, ""),
+        (SourceLines({"a.h": [3, 4]}, {"probe": {"a.h": [5]}}), False, False, "its code has no line of this function"),
+        (SourceLines({"a.h": [2, 5]}, {"probe": {"a.h": [5]}}), False, True, ""),
+        (SourceLines({"b.h": [3]}, {"probe": {"b.h": [3]}}), False, False, "its code has no line of this function"),
+    ],
+)
+def test_a_probe_checks_only_functions_of_which_it_has_code(
+    lines: SourceLines, checked: bool, absent: bool, because: str
+) -> None:
+    (probe,) = (p for one in load().patches.values() for p in one.probes if p.id == "cutlass/encode-float-x8")
+    result = ProbeResult(probe.id, probe.title, GB10, probe.kind, Verdict.PASS, None, None, None, ())
+    touched = {"a.h": {probe.covers[0]: (range(3, 5),)}}
+    (row,) = coverage(touched, (), (probe,), (result,), {(probe.id, GB10): lines}, (), (), None, (GB10,))
+    assert bool(row.checks) is checked
+    assert row.absent == ((GB10,) if absent else ())
+    assert row.missing == (() if checked or absent else (GB10,))
+    assert row.because == (f"{probe.id}: {because}" if because else "")
 
 
 @pytest.mark.parametrize(

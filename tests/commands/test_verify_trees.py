@@ -41,9 +41,12 @@ def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, 
     assert software["after"]["branches"] == (0 if variant == "next2" else 125)
     assert software["after"]["instructions"] == (221 if variant == "next2" else 867)
 
+    assert [row["function"] for row in document["coverage"] if row["missing"]] == []
+
     status, again = verify(tree, variant)
     assert status == 0
     assert all(r["cached"] for r in again["results"])
+    assert again["coverage"] == document["coverage"]
 
 
 def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_it_has(
@@ -58,6 +61,30 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     bare = results["cutlass/encode-float-x8", "sm_121"]
     assert (bare["before"]["instructions"], bare["before"]["branches"]) == (867, 125)
     assert (bare["after"]["instructions"], bare["after"]["branches"], bare["after"]["fp4"]) == (43, 0, 0)
+    assert [row["function"] for row in document["coverage"] if row["missing"]] == []
+
+
+def test_a_function_that_a_probe_names_and_does_not_call_is_not_checked(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})
+    patch = data / "patches/cutlass/e2m1-guard/patch.toml"
+    of_two = "NumericArrayConverter<float_e2m1_t, float, 2, Round>"
+    text = patch.read_text()
+    covers = re.compile(r"^covers = .*", re.MULTILINE)
+    assert len(covers.findall(text)) == 1
+    patch.write_text(covers.sub(f'covers = ["{of_two}", "NumericArrayConverter<float_e2m1_t, float, 8, Round>"]', text))
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    tree = whole_tree("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    status, document = verify(tree, "next2", "--arch", "sm_121a", "--strict")
+    assert status == 1
+    rows = {row["function"]: row for row in document["coverage"]}
+    assert [check["arch"] for check in rows["cutlass::NumericArrayConverter<float_e2m1_t, float, 8, Round>"]["checks"]]
+    named = rows[f"cutlass::{of_two}"]
+    assert (named["checks"], named["missing"]) == ([], ["sm_121a"])
+    assert named["because"] == "cutlass/float-to-e2m1-x8: its code has no line of this function"
+    assert f"not checked: cutlass::{of_two}: {named['because']}" in capsys.readouterr().out
 
 
 def test_a_tree_that_is_not_in_the_variants_state_is_refused(

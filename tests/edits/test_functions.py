@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fp4patch.edits.functions import outline, touched
+from fp4patch.edits.functions import WHOLE, outline, touched
 
 TEXT = """
 #pragma once
@@ -56,7 +56,7 @@ def none(_: frozenset[str]) -> Mapping[str, str]:
 
 def changed(old: str, new: str, text: str = TEXT) -> tuple[str, ...]:
     assert text.count(old) == 1
-    return touched({"a.h": text}, {"a.h": text.replace(old, new)}, none).get("a.h", ())
+    return tuple(touched({"a.h": text}, {"a.h": text.replace(old, new)}, none).get("a.h", ()))
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,19 @@ def test_a_macro_on_other_conditions_touches_its_users_in_other_files_too() -> N
         return {"user.h": USER} if macros & {"HAS_IT", "BY_IT"} else {}
 
     found = touched({"guard.h": GUARD}, {"guard.h": GUARD.replace(" || defined(B)", "")}, mentioning)
-    assert found == {"user.h": ("f()",)}
+    assert found == {"user.h": {"f()": (range(4, 9),)}}
 
 
 def test_a_function_around_which_a_condition_appears_is_touched() -> None:
-    assert touched({"a.h": "int f() {}"}, {"a.h": "#if X\nint f() {}\n#endif"}, none) == {"a.h": ("f()",)}
+    found = touched({"a.h": "int f() {}"}, {"a.h": "#if X\nint f() {}\n#endif"}, none)
+    assert found == {"a.h": {"f()": (range(2, 3),)}}
+
+
+def test_a_function_has_the_lines_of_all_its_definitions() -> None:
+    text = "#if X\nint f() {\n  return 1;\n}\n#else\ntemplate <int N>\nint\nf() { return 2; }\n#endif\n"
+    found = touched({"a.h": "int f();"}, {"a.h": text}, none)
+    assert found["a.h"]["f()"] == (range(2, 5), range(6, 9))
 
 
 def test_a_file_that_was_not_there_counts_as_a_whole_too() -> None:
-    assert touched({}, {"a.h": "int f() {}"}, none) == {"a.h": ("f()", "a.h")}
+    assert touched({}, {"a.h": "int f() {}"}, none) == {"a.h": {"f()": (range(1, 2),), "a.h": WHOLE}}

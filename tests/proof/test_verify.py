@@ -98,6 +98,7 @@ class Bench:
             toolchain=self.toolchain,
             headers=self.headers,
             jobs=2,
+            watched=[SCALE],
             cache=cache,
             progress=self.progress.append,
         )
@@ -155,8 +156,17 @@ def test_an_unchanged_verify_runs_no_compiler(bench: Bench, tmp_path: Path) -> N
     second = bench.run(A120, A121, cache=cache)
     assert time.perf_counter() - started < 1
     assert [replace(result, cached=False) for result in second.results] == list(first.results)
+    assert second.lines == first.lines
     assert all(result.cached for result in second.results)
     assert all(p.cached for p in bench.progress[1:])
+
+
+def test_the_lines_that_became_code_are_those_of_the_target(bench: Bench) -> None:
+    software, other = PATCHED.splitlines().index("  return x < 1.0f ? sqrtf(x) : x;") + 1, 5
+    lines = bench.run(A120, A121).lines
+    found = {arch: lines["lib/scale", arch].code["probe"][SCALE] for arch in (A120, A121)}
+    assert found == {A120: [other], A121: [software]}
+    assert lines["lib/scale", A120].leaves_out({SCALE: [range(software, software + 1)]})
 
 
 def test_a_changed_header_is_compiled_again(bench: Bench, tree: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
@@ -16,19 +16,20 @@ from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import CXX
 from fp4patch.core.verdict import Verdict
-from fp4patch.edits.functions import touched
+from fp4patch.edits.functions import WHOLE, touched
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live import language
 from fp4patch.edits.surroundings import macros_since, targets_unseen, variables_since
 from fp4patch.proof.lift.result import Executed
 from fp4patch.proof.result import BuildResult, ProbeResult, SetAside
+from fp4patch.proof.source_lines import SourceLines
 from fp4patch.tree.files import decode
 
 
 def touched_functions(
     root: Path, target: Target, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
-) -> dict[str, tuple[str, ...]]:
-    """Return the files that patches change in a tree with the functions that they touch.
+) -> dict[str, dict[str, tuple[range, ...]]]:
+    """Return the files that patches change in a tree with the functions that they touch, each with its lines.
 
     A file of another language, or one that is not understood, counts as a whole, by its path.
     """
@@ -37,8 +38,8 @@ def touched_functions(
     try:
         found = touched(old, new, read.mentioning)
     except LexError:
-        found = {path: (path,) for path in new}
-    return found | {path: (path,) for path in whole}
+        found = {path: {path: WHOLE} for path in new}
+    return found | {path: {path: WHOLE} for path in whole}
 
 
 def macros_of_builds(
@@ -93,7 +94,7 @@ def targets_without_a_check(
             )
 
 
-def undeclared(functions: Mapping[str, Sequence[str]], patches: Sequence[Patch]) -> Iterator[Problem]:
+def undeclared(functions: Mapping[str, Iterable[str]], patches: Sequence[Patch]) -> Iterator[Problem]:
     """Yield a problem for each function that is touched although no patch declares it."""
     for path, found in functions.items():
         for function in found:
@@ -151,16 +152,21 @@ class _Headers:
 
 
 def coverage(
-    functions: Mapping[str, Sequence[str]],
+    functions: Mapping[str, Mapping[str, Sequence[range]]],
     patches: Sequence[Patch],
     probes: Sequence[Probe],
     results: Sequence[ProbeResult],
+    lines: Mapping[tuple[str, Arch], SourceLines],
     aside: Sequence[SetAside],
     builds: Sequence[BuildResult],
     executed: Executed | None,
     archs: Sequence[Arch],
 ) -> tuple[Covered, ...]:
-    """Return each function that is touched, with the checks of it that ran. ``functions`` are by file."""
+    """Return each function that is touched, with the checks of it that ran.
+
+    ``functions`` are by file, with their lines; ``lines`` those of which each probe has code. A probe that names a
+    function in ``covers`` and has no code of it on a target does not check it there.
+    """
     files: dict[str, list[str]] = {}
     for path, found in functions.items():
         for function in found:
@@ -176,10 +182,20 @@ def coverage(
     evaluated = {one.check: failed.get(one.check, Verdict.PASS) for one in builds}
     table = []
     for function, places in files.items():
-        checks = tuple(
-            FunctionCheck(result.probe, result.arch, _how(result, ran), result.verdict)
+        naming = [
+            result
             for result in results
             if result.kind is not ProbeKind.HOST and _covers(by_id[result.probe], function, places)
+        ]
+        known = {at: lines[at] for one in naming if (at := (one.probe, one.arch)) in lines}
+        spans = {path: functions[path][function] for path in places}
+        if any(names(entry, function, places) for patch in patches for entry in patch.leaves_no_code):
+            known = {}
+        without_code = [at for at, made in known.items() if not any(made.compiles(*one) for one in spans.items())]
+        checks = tuple(
+            FunctionCheck(result.probe, result.arch, _how(result, ran), result.verdict)
+            for result in naming
+            if (result.probe, result.arch) not in without_code
         )
         checks += tuple(
             FunctionCheck(check, arch, How.EVALUATED, verdict)
@@ -188,9 +204,16 @@ def coverage(
             for arch in archs
         )
         missing = tuple(arch for arch in archs if not any(one.arch == arch for one in checks))
-        because = _because(function, places, patches, probes, aside) if missing else ""
-        table.append(Covered(function, tuple(places), checks, missing, because))
+        left_out = [arch for arch in missing if _left_out([known[at] for at in without_code if at[1] == arch], spans)]
+        missing = tuple(arch for arch in missing if arch not in left_out)
+        naming_it = [probe for probe, arch in without_code if arch in missing]
+        because = _because(function, places, patches, probes, aside, naming_it) if missing else ""
+        table.append(Covered(function, tuple(places), checks, missing, because, tuple(left_out)))
     return tuple(table)
+
+
+def _left_out(units: Sequence[SourceLines], spans: Mapping[str, Sequence[range]]) -> bool:
+    return bool(units) and all(unit.leaves_out(spans) for unit in units)
 
 
 def _how(result: ProbeResult, executed: set[tuple[str, Arch]]) -> How:
@@ -204,8 +227,15 @@ def _covers(probe: Probe, function: str, files: Sequence[str]) -> bool:
 
 
 def _because(
-    function: str, files: Sequence[str], patches: Sequence[Patch], probes: Sequence[Probe], aside: Sequence[SetAside]
+    function: str,
+    files: Sequence[str],
+    patches: Sequence[Patch],
+    probes: Sequence[Probe],
+    aside: Sequence[SetAside],
+    without_code: Sequence[str],
 ) -> str:
+    if without_code:
+        return f"{', '.join(dict.fromkeys(without_code))}: its code has no line of this function"
     covering = {probe.id for probe in probes if _covers(probe, function, files)}
     covering |= {
         check_id(patch, one)

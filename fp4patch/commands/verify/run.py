@@ -117,6 +117,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     evaluated = builds.evaluate(pristine, tree, patches)
     held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
     evaluated = replace(evaluated, results=(*evaluated.results, *held))
+    functions = touched_functions(tree.root, tree.target, pristine.overlay, written)
     found = compile_and_judge(
         before=pristine,
         after=SourceView(tree.root),
@@ -132,6 +133,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         every=run.options.every_probe,
         also=run.options.archs is None and not run.options.compile_only,
         jobs=run.options.jobs,
+        watched=functions,
         cache=cache_dir() / "compilations",
         progress=run.on_progress,
     )
@@ -141,7 +143,6 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     results = _with_checks(_with_executions(found.results, executed), configured)
     numbers = _numerics(tree, pristine, run)
     _must_be_unchanged(tree, written, run)
-    functions = touched_functions(tree.root, tree.target, pristine.overlay, written)
     not_looked_at = [
         *undeclared(functions, patches),
         *macros_of_builds(tree.root, tree.target, pristine.overlay, written, every),
@@ -153,6 +154,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         patches,
         every,
         results,
+        found.lines,
         (*aside.values(), *evaluated.aside),
         evaluated.results,
         executed,

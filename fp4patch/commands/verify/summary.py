@@ -31,13 +31,13 @@ def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
     weakest = [max((list(How).index(c.how) for c in one.checks), default=0) for one in coverage if not one.missing]
     ways = [f"{weakest.count(at)} {how.value}" for at, how in enumerate(How) if at in weakest]
     absent = [one for one in coverage if one.absent]
-    where = "every target that they are built for" if absent else "every target"
+    where = "every target that they are compiled for" if absent else "every target"
     found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on {where}"
     yield found + (f" ({', '.join(ways)})" if ways else "")
     for targets in dict.fromkeys(one.absent for one in absent):
         functions = [function_name(one.function) for one in absent if one.absent == targets]
         which = ", ".join(functions) if len(functions) < len(coverage) else "all"
-        yield f"not built for {listed([*map(str, targets)])}, as upstream's own build or text shows: {which}"
+        yield f"not compiled for {listed([*map(str, targets)])}, as the build or the preprocessor shows: {which}"
     reasons: dict[str, list[str]] = {}
     for one in missing:
         archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""

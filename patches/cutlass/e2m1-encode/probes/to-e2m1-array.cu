@@ -1,4 +1,4 @@
-// NumericArrayConverter<float_e2m1_t, SOURCE, VALUES, ROUND>: what quantizing epilogues call.
+// NumericArrayConverter<float_e2m1_t, SOURCE, VALUES, ROUND>: what quantizing epilogues call; or FUNCTION, if there is one.
 // Each thread loads VALUES values and stores VALUES packed nibbles, so that little else is in the listing.
 
 #include <cstdint>
@@ -15,8 +15,15 @@
 #define ROUND round_to_nearest
 #endif
 
+#ifdef FUNCTION
+struct Converter {
+  using source_type = cutlass::Array<SOURCE, VALUES>;
+  static __device__ auto convert(source_type const& source) { return FUNCTION(source); }
+};
+#else
 using Converter =
     cutlass::NumericArrayConverter<cutlass::float_e2m1_t, SOURCE, VALUES, cutlass::FloatRoundStyle::ROUND>;
+#endif
 
 constexpr int kMost = 16 / sizeof(SOURCE);  // values in one load, which is of at most 16 bytes
 constexpr int kLoad = VALUES & (VALUES - 1) ? 1 : VALUES < kMost ? VALUES : kMost;

@@ -6,7 +6,7 @@
 #include "../../../../encoders/probes/one-by-one.cuh"
 
 #if !defined(SOURCE) || !defined(PAIR) || !defined(VALUES)
-#error "SOURCE and VALUES: the values that a thread converts, of which there are 2, 4, 8 or 16; PAIR: SOURCE or the type of two"
+#error "SOURCE and VALUES: the values that a thread converts, of which there are 1, 2, 4, 8 or 16; PAIR: SOURCE or the type of two"
 #endif
 
 extern "C" __global__ void probe(one_by_one::Load<SOURCE, VALUES> const* source, one_by_one::Packed<VALUES>* packed) {

@@ -1,0 +1,117 @@
+"""Source lines that a compiler read for a target, and those of which it made code.
+
+nvcc writes both: the preprocessed text has line markers, and the PTX, with ``-lineinfo``, a ``.loc`` line between the
+instructions, also for each call that was inlined. ptxas, with ``-suppress-debug-info``, leaves that out of the cubin,
+whose code is the same.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Files = Mapping[str, Sequence[int]]
+"""Lines by the path of their file, ascending; paths are relative to a tree."""
+
+WITH_LINES = ("-lineinfo", "-Xptxas", "-suppress-debug-info")
+"""Flags of nvcc for PTX with lines, and a cubin without."""
+
+
+@dataclass(frozen=True)
+class SourceLines:
+    """Lines of a translation unit that belong to certain files of a tree."""
+
+    read: Files = field(default_factory=dict)
+    """Lines that the preprocessor left, comments and directives excepted."""
+    code: Mapping[str, Files] = field(default_factory=dict)
+    """Lines of which there is code, by the name of the kernel; those of the functions that it calls included."""
+
+    def of(self, kernel: str) -> SourceLines:
+        """Return the same with the code of one kernel alone."""
+        return SourceLines(self.read, {kernel: self.code.get(kernel, {})})
+
+    def compiles(self, file: str, spans: Sequence[range]) -> bool:
+        """Return whether a kernel has code of a line of these spans of a file."""
+        return any(_in(spans, files.get(file, ())) for files in self.code.values())
+
+    def leaves_out(self, spans: Mapping[str, Sequence[range]]) -> bool:
+        """Return whether the preprocessor read one of these files, and left no line of these spans of them."""
+        return any(file in self.read for file in spans) and not any(
+            _in(ranges, self.read.get(file, ())) for file, ranges in spans.items()
+        )
+
+
+def _in(spans: Sequence[range], lines: Sequence[int]) -> bool:
+    return any((at := bisect_left(lines, span.start)) < len(lines) and lines[at] < span.stop for span in spans)
+
+
+_MARKER = re.compile(r'^# (\d+) "((?:[^"\\]|\\.)*)".*\n', re.MULTILINE)
+_FILE = re.compile(r'^\s*\.file\s+(\d+) "((?:[^"\\]|\\.)*)"', re.MULTILINE)
+_AT = re.compile(r"(?:^\s*\.loc\s+|\binlined_at )(\d+) (\d+)\b", re.MULTILINE)
+_HEAD = re.compile(r"^(?:\.\w+\s+)*?\.(entry|func)\b\s*(?:\([^)]*\)\s*)?([\w$]+)[^{;]*^\{", re.MULTILINE)
+_COMMENT = re.compile(r"//.*")
+_ESCAPED = re.compile(rb"\\(?:([0-7]{3})|(.))")
+_NAME = re.compile(r"[\w$]+")
+
+
+def source_lines(preprocessed: Path, ptx: Path, folder: Path, files: Collection[str]) -> SourceLines:
+    """Return the lines of these files below a directory in preprocessed text, and in the PTX that was made of it.
+
+    Where there is no PTX there are none: of host code, or of what the compiler refused.
+    """
+    if not (files and ptx.is_file()):
+        return SourceLines()
+    wanted = {str(folder / file): file for file in files}
+    read: dict[str, set[int]] = {}
+    for path, first, text in _parts(_text(preprocessed)):
+        if path in wanted:
+            lines = (number for number, line in enumerate(text.splitlines(), first) if line.strip())
+            read.setdefault(wanted[path], set()).update(lines)
+    code = {
+        kernel: {wanted[path]: found[path] for path in found if path in wanted} for kernel, found in _code(_text(ptx))
+    }
+    return SourceLines(_sorted(read), {name: _sorted(found) for name, found in code.items()})
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8", errors="surrogateescape")
+
+
+def _parts(preprocessed: str) -> Iterator[tuple[str, int, str]]:
+    """Yield file, first line and text of each stretch between two line markers."""
+    markers = list(_MARKER.finditer(preprocessed))
+    ends = [*(marker.start() for marker in markers[1:]), len(preprocessed)]
+    for marker, end in zip(markers, ends, strict=False):
+        yield os.path.normpath(unescaped(marker[2])), int(marker[1]), preprocessed[marker.end() : end]
+
+
+def _code(ptx: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
+    """Yield each kernel with the lines of its code by file."""
+    files = {number: os.path.normpath(unescaped(path)) for number, path in _FILE.findall(ptx)}
+    heads = list(_HEAD.finditer(ptx))
+    ends = [*(head.start() for head in heads[1:]), len(ptx)]
+    bodies = {head[2]: ptx[head.end() : end] for head, end in zip(heads, ends, strict=False)}
+    # A comment before a function has its name.
+    called = {name: bodies.keys() & set(_NAME.findall(_COMMENT.sub("", body))) for name, body in bodies.items()}
+    for kernel in (head[2] for head in heads if head[1] == "entry"):
+        inside = {kernel}
+        while more := set[str]().union(*(called[one] for one in inside)) - inside:
+            inside |= more
+        lines: dict[str, set[int]] = {}
+        for number, line in (at for one in inside for at in _AT.findall(bodies[one])):
+            lines.setdefault(files.get(number, ""), set()).add(int(line))
+        yield kernel, lines
+
+
+def unescaped(path: str) -> str:
+    """Return the name of a file that a compiler wrote in quotes, with backslashes, and in octal what is not ASCII."""
+    name = _ESCAPED.sub(lambda found: bytes([int(found[1], 8)]) if found[1] else found[2], os.fsencode(path))
+    return os.fsdecode(name)
+
+
+def _sorted(files: Mapping[str, Collection[int]]) -> Files:
+    return {file: sorted(lines) for file, lines in files.items()}

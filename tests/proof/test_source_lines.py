@@ -1,0 +1,103 @@
+"""Lines that a compiler read, and those of which it made code; the code is the same as without this information."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fp4patch.proof import sass
+from fp4patch.proof.source_lines import WITH_LINES, SourceLines, source_lines
+from fp4patch.proof.toolchain import Toolchain
+
+HEADER = """\
+#pragma once
+__device__ inline float twice(float x) {
+  return x + x;
+}
+__device__ inline float never(float x) {
+  return x - 1.0f;
+}
+#if __CUDA_ARCH__ < 900
+__device__ inline float old(float x) {
+  return x * 7.0f;
+}
+#endif
+__device__ inline float by_way_of(float x) {
+  return twice(x);
+}
+__device__ __noinline__ float called(float x) {
+  asm volatile("{\\n"
+               "}\\n");
+  return sqrtf(x);
+}
+#define THRICE(x) ((x) * 3.0f)
+"""
+TWICE, NEVER, OLD, BY_WAY_OF, CALLED = range(2, 5), range(5, 8), range(9, 12), range(13, 16), range(16, 21)
+KERNELS = """\
+#include "a header.h"
+extern "C" __global__ void one(float* x) { *x = by_way_of(*x); }
+extern "C" __global__ void __launch_bounds__(64) two(float* x) {
+  *x = called(*x);
+  *x = THRICE(*x);
+}
+"""
+
+
+def compiled(folder: Path, toolchain: Toolchain, *flags: str) -> Path:
+    """Compile the kernels in a directory; return the cubin, beside which the compiler's other files are."""
+    (folder / "a trée").mkdir(parents=True)
+    (folder / "a trée/a header.h").write_text(HEADER)
+    (folder / "kernels.cu").write_text(KERNELS)
+    command = [str(toolchain.nvcc), *toolchain.flags, "-arch=sm_121a", "-cubin", "-O3", f"-I{folder}/a trée", *flags]
+    command += ["-keep", "-keep-dir", str(folder), f"{folder}/kernels.cu", "-o", f"{folder}/kernels.cubin"]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder / "kernels.cubin"
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) -> SourceLines:
+    folder = tmp_path_factory.mktemp("kernels")
+    compiled(folder, toolchain, *WITH_LINES)
+    return source_lines(folder / "kernels.cpp1.ii", folder / "kernels.ptx", folder / "a trée", ["a header.h", "b.h"])
+
+
+def test_a_function_has_code_where_it_was_inlined_or_is_called_and_nowhere_else(lines: SourceLines) -> None:
+    made = {
+        kernel: [lines.of(kernel).compiles("a header.h", [f]) for f in (TWICE, BY_WAY_OF, CALLED, NEVER, OLD)]
+        for kernel in ("one", "two")
+    }
+    assert made == {"one": [True, True, False, False, False], "two": [False, False, True, False, False]}
+    assert lines.compiles("a header.h", [OLD, CALLED])
+    assert not lines.compiles("b.h", [range(1, 100)])
+
+
+def test_what_the_preprocessor_left_out_is_another_matter_than_what_nobody_calls(lines: SourceLines) -> None:
+    left_out = {f: lines.leaves_out({"a header.h": [f]}) for f in (TWICE, NEVER, OLD)}
+    assert left_out == {TWICE: False, NEVER: False, OLD: True}
+    assert not lines.leaves_out({"a header.h": [OLD, NEVER]})
+    assert not lines.leaves_out({"b.h": [OLD]})  # not read at all: nothing is known of it
+
+
+def test_the_code_is_the_same_as_without_and_so_is_the_cubin_of_lines_elsewhere(
+    tmp_path: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = compiled(tmp_path / "a", toolchain).read_bytes()
+    with_lines = compiled(tmp_path / "b", toolchain, *WITH_LINES).read_bytes()
+    monkeypatch.setitem(globals(), "HEADER", f"// one more line\n{HEADER}")
+    moved = compiled(tmp_path / "c", toolchain, *WITH_LINES).read_bytes()
+    assert sass.code_digest(without, whole_unit=True) == sass.code_digest(with_lines, whole_unit=True)
+    assert with_lines == moved
+    assert not any(name.startswith(".debug") for name in sections(with_lines))
+
+
+def sections(cubin: bytes) -> list[str]:
+    names = [name for name, _ in sass._sections(cubin)]
+    assert ".text.one" in names
+    return names
+
+
+def test_host_code_and_what_was_refused_have_no_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.ii").write_text('# 1 "/tree/a.h"\nint x;\n')
+    assert source_lines(tmp_path / "a.ii", tmp_path / "a.ptx", Path("/tree"), ["a.h"]) == SourceLines()
