@@ -64,6 +64,18 @@ def test_a_probe_checks_only_functions_of_which_it_has_code(
     assert row.because == (f"{probe.id}: {because}" if because else "")
 
 
+@pytest.mark.parametrize(("kernel", "how"), [("probe", How.EXECUTED), ("another", How.COUNTED)])
+def test_a_function_of_a_kernel_that_did_not_run_is_not_executed(kernel: str, how: How) -> None:
+    (probe,) = (p for one in load().patches.values() for p in one.probes if p.id == "cutlass/encode-float-x8")
+    result = ProbeResult(probe.id, probe.title, GB10, probe.kind, Verdict.PASS, None, None, None, ())
+    execution = Execution(probe.id, GB10, "patched", None, batch=Batch("records", 8, 0))
+    lines = SourceLines({"a.h": [3]}, {"probe": {}, "another": {}} | {kernel: {"a.h": [3]}})
+    touched = {"a.h": {probe.covers[0]: (range(3, 5),)}}
+    at = {(probe.id, GB10): lines}
+    (row,) = coverage(touched, (), (probe,), (result,), at, (), (), Executed((execution,)), (GB10,))
+    assert [check.how for check in row.checks] == [how]
+
+
 @pytest.mark.parametrize(
     ("on_100", "on_90", "absent"),
     [

@@ -17,8 +17,8 @@ from variants import VARIANTS, encoder
 
 ALL = 1 << 32
 NANS = (1 << 23) - 1  # of one sign
-FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x")
-"""Probes of converters that CUTLASS has from 4.7 on."""
+FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x", "upstream-")
+"""Probes of converters and functions that CUTLASS has from 4.7 on."""
 
 pytestmark = pytest.mark.usefixtures("no_torch")
 

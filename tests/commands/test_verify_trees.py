@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from command import verify
-from few_probes import copy_data, few_probes
+from few_probes import few_probes
 
 from fp4patch.catalog.manifest import forget
 from fp4patch.commands import main
@@ -136,7 +136,7 @@ def test_a_patch_that_does_not_do_what_it_says_fails(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The converter is made to branch, and the guard to leave SM121F on: the rules notice both."""
-    data = copy_data(tmp_path / "data")
+    data = few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})
     guard = data / "patches/cutlass/e2m1-guard/patch.toml"
     text = guard.read_text()
     assert "SM121F" in text
@@ -161,7 +161,10 @@ def test_a_patch_that_does_not_do_what_it_says_fails(
     assert ("cutlass/float-to-e2m1-x8", "max branches 0") in failed
 
 
-def test_an_architecture_that_no_rule_speaks_of_is_not_passed(whole_tree: GetTree) -> None:
+def test_an_architecture_that_no_rule_speaks_of_is_not_passed(
+    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})))
     tree = whole_tree("cutlass", "4.2.1")
     assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
     status, document = verify(tree, "next2", "--arch", "sm_110")

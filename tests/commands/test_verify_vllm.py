@@ -17,7 +17,7 @@ BLOCKS = ("half-block-to-nvfp4", "bf16-block-to-nvfp4", "bf16-block-to-mxfp4")
 TORCH = os.environ.get("FP4PATCH_TEST_TORCH_INCLUDE", "")
 MATRICES = ("half-matrix-to-nvfp4", "half-matrix-by-columns-to-nvfp4")
 """The same kernel with the scales in their order, as older and newer releases call it: each has one of them."""
-ENCODER = {"forced-encoder-x2", "forced-encoder-x4", "forced-encoder-x8", "forced-encoder-x16"}
+ENCODER = {f"forced-encoder-x{n}" for n in (1, 2, 4, 8, 16)}
 ENCODER |= {f"forced-encoder-pairs-x{n}" for n in (2, 4, 8, 16)}
 MINIMAX = {"half-row-to-minimax", "bf16-row-to-minimax", "forced-half-row-to-minimax"}
 SOURCE_FILES = ("quant-kernels", "experts-quant", "activation-quant-fusion", "minimax-kv-insert")

@@ -186,7 +186,11 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_without_is_branch_free_softw
     matrices = ("half-matrix-to-nvfp4", "half-matrix-to-nvfp4-of-experts")
     copied = ("float8-to-e2m1", "float2x4-to-e2m1", "half-matrix-to-nvfp4")
     copies = {f"{probe}-{copy}" for probe in copied for copy in ("allreduce", "moe-allreduce")}
-    forced = {"float2x4-to-e2m1", *(f"encoder-{kind}{n}" for kind in ("x", "pairs-x") for n in (2, 4, 8, 16))}
+    forced = {
+        "float2x4-to-e2m1",
+        "encoder-x1",
+        *(f"encoder-{kind}{n}" for kind in ("x", "pairs-x") for n in (2, 4, 8, 16)),
+    }
     assert {probe for probe, _ in found} == {*values, *(f"forced-{probe}" for probe in forced), *matrices, *copies}
     for probe, count in values.items():
         hardware, software = found[probe, "sm_121a"], found[probe, "sm_121"]
@@ -209,7 +213,7 @@ def all_inputs_match(executions: list[dict[str, Any]]) -> None:
     pairs = {f"forced-encoder-pairs-x{n}": n * 2**16 for n in (2, 4, 8, 16)}  # halves
     chosen = {"half-block-to-nvfp4", "bf16-block-to-nvfp4", "half-matrix-to-nvfp4", "half-matrix-to-nvfp4-of-experts"}
     copied = ("float8-to-e2m1", "float2x4-to-e2m1", "half-matrix-to-nvfp4")
-    chosen |= {f"forced-encoder-x{n}" for n in (2, 4, 8, 16)}
+    chosen |= {f"forced-encoder-x{n}" for n in (1, 2, 4, 8, 16)}
     chosen |= {f"{one}-{copy}" for one in copied for copy in ("allreduce", "moe-allreduce")}
     assert {probe for probe, _, _ in found} == swept | {*pairs} | chosen
     for (probe, arch, _), one in found.items():

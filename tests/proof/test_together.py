@@ -13,8 +13,10 @@ from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
 from fp4patch.catalog.target import Target, VersionMacros
 from fp4patch.core.arch import Arch
+from fp4patch.core.cache import cache_dir
 from fp4patch.core.process import Runner
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.cache import Cache
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift import grid
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel
@@ -25,6 +27,7 @@ from fp4patch.proof.verify import CONFIGURATIONS, Verification, verify
 from fp4patch.proof.view import SourceView
 
 A121 = Arch(12, 1, "a")
+CACHE = cache_dir() / "compilations"
 TARGET = Target(
     name="lib",
     title="a library",
@@ -77,6 +80,7 @@ def run(
         rules=RULES,
         archs=[A121],
         toolchain=toolchain,
+        cache=CACHE,
         **settings,  # type: ignore[arg-type]
     )
 
@@ -129,7 +133,7 @@ def test_linked_code_gives_what_the_usual_code_gives(tmp_path: Path, toolchain: 
 
 
 def ran(cubin: bytes, values: NDArray[np.uint32], tmp_path: Path, toolchain: Toolchain) -> bytes:
-    text = disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), cache=None)
+    text = disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), cache=Cache(CACHE))
     lifted = translate(text, arch=A121, name=KERNEL_NAME, grid=True)
     kernel = Kernel(lifted.c, lifted.parameters, lifted.block_size)
     arrays = (grid.Array(1 << 32, values.tobytes(), writable=True),)

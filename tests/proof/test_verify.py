@@ -17,6 +17,7 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Rule
 from fp4patch.catalog.target import Target, VersionMacros
 from fp4patch.core.arch import Arch
+from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
 from fp4patch.core.verdict import Verdict
@@ -80,6 +81,8 @@ class Bench:
         self.settings: dict[str, Any] = {}
         self.headers: dict[str, list[Path]] = {}
         self.progress: list[Step] = []
+        self.cache: Path | None = cache_dir() / "compilations"
+        """The user's, if a run names no other: the same probe is compiled in many of these tests. None for none."""
 
     def probe(self) -> Probe:
         return Probe(name="scale", title="scale", source="probe.cu", kind=self.kind, patch="lib/guard", **self.settings)
@@ -99,7 +102,7 @@ class Bench:
             headers=self.headers,
             jobs=2,
             watched=[SCALE],
-            cache=cache,
+            cache=cache or self.cache,
             progress=self.progress.append,
         )
 
@@ -114,6 +117,7 @@ def bench(tree: Path, toolchain: Toolchain, tmp_path: Path) -> Bench:
 
 
 def test_the_patch_is_seen_on_its_target_and_nowhere_else(bench: Bench) -> None:
+    bench.cache = None
     verification = bench.run(A120, A121)
     assert verification.problems == ()
     on_120, on_121 = verification.results
@@ -214,7 +218,7 @@ def test_a_header_that_changed_between_two_compilations_is_remembered_for_neithe
     bench.run(A120, A121, Arch(9, 0), cache=cache)
     write(tree, {"include/lib.h": LIB})
     bench.toolchain = good
-    remembered, fresh = (bench.run(A121, Arch(9, 0), cache=kept) for kept in (cache, None))
+    remembered, fresh = (bench.run(A121, Arch(9, 0), cache=kept) for kept in (cache, tmp_path / "empty"))
     for one, other in zip(remembered.results, fresh.results, strict=True):
         assert (one.before, one.after) == (other.before, other.after)
 
@@ -244,6 +248,7 @@ def test_a_script_in_a_programs_place_does_not_get_what_the_program_made(bench: 
 
 def test_a_listing_that_is_cut_off_is_not_judged(bench: Bench, tmp_path: Path) -> None:
     """A forbidden instruction after the cut would not be found."""
+    bench.cache = None
     cut = tmp_path / "cut-nvdisasm"
     cut.write_text(f'#!/bin/sh\n{bench.toolchain.nvdisasm} "$@" | sed "/MUFU/,\\$d"\n')
     cut.chmod(0o755)
@@ -263,6 +268,7 @@ def test_a_kernel_of_which_the_compiler_left_nothing_fails(bench: Bench) -> None
 
 
 def test_links_that_lead_nowhere_or_back_and_pipes_are_no_hindrance(bench: Bench, tree: Path) -> None:
+    bench.cache = None
     (tree / "include/back").symlink_to("..")
     (tree / "include/detail/other").symlink_to("../other", target_is_directory=True)
     (tree / "include/other").mkdir()
@@ -273,6 +279,8 @@ def test_links_that_lead_nowhere_or_back_and_pipes_are_no_hindrance(bench: Bench
 
 
 def test_a_full_disk_is_said_with_the_place(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.cache = None
+
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -397,6 +405,7 @@ def test_a_header_that_compiles_in_host_code_passes_without_a_rule(bench: Bench,
 
 
 def test_flags_of_the_environment_do_not_reach_a_probe(bench: Bench) -> None:
+    bench.cache = None
     bench.toolchain = find_toolchain(environ=os.environ | {"NVCC_APPEND_FLAGS": "-DFROB"})
     bench.source = "#ifdef FROB\n#error frob\n#endif\n" + KERNEL
     assert bench.one(A121).verdict is Verdict.PASS
@@ -449,6 +458,7 @@ def test_stand_ins_come_after_the_tree_and_after_the_real_headers(bench: Bench, 
 
 
 def test_an_interrupt_leaves_no_compiler_behind(bench: Bench, tmp_path: Path) -> None:
+    bench.cache = None
     # A compiler that refuses sm_120a at once and never ends for sm_121a; the interrupt comes in between.
     slow = tmp_path / "slow-nvcc"
     slow.write_text(

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.coverage import Covered, FunctionCheck, How, names
@@ -22,6 +23,7 @@ from fp4patch.edits.live import language
 from fp4patch.edits.surroundings import macros_since, targets_unseen, variables_since
 from fp4patch.proof.lift.result import Executed
 from fp4patch.proof.result import BuildResult, ProbeResult, SetAside
+from fp4patch.proof.sass import kernel_of
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.tree.files import decode
 
@@ -191,11 +193,12 @@ def coverage(
         spans = {path: functions[path][function] for path in places}
         if any(names(entry, function, places) for patch in patches for entry in patch.leaves_no_code):
             known = {}
-        without_code = [at for at, made in known.items() if not any(made.compiles(*one) for one in spans.items())]
+        without_code = [at for at, made in known.items() if not _compiles(made, spans)]
+        beside = [at for at, made in known.items() if not _compiles(_executed_part(by_id[at[0]], made), spans)]
         checks = tuple(
-            FunctionCheck(result.probe, result.arch, _how(result, ran), result.verdict)
+            FunctionCheck(result.probe, result.arch, _how(result, at in ran and at not in beside), result.verdict)
             for result in naming
-            if (result.probe, result.arch) not in without_code
+            if (at := (result.probe, result.arch)) not in without_code
         )
         checks += tuple(
             FunctionCheck(check, arch, How.EVALUATED, verdict)
@@ -216,8 +219,18 @@ def _left_out(units: Sequence[SourceLines], spans: Mapping[str, Sequence[range]]
     return bool(units) and all(unit.leaves_out(spans) for unit in units)
 
 
-def _how(result: ProbeResult, executed: set[tuple[str, Arch]]) -> How:
-    if (result.probe, result.arch) in executed:
+def _compiles(made: SourceLines, spans: Mapping[str, Sequence[range]]) -> bool:
+    return any(made.compiles(*one) for one in spans.items())
+
+
+def _executed_part(probe: Probe, made: SourceLines) -> SourceLines:
+    """Return the lines of those kernels that an execution runs: an object file may have others."""
+    pattern = probe.launches.kernels if probe.launches else kernel_of(probe.id, made.code)
+    return SourceLines(made.read, {name: files for name, files in made.code.items() if fnmatchcase(name, pattern)})
+
+
+def _how(result: ProbeResult, executed: bool) -> How:
+    if executed:
         return How.EXECUTED
     return How.IDENTICAL if result.diff and result.diff.identical else How.COUNTED
 

@@ -211,7 +211,7 @@ def _without_refused(
         ours = {
             one.function
             for one in covered
-            if one.checks and any(names(entry, one.function, one.files) for entry in patch.touches)
+            if (one.checks or one.absent) and any(names(entry, one.function, one.files) for entry in patch.touches)
         }
         missing = dict.fromkeys(arch for one in covered if one.function in ours for arch in one.missing)
         for rule in patch.refused:

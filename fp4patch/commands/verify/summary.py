@@ -28,11 +28,12 @@ def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
     if not coverage:
         return
     missing = unchecked(coverage)
-    weakest = [max((list(How).index(c.how) for c in one.checks), default=0) for one in coverage if not one.missing]
+    checked = [one for one in coverage if one.checks and not one.missing]
+    weakest = [max(list(How).index(c.how) for c in one.checks) for one in checked]
     ways = [f"{weakest.count(at)} {how.value}" for at, how in enumerate(How) if at in weakest]
     absent = [one for one in coverage if one.absent]
     where = "every target that they are compiled for" if absent else "every target"
-    found = f"{counted(len(coverage), 'function')} touched, {len(coverage) - len(missing)} checked on {where}"
+    found = f"{counted(len(coverage), 'function')} touched, {len(checked)} checked on {where}"
     yield found + (f" ({', '.join(ways)})" if ways else "")
     for targets in dict.fromkeys(one.absent for one in absent):
         functions = [function_name(one.function) for one in absent if one.absent == targets]
