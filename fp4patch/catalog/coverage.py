@@ -47,7 +47,7 @@ class Covered(Document):
     missing: tuple[Arch, ...]
     """Targets on which nothing checked it."""
     because: str = ""
-    """Reason why nothing did: that of ``[[unchecked]]``, or of the probes that did not run."""
+    """Reason why nothing did: that of ``[[unchecked]]``, or of the probes that did not run or have no code of it."""
     absent: tuple[Arch, ...] = ()
     """Targets on which nothing checked it, and for which it is not compiled, as an evaluation of the tree's own build,
     the compiler's refusal or the preprocessor's output shows. They are not among the missing ones."""

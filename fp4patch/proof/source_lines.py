@@ -69,12 +69,14 @@ def source_lines(preprocessed: Path, ptx: Path, folder: Path, files: Collection[
     read: dict[str, set[int]] = {}
     for path, first, text in _parts(_text(preprocessed)):
         if path in wanted:
-            lines = (number for number, line in enumerate(text.splitlines(), first) if line.strip())
+            # To the compiler a form feed is no end of a line.
+            lines = (number for number, line in enumerate(text.split("\n"), first) if line.strip())
             read.setdefault(wanted[path], set()).update(lines)
     code = {
-        kernel: {wanted[path]: found[path] for path in found if path in wanted} for kernel, found in _code(_text(ptx))
+        kernel: _sorted({wanted[path]: lines for path, lines in found.items() if path in wanted})
+        for kernel, found in _code(_text(ptx))
     }
-    return SourceLines(_sorted(read), {name: _sorted(found) for name, found in code.items()})
+    return SourceLines(_sorted(read), code)
 
 
 def _text(file: Path) -> str:
