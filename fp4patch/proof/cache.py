@@ -21,10 +21,10 @@ _KEPT = 32  # source states kept for each command: two sides, for several releas
 
 
 class Dependency(NamedTuple):
-    """A file that the compiler read: below the tree, below the toolkit, beside the probe, or anywhere else."""
+    """A file that the compiler read: below the tree, the toolkit, the probe's directory or the data, or elsewhere."""
 
     anchor: str
-    """``tree``, ``toolkit``, ``probe``, or ``file`` for an absolute path."""
+    """``tree``, ``toolkit``, ``probe``, ``data``, or ``file`` for an absolute path."""
     path: str
 
 

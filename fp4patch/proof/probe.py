@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from fp4patch.catalog.manifest import data_root
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
@@ -61,6 +62,7 @@ class Compiler:
         self._runner = runner
         self._cache = cache
         self._headers = headers or {}
+        self._fixed = {"toolkit": toolchain.root, "data": data_root().absolute()}
         self._outside: dict[tuple[str, str, Path | None], str | None] = {}
         self._begun = time.time()
 
@@ -165,14 +167,16 @@ class Compiler:
 
     def _dependency(self, path: Path, folder: Path, source: Path) -> Dependency:
         """Return a path of the compiler's list relative to its anchor, which is valid for the other view too."""
-        for anchor, place in (("tree", folder), ("toolkit", self._toolchain.root), ("probe", source.parent)):
+        for anchor, place in (("tree", folder), *self._anchors(source).items()):
             if path.is_relative_to(place):
                 return Dependency(anchor, path.relative_to(place).as_posix())
         return Dependency("file", str(path))
 
     def _place(self, file: Dependency, source: Path) -> Path:
-        anchors = {"toolkit": self._toolchain.root, "probe": source.parent}
-        return anchors.get(file.anchor, Path("/")) / file.path
+        return self._anchors(source).get(file.anchor, Path("/")) / file.path
+
+    def _anchors(self, source: Path) -> Mapping[str, Path]:
+        return {"probe": source.parent, **self._fixed}
 
     def _digest(self, file: Dependency, side: Side, source: Path) -> str | None:
         if file.anchor == "tree":

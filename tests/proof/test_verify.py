@@ -165,6 +165,22 @@ def test_an_unchanged_verify_runs_no_compiler(bench: Bench, tmp_path: Path) -> N
     assert all(p.cached for p in bench.progress[1:])
 
 
+def test_a_probe_and_what_it_includes_are_the_same_in_another_copy_of_the_data(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached = []
+    for copy, value in (("a", "1"), ("b", "1"), ("c", "2")):
+        data = tmp_path / copy
+        write(data, {"encoders/shared.cuh": f"#define VALUE {value}\n", "patches/lib/guard/probes/probe.cu": ""})
+        monkeypatch.setenv("FP4PATCH_DATA", str(data))
+        bench.folder, bench.source = data / "patches/lib/guard/probes", f'#include "{UP}encoders/shared.cuh"\n{KERNEL}'
+        cached.append(bench.one(A120, cache=tmp_path / "cache").cached)
+    assert cached == [False, True, False]
+
+
+UP = "../" * 4
+
+
 def test_the_lines_that_became_code_are_those_of_the_target(bench: Bench) -> None:
     software, other = PATCHED.splitlines().index("  return x < 1.0f ? sqrtf(x) : x;") + 1, 5
     lines = bench.run(A120, A121).lines
