@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command import Said, snapshot
+from cubins import disassembled
 from ruamel.yaml import YAML
 from small_cutlass import checkout, git, small_cutlass
 
@@ -88,8 +89,8 @@ def test_the_names_and_the_layout_are_upstreams(exported: Callable[..., dict[str
     assert max(map(len, added)) <= 80
 
 
-def compiled(tree: Path, toolchain: Toolchain, target: str, source: Path, to: Path, *flags: str) -> bytes:
-    """Return the bytes of a probe's machine code for GB10."""
+def compiled(tree: Path, toolchain: Toolchain, target: str, source: Path, to: Path, *flags: str) -> str:
+    """Return a probe's machine code for GB10."""
     include = [f"-I{tree / folder}" for folder in load().target(target).include]
     command = [
         toolchain.nvcc,
@@ -104,7 +105,7 @@ def compiled(tree: Path, toolchain: Toolchain, target: str, source: Path, to: Pa
         source,
     ]
     subprocess.run([str(word) for word in command], check=True, env=dict(toolchain.environ))
-    return subprocess.run([toolchain.nvdisasm, "-c", to], check=True, capture_output=True).stdout
+    return disassembled(toolchain, to.read_bytes())
 
 
 def test_the_series_compiles_to_the_machine_code_of_apply(

@@ -38,11 +38,12 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
     return status, said.out, said.err
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_the_document_names_machine_code_and_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = run(capsys, "--target", "121,121a", "--feature", ENCODE, "--json")
     document: dict[str, Any] = json.loads(out)
@@ -84,6 +85,7 @@ def test_no_terminal_breaks_a_word_of_the_table_or_gets_a_line_that_is_too_long(
         assert words(width) == words(1000), width
 
 
+@pytest.mark.usefixtures("own_cache")
 def test_details_give_the_words_and_the_machine_code_in_full(capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run(capsys, "--target", "120,120a", "--feature", "mxf4nvf4.block_scale.scale_vec::4X", "--details")
     assert "OMMA.SF.16864.F32.E2M1.E2M1.UE4M3.4X" in out

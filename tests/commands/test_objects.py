@@ -144,7 +144,8 @@ def test_what_the_object_file_holds_decides_where_it_is_there(
     asked = command(with_library, text, *archs)
     assert main.run(asked) == status
     _, cutlass, build = with_library
-    compile_cuda(toolchain, text, build / "ours.o", "-c", f"-I{cutlass}/include", *targets(*archs))
+    pinned = {"cutlass 4.5.0": cutlass / "include"}
+    compile_cuda(toolchain, text, build / "ours.o", "-c", *targets(*archs), pinned=pinned)
     assert main.run(asked) == status_compiled
     os.utime(build / "ours.o", (1, 1))  # older than its command
     assert main.run(asked) == status

@@ -8,10 +8,14 @@ import json
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from fp4patch.core.cache import cache_dir, scratch
+from fp4patch.core.process import Runner
+from fp4patch.proof.cache import Cache
+from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.toolchain import Toolchain
 
 CONVERTS = """
@@ -57,25 +61,35 @@ extern "C" __global__ void copy(const float* in, float* out) { out[threadIdx.x] 
 stores zeros. ``copy`` never converts."""
 
 
-def compile_cuda(toolchain: Toolchain, source: str, to: Path, *flags: str) -> Path:
+def compile_cuda(
+    toolchain: Toolchain, source: str, to: Path, *flags: str, pinned: Mapping[str, Path] = MappingProxyType({})
+) -> Path:
     """Compile a text with ``nvcc``; ``flags`` select the output (``-cubin``, ``-fatbin``, ``-c``).
 
-    The output is kept in the user's cache, by everything that decides it, if the text needs no files but the toolkit's.
+    The output is kept in the user's cache, by everything that decides it, if the text needs no files but the toolkit's
+    and those of ``pinned``: include directories of releases, by names that no other release has.
     """
     unit = to.with_suffix(".cu")
     unit.write_text(source)
     command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", *flags]
-    known = repr((command, source, to.name, toolchain.fingerprint, toolchain.info))
+    known = repr((command, sorted(pinned), source, to.name, toolchain.fingerprint, toolchain.info))
     kept = cache_dir() / "tests" / hashlib.sha256(known.encode()).hexdigest()
     if kept.is_file():
         shutil.copyfile(kept, to)
         return to
-    subprocess.run([*command, "-o", str(to), str(unit)], check=True, capture_output=True, env=dict(toolchain.environ))
-    if '#include "' not in source and not any(flag.startswith("-I") for flag in flags):
+    command += [*(f"-I{folder}" for folder in pinned.values()), "-o", str(to), str(unit)]
+    subprocess.run(command, check=True, capture_output=True, env=dict(toolchain.environ))
+    if (pinned or '#include "' not in source) and not any(flag.startswith("-I") for flag in flags):
         kept.parent.mkdir(parents=True, exist_ok=True)
         with scratch(kept.parent, "made-") as folder:
             shutil.copyfile(to, folder / kept.name).replace(kept)
     return to
+
+
+def disassembled(toolchain: Toolchain, cubin: bytes) -> str:
+    """Return what ``nvdisasm -c`` writes of a cubin, from the user's cache if it did once."""
+    cache = Cache(cache_dir() / "executions")
+    return disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), cache=cache)
 
 
 def assemble(toolchain: Toolchain, ptx: str, arch: str, to: Path) -> Path:

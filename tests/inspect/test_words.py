@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
-from cubins import assemble, compile_cuda, listing
+from cubins import assemble, compile_cuda, disassembled, listing
 
 from fp4patch.inspect import elf, paths, words
 from fp4patch.inspect.code import Idle
@@ -196,8 +195,7 @@ def test_branches_lead_where_the_disassembler_says(toolchain: Toolchain, tmp_pat
         (function,) = elf.parse(data, "k").functions
         places: dict[str, int] = {}
         targets: dict[int, tuple[str, str]] = {}
-        command = [str(toolchain.nvdisasm), "-c", str(cubin)]
-        for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
+        for line in disassembled(toolchain, data).splitlines():
             if label := re.match(r"(\.L_x_\d+):", line):
                 places[label[1]] = len(targets)
             elif shown := re.match(r"\s+/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\d )?([A-Z0-9]+)(.*)", line):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from command import Said, snapshot
+from cubins import disassembled
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.proof.toolchain import Toolchain
@@ -111,8 +112,8 @@ def test_the_multiplication_is_empty_on_sm121_before_and_there_after(
         command += [f"-arch={arch}", "-o", cubin, f"-I{tmp_path / side}", f"-I{cutlass / 'include'}"]
         environ = dict(toolchain.environ)
         subprocess.run([*command, PATCH / "probes/mxfp4-mma.cu"], check=True, capture_output=True, env=environ)
-        done = subprocess.run([toolchain.nvdisasm, "-c", cubin], check=True, capture_output=True, text=True)
-        return cubin.read_bytes(), re.findall(r"\bOMMA\.\S*", done.stdout)
+        code = cubin.read_bytes()
+        return code, re.findall(r"\bOMMA\.\S*", disassembled(toolchain, code))
 
     instruction = ["OMMA.SF.16864.F32.E2M1.E2M1.E8"]
     assert compiled("before", "sm_120a") == (compiled("after", "sm_120a")[0], instruction)

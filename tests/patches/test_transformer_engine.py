@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from command import Said, snapshot
+from cubins import disassembled
 
 from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import data_root, load
@@ -90,8 +91,7 @@ def test_upstream_prints_and_writes_zeros_where_the_patch_rounds(
         command += [f"-I{folder}" for folder in folders]
         environ = dict(toolchain.environ)
         subprocess.run([*command, probes / "to-e2m1-x4.cu"], check=True, capture_output=True, env=environ)
-        done = subprocess.run([toolchain.nvdisasm, "-c", cubin], check=True, capture_output=True, text=True)
-        return done.stdout
+        return disassembled(toolchain, cubin.read_bytes())
 
     pristine = listing()
     assert "vprintf" in pristine

@@ -6,23 +6,21 @@ Each mutant is compiled by the real compiler from the real probe and executed as
 from __future__ import annotations
 
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cubins import compile_cuda
+from cubins import compile_cuda, disassembled
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.probe import Executes, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
+from fp4patch.core.cache import cache_dir
 from fp4patch.core.process import Runner
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
 from fp4patch.proof.cache import Cache
-from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift.execute import Subject, execute
 from fp4patch.proof.lift.result import Execution
 from fp4patch.proof.probe import Compiler
@@ -33,12 +31,11 @@ ARCH = Arch(12, 1, "a")
 ENCODERS = Path(__file__).parents[2] / "encoders"
 
 
-def run(toolchain: Toolchain, does: Executes | Quantizes, cubin: bytes, folder: Path) -> Execution:
-    cache = tempfile.mkdtemp(dir=folder)  # of this code alone: it is disassembled once
-    text = disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), cache=Cache(Path(cache)))
-    listing = sass.parse(text, arch=ARCH, registers=0, code_sha256=sass.code_digest(cubin))
-    subject = Subject("lib/mutant", does, ARCH, "patched", cubin, listing, Promise.EXACT)
-    (found,) = execute([subject], toolchain=toolchain, cache=Path(cache)).executions
+def run(toolchain: Toolchain, does: Executes | Quantizes, code: bytes) -> Execution:
+    listing = sass.parse(disassembled(toolchain, code), arch=ARCH, registers=0, code_sha256=sass.code_digest(code))
+    subject = Subject("lib/mutant", does, ARCH, "patched", code, listing, Promise.EXACT)
+    # A changed kernel, lifter or comparison is executed anew.
+    (found,) = execute([subject], toolchain=toolchain, cache=cache_dir() / "executions").executions
     return found
 
 
@@ -73,9 +70,12 @@ SABOTAGED = {
 }  # fmt: skip
 
 
-def compiled(toolchain: Toolchain, folder: Path, sabotage: str) -> bytes:
-    source = HALF_PAIR + PROBE.format(sabotage=sabotage)
+def cubin(toolchain: Toolchain, folder: Path, source: str) -> bytes:
     return compile_cuda(toolchain, source, folder / "probe.cubin", "-O3", "-cubin", f"-arch={ARCH}").read_bytes()
+
+
+def compiled(toolchain: Toolchain, folder: Path, sabotage: str) -> bytes:
+    return cubin(toolchain, folder, HALF_PAIR + PROBE.format(sabotage=sabotage))
 
 
 EIGHT = Executes(input="bfloat16", lanes=8)
@@ -83,12 +83,12 @@ EIGHT = Executes(input="bfloat16", lanes=8)
 
 @pytest.mark.parametrize("what", SABOTAGED)
 def test_a_conversion_that_depends_on_something_else_is_found(what: str, toolchain: Toolchain, tmp_path: Path) -> None:
-    found = run(toolchain, EIGHT, compiled(toolchain, tmp_path, SABOTAGED[what]), tmp_path)
+    found = run(toolchain, EIGHT, compiled(toolchain, tmp_path, SABOTAGED[what]))
     assert found.verdict is Verdict.FAIL, what
 
 
 def test_without_sabotage_it_passes(toolchain: Toolchain, tmp_path: Path) -> None:
-    found = run(toolchain, EIGHT, compiled(toolchain, tmp_path, ""), tmp_path)
+    found = run(toolchain, EIGHT, compiled(toolchain, tmp_path, ""))
     assert found.verdict is Verdict.PASS
     assert found.problem == ""
 
@@ -132,11 +132,12 @@ def built(toolchain: Toolchain, pristine_tree: Callable[[str, str], Path], tmp_p
         header.write_text(text.replace(before, after) if before else text)
         target = catalog.target("vllm")
         side = Side(SourceView(tree), target, tmp_path_factory.mktemp("side"))
-        made = Compiler(toolchain, target, Runner(toolchain.environ), None).compile(*probes[probe], ARCH, side)
+        compiler = Compiler(toolchain, target, Runner(toolchain.environ), Cache(cache_dir() / "compilations"))
+        made = compiler.compile(*probes[probe], ARCH, side)
         assert not made.failed, made.log
         does = probes[probe][0].quantizes
         assert does
-        return run(toolchain, does, made.content, tree)
+        return run(toolchain, does, made.content)
 
     return get
 
@@ -176,9 +177,5 @@ extern "C" __global__ void probe(unsigned int const* packed, uint4* values) {{
         "if ((in >> 20 & 15) == 9) out[2] ^= 0x80000000u;",
         "if ((in & 0xf000f0) == 0x300020) out[0] ^= 1;",
     ):
-        (tmp_path / "probe.cu").write_text(decode.format(sabotage=sabotage))
-        command = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-O3", "-cubin", f"-arch={ARCH}"]
-        command += [f"-I{toolchain.root / 'include/cccl'}"]
-        subprocess.run([*map(str, command), "probe.cu"], cwd=tmp_path, env=dict(toolchain.environ), check=True)
-        verdicts.append(run(toolchain, does, (tmp_path / "probe.cubin").read_bytes(), tmp_path).verdict)
+        verdicts.append(run(toolchain, does, cubin(toolchain, tmp_path, decode.format(sabotage=sabotage))).verdict)
     assert verdicts == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]

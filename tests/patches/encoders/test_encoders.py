@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cubins import compile_cuda, disassembled
 
 from fp4patch.core.arch import Arch
 from fp4patch.proof import sass
@@ -51,14 +52,10 @@ def kernel(name: str, values: int) -> str:
 
 
 def listing(tmp_path: Path, toolchain: Toolchain, text: str, arch: str) -> SassListing:
-    source, cubin = tmp_path / "source.cu", tmp_path / "source.cubin"
-    source.write_text(text)
-    command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-cubin", f"-arch={arch}", "-Werror=all-warnings"]
-    command += ["-o", str(cubin), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(toolchain.environ))
-    assert done.returncode == 0, done.stdout + done.stderr
-    printed = subprocess.run([toolchain.nvdisasm, "-c", cubin], capture_output=True, text=True, check=True).stdout
-    return sass.parse(printed, arch=Arch.parse(arch), registers=0, code_sha256=sass.code_digest(cubin.read_bytes()))
+    flags = ("-cubin", f"-arch={arch}", "-Werror=all-warnings")
+    cubin = compile_cuda(toolchain, text, tmp_path / "source.cubin", *flags).read_bytes()
+    printed = disassembled(toolchain, cubin)
+    return sass.parse(printed, arch=Arch.parse(arch), registers=0, code_sha256=sass.code_digest(cubin))
 
 
 def test_there_are_four_and_what_they_share() -> None:

@@ -5,21 +5,21 @@ They convert bfloat16, of which there are 65,536, so that every input takes no t
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cubins import compile_cuda, disassembled
 
 from fp4patch.catalog.probe import Executes, Launches
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify import execution_text as report
 from fp4patch.core.arch import Arch
+from fp4patch.core.cache import cache_dir
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
 from fp4patch.proof.inputs import InputClass, NumericsReport, NumericsRow
-from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.lift.execute import Subject, execute, inexact
 from fp4patch.proof.lift.result import Executed, Execution, Side
 from fp4patch.proof.toolchain import Toolchain
@@ -27,6 +27,7 @@ from fp4patch.proof.toolchain import Toolchain
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 EIGHT = Executes(input="bfloat16", lanes=8)
 ENCODERS = Path(__file__).parents[3] / "encoders"
+CACHE = cache_dir() / "executions"
 NANS = 8 * 127
 INSTRUCTION = """
 __device__ unsigned int instruction(float const (&v)[8]) {
@@ -62,42 +63,29 @@ def build(toolchain: Toolchain, tmp_path: Path) -> Build:
     def get(called: str, arch: Arch, side: Side, promise: Promise) -> Subject:
         source = INSTRUCTION if called == "instruction" else ""
         if (ENCODERS / f"{called}.cuh").is_file():
-            source, called = f'#include "{called}.cuh"\n', f"fp4patch_{called}::e2m1_x8({ALL})"
+            source, called = (ENCODERS / f"{called}.cuh").read_text(), f"fp4patch_{called}::e2m1_x8({ALL})"
         elif called == "instruction":
             called = "instruction(v)"
-        (tmp_path / "probe.cu").write_text(source + KERNEL.format(called=called))
-        command = [
-            str(toolchain.nvcc),
-            *toolchain.flags,
-            "-std=c++17",
-            "-O3",
-            "-cubin",
-            f"-arch={arch}",
-            f"-I{ENCODERS}",
-        ]
-        subprocess.run([*command, "probe.cu", "-o", "probe.cubin"], cwd=tmp_path, env=toolchain.environ, check=True)
-        cubin = (tmp_path / "probe.cubin").read_bytes()
-        return Subject("lib/eight", EIGHT, arch, side, cubin, listing(cubin, arch), promise)
-
-    def listing(cubin: bytes, arch: Arch) -> SassListing:
-        run = [str(toolchain.nvdisasm), "-c", "probe.cubin"]
-        text = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-        return sass.parse(text, arch=arch, registers=1, code_sha256=sass.code_digest(cubin))
+        source += KERNEL.format(called=called)
+        cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", f"-arch={arch}").read_bytes()
+        text = disassembled(toolchain, cubin)
+        listing = sass.parse(text, arch=arch, registers=1, code_sha256=sass.code_digest(cubin))
+        return Subject("lib/eight", EIGHT, arch, side, cubin, listing, promise)
 
     return get
 
 
 @pytest.fixture
-def ran(toolchain: Toolchain, tmp_path: Path) -> Callable[..., Executed]:
-    return lambda *subjects: execute(subjects, toolchain=toolchain, cache=tmp_path / "cache", threads=2)
+def ran(toolchain: Toolchain) -> Callable[..., Executed]:
+    return lambda *subjects, cache=CACHE: execute(subjects, toolchain=toolchain, cache=cache, threads=2)
 
 
 def test_the_software_for_sm121_is_compared_with_the_cards_instruction(
-    build: Build, ran: Callable[..., Executed]
+    build: Build, ran: Callable[..., Executed], tmp_path: Path
 ) -> None:
     card = build("instruction", A120, "pristine", Promise.EXACT_BUT_NAN_SIGN)
     exact = build("half_pair", A121, "patched", Promise.EXACT)
-    found = ran(card, exact)
+    found = ran(card, exact, cache=tmp_path / "cache")
     assert found.verdicts == [Verdict.PASS] * 3
     assert [one.instruction for one in found.executions] == [True, False]
     assert [report.cell(one) for one in found.executions] == ["0 of 2^16", "0 of 2^16"]
@@ -106,7 +94,7 @@ def test_the_software_for_sm121_is_compared_with_the_cards_instruction(
     assert "no proof of silicon" in found.notes[0]
     # A second look runs nothing.
     assert [one.cached for one in found.executions] == [False, False]
-    assert [one.cached for one in ran(card, exact).executions] == [True, True]
+    assert [one.cached for one in ran(card, exact, cache=tmp_path / "cache").executions] == [True, True]
 
 
 def test_a_nans_sign_is_a_difference_that_the_variant_declares_or_not(

@@ -1,6 +1,7 @@
 """The lifter against silicon: lifted sm_90 code gives what a GPU gave for the same bytes (``golden/make.py``).
 
-By default every 61st group of inputs, 70 million values of a program; FP4PATCH_LIFT_ALL=1 takes all 2^32.
+By default every 61st group of inputs, 70 million values of a program; FP4PATCH_LIFT_ALL=1 takes all 2^32. A program
+that ran on this machine is not run again: its output is known by everything that it is compiled from.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from remembered import remembered
 
 from fp4patch.core.arch import Arch
 from fp4patch.proof.lift.translate import RUNTIME, runtime, translate
@@ -30,11 +32,9 @@ def listing(name: str) -> str:
     return gzip.decompress((GOLDEN / "listings" / f"{name}.txt.gz").read_bytes()).decode()
 
 
-def host(name: str, folder: Path, text: str, *flags: str) -> Path:
-    """A program that runs a listing over the inputs of the golden run."""
+def outputs(name: str, folder: Path, text: str, *runs: tuple[object, ...], flags: tuple[str, ...] = ()) -> list[str]:
+    """Return the lines of a program that runs a listing over the inputs of the golden run, one for each run of it."""
     program, translation = PROGRAMS[name], translate(text, arch=SM_90)
-    (folder / "kernel.inc").write_text(translation.c)
-    (folder / RUNTIME).write_text(runtime())
     defines = {
         "LANES": program["lanes"],
         "VALUE": program["value"],
@@ -43,36 +43,46 @@ def host(name: str, folder: Path, text: str, *flags: str) -> Path:
         "BLOCK_SIZE": translation.block_size,
     }
     command = ["gcc", "-std=gnu11", "-O2", "-march=native", "-fno-strict-aliasing", "-ffp-contract=off", *flags]
-    command += [f"-I{folder}", *(f"-D{key}={value}" for key, value in defines.items())]
-    subprocess.run([*command, GOLDEN / "host.c", "-o", folder / "host", "-lm", "-pthread"], check=True)
-    return folder / "host"
+    command += [*(f"-D{key}={value}" for key, value in defines.items()), "host.c", "-o", "host", "-lm", "-pthread"]
+    files = {"kernel.inc": translation.c, RUNTIME: runtime(), "host.c": (GOLDEN / "host.c").read_text()}
 
+    def written() -> str:
+        for file, content in files.items():
+            (folder / file).write_text(content)
+        subprocess.run(command, cwd=folder, check=True)
+        lines = (
+            subprocess.run([folder / "host", *map(str, run)], check=True, capture_output=True, text=True)
+            for run in runs
+        )
+        return "".join(line.stdout for line in lines)
 
-def run(program: Path, *arguments: object) -> str:
-    return subprocess.run(
-        [program, *map(str, arguments)], check=True, capture_output=True, text=True
-    ).stdout.strip()  # fmt: skip
+    return remembered((json.dumps([files, command]), repr(runs)), written).splitlines()
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_lifted_code_gives_what_the_gpu_gave(name: str, tmp_path: Path) -> None:
-    program, threads = host(name, tmp_path, listing(name)), len(os.sched_getaffinity(0))
-    assert run(program, "sample", SAMPLES) == PROGRAMS[name]["sample"]
-    assert run(program, STRIDE, threads) == PROGRAMS[name]["subset"]
+    threads = len(os.sched_getaffinity(0))
+    runs: dict[str, tuple[object, ...]] = {"sample": ("sample", SAMPLES), "subset": (STRIDE, threads)}
     if os.environ.get("FP4PATCH_LIFT_ALL"):
-        assert run(program, 1, threads) == PROGRAMS[name]["all"]
+        runs["all"] = (1, threads)
+    expected = [PROGRAMS[name][kind] for kind in runs]
+    assert outputs(name, tmp_path, listing(name), *runs.values()) == expected
+
+
+def sample(name: str, folder: Path, text: str, *flags: str) -> list[str]:
+    return outputs(name, folder, text, ("sample", SAMPLES), flags=flags)
 
 
 @pytest.mark.parametrize("name", ["opcodes.half", "opcodes.single"])
 def test_a_processor_without_half_precision_gives_the_same(name: str, tmp_path: Path) -> None:
-    assert run(host(name, tmp_path, listing(name), "-DLIFT_PORTABLE"), "sample", SAMPLES) == PROGRAMS[name]["sample"]
+    assert sample(name, tmp_path, listing(name), "-DLIFT_PORTABLE") == [PROGRAMS[name]["sample"]]
 
 
 def test_the_digest_notices_a_changed_instruction(tmp_path: Path) -> None:
     name = "encoder.half_pair"
     changed = listing(name).replace(" 0xf0f0f0f", " 0xf0f0f0e").replace("0x7531", "0x7530")
     assert changed != listing(name)
-    assert run(host(name, tmp_path, changed), "sample", SAMPLES) != PROGRAMS[name]["sample"]
+    assert sample(name, tmp_path, changed) != [PROGRAMS[name]["sample"]]
 
 
 def test_encoders_and_paths_with_branches_are_among_them() -> None:

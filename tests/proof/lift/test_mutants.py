@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import logging
 import os
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from cubins import compile_cuda, disassembled
 from listings import ARCH
 from mutations_sass import mutants
 
@@ -30,7 +30,6 @@ STRIDE = 1 if "FP4PATCH_SASS_MUTANTS" in os.environ else 61
 EIGHT = Executes(input="float32", lanes=8)
 ENCODERS = Path(__file__).parents[3] / "encoders"
 PROBE = """
-#include "{encoder}.cuh"
 struct alignas(16) Load {{ float value[8]; }};
 extern "C" __global__ void probe(Load const* source, unsigned int* packed) {{
   int const i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -42,11 +41,9 @@ extern "C" __global__ void probe(Load const* source, unsigned int* packed) {{
 
 
 def listing(encoder: str, toolchain: Toolchain, folder: Path) -> str:
-    (folder / "probe.cu").write_text(PROBE.format(encoder=encoder))
-    command = [str(toolchain.nvcc), *toolchain.flags, "-std=c++17", "-O3", "-cubin", "-arch=sm_121a", f"-I{ENCODERS}"]
-    subprocess.run([*command, "probe.cu", "-o", "probe.cubin"], cwd=folder, env=toolchain.environ, check=True)
-    run = subprocess.run([toolchain.nvdisasm, "-c", "probe.cubin"], cwd=folder, capture_output=True, check=True)
-    return run.stdout.decode()
+    source = (ENCODERS / f"{encoder}.cuh").read_text() + PROBE.format(encoder=encoder)
+    cubin = compile_cuda(toolchain, source, folder / "probe.cubin", "-O3", "-cubin", "-arch=sm_121a").read_bytes()
+    return disassembled(toolchain, cubin)
 
 
 def kernel(text: str) -> Kernel:

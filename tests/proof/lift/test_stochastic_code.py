@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cubins import compile_cuda
+from cubins import compile_cuda, disassembled
 
 from fp4patch.catalog.probe import Executes
 from fp4patch.core.arch import Arch
-from fp4patch.core.process import Runner
-from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift import batch
 from fp4patch.proof.lift.flow import flow
 from fp4patch.proof.lift.immediates import corners
@@ -45,9 +43,7 @@ def compiled(toolchain: Toolchain, tmp_path: Path) -> Compile:
         source = ENCODER.replace(old, new) + KERNEL.replace("FACTOR", factor) if old else ENCODER + KERNEL
         source = source.replace("FACTOR", factor)
         cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", "-arch=sm_121a")
-        runner = Runner(toolchain.environ)
-        text = disassemble(cubin.read_bytes(), toolchain=toolchain, runner=runner, cache=None)
-        return read(text, arch=Arch(12, 1, "a"))
+        return read(disassembled(toolchain, cubin.read_bytes()), arch=Arch(12, 1, "a"))
 
     return get
 

@@ -1,0 +1,27 @@
+"""Outputs of programs that tests make, kept in the user's cache as ``verify`` keeps its own."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable
+from functools import cache
+
+from fp4patch.core.cache import cache_dir
+from fp4patch.core.process import run
+from fp4patch.core.store import Store, key
+
+
+def remembered(made_of: tuple[str, ...], make: Callable[[], str]) -> str:
+    """Return ``make()``, or what it was on this machine with the same texts: all that a program is compiled from."""
+    store, name = Store(cache_dir() / "tests"), key("output", *_machine(), *made_of)
+    kept = store.read(name)
+    if not isinstance(kept, str):
+        kept = make()
+        store.write(name, kept)
+    return kept
+
+
+@cache
+def _machine() -> tuple[str, ...]:
+    """The compiler, and the processor for which it compiles with ``-march=native``."""
+    return platform.machine(), run(["gcc", "-march=native", "-E", "-v", "-x", "c", "/dev/null"], limit=None).said
