@@ -24,4 +24,4 @@ def remembered(made_of: tuple[str, ...], make: Callable[[], str]) -> str:
 @cache
 def _machine() -> tuple[str, ...]:
     """The compiler, and the processor for which it compiles with ``-march=native``."""
-    return platform.machine(), run(["gcc", "-march=native", "-E", "-v", "-x", "c", "/dev/null"], limit=None).said
+    return platform.machine(), run(["g++", "-march=native", "-E", "-v", "-x", "c++", "/dev/null"], limit=None).said

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cubins import compile_cuda, disassembled
+from remembered import remembered
 
 from fp4patch.core.arch import Arch
 from fp4patch.proof import sass
@@ -27,14 +28,17 @@ CLASSES_BESIDE = """
 
 
 def host(tmp_path: Path, text: str, *flags: str) -> str:
-    """Compile for the host, and run if there is something to run: what it wrote, or the compiler's errors."""
-    source = tmp_path / "source.cpp"
-    source.write_text(text)
+    """Compile for the host, and run if there is something to run: what it wrote."""
     runs = "int main" in text
-    output = ["-o", str(tmp_path / "program")] if runs else ["-fsyntax-only"]
-    done = subprocess.run(["g++", *STRICT, *flags, str(source), *output], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return subprocess.run([tmp_path / "program"], capture_output=True, text=True, check=True).stdout if runs else ""
+    command = ["g++", *STRICT, *flags, "source.cpp", *(["-o", "program"] if runs else ["-fsyntax-only"])]
+
+    def written() -> str:
+        (tmp_path / "source.cpp").write_text(text)
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return subprocess.run([tmp_path / "program"], capture_output=True, text=True, check=True).stdout if runs else ""
+
+    return remembered((*command, text), written)
 
 
 def kernel(name: str, values: int) -> str:
@@ -118,7 +122,7 @@ def test_all_halves_and_bfloats_give_what_their_floats_give(
     name: str, pair: str, tmp_path: Path, toolchain: Toolchain
 ) -> None:
     # The header precedes the types that it takes, as it may after pasting.
-    program = f"""
+    program = f"""// with the headers of {toolchain.info.nvcc}, {toolchain.fingerprint}
 {(FOLDER / f"{name}.cuh").read_text()}
 #include <cstdio>
 #include <cstring>
