@@ -5,17 +5,21 @@ that did not exist then and would be found first now is not detected here: the n
 of existing files. A damaged entry is a miss.
 """
 
+from __future__ import annotations
+
 import base64
 import binascii
 import json
-from collections.abc import Callable, Sequence
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
 from fp4patch.core.store import Store, key
-from fp4patch.proof.source_lines import SourceLines
+from fp4patch.proof.source_lines import SourceLines, unescaped
 
 _KEPT = 32  # source states kept for each command: two sides, for several releases and variants
 
@@ -24,8 +28,20 @@ class Dependency(NamedTuple):
     """A file that the compiler read: below the tree, the toolkit, the probe's directory or the data, or elsewhere."""
 
     anchor: str
-    """``tree``, ``toolkit``, ``probe``, ``data``, or ``file`` for an absolute path."""
+    """``tree``, ``toolkit``, ``probe``, ``data``, ``include 0``, or ``file`` for an absolute path."""
     path: str
+
+    @classmethod
+    def of(cls, path: Path, anchors: Mapping[str, Path]) -> Dependency:
+        """Return a path relative to the first anchor that it is below: elsewhere that is another directory."""
+        for anchor, place in anchors.items():
+            if path.is_relative_to(place):
+                return cls(anchor, path.relative_to(place).as_posix())
+        return cls("file", str(path))
+
+    def located(self, anchors: Mapping[str, Path]) -> Path:
+        """Return the path, with the anchors of this run."""
+        return anchors.get(self.anchor, Path("/")) / self.path
 
 
 @dataclass(frozen=True)
@@ -96,3 +112,19 @@ def _sum(stored: Stored) -> str:
 
 def _is_state(state: object) -> bool:
     return isinstance(state, dict) and isinstance(state.get("result"), str) and isinstance(state.get("files"), list)
+
+
+def files_read(listed: Path, base: Path) -> list[Path]:
+    r"""Return the files that a compiler read, from its dependency file for make (``out : a \`` and so on, where ``\ ``
+    is a space within a name), or from the lines ``# 1 "a" 1`` of preprocessed text."""
+    text = listed.read_text(encoding="utf-8", errors="surrogateescape")
+    if listed.suffix == ".ii":
+        found = {unescaped(name) for name in _MARKER.findall(text)}
+    else:
+        _, _, names = text.replace("\\\n", " ").partition(": ")
+        found = {re.sub(r"\\([ #])", r"\1", name).replace("$$", "$") for name in re.findall(r"(?:\\.|[^\s\\])+", names)}
+    return sorted({Path(os.path.normpath(base / name)) for name in found})
+
+
+_MARKER = re.compile(r'(?:\A# \d+ "(?=.*"$)|^# 1 "(?=.*" 1(?: 3)?(?: 4)?$))((?:[^"\\]|\\.)+)"', re.MULTILINE)
+"""The first line of preprocessed text, which names the source, and those where another file begins."""

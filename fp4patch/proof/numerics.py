@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from fp4patch.catalog.manifest import data_root
 from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.core.store import key
-from fp4patch.proof.cache import Cache, Stored
+from fp4patch.proof.cache import Cache, Dependency, Stored, files_read
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.specification import specification
 from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.view import changed_since, file_digest
 
 NVIDIA_REFERENCE = """\
 #include <cuda_fp4.h>
@@ -82,36 +84,56 @@ def host_sweeps(
     """All 2^32 inputs through each subject as host code, on all cores or ``threads`` of them.
 
     Each input goes through one lane. With a ``toolchain`` its nvcc compiles, as it compiles host code for users of
-    headers that need it; else ``compiler`` does. The same program as one of which the ``cache`` has the output is not
-    run again. ProofError if it does not compile or run.
+    headers that need it; else ``compiler`` does. What the ``cache`` has the output of is not compiled and not run
+    again. ProofError if it does not compile or run.
     """
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
-        work = Path(folder)
-        write(work, program("host.cpp", preamble, subjects))
-        if toolchain:
-            # Any architecture would do: there is no kernel in it.
-            command = [str(toolchain.nvcc), *toolchain.flags, "-x", "cu", "-cudart=static", "-w"]
-            # Without symbols, among which is the number of nvcc's process, the same source is the same program.
-            command += ["-Xcompiler", "-march=native,-pthread", "-Xlinker", "-s"]
-            where = f"host, nvcc {toolchain.info.nvcc}"
-        else:
-            command = [str(compiler), "-march=native", "-pthread"]
-            version = _run([str(compiler), "-dumpfullversion"], work, f"{compiler} does not state its version").strip()
-            where = f"host, {Path(compiler).name} {version}"
-        command += ["-std=c++17", "-O3", *flags, *(f"-I{path}" for path in include), *DEFINES]
-        environ = toolchain.environ if toolchain else None
-        _run([*command, "host.cpp", "-o", "sweep"], work, f"{what} does not compile for the host", environ)
-        stored = key("sweep", (work / "sweep").read_bytes())
-        if cache and (known := cache.find(stored, lambda _: None)):
-            output = known.log
-        else:
+    if toolchain:
+        # Any architecture would do: there is no kernel in it.
+        command, own = [str(toolchain.nvcc), *toolchain.flags], ["-x", "cu", "-cudart=static", "-w"]
+        own += ["-Xcompiler", "-march=native,-pthread"]
+        built_by = (native(toolchain.host_compiler), toolchain.info.nvcc, toolchain.info.cicc, toolchain.fingerprint)
+        where = f"host, nvcc {toolchain.info.nvcc}"
+    else:
+        command, own, built_by = [str(compiler)], ["-march=native", "-pthread"], (native(compiler),)
+        version = _run([str(compiler), "-dumpfullversion"], Path(), f"{compiler} does not state its version").strip()
+        where = f"host, {Path(compiler).name} {version}"
+    own += ["-std=c++17", "-O3", *flags, *DEFINES]
+    files = program("host.cpp", preamble, subjects)
+    anchors = {f"include {n}": path for n, path in enumerate(include)} | {"data": data_root().resolve()}
+    if toolchain:
+        anchors["toolkit"] = toolchain.root
+    texts = (text.replace(str(anchors["data"]), "data") for file in files.items() for text in file)
+    name = key("sweep", *built_by, *own, *texts, *map(_names, include))
+    if cache and (known := cache.find(name, lambda file: file_digest(file.located(anchors)))):
+        output = known.log
+    else:
+        begun = time.time()
+        command += [*own, *(f"-I{path}" for path in include), "-MD", "-MF", "sweep.d", "host.cpp", "-o", "sweep"]
+        with tempfile.TemporaryDirectory(prefix="fp4patch-numerics-") as folder:
+            work = Path(folder)
+            write(work, files)
+            _run(command, work, f"{what} does not compile for the host", toolchain.environ if toolchain else None)
+            read = [path for path in files_read(work / "sweep.d", work) if not path.is_relative_to(work)]
             sweep = [str(work / "sweep"), *([str(threads)] if threads else [])]
             output = _run(sweep, work, f"{what} did not run on the host")
-            if cache:
-                cache.store(stored, [], Stored(b"", output))
-    seconds = round(time.monotonic() - started, 3)
-    return _read(output, subjects, where=where, promise=promise, seconds=seconds)
+        if cache and not any(changed_since(path, begun) for path in read):
+            hashes = [(Dependency.of(path, anchors), file_digest(path) or "") for path in read]
+            cache.store(name, hashes, Stored(b"", output))
+    return _read(output, subjects, where=where, promise=promise, seconds=round(time.monotonic() - started, 3))
+
+
+def native(compiler: Path | str) -> str:
+    """Return what a host compiler states of itself, and of the processor for which it compiles here."""
+    try:
+        return process.run([compiler, "-march=native", "-E", "-v", "-x", "c++", "/dev/null"], limit=None).err
+    except OSError:
+        return ""  # the compilation reports why
+
+
+def _names(folder: Path) -> str:
+    """Return which files there are below a directory: a new one may be found before another."""
+    return "\0".join(sorted(str(path.relative_to(folder)) for path in folder.rglob("*")))
 
 
 # --- on a GPU --------------------------------------------------------------------------------------------------------

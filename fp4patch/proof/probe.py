@@ -14,9 +14,9 @@ from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.core.store import key
-from fp4patch.proof.cache import Cache, Dependency, Stored
+from fp4patch.proof.cache import Cache, Dependency, Stored, files_read
 from fp4patch.proof.sass import KERNEL, kernel_of
-from fp4patch.proof.source_lines import WITH_LINES, SourceLines, source_lines, unescaped
+from fp4patch.proof.source_lines import WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, changed_since, file_digest
 
@@ -127,7 +127,8 @@ class Compiler:
             lines = source_lines(read, scratch / f"{stem}.ptx", folder, side.watched)
             compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused, lines=lines)
             if self._cache:
-                files = [self._dependency(path, folder, source) for path in _listed(read, scratch) if path != written]
+                anchors = {"tree": folder, **self._anchors(source)}  # the tree's files, in whichever view of it
+                files = [Dependency.of(path, anchors) for path in files_read(read, scratch) if path != written]
                 # If a file changed since we began, the compiled and the hashed contents may differ.
                 if not any(self._changed_since(file, side, source) for file in files):
                     hashes = [(file, sha256) for file in files if (sha256 := digest(file)) is not None]
@@ -165,16 +166,6 @@ class Compiler:
             *(("together", text) if text else ("source", source.name, source.read_bytes())),
         )
 
-    def _dependency(self, path: Path, folder: Path, source: Path) -> Dependency:
-        """Return a path of the compiler's list relative to its anchor, which is valid for the other view too."""
-        for anchor, place in (("tree", folder), *self._anchors(source).items()):
-            if path.is_relative_to(place):
-                return Dependency(anchor, path.relative_to(place).as_posix())
-        return Dependency("file", str(path))
-
-    def _place(self, file: Dependency, source: Path) -> Path:
-        return self._anchors(source).get(file.anchor, Path("/")) / file.path
-
     def _anchors(self, source: Path) -> Mapping[str, Path]:
         return {"probe": source.parent, **self._fixed}
 
@@ -183,13 +174,13 @@ class Compiler:
             return side.digest(file.path)
         name = (*file, source if file.anchor == "probe" else None)
         if name not in self._outside:
-            self._outside[name] = file_digest(self._place(file, source))
+            self._outside[name] = file_digest(file.located(self._anchors(source)))
         return self._outside[name]
 
     def _changed_since(self, file: Dependency, side: Side, source: Path) -> bool:
         if file.anchor == "tree":
             return side.changed_since(file.path, self._begun)
-        return changed_since(self._place(file, source), self._begun)
+        return changed_since(file.located(self._anchors(source)), self._begun)
 
 
 def together(probes: Sequence[tuple[Probe, Path]]) -> str:
@@ -212,19 +203,3 @@ def together(probes: Sequence[tuple[Probe, Path]]) -> str:
 
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*", re.MULTILINE)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)
-
-
-def _listed(read: Path, base: Path) -> list[Path]:
-    r"""Return the files that a compiler read, from its dependency file for make (``out : a \`` and so on, where ``\ ``
-    is a space within a name), or from the lines ``# 1 "a" 1`` of preprocessed text."""
-    text = read.read_text(encoding="utf-8", errors="surrogateescape")
-    if read.suffix == ".ii":
-        found = {unescaped(name) for name in _MARKER.findall(text)}
-    else:
-        _, _, names = text.replace("\\\n", " ").partition(" : ")
-        found = {re.sub(r"\\([ #])", r"\1", name).replace("$$", "$") for name in re.findall(r"(?:\\.|[^\s\\])+", names)}
-    return sorted({Path(os.path.normpath(base / name)) for name in found})
-
-
-_MARKER = re.compile(r'(?:\A# \d+ "(?=.*"$)|^# 1 "(?=.*" 1(?: 3)?(?: 4)?$))((?:[^"\\]|\\.)+)"', re.MULTILINE)
-"""The first line of preprocessed text, which names the source, and those where another file begins."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import shutil
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,7 +67,7 @@ def test_every_encoder_keeps_its_promise_on_all_inputs(name: str) -> None:
 
 
 @pytest.mark.parametrize("by_nvcc", [False, True])
-def test_a_program_runs_once_and_one_that_differs_runs(
+def test_a_program_is_compiled_and_run_once_and_again_when_a_file_that_it_reads_differs(
     by_nvcc: bool, toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = list[str]()
@@ -74,19 +77,40 @@ def test_a_program_runs_once_and_one_that_differs_runs(
         return real(command, *words)
 
     monkeypatch.setattr(numerics, "_run", noting)
+    one = (Subject("half_pair", 1, "fp4patch_half_pair::e2m1(v[0]) ^ wrong(v[0])"),)
 
-    def swept(more: str = "") -> Verdict:
+    def swept(tree: str, *, cached: bool) -> Verdict:
         ran.clear()
-        one = (Subject("half_pair", 1, f"fp4patch_half_pair::e2m1(v[0]){more}"),)
-        nvcc = toolchain if by_nvcc else None
-        (report,) = host_sweeps(RIGHT, one, toolchain=nvcc, cache=Cache(tmp_path))
+        (report,) = host_sweeps(
+            f"{RIGHT}\n#include <wrong.h>\n",
+            one,
+            toolchain=toolchain if by_nvcc else None,
+            include=[tmp_path / tree / "before", tmp_path / tree / "include"],
+            cache=Cache(tmp_path / "cache"),
+        )
+        assert ran == ["g++"][by_nvcc:] + ([] if cached else ["nvcc" if by_nvcc else "g++", "sweep"])
         return report.verdict
 
-    for more, verdict in (("", Verdict.PASS), (" ^ (v[0] == 1.0f)", Verdict.FAIL)):
-        assert swept(more) is verdict
-        assert "sweep" in ran
-        assert swept(more) is verdict
-        assert "sweep" not in ran
+    def header(file: str, wrong_at: str) -> None:
+        path = tmp_path / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"inline bool wrong(float x) {{ return x == {wrong_at}; }}\n")
+        os.utime(path, (0, 0))
+
+    header("a/include/wrong.h", "9.0f && x == 1.0f")
+    shutil.copytree(tmp_path / "a", tmp_path / "b")
+    time.sleep(0.02)  # a file as new as the compilation itself may have changed during it
+    assert swept("a", cached=False) is Verdict.PASS
+    assert swept("a", cached=True) is Verdict.PASS
+    assert swept("b", cached=True) is Verdict.PASS
+    header("b/include/wrong.h", "1.0f")
+    assert swept("b", cached=False) is Verdict.FAIL
+    assert swept("b", cached=True) is Verdict.FAIL
+    assert swept("a", cached=True) is Verdict.PASS
+    if by_nvcc:  # which takes three seconds each time
+        return
+    header("a/before/wrong.h", "1.0f")
+    assert swept("a", cached=False) is Verdict.FAIL
 
 
 def wrong(encode: str) -> NumericsReport:
