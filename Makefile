@@ -14,6 +14,9 @@ VARIANT ?= next2
 # Beside fp4patch's own caches: in a fresh clone mypy reads only what differs.
 export MYPY_CACHE_DIR ?= $(or $(FP4PATCH_CACHE),$(or $(XDG_CACHE_HOME),$(HOME)/.cache)/fp4patch)/mypy
 
+# The tests start hundreds of Python processes: what one compiles, the others read, whatever the caller prefers.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: compiler demo test check lint docs lock clean
 
 $(VENV)/.ready: pyproject.toml requirements.txt Makefile
