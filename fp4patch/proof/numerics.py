@@ -92,10 +92,10 @@ def host_sweeps(
         # Any architecture would do: there is no kernel in it.
         command, own = [str(toolchain.nvcc), *toolchain.flags], ["-x", "cu", "-cudart=static", "-w"]
         own += ["-Xcompiler", "-march=native,-pthread"]
-        built_by = (native(toolchain.host_compiler), toolchain.info.nvcc, toolchain.info.cicc, toolchain.fingerprint)
+        built_by = [native(toolchain.host_compiler), toolchain.info.nvcc, toolchain.info.cicc, toolchain.fingerprint]
         where = f"host, nvcc {toolchain.info.nvcc}"
     else:
-        command, own, built_by = [str(compiler)], ["-march=native", "-pthread"], (native(compiler),)
+        command, own, built_by = [str(compiler)], ["-march=native", "-pthread"], [native(compiler)]
         version = _run([str(compiler), "-dumpfullversion"], Path(), f"{compiler} does not state its version").strip()
         where = f"host, {Path(compiler).name} {version}"
     own += ["-std=c++17", "-O3", *flags, *DEFINES]
