@@ -15,6 +15,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
@@ -256,8 +257,15 @@ def version_of(tool: Path) -> str:
 
 def stated_version(tool: Path) -> str:
     """Return the version inside the file: cicc has no option that prints it."""
+    state = tool.stat()
+    return _inside(tool, state.st_ino, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache
+def _inside(tool: Path, _inode: int, size: int, _mtime: int) -> str:
+    """Return the version inside a file of 70 MB, which doctor asks for several times; read anew if it changed."""
     with tool.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:
+        if not size:
             raise ToolchainError(f"{tool} is empty", help=_WHEELS)
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
             said = RELEASE.search(content)
