@@ -6,6 +6,8 @@ import json
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -433,6 +435,24 @@ def test_without_the_record_the_error_names_the_file(tmp_path: Path, monkeypatch
     monkeypatch.setenv("FP4PATCH_DATA", str(tmp_path))
     assert main.run(["explore", "--no-open", "--output", str(tmp_path / "page.html")]) == 1
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_browser_opens_the_page_and_where_there_is_none_one_line_says_so(there: bool, tmp_path: Path) -> None:
+    written, opener, opened = tmp_path / "page.html", tmp_path / "bin" / "opener", tmp_path / "opened"
+    opener.parent.mkdir()
+    if there:
+        opener.write_text(f'#!/bin/sh\necho "$1" >{opened}\n')
+        opener.chmod(0o755)
+    environ = {"PATH": str(opener.parent), "HOME": str(tmp_path), "BROWSER": "opener"}
+    command = [sys.executable, "-m", "fp4patch", "explore", "--output", str(written)]
+    ran = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    assert ran.stdout == f"{written}\n"
+    assert opened.exists() == there
+    if there:
+        assert opened.read_text() == f"{written.as_uri()}\n"
+    else:
+        assert ran.stderr == "there is no browser here: copy the file to a machine that has one, and open it there\n"
 
 
 def test_the_page_is_the_same_each_time() -> None:

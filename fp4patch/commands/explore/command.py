@@ -22,11 +22,13 @@ def explore(output: Path | None, no_open: bool) -> None:
     The page also has the result of each patch on each release, and the FP4 instructions of each target by compiler. It
     is one file that needs no network. Its answers come from the records of this fp4patch.
     """
+    import webbrowser
+
     from fp4patch.commands.explore import run as verb
     from fp4patch.core.cache import cache_dir
 
     file = output or cache_dir() / "explorer.html"
     write(file, verb.page(), advice="name a file that can be written: fp4patch explore -o FILE")
     click.echo(str(file))
-    if not no_open and click.launch(file.absolute().as_uri()) != 0:
-        click.echo("no browser could be opened: open the file in one", err=True)
+    if not no_open and not webbrowser.open(file.absolute().as_uri()):
+        click.echo("there is no browser here: copy the file to a machine that has one, and open it there", err=True)
