@@ -41,12 +41,12 @@ from fp4patch.commands.show.text import MATRIX, matrix_rows
 from fp4patch.commands.status.run import each_patch, status
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import summary as sentences
-from fp4patch.commands.verify.run import Options, verify
 from fp4patch.core import progress
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.proof.result import VerifyReport
+from fp4patch.proof.verify import Options, verify
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import reading

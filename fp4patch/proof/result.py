@@ -13,6 +13,9 @@ from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.lift.result import Executed
 
+EXECUTED = "executed as promised"
+"""The check that a probe's machine code was executed and gave what the variant promises."""
+
 
 @dataclass(frozen=True)
 class Check(Document):

@@ -1,340 +1,336 @@
-"""Compile every probe from two views of a tree, and judge what became of its machine code."""
+"""``fp4patch verify``: does the machine code of the patched tree satisfy the variant's rules?
 
-from __future__ import annotations
+The tree must be in the variant's state, byte for byte; then its probes are compiled from it and from its pristine
+bytes, and judged. A probe that has nothing to show on this release, or that takes headers that are not at hand, is set
+aside, and the report states this.
+"""
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field, replace
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Literal
 
-from fp4patch.catalog.probe import Probe, ProbeKind
-from fp4patch.catalog.rule import Rule
+from fp4patch import __version__
+from fp4patch.catalog.coverage import Covered, names, unchecked, without
+from fp4patch.catalog.identify import Identified, identify_all
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.patch import Patch, RefusedFor
+from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.target import Target
-from fp4patch.core.arch import Arch
-from fp4patch.core.errors import ProofError
+from fp4patch.catalog.variant import Variant
+from fp4patch.core.arch import Arch, requested
+from fp4patch.core.cache import cache_dir
+from fp4patch.core.errors import Refused
+from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
-from fp4patch.core.process import Runner, processors
-from fp4patch.core.progress import OnProgress, Step, silent
-from fp4patch.core.verdict import Verdict, overall
-from fp4patch.proof import sass
-from fp4patch.proof.cache import Cache
-from fp4patch.proof.diff import compare
-from fp4patch.proof.disassemble import disassemble
-from fp4patch.proof.instruction import SassListing
-from fp4patch.proof.judge import concerns, judge, unjudged
-from fp4patch.proof.probe import Compiled, Compiler, together
-from fp4patch.proof.result import Check, ProbeResult
-from fp4patch.proof.source_lines import SourceLines
-from fp4patch.proof.toolchain import Toolchain
-from fp4patch.proof.view import Side, SourceView
-
-_COMPILES = "compiles, host code included"
-
-
-@dataclass(frozen=True)
-class Verification:
-    """Results of the probes, and the failures beside them."""
-
-    results: tuple[ProbeResult, ...]
-    """Results probe by probe, each with the architectures in the requested order."""
-    problems: tuple[Problem, ...]
-    cubins: Mapping[tuple[str, Arch, str], bytes]
-    """Disassembled cubins by probe, architecture and side: ``pristine`` or ``patched``."""
-    objects: Mapping[tuple[str, Arch], bytes] = field(default_factory=dict)
-    """Object files of the patched HOST probes by probe and architecture."""
-    configured: tuple[Configured, ...] = ()
-    """The patched probes, compiled with other flags."""
-    lines: Mapping[tuple[str, Arch], SourceLines] = field(default_factory=dict)
-    """Lines of the patched probes in the watched files, by probe and architecture; of HOST probes not known."""
+from fp4patch.core.process import must_run_programs
+from fp4patch.core.progress import OnProgress
+from fp4patch.core.verdict import overall, verdict_on
+from fp4patch.proof import builds, conditions, execute, sweeps
+from fp4patch.proof.compile import Verification, refusals
+from fp4patch.proof.compile import verify as compile_and_judge
+from fp4patch.proof.coverage import (
+    coverage,
+    macros_of_builds,
+    targets_without_a_check,
+    touched_functions,
+    undeclared,
+)
+from fp4patch.proof.gpu import find_gpu
+from fp4patch.proof.headers import find_headers
+from fp4patch.proof.lift.result import Executed, summary
+from fp4patch.proof.needs import has, nothing_to_show
+from fp4patch.proof.result import EXECUTED, Check, ProbeResult, SetAside, VerifyReport
+from fp4patch.proof.toolchain import Toolchain, find_toolchain
+from fp4patch.proof.view import SourceView
+from fp4patch.tree.folding import FoldedTree, fold_tree, plan_for
+from fp4patch.tree.locked import reading
+from fp4patch.tree.transaction import OnWait
 
 
-@dataclass(frozen=True)
-class Configured:
-    """A patched probe as a build with other flags compiles it."""
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The command line's options, as the user gave them; their help texts explain them."""
 
-    probe: str
-    arch: Arch
-    flags: tuple[str, ...]
-    same: bool
-    """Its code is the same as with the usual flags."""
-    cubin: bytes
-    listing: SassListing | None
-    error: str
-
-
-FAST = "-use_fast_math"
-CONFIGURATIONS = (("-DNDEBUG", "-std=c++20"), ("-rdc=true",), (FAST,), ("-O1",))
-"""Flags that builds set, and that must not change what a conversion gives."""
+    variant: str
+    archs: str | None = None
+    """``sm_120a,sm_121a``; None: the variant's own."""
+    cuda_root: Path | None = None
+    torch_include: Path | None = None
+    jobs: int | None = None
+    """Compilations, or threads of a sweep, at a time; None: one for each core."""
+    numerics: Literal["no", "yes", "all"] = "no"
+    execute: bool | None = None
+    """None: only without a GPU."""
+    every_probe: bool = False
+    strict: bool = False
+    compile_only: bool = False
+    """The probes are compiled with the usual flags alone, and nothing is executed."""
 
 
 @dataclass(frozen=True)
-class _Built:
-    """One probe, architecture and side: the listing, or why there is none."""
+class _Run:
+    """The options, and what they come to on this machine: the same for each tree."""
 
-    listing: SassListing | None = None
-    cubin: bytes = b""
-    error: str = ""
-    unsupported: bool = False
-    cached: bool = False
-    lines: SourceLines = field(default_factory=SourceLines)
+    options: Options
+    catalog: Catalog
+    variant: Variant
+    archs: tuple[Arch, ...]
+    toolchain: Toolchain
+    headers: Mapping[str, Sequence[Path]]
+    on_wait: OnWait
+    on_progress: OnProgress
 
 
 def verify(
-    *,
-    before: SourceView,
-    after: SourceView,
-    target: Target,
-    probes: Sequence[tuple[Probe, Path]],
-    rules: Sequence[Rule],
-    archs: Sequence[Arch],
-    toolchain: Toolchain,
-    headers: Mapping[str, Sequence[Path]] | None = None,
-    aside: Sequence[Probe] = (),
-    builds: bool = False,
-    jobs: int | None = None,
-    cache: Path | None = None,
-    configured: Sequence[Arch] = (),
-    every: bool = False,
-    also: bool = False,
-    watched: Iterable[str] = (),
-    progress: OnProgress = silent,
-) -> Verification:
-    """Compile each probe (with its source file) for each architecture from both views, compare, and judge.
+    trees: Sequence[Path], options: Options, *, on_wait: OnWait, on_progress: OnProgress
+) -> tuple[VerifyReport, ...]:
+    """Return a report for each tree. Refused if one is not in the variant's state; ToolchainError if no compiler."""
+    catalog = load()
+    variant = catalog.variant(options.variant)
+    own = ",".join(variant.arch)
+    archs = requested(options.archs or own, f"variant {variant.name} is for {own}")
+    identified = identify_all(trees, catalog)
+    toolchain = find_toolchain(options.cuda_root)
+    if options.numerics != "no" or _executes(options):
+        must_run_programs(Path(tempfile.gettempdir()))
+    headers = find_headers(options.torch_include)
+    run = _Run(options, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
+    return tuple(_verify_tree(tree, run) for tree in identified)
 
-    ``headers`` are the include directories of what probes use in earnest, by name. ``aside`` are probes that have
-    nothing to show on this tree: a rule that applies to them alone has nothing to judge, and is no mistake.
-    With ``builds`` the tree's own build was evaluated, and a target without probes is no mistake either.
-    ``configured`` are targets for which the patched probes are compiled with each of CONFIGURATIONS too: those that are
-    compiled together, or ``every`` one. With ``also``, probes are compiled for further targets of their own.
-    ``watched`` are files of the tree of which the result has the lines that were compiled. ``jobs`` compilers run at a
-    time, by default one for each processor that this process may use. ``cache`` is a directory for results of unchanged
-    compilations; None for none. ``progress`` is called in this thread. A probe that does not compile or whose code is
-    not understood is a failed result. An exception, KeyboardInterrupt too, ends every compiler that still runs.
-    """
-    kept = Cache(cache) if cache else None
-    runner = Runner(toolchain.environ)
-    with tempfile.TemporaryDirectory(prefix="fp4patch-verify-") as scratch:
-        sides = {
-            "pristine": Side(before, target, _folder(scratch, "pristine")),
-            "patched": Side(after, target, _folder(scratch, "patched"), watched),
-        }
-        builder = _Builder(Compiler(toolchain, target, runner, kept, headers), toolchain, runner, kept)
-        targets = {probe.id: probe.targets(archs, also=also) for probe, _ in probes}
-        compiled = [(probe, source, arch) for probe, source in probes for arch in targets[probe.id]]
-        tasks = [
-            (unit, arch, side)
-            for whole in _units(probes)
-            for arch in dict.fromkeys(arch for one in targets.values() for arch in one)
-            if (unit := [(probe, source) for probe, source in whole if arch in targets[probe.id]])
-            # Host code has nothing to be compared with: the pristine side only matters if the patched one fails.
-            for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
-        ]
-        built: dict[tuple[str, Arch, str], _Built] = {}
-        progress(Step(0, len(tasks), ""))
-        with ThreadPoolExecutor(max_workers=max(1, jobs or processors())) as pool:
-            try:
-                futures: dict[Future[list[_Built]], tuple[_Unit, Arch, str]] = {
-                    pool.submit(builder.build_all, unit, arch, sides[side]): (unit, arch, side)
-                    for unit, arch, side in tasks
-                }
-                for done, future in enumerate(as_completed(futures), start=1):
-                    unit, arch, side = futures[future]
-                    for (probe, _), one in zip(unit, future.result(), strict=True):
-                        built[probe.id, arch, side] = one
-                    name = unit[0][0].id + (f" and {len(unit) - 1} more" if len(unit) > 1 else "")
-                    cached = all(one.cached for one in future.result())
-                    progress(Step(done, len(tasks), f"{name} {arch} {side}", cached=cached))
-                broken = [
-                    (probe, source, arch)
-                    for probe, source, arch in compiled
-                    if probe.kind is ProbeKind.HOST and built[probe.id, arch, "patched"].error
-                ]
-                for probe, source, arch in broken:
-                    built[probe.id, arch, "pristine"] = builder.build(probe, source, arch, sides["pristine"])
-                otherwise = [
-                    pool.submit(builder.configured, unit, arch, sides["patched"], flags, built)
-                    for whole in _units(probes)
-                    if whole[0][0].kind is ProbeKind.SASS and (len(whole) > 1 or every)
-                    for arch in configured
-                    if (unit := [(probe, source) for probe, source in whole if arch in targets[probe.id]])
-                    for flags in CONFIGURATIONS
-                ]
-                found = tuple(one for future in otherwise for one in future.result())
-            except BaseException:
-                runner.stop()
-                pool.shutdown(cancel_futures=True)
-                raise
 
-    results = tuple(
-        _result(
-            probe,
-            arch,
-            built.get((probe.id, arch, "pristine"), _Built()),
-            built[probe.id, arch, "patched"],
-            [rule for rule in rules if concerns(rule, probe, arch)],
-        )
-        for probe, _, arch in compiled
+def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
+    began = time.monotonic()
+    pristine, written, applied = _pristine(tree, run)
+    probes = run.catalog.probes_of(run.variant, tree.target.name)
+    aside = {
+        probe.id: SetAside(probe.id, probe.title, because)
+        for probe, _ in probes
+        if (because := nothing_to_show(probe, pristine, run.headers, every_probe=run.options.every_probe))
+    }
+    patches = run.catalog.patches_of(run.variant, tree.target.name)
+    evaluated = builds.evaluate(pristine, tree, patches)
+    held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
+    evaluated = replace(evaluated, results=(*evaluated.results, *held))
+    functions = touched_functions(tree.root, tree.target, pristine.overlay, written)
+    found = compile_and_judge(
+        before=pristine,
+        after=SourceView(tree.root),
+        target=tree.target,
+        probes=[(probe, source) for probe, source in probes if probe.id not in aside],
+        rules=[rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)],
+        archs=run.archs,
+        toolchain=run.toolchain,
+        headers=run.headers,
+        aside=[probe for probe, _ in probes if probe.id in aside],
+        builds=bool(evaluated.results),
+        configured=_configured(run),
+        every=run.options.every_probe,
+        also=run.options.archs is None and not run.options.compile_only,
+        jobs=run.options.jobs,
+        watched=functions,
+        cache=cache_dir() / "compilations",
+        progress=run.on_progress,
     )
-    return Verification(
+    every = [probe for probe, _ in probes]
+    executed = _execute(found, every, run)
+    configured = execute.configured(found, every, run.variant, run.toolchain, execute_too=executed is not None)
+    results = _with_checks(_with_executions(found.results, executed), configured)
+    numbers = _numerics(tree, pristine, run)
+    _must_be_unchanged(tree, written, run)
+    not_looked_at = [
+        *undeclared(functions, patches),
+        *macros_of_builds(tree.root, tree.target, pristine.overlay, written, every),
+    ]
+    if run.options.archs is None and not run.options.compile_only:
+        not_looked_at += targets_without_a_check(pristine.overlay, written, results)
+    covered = coverage(
+        functions,
+        patches,
+        every,
         results,
-        unjudged(rules, [(probe, arch) for probe, _, arch in compiled], archs, aside, builds=builds),
-        {name: one.cubin for name, one in built.items() if one.listing},
-        {
-            (probe.id, arch): built[probe.id, arch, "patched"].cubin
-            for probe, _, arch in compiled
-            if probe.kind is ProbeKind.HOST
-        },
-        found,
-        {(probe, arch): one.lines for (probe, arch, side), one in built.items() if one.listing and side == "patched"},
+        found.lines,
+        (*aside.values(), *evaluated.aside),
+        evaluated.results,
+        executed,
+        run.archs,
+    )
+    covered = builds.absent(tree.root, tree.target, patches, covered)
+    covered = _without_refused(covered, patches, probes, (pristine, SourceView(tree.root)), tree.target, run)
+    return VerifyReport(
+        variant=run.variant.name,
+        target=tree.target.name,
+        version=str(tree.version or ""),
+        tree=str(tree.root),
+        patches=applied,
+        arch=run.archs,
+        toolchain=run.toolchain.info,
+        results=results,
+        problems=(
+            # Where the variant changes nothing, that no probe ran is no mistake.
+            *((*found.problems, *_unexecuted(executed, run)) if applied or results else ()),
+            *numbers.problems,
+            *not_looked_at,
+            *_uncovered(covered, run),
+        ),
+        seconds=round(time.monotonic() - began, 3),
+        fp4patch=__version__,
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        set_aside=(*aside.values(), *evaluated.aside),
+        builds=evaluated.results,
+        numerics=numbers.reports,
+        numerics_notes=numbers.notes,
+        executed=executed,
+        coverage=covered,
+        cubins=found.cubins,
     )
 
 
-def refusals(
-    probe: Probe,
-    source: Path,
-    arch: Arch,
+def _without_refused(
+    covered: Sequence[Covered],
+    patches: Sequence[Patch],
+    probes: Sequence[tuple[Probe, Path]],
     views: Sequence[SourceView],
-    *,
     target: Target,
-    toolchain: Toolchain,
-    headers: Mapping[str, Sequence[Path]],
-) -> tuple[str, ...]:
-    """Return the compiler's message where it refuses a probe, for each view of the tree; empty where it does not."""
-    compiler = Compiler(toolchain, target, Runner(toolchain.environ), None, headers)
-    with tempfile.TemporaryDirectory(prefix="fp4patch-verify-") as scratch:
-        sides = [Side(view, target, _folder(scratch, str(number))) for number, view in enumerate(views)]
-        made = [compiler.compile(probe, source, arch, side) for side in sides]
-    return tuple(one.log if one.failed and not one.unsupported else "" for one in made)
+    run: _Run,
+) -> tuple[Covered, ...]:
+    """Return the functions without those missing targets for which upstream's text refuses to be compiled."""
+
+    def refused(rule: RefusedFor, by: Patch, arch: Arch) -> bool:
+        ((probe, source),) = [(one, path) for one, path in probes if (one.patch, one.name) == (by.id, rule.probe)]
+        chain, headers = run.toolchain, run.headers
+        said = refusals(probe, source, arch, views, target=target, toolchain=chain, headers=headers)
+        return all(rule.message in one for one in said)
+
+    for patch in patches:
+        ours = {
+            one.function
+            for one in covered
+            if (one.checks or one.absent) and any(names(entry, one.function, one.files) for entry in patch.touches)
+        }
+        missing = dict.fromkeys(arch for one in covered if one.function in ours for arch in one.missing)
+        for rule in patch.refused:
+            asked = [arch for arch in missing if any(fnmatchcase(str(arch), glob) for glob in rule.arch)]
+            gone = [arch for arch in asked if refused(rule, patch, arch)]
+            covered = [without(one, gone) if one.function in ours else one for one in covered]
+    return tuple(covered)
 
 
-_Unit = list[tuple[Probe, Path]]
-"""Probes that are compiled by one run of the compiler."""
-
-
-def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
-    """Return the probes in their order; those of a patch that are marked ``together`` at the first one's position."""
-    units: dict[object, _Unit] = {}
-    for probe, source in probes:
-        alone = not probe.together or probe.kind is not ProbeKind.SASS
-        name: object = probe.id if alone else (probe.patch, probe.together, probe.include, probe.uses)
-        units.setdefault(name, []).append((probe, source))
-    return list(units.values())
-
-
-def _same(kernel: str, one: _Built, other: _Built) -> bool:
-    assert one.listing
-    return sass.same_code(kernel, one.listing, one.cubin, other.cubin)
-
-
-def _result(probe: Probe, arch: Arch, before: _Built, after: _Built, rules: Sequence[Rule]) -> ProbeResult:
-    diff = compare(before.listing, after.listing) if before.listing and after.listing else None
-    verdict, checks, error = Verdict.FAIL, tuple[Check, ...](), after.error
-    nothing = "without machine code nothing can be judged"
-    if after.unsupported:
-        verdict = Verdict.UNSUPPORTED
-        checks = (Check("this compiler supports the architecture", nothing, verdict, "no"),)
-    elif after.error:
-        found = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
-        checks = (Check("compiles", nothing, verdict, found),)
-    elif probe.kind is ProbeKind.HOST:
-        verdict = Verdict.PASS
-        checks = (Check(_COMPILES, "every file that includes the header compiles it", verdict, "yes"),)
-    else:
-        assert after.listing is not None
-        checks = judge(rules, after.listing, diff)
-        verdict, error = overall(check.verdict for check in checks), before.error
-    return ProbeResult(
-        probe=probe.id,
-        title=probe.title,
-        arch=arch,
-        kind=probe.kind,
-        verdict=verdict,
-        before=before.listing,
-        after=after.listing,
-        diff=diff,
-        checks=checks,
-        error=error,
-        cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
+def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
+    """Return a problem for each function without a check, where those are not allowed."""
+    return tuple(
+        Problem(
+            expected=f"a check of {one.function} on {', '.join(map(str, one.missing))}",
+            found=f"none: {one.because}",
+            file=one.files[0],
+        )
+        for one in (unchecked(covered) if run.options.strict else ())
     )
 
 
-class _Builder:
-    """Compiles, disassembles and parses: one call for each probe, architecture and side."""
-
-    def __init__(self, compiler: Compiler, toolchain: Toolchain, runner: Runner, cache: Cache | None) -> None:
-        self._compiler = compiler
-        self._toolchain = toolchain
-        self._runner = runner
-        self._cache = cache
-
-    def configured(
-        self, unit: _Unit, arch: Arch, side: Side, flags: tuple[str, ...], usual: Mapping[tuple[str, Arch, str], _Built]
-    ) -> list[Configured]:
-        """Return the probes compiled with other flags; none if one did not compile with the usual ones."""
-        known = {probe.id: usual[probe.id, arch, "patched"] for probe, _ in unit}
-        if not all(one.listing for one in known.values()):
-            return []
-        found = self.build_all(unit, arch, side, flags)
-        names = {p.id: sass.kernel_of(p.id, sass.functions(known[p.id].cubin)) for p, _ in unit}
-        return [
-            Configured(
-                probe.id,
-                arch,
-                flags,
-                bool(one.listing) and _same(names[probe.id], known[probe.id], one),
-                one.cubin,
-                one.listing,
-                one.error,
-            )
-            for (probe, _), one in zip(unit, found, strict=True)
-        ]
-
-    def build_all(self, unit: _Unit, arch: Arch, side: Side, more: Sequence[str] = ()) -> list[_Built]:
-        """Return the probes of a translation unit; each alone if they do not compile together: none hides others."""
-        if len(unit) > 1:
-            first, source = unit[0]
-            every = replace(first, defines={})
-            compiled = self._compiler.compile(every, source, arch, side, together(unit), more)
-            if not compiled.failed:
-                try:
-                    return self._listed(unit, arch, compiled)
-                except ProofError:
-                    pass  # compiled alone, each reports its own error
-        return [self.build(probe, source, arch, side, more) for probe, source in unit]
-
-    def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[_Built]:
-        cubin = compiled.content
-        text = disassemble(cubin, toolchain=self._toolchain, runner=self._runner, cache=self._cache)
-        sass.check_whole(text, cubin)
-        names = [sass.kernel_of(probe.id, ()) for probe, _ in unit]
-        listings = sass.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
-        return [_Built(listings[name], cubin, cached=compiled.cached, lines=compiled.lines.of(name)) for name in names]
-
-    def build(self, probe: Probe, source: Path, arch: Arch, side: Side, more: Sequence[str] = ()) -> _Built:
-        compiled = self._compiler.compile(probe, source, arch, side, more=more)
-        if compiled.failed:
-            return _Built(error=compiled.log, unsupported=compiled.unsupported)
-        if probe.kind is ProbeKind.HOST:
-            return _Built(cubin=compiled.content, cached=compiled.cached)
-        try:
-            whole_unit = probe.kind is ProbeKind.UNIT or sass.has_subroutines(compiled.content)
-            read = sass.parse_unit if whole_unit else sass.parse
-            text = disassemble(compiled.content, toolchain=self._toolchain, runner=self._runner, cache=self._cache)
-            sass.check_whole(text, compiled.content)
-            listing = read(
-                text,
-                arch=arch,
-                registers=sass.registers(compiled.log, whole_unit=whole_unit),
-                code_sha256=sass.code_digest(compiled.content, whole_unit=whole_unit),
-            )
-        except ProofError as error:
-            # One probe that is not understood must not hide what the others came to.
-            return _Built(cubin=compiled.content, error=f"{error.message}\n{error.help}", cached=compiled.cached)
-        return _Built(listing, compiled.content, cached=compiled.cached, lines=compiled.lines)
+def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) -> tuple[ProbeResult, ...]:
+    """Return the results with the execution of each as a check, so that no row passes whose code is wrong."""
+    checks = {}
+    for one in executed.executions if executed else ():
+        if one.side == "patched":
+            verdict = verdict_on(not one.verdict.failed)
+            because = "the machine code gives what the variant promises"
+            checks[one.probe, one.arch] = [Check(EXECUTED, because, verdict, summary(one))]
+    return _with_checks(results, checks)
 
 
-def _folder(parent: str, name: str) -> Path:
-    folder = Path(parent) / name
-    folder.mkdir()
-    return folder
+def _with_checks(
+    results: Sequence[ProbeResult], more: Mapping[tuple[str, Arch], Sequence[Check]]
+) -> tuple[ProbeResult, ...]:
+    return tuple(
+        replace(result, checks=checks, verdict=overall(check.verdict for check in checks))
+        if (checks := (*result.checks, *more.get((result.probe, result.arch), ()))) != result.checks
+        else result
+        for result in results
+    )
+
+
+def _configured(run: _Run) -> tuple[Arch, ...]:
+    """Targets for which other flags of the compiler are tried: the first for SM121, or all of them."""
+    if run.options.compile_only:
+        return ()
+    of_gb10 = [arch for arch in run.archs if (arch.major, arch.minor) == (12, 1)]
+    return run.archs if run.options.every_probe else tuple((*of_gb10, *run.archs)[:1])
+
+
+def _executes(options: Options) -> bool:
+    return not options.compile_only and (find_gpu() is None if options.execute is None else options.execute)
+
+
+def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
+    if not _executes(run.options):
+        return None
+    return execute.run(found, probes, run.variant, run.toolchain, threads=run.options.jobs, on_progress=run.on_progress)
+
+
+def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
+    """Return a problem if the user requested an execution, and there was nothing to execute."""
+    if not run.options.execute or (executed and executed.executions):
+        return ()
+    found = "none of the probes that ran has a specification of its results"
+    help_ = "leave --execute out: on this tree it has nothing to show"
+    return (Problem("a probe whose machine code can be executed", found, help_),)
+
+
+def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> sweeps.Numbers:
+    if run.options.numerics == "no":
+        return sweeps.Numbers((), (), ())
+    return sweeps.run(
+        tree,
+        run.variant,
+        run.catalog,
+        run.toolchain,
+        has=lambda needs: has(pristine, needs),
+        slow_too=run.options.numerics == "all",
+        threads=run.options.jobs,
+        on_progress=run.on_progress,
+        gpu=find_gpu(),
+    )
+
+
+def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, bytes | None], tuple[str, ...]]:
+    """Return the tree with its pristine bytes, what the variant makes of these, and the patches that changed something.
+
+    Refused if the tree is not in the variant's state.
+    """
+    variant = run.variant
+    with reading([tree], run.on_wait) as (locked,):
+        folds = fold_tree(locked, plan_for(locked, variant, run.catalog))
+        if folds.problems:
+            raise Refused(f"{variant.name} does not fit {tree.root}", problems=folds.problems)
+        for path, done in folds.files.items():
+            if locked.current(path) != done.desired:
+                state = locked.state(path, done.desired)
+                raise Refused(
+                    f"{tree.root} is not in the state of {variant.name}: {path} is {state}",
+                    help=f"run `fp4patch apply --variant {variant.name} {tree.root}` first",
+                )
+        overlay = {path: locked.pristine(path) for path in folds.files}
+    changed = (_applied(patch, folds) for patch in run.catalog.patches_of(variant, tree.target.name))
+    written = {path: done.desired for path, done in folds.files.items()}
+    return SourceView(tree.root, overlay), written, tuple(name for name in changed if name)
+
+
+def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:
+    """Refused if another program wrote these files since: then the compiled sources are not known."""
+    with reading([tree], run.on_wait) as (locked,):
+        changed = [path for path, content in written.items() if locked.current(path) != content]
+    if changed:
+        raise Refused(
+            f"{tree.root} was changed while it was being verified: {', '.join(changed)}",
+            help="verify it again when no other process changes it",
+        )
+
+
+def _applied(patch: Patch, folds: FoldedTree) -> str:
+    changed = any(by == patch.id and isinstance(outcome, Rewritten) for _, by, outcome in folds.outcomes())
+    return f"{patch.id} {patch.version}" if changed else ""

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.verify import conditions
 from fp4patch.commands.verify.summary import build_lines, build_sentence
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof import conditions
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain
 

@@ -9,10 +9,10 @@ from fp4patch.catalog.coverage import Covered, How
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import BuiltFor
 from fp4patch.catalog.target import JitModule
-from fp4patch.commands.verify.builds import _without_absent
-from fp4patch.commands.verify.coverage import coverage
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.builds import _without_absent
+from fp4patch.proof.coverage import coverage
 from fp4patch.proof.lift.result import Batch, Executed, Execution
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.source_lines import SourceLines

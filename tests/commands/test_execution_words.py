@@ -9,11 +9,11 @@ from verify_reports import REPORTS, SM121A, text
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify import execution_text as execution
-from fp4patch.commands.verify.run import _with_executions
 from fp4patch.commands.verify.text import VerifyTable
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.lift.result import Executed, Execution, summary
+from fp4patch.proof.verify import _with_executions
 
 
 def ran(rows: tuple[NumericsRow, ...], corners: tuple[NumericsRow, ...], **more: object) -> Execution:

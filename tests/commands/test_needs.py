@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fp4patch.catalog.probe import Needs, Probe
-from fp4patch.commands.verify.needs import nothing_to_show
+from fp4patch.proof.needs import nothing_to_show
 from fp4patch.proof.view import SourceView
 
 

@@ -16,8 +16,8 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands import main
 from fp4patch.commands.verify import numerics_text as report
-from fp4patch.commands.verify import run as verb
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof import verify as verb
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 
 GetTree = Callable[[str, str], Path]

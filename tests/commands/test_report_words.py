@@ -10,7 +10,7 @@ from verify_reports import REPORTS, host, on_120, on_121
 from fp4patch.commands import words
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.result import BuildResult, Check
+from fp4patch.proof.result import EXECUTED, BuildResult, Check
 
 
 def test_the_reason_is_the_line_with_the_error() -> None:
@@ -34,7 +34,7 @@ def test_a_failure_without_a_check_says_that_nothing_was_checked() -> None:
 
 def test_wrong_output_is_told_by_its_number_of_inputs() -> None:
     found = "81,758 of 2^32 inputs differ (finite, first 0x3fa00001: 0x2, not 0x3)"
-    wrong = Check(summary.EXECUTED, "the machine code gives what the variant promises", Verdict.FAIL, found)
+    wrong = Check(EXECUTED, "the machine code gives what the variant promises", Verdict.FAIL, found)
     assert summary.reason(dataclasses.replace(on_121(Verdict.FAIL), checks=(wrong,))) == "81,758 of 2^32 inputs differ"
 
 

@@ -13,9 +13,9 @@ from few_probes import few_probes
 
 from fp4patch.catalog.manifest import forget
 from fp4patch.commands import main
-from fp4patch.commands.verify import run as verb
 from fp4patch.core.errors import Refused
 from fp4patch.core.progress import Step
+from fp4patch.proof import verify as verb
 
 GetTree = Callable[[str, str], Path]
 

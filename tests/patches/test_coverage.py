@@ -12,8 +12,8 @@ from few_probes import copy_data
 from fp4patch.catalog.coverage import names
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import forget, load
-from fp4patch.commands.verify.coverage import touched_functions
 from fp4patch.core.errors import ManifestError
+from fp4patch.proof.coverage import touched_functions
 from fp4patch.tree.folding import fold_tree, plan_for
 from fp4patch.tree.locked import reading
 

@@ -22,7 +22,6 @@ from flashinfer_wheel import is_python, unpack
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
-from fp4patch.commands.verify.callables import FORCE_SOFTWARE, callables, include_folders, subjects
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.verdict import Verdict
@@ -30,6 +29,7 @@ from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.floors import floors, leaves_out
 from fp4patch.edits.placement import enclosing
+from fp4patch.proof.callables import FORCE_SOFTWARE, callables, include_folders, subjects
 from fp4patch.proof.gpu import Gpu, find_gpu
 from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.numerics import device_sweep

@@ -17,13 +17,13 @@ from fp4patch.core.cache import cache_dir
 from fp4patch.core.process import Runner
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.cache import Cache
+from fp4patch.proof.compile import CONFIGURATIONS, Verification, verify
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift import grid
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel
 from fp4patch.proof.lift.translate import translate
 from fp4patch.proof.sass import functions
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.proof.verify import CONFIGURATIONS, Verification, verify
 from fp4patch.proof.view import SourceView
 
 A121 = Arch(12, 1, "a")

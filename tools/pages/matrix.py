@@ -14,7 +14,7 @@ from pathlib import Path
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.show.text import MATRIX
-from fp4patch.commands.verify.run import Options
+from fp4patch.proof.verify import Options
 from tools import watch
 
 

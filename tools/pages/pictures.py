@@ -18,7 +18,7 @@ from rich.console import Console
 
 from fp4patch.commands.verify import page as html
 from fp4patch.commands.verify import text as report
-from fp4patch.commands.verify.run import Options, verify
+from fp4patch.proof.verify import Options, verify
 
 HERE = Path(__file__).parents[2] / "docs" / "images"
 RELEASE, VARIANT = "4.2.1", "next2"

@@ -18,10 +18,10 @@ from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.export import run as export
 from fp4patch.commands.export import text
-from fp4patch.commands.verify import run as verify
-from fp4patch.commands.verify.builds import check_id
 from fp4patch.core import progress
 from fp4patch.core.wording import counted
+from fp4patch.proof import verify
+from fp4patch.proof.builds import check_id
 from fp4patch.proof.lift.result import summary
 from fp4patch.proof.result import VerifyReport
 from tools.pages._made_part import placed

@@ -10,12 +10,12 @@ from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.commands.bench import measure as proof
 from fp4patch.commands.bench.result import BenchReport
-from fp4patch.commands.verify.callables import FORCE_SOFTWARE, callables, include_folders, subjects
-from fp4patch.commands.verify.needs import has
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError, UsageError
 from fp4patch.proof import numerics
+from fp4patch.proof.callables import FORCE_SOFTWARE, callables, include_folders, subjects
 from fp4patch.proof.gpu import find_gpu
+from fp4patch.proof.needs import has
 from fp4patch.proof.toolchain import find_toolchain
 from fp4patch.proof.view import Side, SourceView
 from fp4patch.tree.locked import reading

@@ -54,7 +54,7 @@ def evidence(
     from fp4patch.commands import progress
     from fp4patch.commands.evidence import run as verb
     from fp4patch.commands.evidence import text
-    from fp4patch.commands.verify.run import Options
+    from fp4patch.proof.verify import Options
 
     if checked:
         if trees or variant or output or arch:

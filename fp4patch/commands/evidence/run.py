@@ -15,11 +15,11 @@ from fp4patch.commands.evidence.forms import MOST, Form, digests
 from fp4patch.commands.evidence.kit import Kernel
 from fp4patch.commands.evidence.result import Checked, Evidence, EvidenceFile, KitInfo, KitTree, Outdated, Run
 from fp4patch.commands.verify import page
-from fp4patch.commands.verify import run as verify
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof import verify
 from fp4patch.proof.result import VerifyReport, whole
 from fp4patch.proof.toolchain import find_toolchain
 from fp4patch.tree.transaction import OnWait

@@ -75,8 +75,8 @@ def verify(
     """
     from fp4patch.commands import progress
     from fp4patch.commands.verify import page, suggest, text
-    from fp4patch.commands.verify import run as verb
     from fp4patch.core.errors import Refused
+    from fp4patch.proof import verify as verb
     from fp4patch.proof.result import whole
 
     asked = verb.Options(**options, compile_only=suggest_rules)

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from fp4patch.catalog.coverage import Covered, How, unchecked
 from fp4patch.core.verdict import Verdict, overall
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.result import BuildResult, Check, ProbeResult, VerifyReport
-
-EXECUTED = "executed as promised"
-"""The check that a probe's machine code was executed and gave what the variant promises."""
+from fp4patch.proof.result import EXECUTED, BuildResult, Check, ProbeResult, VerifyReport
 
 
 @dataclass(frozen=True)

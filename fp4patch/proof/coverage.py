@@ -11,7 +11,6 @@ from fp4patch.catalog.coverage import Covered, FunctionCheck, How, names
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.target import Target
-from fp4patch.commands.verify.builds import check_id
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
@@ -21,6 +20,7 @@ from fp4patch.edits.functions import WHOLE, touched
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live import language
 from fp4patch.edits.surroundings import macros_since, targets_unseen, variables_since
+from fp4patch.proof.builds import check_id
 from fp4patch.proof.lift.result import Executed
 from fp4patch.proof.result import BuildResult, ProbeResult, SetAside
 from fp4patch.proof.sass import kernel_of

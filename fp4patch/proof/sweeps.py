@@ -15,7 +15,6 @@ from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.probe import Needs
 from fp4patch.catalog.rule import Promise
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.verify.callables import FORCE_SOFTWARE, Header, callables, encoders_of, include_folders, subjects
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import ProofError
@@ -23,6 +22,7 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress, Step
 from fp4patch.proof import numerics
 from fp4patch.proof.cache import Cache
+from fp4patch.proof.callables import FORCE_SOFTWARE, Header, callables, encoders_of, include_folders, subjects
 from fp4patch.proof.gpu import Gpu
 from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.toolchain import Toolchain

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from fp4patch.catalog.coverage import names
 from fp4patch.catalog.patch import ConditionCheck, Patch
-from fp4patch.commands.verify.builds import check_id
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
 from fp4patch.core.verdict import verdict_on
 from fp4patch.edits.cxx import lex, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.replace_tokens import block
+from fp4patch.proof.builds import check_id
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.tree.files import decode

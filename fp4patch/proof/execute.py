@@ -16,13 +16,13 @@ from fp4patch.core.cache import cache_dir
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.verdict import Verdict, verdict_on
 from fp4patch.proof.cache import Cache
+from fp4patch.proof.compile import FAST, Configured, Verification
 from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.lift import host
 from fp4patch.proof.lift.execute import Subject, execute
 from fp4patch.proof.lift.result import Executed, Side, summary
 from fp4patch.proof.result import Check
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.proof.verify import FAST, Configured, Verification
 
 
 def run(
