@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import pickle
 import shutil
 import signal
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -34,59 +32,42 @@ os.environ["PIP_NO_COMPILE"] = "0"
 
 pytest_plugins = ["engine_fixtures"]  # a container engine, for the tests of images
 
-TIMES = Path(__file__).with_name("times.json")
-"""Seconds of each test function, over all its parameters, of which one run took SLOW or more."""
-SLOW = 0.1
+SLOW_FIXTURES = {"pristine_tree", "toolchain", "engine", "browser"}
+"""Fixtures that no fast test uses: trees of releases, compilers, containers, browsers."""
+LONGEST = (
+    "images/test_dockerfile_builds.py",
+    "images",
+    "integrations",
+    "sabotage",
+    "proof",
+    "commands",
+    "tools",
+    "patches",
+)
+"""Places of the longest tests, which come first, so that all workers end together."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--fast", action="store_true", help=f"leave out the tests that {TIMES.name} names")
-    parser.addoption("--record-times", action="store_true", help=f"write {TIMES.name} from this run")
+    parser.addoption("--fast", action="store_true", help="leave out what compiles, unpacks a release or is marked slow")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is slow, or begin with the files that take longest, so that all workers end together."""
-    times: dict[str, float] = json.loads(TIMES.read_text())
+    """Leave out what is slow, or begin with the files that take longest."""
     if config.getoption("--fast"):
-        slow = {item for item in items if _function(item.nodeid) in times or _takes_much_first(item)}
+        slow = {item for item in items if item.get_closest_marker("slow") or SLOW_FIXTURES & set(_fixtures(item))}
         config.hook.pytest_deselected(items=[item for item in items if item in slow])
         items[:] = [item for item in items if item not in slow]
         return
-    files = defaultdict[str, float](float)
-    for name, seconds in times.items():
-        files[name.partition("::")[0]] += seconds
-    items.sort(key=lambda item: -files[item.nodeid.partition("::")[0]])
+    items.sort(key=lambda item: _position(item.path))
 
 
-def _takes_much_first(item: pytest.Item) -> bool:
-    """Return whether a test needs what takes long once: the trees of many releases, or a container engine."""
-    return bool(item.get_closest_marker("many_trees")) or "engine" in getattr(item, "fixturenames", ())
+def _fixtures(item: pytest.Item) -> Sequence[str]:
+    return getattr(item, "fixturenames", ())
 
 
-def _function(test: str) -> str:
-    return test.partition("[")[0]
-
-
-class Times:
-    """The durations of a run, as its controller gets them from the workers."""
-
-    def __init__(self) -> None:
-        self.tests = defaultdict[str, float](float)
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.tests[report.nodeid] += report.duration
-
-    def pytest_sessionfinish(self) -> None:
-        slow = {_function(test) for test, seconds in self.tests.items() if seconds >= SLOW}
-        total = defaultdict[str, float](float)
-        for test, seconds in self.tests.items():
-            total[_function(test)] += seconds
-        TIMES.write_text(json.dumps({name: round(total[name], 1) for name in sorted(slow)}, indent=1) + "\n")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--record-times") and "PYTEST_XDIST_WORKER" not in os.environ:
-        config.pluginmanager.register(Times())
+def _position(file: Path) -> int:
+    name = str(file.relative_to(Path(__file__).parent))
+    return next((position for position, first in enumerate(LONGEST) if name.startswith(first)), len(LONGEST))
 
 
 T = TypeVar("T")

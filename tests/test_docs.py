@@ -21,6 +21,8 @@ from fp4patch.commands.main import cli
 from fp4patch.edits.kinds import Retired
 from tools import regenerate
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 TEXTS = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
 PAGES = sorted([*TEXTS, *(ROOT / "docs").glob("*.md"), *(ROOT / "encoders").glob("*.md")])

@@ -12,6 +12,8 @@ import pytest
 from browser import PATIENCE, browser
 from support import served
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 SEARCHED = {
     "__CUDA_ARCH_FEAT_SM121_ALL": "messages.html",

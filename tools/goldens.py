@@ -30,7 +30,6 @@ from fp4patch.core import progress
 from fp4patch.sources.fetch import fetch
 
 STORE = Path(os.environ.get("GOLDENS", Path.home() / ".cache" / "fp4patch-goldens"))
-VARIANTS = ("native", "next3", "turbo", "turbo2", "next2")
 MARKS = (b"fp4patch:", b"fp4patch ")
 VERIFIED = (
     ("cutlass", "4.2.1"),
@@ -124,8 +123,8 @@ def applied(release: tuple[str, str]) -> dict[str, Any]:
     results: dict[str, Any] = {}
     with copied(target, version) as tree:
         pristine = content(tree)
-        for variant in VARIANTS:
-            if target not in load().variant(variant).targets:
+        for variant, about in load().variants.items():
+            if target not in about.targets:
                 continue
             status, _ = run("apply", "--variant", variant, "--json", tree)
             results[variant] = {"status": status, "files": applied_in(tree)}

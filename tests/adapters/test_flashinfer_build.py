@@ -23,6 +23,8 @@ from fp4patch.catalog.manifest import load
 from fp4patch.commands import main as cli
 from fp4patch.core.arch import GB10, GPUS, Arch
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 TARGET = load().target("flashinfer")
 assert TARGET.build

@@ -15,6 +15,8 @@ from fp4patch.commands.doctor.surveyed import content, surveyed
 from fp4patch.core.arch import GPUS
 from variants import GUARDED, VARIANTS
 
+pytestmark = pytest.mark.slow
+
 KERNELS = "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization"
 OTHERS = ("flashinfer/data/include/flashinfer/utils.cuh", "flashinfer/data/include/flashinfer/comm/", KERNELS)
 """Files that identify FlashInfer, and some that are patched."""

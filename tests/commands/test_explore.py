@@ -28,6 +28,8 @@ from fp4patch.commands.explore import answers
 from fp4patch.commands.explore.run import page
 from fp4patch.commands.status.run import status
 
+pytestmark = pytest.mark.slow
+
 Tree = Callable[[str, str], Path]
 Asked = tuple[str, str, str]
 LARGEST = 1_500_000

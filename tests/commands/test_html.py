@@ -34,6 +34,8 @@ from fp4patch.core.verdict import Verdict
 from fp4patch.proof.instruction import DiffKind, DiffRow, InstructionClass, SassDiff
 from fp4patch.proof.result import Check, ToolchainInfo
 
+pytestmark = pytest.mark.slow
+
 VOID = {"meta", "link", "col", "input", "br", "hr", "img"}
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from mutations_tree import KINDS, MACRO, Came, Mutant, lists_of, macro_of, run, shut_out, unguarded
 
+pytestmark = pytest.mark.slow
+
 COUNT = int(os.environ.get("FP4PATCH_MUTATIONS", "100"))
 CHUNKS = 10
 

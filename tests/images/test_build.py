@@ -24,6 +24,8 @@ from engine_fixtures import Node
 from fp4patch.catalog.manifest import DATA, data_root, load
 from variants import VARIANTS
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 
 

@@ -36,6 +36,8 @@ from fp4patch.proof.numerics import device_sweep
 from fp4patch.proof.toolchain import Toolchain
 from variants import VARIANTS, encoder
 
+pytestmark = pytest.mark.slow
+
 OLDEST, NEWEST = "0.5.0", "0.7.2"
 
 KEPT = (

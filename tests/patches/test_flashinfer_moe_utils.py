@@ -20,6 +20,8 @@ from fp4patch.catalog.target import JitModule
 from fp4patch.commands import main
 from fp4patch.core.arch import Arch
 
+pytestmark = pytest.mark.slow
+
 FILE = "jit/moe_utils.py"
 MODULE = JitModule(name="moe_utils", search=(FILE,), function="gen_moe_utils_module")
 TARGET = load().target("flashinfer")

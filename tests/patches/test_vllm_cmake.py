@@ -48,7 +48,7 @@ MIXED = ("12.1", "12.0;12.1", "12.0f;12.1a", "9.0;10.0;12.1a")
 
 pytestmark = [
     pytest.mark.skipif(cmake() is None, reason="no cmake: pip install cmake"),
-    pytest.mark.many_trees,
+    pytest.mark.slow,
 ]
 
 

@@ -20,7 +20,7 @@ from vllm_edits import run
 from fp4patch.adapters.vllm import cmake
 from fp4patch.core.outcome import Rewritten
 
-pytestmark = pytest.mark.many_trees
+pytestmark = pytest.mark.slow
 PATCH = "vllm/fa3-hopper-only"
 RELEASES = ("0.10.2", "0.12.0", "0.14.1", "0.16.0", "0.20.0", "0.25.1", "0.33.0")
 FA3 = "vllm.vllm_flash_attn._vllm_fa3_C"

@@ -16,7 +16,7 @@ from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits.cxx import lex, words
 
-pytestmark = pytest.mark.many_trees
+pytestmark = pytest.mark.slow
 PATCH = "vllm/sm120-family"
 RELEASES = (
     *("0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1", "0.16.0", "0.18.0"),

@@ -20,6 +20,8 @@ from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.sources import index
 from fp4patch.sources.fetch import Fetched, fetch
 
+pytestmark = pytest.mark.slow
+
 CUTLASS = load().target("cutlass")
 
 

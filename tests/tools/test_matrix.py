@@ -18,6 +18,8 @@ from fp4patch.commands.show.text import MATRIX
 from tools import watch
 from tools.pages import matrix
 
+pytestmark = pytest.mark.slow
+
 VERSION = "mlx/backend/cuda/quantized/nvfp4_quantize.cuh"
 VERSION = "0.32.1"
 

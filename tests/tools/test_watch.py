@@ -27,6 +27,8 @@ from fp4patch.commands.show.text import MATRIX
 from fp4patch.core.cache import cache_dir
 from tools import watch
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(fp4patch.__file__).parents[1]
 
 

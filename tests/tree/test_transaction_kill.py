@@ -22,6 +22,8 @@ from fp4patch.core.errors import Fp4PatchError, Refused
 from fp4patch.tree import disk
 from fp4patch.tree.locked import Desired, DesiredFile, Locked
 
+pytestmark = pytest.mark.slow
+
 PRISTINE = {"include/a.h": (b"a\r\n", 0o644), "include/deep/b.h": (b"b", 0o755), "README": (b"no header\n", 0o600)}
 VARIANTS = {
     None: {},
