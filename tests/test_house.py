@@ -22,10 +22,23 @@ ROOT = PACKAGE.parent
 
 # What each part may import at run time, beside itself: the arrows of the architecture.
 MAY_IMPORT = {
-    "commands": {"adapters", "images", "inspect", "tree", "proof", "sources", "catalog", "edits", "reference", "core"},
+    "commands": {
+        "doctor",
+        "adapters",
+        "images",
+        "binaries",
+        "tree",
+        "proof",
+        "sources",
+        "catalog",
+        "edits",
+        "reference",
+        "core",
+    },
     "images": {"sources", "catalog", "edits", "core"},
+    "doctor": {"adapters", "images", "binaries", "tree", "proof", "sources", "catalog", "edits", "core"},
     "adapters": {"catalog", "core"},
-    "inspect": {"proof", "sources", "catalog", "core"},
+    "binaries": {"proof", "sources", "catalog", "core"},
     "tree": {"catalog", "edits", "core"},
     "proof": {"adapters", "tree", "sources", "catalog", "edits", "reference", "core"},
     "sources": {"catalog", "core"},
@@ -71,11 +84,11 @@ NAMES_A_TARGET = {
     "images": "an image is one of vLLM with CUTLASS",
     "commands/build": "the same",
     "commands/inspect/run.py": "the same",
-    "commands/doctor/room.py": "the same",
+    "doctor/room.py": "the same",
     "catalog/probe.py": "the names of published kernels' interfaces and arithmetic",
     "proof/lift/batch.py": "the same",
     "proof/lift/execute.py": "a file name of fp4patch.reference",
-    "inspect/encoders.py": "the names of upstream's encoders, as they are reported",
+    "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
     "commands/fetch/run.py": "an example in a message",
     "commands/objects/run.py": "an example in a message",
     "commands/verify/command.py": "an example in a help text",
@@ -132,7 +145,7 @@ def test_the_start_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["proof.verify", *(f"commands.{verb}.run" for verb in ("apply", "doctor", "objects", "status"))]
+    "module", ["proof.verify", "doctor.run", "tree.status", *(f"commands.{verb}.run" for verb in ("apply", "objects"))]
 )
 def test_a_verb_that_downloads_nothing_imports_no_client_for_it(module: str) -> None:
     clients = ("requests", "pypi_simple", "docker", "libcst", "git")

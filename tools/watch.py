@@ -38,7 +38,6 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
 from fp4patch.commands.apply.run import apply, revert
 from fp4patch.commands.show.text import MATRIX, matrix_rows
-from fp4patch.commands.status.run import each_patch, status
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import summary as sentences
 from fp4patch.core import progress
@@ -50,6 +49,7 @@ from fp4patch.proof.verify import Options, verify
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import reading
+from fp4patch.tree.status import each_patch, status
 from tools.matrix_picture import picture
 
 PAGE, PICTURE = "docs/matrix.md", "docs/images/matrix.svg"

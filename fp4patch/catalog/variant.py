@@ -64,3 +64,8 @@ class Variant(Manifest):
     rules: tuple[Rule, ...] = ()
     image: Pins | None = None
     """Inputs of an image. None: no image is built of it."""
+
+    @property
+    def patch_ids(self) -> tuple[str, ...]:
+        """Return the ids of its patches, of all targets."""
+        return tuple(f"{target}/{name}" for target, chosen in self.targets.items() for name in chosen.patches)

@@ -13,11 +13,11 @@ from typing import NoReturn
 import click
 
 from fp4patch import __version__
+from fp4patch.commands import doctor
 from fp4patch.commands.apply import command as apply
 from fp4patch.commands.bench import command as bench
 from fp4patch.commands.build import command as build
 from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
-from fp4patch.commands.doctor import command as doctor
 from fp4patch.commands.evidence import command as evidence
 from fp4patch.commands.explore import command as explore
 from fp4patch.commands.export import command as export

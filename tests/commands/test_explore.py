@@ -22,11 +22,11 @@ from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
 from fp4patch.commands.apply.run import apply
-from fp4patch.commands.doctor.run import question
-from fp4patch.commands.doctor.tree import examine_each
 from fp4patch.commands.explore import answers
 from fp4patch.commands.explore.run import page
-from fp4patch.commands.status.run import status
+from fp4patch.doctor.run import question
+from fp4patch.doctor.tree import examine_each
+from fp4patch.tree.status import status
 
 pytestmark = pytest.mark.slow
 

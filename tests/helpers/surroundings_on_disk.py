@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from fp4patch.commands.doctor.surroundings import Surroundings
+from fp4patch.doctor.surroundings import Surroundings
 
 
 def program(path: Path, script: str) -> Path:

@@ -10,17 +10,17 @@ from types import SimpleNamespace
 
 import pytest
 
+from fp4patch.binaries.findings import Level
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
-from fp4patch.commands.doctor import room
-from fp4patch.commands.doctor.surroundings import Surroundings
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ImageError
+from fp4patch.doctor import room
+from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.images import engine as preflight
 from fp4patch.images import sources
 from fp4patch.images.engine import GIB, check, estimate, look, notes
 from fp4patch.images.image import Architectures, BuildRequest, Engine, Node, Outcome, Stage
-from fp4patch.inspect.findings import Level
 
 SM121A = Architectures((Arch(12, 1, "a"),), (Arch(12, 1, "a"),), (Arch(12, 1),))
 REQUEST = BuildRequest(

@@ -17,11 +17,11 @@ from few_probes import copy_data
 from fp4patch.catalog.manifest import data_root, forget
 from fp4patch.commands.apply.result import Applied, ApplyState
 from fp4patch.commands.apply.run import apply, revert
-from fp4patch.commands.status.run import status
 from fp4patch.core import kept
 from fp4patch.core.state import State
 from fp4patch.edits import edit
 from fp4patch.tree import concerned
+from fp4patch.tree.status import status
 
 CONVERTER = "include/cutlass/numeric_conversion.h"
 

@@ -24,13 +24,13 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
 from fp4patch.commands.apply.run import apply, revert
-from fp4patch.commands.doctor.run import question
-from fp4patch.commands.doctor.tree import examine_each
 from fp4patch.commands.explore.answers import RECORD, answers, packed, read
-from fp4patch.commands.status.run import status
 from fp4patch.core import progress
 from fp4patch.core.schema import SCHEMA
+from fp4patch.doctor.run import question
+from fp4patch.doctor.tree import examine_each
 from fp4patch.sources.fetch import fetch
+from fp4patch.tree.status import status
 from tools.watch import checked_out
 
 ROOT = Path(__file__).parents[2]

@@ -21,15 +21,15 @@ from packaging.version import Version
 from fp4patch.adapters.result import BuildRow
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.doctor.result import Question, TreeReport
-from fp4patch.commands.doctor.surveyed import RECORD
-from fp4patch.commands.doctor.tree import examine_each, hashes_of
-from fp4patch.commands.status.result import TreeStatus
 from fp4patch.core import progress
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.schema import SCHEMA
+from fp4patch.doctor.result import Question, TreeReport
+from fp4patch.doctor.surveyed import RECORD
+from fp4patch.doctor.tree import examine_each, hashes_of
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import Locked
+from fp4patch.tree.status_report import TreeStatus
 from tools.watch import checked_out
 
 ROOT = Path(__file__).parents[2]

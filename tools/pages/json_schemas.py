@@ -27,18 +27,18 @@ from pydantic_core.core_schema import WithDefaultSchema
 from fp4patch.catalog.feature import FeatureReport
 from fp4patch.commands.apply.result import Applied
 from fp4patch.commands.bench.result import BenchReport
-from fp4patch.commands.doctor.result import DoctorReport
 from fp4patch.commands.document import Failure
 from fp4patch.commands.evidence.result import Checked, Evidence
 from fp4patch.commands.export.result import Series
 from fp4patch.commands.objects.result import Objects
 from fp4patch.commands.show.result import Lists, Matrix, Shown
-from fp4patch.commands.status.result import OneTree, SeveralTrees
 from fp4patch.core.document import Document
 from fp4patch.core.table import Manifest
+from fp4patch.doctor.result import DoctorReport
 from fp4patch.images.image import Built, DryRun, Inspection
 from fp4patch.proof.result import VerifyReport, VerifyReports
 from fp4patch.sources.fetch import Fetched
+from fp4patch.tree.status_report import OneTree, SeveralTrees
 from tools.pages._made_part import placed
 
 DOCS = Path(__file__).parents[2] / "docs"

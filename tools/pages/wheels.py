@@ -16,9 +16,9 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from fp4patch.binaries.report import BinaryReport, total
+from fp4patch.binaries.scan import examine
 from fp4patch.core.arch import GB10
-from fp4patch.inspect.binaries import examine
-from fp4patch.inspect.code import BinaryReport, total
 
 PAGE = Path(__file__).parents[2] / "docs" / "wheels.md"
 BEGIN = "| wheel |"

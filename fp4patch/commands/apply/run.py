@@ -15,10 +15,10 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.plan import Plan
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands.apply.result import Applied, ApplyState, FileResult, Retired, TreeResult
-from fp4patch.commands.recommend import recommend, toolkit
 from fp4patch.core.errors import UsageError
 from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.core.state import State
+from fp4patch.doctor.recommend import recommend, toolkit
 from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import Desired, Locked, LockedTree, Staged

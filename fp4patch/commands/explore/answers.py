@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fp4patch.commands.doctor.result import DoctorReport, TreeReport
 from fp4patch.commands.document import document
+from fp4patch.doctor.result import DoctorReport, TreeReport
 
 RECORD = "records/answers.json"
 CUDA = "{cuda}"

@@ -13,14 +13,13 @@ from packaging.version import Version
 from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.target import Target
-from fp4patch.commands.doctor.outlook import kernels_of
 from fp4patch.commands.explore import answers
-from fp4patch.commands.show.result import ids
 from fp4patch.commands.show.text import MATRIX
 from fp4patch.commands.templates import own_script, render
 from fp4patch.core.arch import GPUS as JUDGED
 from fp4patch.core.arch import Arch, reach
 from fp4patch.core.errors import Fp4PatchError
+from fp4patch.doctor.outlook import kernels_of
 
 INSTRUCTIONS = "records/instructions.json"
 """Path below the catalog's root of the outcome of each instruction, target and toolkit."""
@@ -93,7 +92,7 @@ def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
                 "reason": patch.reason.strip(),
                 "link": patch.link,
                 "retire": patch.retire,
-                "variants": [v.name for v in catalog.variants.values() if patch.id in ids(v)],
+                "variants": [v.name for v in catalog.variants.values() if patch.id in v.patch_ids],
             }
             for patch in catalog.patches.values()
         },

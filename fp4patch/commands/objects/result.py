@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from fp4patch.binaries.report import Outcome
 from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.document import HIDDEN, Document, Report
-from fp4patch.inspect.code import Outcome
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from fp4patch.binaries.report import Outcome
+from fp4patch.binaries.scan import examine
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.objects.result import ObjectFile
@@ -24,8 +26,6 @@ from fp4patch.core.tree_path import CXX
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.lex_error import LexError
-from fp4patch.inspect import binaries
-from fp4patch.inspect.code import Outcome
 from fp4patch.tree.locked import reading
 from fp4patch.tree.transaction import OnWait
 
@@ -206,7 +206,7 @@ def _outcomes(build: Path, name: str, asked: Sequence[Arch]) -> dict[Arch, froze
     try:
         if not asked or path.stat().st_mtime < (build / COMMANDS).stat().st_mtime:
             return {}
-        (file,) = binaries.examine(path, gpus=asked).files
+        (file,) = examine(path, gpus=asked).files
     except (OSError, BinaryError, ValueError):  # a value: it has no device code
         return {}
     rows = file.loading

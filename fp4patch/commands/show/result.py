@@ -137,7 +137,7 @@ Shown = ShownVariant | ShownTarget | ShownPatch
 def lists(catalog: Catalog, what: str | None) -> Lists:
     """Return the lists; only one of the three if ``what`` names it."""
     rows = Lists(
-        tuple(VariantRow(v.name, v.title, tuple(v.arch), ids(v)) for v in catalog.variants.values()),
+        tuple(VariantRow(v.name, v.title, tuple(v.arch), v.patch_ids) for v in catalog.variants.values()),
         tuple(PatchRow(p.id, p.title, p.version, p.target, p.applies) for p in catalog.patches.values()),
         tuple(
             TargetRow(t.name, t.title, tuple(archive.version for archive in t.pinned), t.git)
@@ -152,10 +152,7 @@ def named(catalog: Catalog, name: str) -> Shown:
     thing = catalog.named(name)
     values = {one.name: getattr(thing, one.name) for one in fields(thing)}
     if isinstance(thing, Patch):
-        return ShownPatch(**values, variants=tuple(v.name for v in catalog.variants.values() if thing.id in ids(v)))
+        return ShownPatch(
+            **values, variants=tuple(v.name for v in catalog.variants.values() if thing.id in v.patch_ids)
+        )
     return ShownVariant(**values) if isinstance(thing, Variant) else ShownTarget(**values)
-
-
-def ids(variant: Variant) -> tuple[str, ...]:
-    """Return the ids of a variant's patches."""
-    return tuple(f"{target}/{name}" for target, chosen in variant.targets.items() for name in chosen.patches)

@@ -15,9 +15,9 @@ def status(trees: tuple[Path, ...], as_json: bool) -> None:
 
     The states are pristine, applied, outdated, upstreamed, not-needed, reversed, drifted and foreign.
     """
-    from fp4patch.commands.status import run as verb
     from fp4patch.commands.status import text as report
-    from fp4patch.commands.status.result import whole
+    from fp4patch.tree import status as verb
+    from fp4patch.tree.status_report import whole
 
     found = verb.status(trees, on_wait=waiting)
     emit(whole(found)) if as_json else show(report.text(found))

@@ -6,10 +6,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from fp4patch.commands import terminal
-from fp4patch.commands.status.result import TreeStatus
 from fp4patch.commands.terminal import STATES, folded, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.wording import joined
+from fp4patch.tree.status_report import TreeStatus
 
 
 def text(trees: Sequence[TreeStatus]) -> RenderableType:

@@ -1,0 +1,201 @@
+"""Device code of one file: its fatbins and cubins, the FP4 instructions of each, and the code that every GPU loads."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from fp4patch.binaries import by_design, elf, fatbin, ptx, sass_bits, writes_nothing
+from fp4patch.binaries.containers import Member
+from fp4patch.binaries.driver_choice import loaded
+from fp4patch.binaries.fatbin import Entry, Unit
+from fp4patch.binaries.report import (
+    BinaryFile,
+    Fp4Code,
+    Idle,
+    ImageGroup,
+    JustInTime,
+    Loading,
+    LostKernel,
+    Outcome,
+    total,
+)
+from fp4patch.binaries.stream_reader import Window
+from fp4patch.core.arch import Arch
+
+Price = Callable[[bytes, Arch], float | None]
+
+
+@dataclass(frozen=True)
+class _Image:
+    entry: Entry
+    arch: Arch
+    compiler: str
+    code: Fp4Code
+    kernels: Mapping[str, sass_bits.Found] = field(default_factory=dict)
+    """Each kernel of a cubin that can have FP4 code."""
+    says: tuple[str, ...] = ()
+    """Messages about a wrong architecture."""
+    printers: frozenset[str] = frozenset()
+    """Kernels that print, or that assert."""
+
+    @property
+    def label(self) -> str:
+        return str(self.arch) if self.entry.kind == "cubin" else f"compute_{self.arch.number}"
+
+
+def examine(
+    member: Member, gpus: Sequence[Arch], tick: Callable[[int], None], price: Price | None = None
+) -> BinaryFile | None:
+    """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one.
+
+    ``price`` measures how long PTX takes to compile for a GPU.
+    """
+    window = Window(member.stream, member.name, member.size, tick)
+    elf.check_whole(window.peek(64), member.size, member.name)
+    groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
+    loads: dict[tuple[Arch, str, Outcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(list)
+    jit: dict[tuple[Arch, str, str], _Texts] = defaultdict(_Texts)
+    number = 0
+    for unit in fatbin.units(window):
+        images = [_image(entry, unit) for entry in unit.entries]
+        number += bool(images)
+        for image in images:
+            groups[image.entry.kind, image.label, image.compiler, image.entry.compression].append(_lighter(image))
+        for gpu in gpus:
+            index = loaded([(image.entry, image.arch) for image in images], gpu)
+            chosen = None if index is None else images[index]
+            if chosen and chosen.entry.kind == "ptx":
+                text = fatbin.unpack(chosen.entry, unit.name)
+                jit[gpu, chosen.label, chosen.entry.isa].add(text, price(text, gpu) if price else None)
+            label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
+            loads[gpu, label, outcome, held_by].append((code, lost))
+    if not number:
+        return None
+    return BinaryFile(
+        member.name,
+        member.size,
+        number,
+        tuple(
+            ImageGroup(*key, len(of), sum(i.entry.size for i in of), total(i.code for i in of))
+            for key, of in sorted(groups.items(), key=lambda item: _order(item[1][0]))
+        ),
+        tuple(
+            Loading(
+                *(gpu, label, outcome, len(of), total(code for code, _ in of), held_by),
+                tuple(kernel for _, lost in of for kernel in lost),
+            )
+            for (gpu, label, outcome, held_by), of in sorted(loads.items())
+        ),
+        tuple(texts.row(*key) for key, texts in sorted(jit.items())),
+    )
+
+
+@dataclass
+class _Texts:
+    """PTX that a GPU loads: how many texts, how long, their kernels, and what compiling them took."""
+
+    fatbins: int = 0
+    size: int = 0
+    kernels: dict[str, None] = field(default_factory=dict)
+    seconds: float | None = None
+
+    def add(self, text: bytes, seconds: float | None) -> None:
+        """Count one."""
+        self.fatbins += 1
+        self.size += len(text)
+        self.kernels.update(dict.fromkeys(ptx.kernels(text)))
+        self.seconds = self.seconds if seconds is None else (self.seconds or 0) + seconds
+
+    def row(self, gpu: Arch, arch: str, isa: str) -> JustInTime:
+        """Return all of it."""
+        return JustInTime(gpu, arch, isa, self.fatbins, self.size, tuple(self.kernels), self.seconds)
+
+
+def _order(image: _Image) -> tuple[bool, int, int, str]:
+    return image.entry.kind != "cubin", image.arch.major, image.arch.minor, image.arch.suffix
+
+
+def _lighter(image: _Image) -> _Image:
+    """Without the payload: a library's cubins together may not fit into memory."""
+    return _Image(replace(image.entry, payload=b""), image.arch, image.compiler, image.code)
+
+
+def _image(entry: Entry, unit: Unit) -> _Image:
+    name = f"{unit.name} (fatbin at byte {unit.position})" if unit.container else unit.name
+    modern = not unit.container or entry.arch.major >= fatbin.FIRST_WITH_FP4
+    if entry.kind == "ptx":
+        if not modern:
+            return _Image(entry, entry.arch, f"PTX {entry.isa}", Fp4Code())
+        text = fatbin.unpack(entry, name)
+        return _Image(entry, entry.arch, ptx.compiler(text) or f"PTX {entry.isa}", ptx.scan(text))
+    packed, entry = entry, replace(entry, payload=b"")  # a fatbin's cubins together may not fit into memory
+    if entry.kind == "lto":
+        return _Image(entry, entry.arch, "", Fp4Code())
+    if not modern:
+        return _Image(entry, entry.arch, elf.compiler(fatbin.pieces(packed, name)), Fp4Code())
+    data = fatbin.unpack(packed, name)
+    cubin = elf.parse(data, name)
+    if cubin.arch.major < fatbin.FIRST_WITH_FP4:
+        return _Image(entry, cubin.arch, cubin.compiler, Fp4Code())
+    found = sass_bits.by_function(data, cubin.functions)
+    kernels = {f.name: code for f, code in zip(cubin.functions, found, strict=True) if f.kernel}
+    printers = frozenset(f.name for f in cubin.functions if f.kernel and not f.calls.isdisjoint(writes_nothing.TELLING))
+    return _Image(entry, cubin.arch, cubin.compiler, total(one.code for one in found), kernels, cubin.says, printers)
+
+
+def _loading(
+    images: Sequence[_Image], chosen: _Image | None, gpu: Arch
+) -> tuple[str, Outcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
+    """Return the code that one GPU loads of a fatbin, its outcome, and the owners of FP4 code that it does not get."""
+    code = chosen.code if chosen else Fp4Code()
+    label = "nothing" if chosen is None else chosen.label + (" (JIT)" if chosen.entry.kind == "ptx" else "")
+    holders = [image for image in images if image.code.native or image.code.software]
+    held_by = tuple(dict.fromkeys(image.label for image in holders))
+    lost = list(_lost(chosen, images, gpu)) if chosen else []
+    if code.software:
+        return label, Outcome.SOFTWARE, code, (), lost
+    if code.native:
+        return label, Outcome.NATIVE, code, (), lost
+    if any(image.arch.major == gpu.major for image in holders):
+        return label, Outcome.LOST, code, held_by, lost
+    if code.named:
+        return label, Outcome.UNWRITTEN, code, held_by, lost
+    return label, Outcome.OTHER if holders else Outcome.PLAIN, code, held_by, lost
+
+
+def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:
+    """Yield kernels whose loaded copy does not have FP4 instructions of another copy, or prints why."""
+    others = [image for image in images if image is not chosen and image.kernels]
+    others.sort(key=lambda image: image.arch.major == gpu.major)
+    for name, here in chosen.kernels.items():
+        theirs = [(image, image.kernels[name]) for image in others if name in image.kernels]
+        prints = name in chosen.printers and not any(name in image.printers for image, _ in theirs)
+        says = chosen.says if prints else ()
+        own = classes(here.code)
+        keeps = [kind for kind, number in own.items() if number]
+        for image, there in theirs:
+            lost = {kind: number for kind, number in classes(there.code).items() if number and not own[kind]}
+            if here.code.software:
+                lost = {kind: number for kind, number in lost.items() if kind not in ("nearest", "stochastic")}
+            # A copy that stores constants lost an instruction only if the other copy reads its input.
+            idle = here.idle if here.idle is not Idle.UNREAD or there.idle is None else None
+            if lost or says:
+                kernel = LostKernel(name, image.label, lost, idle, says)
+                reason = by_design.reason(kernel, keeps=keeps, tensor_memory=there.tensor_memory)
+                yield replace(kernel, reason=reason)
+                break
+        else:
+            if says:
+                kernel = LostKernel(name, "", {}, here.idle, says)
+                yield replace(kernel, reason=by_design.reason(kernel, keeps=keeps, tensor_memory=False))
+
+
+def classes(code: Fp4Code) -> dict[str, int]:
+    """Return how many FP4 instructions of each class there are."""
+    stochastic = sum(number for kind, number in code.encodes.items() if kind.endswith(".RS"))
+    return {
+        "nearest": code.hardware - stochastic,
+        "stochastic": stochastic,
+        "decodings": code.decodes,
+        "matrix": code.fp4_mma,
+    }

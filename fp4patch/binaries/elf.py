@@ -1,0 +1,214 @@
+"""Reader of cubins, which are ELF files: the architecture with its suffix, the compiler, and the position of the code.
+
+The number of the architecture is in the header's flags, and the suffix only in part: CUDA 12 marks ``a`` there, CUDA 13
+in ``.nv.compat``, and ``f`` is only in the command line that ptxas keeps in ``.note.nv.tkinfo``. So that note is read
+first.
+"""
+
+import re
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fp4patch.binaries.stream_reader import Window
+from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import RELEASE
+from fp4patch.core.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header
+from fp4patch.core.errors import BinaryError
+
+_EM_CUDA = 190
+_OF_DATA = (".nv.global", *(f".nv.constant{bank}" for bank in range(1, 18)))
+"""Sections with texts; .nv.constant0 has a kernel's arguments."""
+_OS_ABI = (0x33, 0x41)  # up to SM90; from SM100 on
+_CALLS, _COMPAT = 0x70000001, 0x70000086
+_READ = (SYMTAB, NOTE, _CALLS, _COMPAT)
+_STORED = range(1, 8)  # the common types of section with bytes in the file: code, tables, texts, notes
+_SYMBOL = np.dtype([("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("rest", "<u8", 2)])
+_ENTRY = 0x10  # st_other of a kernel; device functions have it not
+
+# The note's texts: "Cuda compilation tools, release 13.0, V13.0.88" and "-arch sm_120f -m 64 ".
+_RELEASE_LENGTH = 64
+_ARCH = re.compile(rb"-arch sm_(\d+)([af]?)\b")
+
+_TEXT = re.compile(rb"[\x20-\x7e]{12,500}")
+_MESSAGE = re.compile(
+    rb"architecture-specific|without targeting|only supports? sm|not available on this device"
+    rb"|no device code compatible|without CUTE_ARCH_\w+_ENABLED",
+    re.IGNORECASE,
+)
+"""Texts that programs print where they run on another architecture: TransformerEngine, CUTLASS, CuTe, ggml."""
+_IN_MESSAGES = (b"architecture-specific", b"without ", b"only support", b"not available on", b"no device code")
+"""Parts of these texts, one of which each has, in lower case: a search for them is faster than the expression."""
+
+LARGEST = 1 << 30
+"""Bytes that one cubin may have: the largest of vLLM 0.33 has 15 MB. More is a damaged length, or meant to do harm."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """The code of a kernel or device function."""
+
+    name: str
+    begin: int
+    end: int
+    kernel: bool
+    calls: frozenset[str] = frozenset()
+    """Names of the functions that it calls, as the compiler lists them."""
+
+
+@dataclass(frozen=True)
+class Cubin:
+    """Facts about a cubin without its code."""
+
+    arch: Arch
+    compiler: str
+    """``13.0.88``; empty if the file does not state it (before CUDA 12.8 for SM100)."""
+    functions: tuple[Function, ...]
+    """Functions in the order of the file."""
+    says: tuple[str, ...] = ()
+    """Messages about a wrong architecture among its data."""
+
+
+def cubin_length(window: Window) -> int | None:
+    """Return the length of the ELF file at the window's position; None if it is no cubin.
+
+    BinaryError is raised if the end of the input cuts it off.
+    """
+    head = window.peek(HEADER.size)
+    if len(head) < HEADER.size:
+        return None
+    fields = Header._make(HEADER.unpack(head))
+    if fields.machine != _EM_CUDA or fields.ident[7] not in _OS_ABI:
+        return None
+    length = max(fields.phoff + fields.phentsize * fields.phnum, fields.shoff + fields.shentsize * fields.shnum)
+    if length <= min(LARGEST, window.size - window.position):
+        # ptxas puts the tables last. Other tools put them first, and then the sections determine the end of the file.
+        table = window.peek(length)[fields.shoff : fields.shoff + SECTION.size * fields.shnum]
+        rows = SECTION.iter_unpack(table[: len(table) // SECTION.size * SECTION.size])
+        length = max(length, *(begin + size for _, kind, _, _, begin, size, *_ in rows if kind in _STORED), 0)
+    room = window.size - window.position
+    if length > room:
+        raise BinaryError(
+            f"{window.name} is damaged: the cubin at byte {window.position} has {length} bytes, and {room} follow",
+            help="it was cut off, or has other contents than its name states; get it again",
+        )
+    return length if length <= LARGEST else None
+
+
+def check_whole(head: bytes, size: int, name: str) -> None:
+    """Raise BinaryError if an ELF file is shorter than its header states."""
+    if len(head) < HEADER.size or head[4] != 2:  # 2: 64 bits
+        return
+    fields = Header._make(HEADER.unpack_from(head))
+    needed = fields.shoff + fields.shentsize * fields.shnum
+    if needed > size:
+        raise BinaryError(
+            f"{name} is damaged: its section table ends at byte {needed}, and the file has {size}",
+            help="it was cut off; get it again",
+        )
+
+
+def parse(data: bytes, name: str) -> Cubin:
+    """Read a cubin; BinaryError where its tables lead outside of it."""
+    try:
+        return _parse(Elf(data))
+    except DAMAGES as error:
+        raise BinaryError(
+            f"{name} is damaged: a cubin's tables do not fit it ({error})", help="get it again"
+        ) from error
+
+
+def compiler(pieces: Iterable[bytes]) -> str:
+    """Return the release that a cubin names, given its bytes from the beginning; empty if it names none."""
+    tail = b""
+    for piece in pieces:
+        if found := RELEASE.search(tail + piece):
+            return found[1].decode()
+        tail = piece[-_RELEASE_LENGTH:]
+    return ""
+
+
+def _parse(elf: Elf) -> Cubin:
+    if elf.header.machine != _EM_CUDA:
+        raise ValueError("not for CUDA")
+    data = elf.data
+    # Others may have no bytes in the file, whatever their type: what is reserved in shared memory, for one.
+    read = [section for section in elf.sections if section.flags & EXECUTABLE or section.kind in _READ]
+    # Together no more than the file: one place read as thousands of sections would take hours.
+    if any(section.end > len(data) for section in read) or sum(section.size for section in read) > len(data):
+        raise ValueError("section")
+    kernels, calls = _kernels(elf), _calls(elf)
+    unsearched = len(data)  # bytes that are searched for messages, together: sections of data may overlap
+    functions, note, compat, says = [], b"", b"", dict[str, None]()
+    for index, section in enumerate(elf.sections):
+        if section.kind == _COMPAT:
+            compat = elf.content(section)
+        elif section.flags & EXECUTABLE and section.size:
+            name = elf.name(section).removeprefix(".text.")
+            called = frozenset(calls.get(index, ()))
+            functions.append(Function(name, section.begin, section.end, index in kernels, called))
+        elif section.kind == NOTE and elf.name(section) == ".note.nv.tkinfo":
+            note += elf.content(section)
+        elif section.kind == PROGBITS and section.size <= unsearched and elf.name(section).startswith(_OF_DATA):
+            unsearched -= section.size
+            content = elf.content(section).lower()
+            if not any(part in content for part in _IN_MESSAGES):
+                continue
+            texts = (found[0] for found in _TEXT.finditer(data, section.begin, section.end))
+            says.update((text.decode().strip(), None) for text in texts if _MESSAGE.search(text))
+    functions.sort(key=lambda function: function.begin)
+    return Cubin(_arch(elf.header, note, compat), compiler([note]), tuple(functions), tuple(says))
+
+
+def _kernels(elf: Elf) -> set[int]:
+    kernels = set[int]()
+    for table in (section for section in elf.sections if section.kind == SYMTAB):
+        symbols = np.frombuffer(elf.content(table)[: table.size // SYMBOL.size * SYMBOL.size], _SYMBOL)
+        kernels |= set(symbols["section"][symbols["other"] & _ENTRY != 0].tolist())
+    return kernels
+
+
+def _calls(elf: Elf) -> dict[int, set[str]]:
+    """Return for each section of code the names of the functions that it calls, by the compiler's call graph."""
+    found: dict[int, set[str]] = {}
+    for section in elf.sections:
+        if section.kind != _CALLS:
+            continue
+        symbols, pairs = elf.sections[section.link], elf.content(section)
+        names = elf.sections[symbols.link].begin
+        for caller, callee in struct.iter_unpack("<II", pairs[: len(pairs) // 8 * 8]):
+            if caller and max(caller, callee) < symbols.size // SYMBOL.size:
+                at = names + elf.symbol(symbols, callee).name_at
+                name = elf.data[at : at + 64].partition(b"\0")[0].decode(errors="replace")
+                found.setdefault(elf.symbol(symbols, caller).section, set()).add(name)
+    return found
+
+
+def _arch(head: Header, note: bytes, compat: bytes) -> Arch:
+    new = head.ident[8] >= 8  # the version of the ABI, with SM100
+    number = head.flags >> 8 & 0xFF if new else head.flags & 0xFF
+    said = _ARCH.search(note)
+    if said and int(said[1]) == number:
+        return _make(number, said[2].decode())
+    if head.flags & (0x8 if new else 0x800):
+        return _make(number, "a")
+    tags = _tags(compat)
+    return _make(number, "a" if tags.get(9) else "f" if tags.get(2) == 2 else "")
+
+
+def _tags(compat: bytes) -> dict[int, int]:
+    """Return the small attributes of ``.nv.compat``: format, tag, value; format 4 is followed by so many bytes."""
+    tags, at = {}, 0
+    while at + 4 <= len(compat):
+        form, tag, value = struct.unpack_from("<BBH", compat, at)
+        tags[tag] = value & 0xFF
+        at += 4 + (value if form == 4 else 0)
+    return tags
+
+
+def _make(number: int, suffix: str) -> Arch:
+    checked: Literal["", "a", "f"] = "a" if suffix == "a" else "f" if suffix == "f" else ""
+    return Arch(number // 10, number % 10, checked)

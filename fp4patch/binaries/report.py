@@ -1,0 +1,329 @@
+"""Findings of ``fp4patch doctor`` about compiled code, as values."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fp4patch.binaries.findings import Level, worst
+from fp4patch.core.arch import Arch
+from fp4patch.core.document import Document, Report, shown
+
+
+class Fp4State(StrEnum):
+    """FP4 support that a binary gives one GPU. Closed."""
+
+    NATIVE = "NVFP4 native"
+    """The code that loads converts and multiplies in hardware."""
+    SOFTWARE = "software conversion"
+    """The code that loads converts to E2M1 with a software encoder."""
+    MISSING = "emulated or missing"
+    """FP4 code exists for other targets only. On this GPU no code loads, or code without FP4."""
+    NONE = "no FP4 code"
+    """No FP4 code was found for any target."""
+    NOTHING = "nothing loads"
+    """The binary has device code, and none of it loads on this GPU."""
+    UNKNOWN = "not known"
+    """No device code was read."""
+
+
+class Outcome(StrEnum):
+    """Result for one GPU and one fatbin (one translation unit) or one separate cubin."""
+
+    NATIVE = "native"
+    SOFTWARE = "software"
+    LOST = "lost"
+    """A target of this GPU's family has the FP4 code, but the code that this GPU loads, if any, does not."""
+    UNWRITTEN = "unwritten"
+    """Kernels with FP4 in their name load, but hold neither the instructions nor a known encoder."""
+    OTHER = "other GPUs"
+    """The FP4 code is for another generation only, for example for SM100's tensor memory."""
+    PLAIN = "no FP4"
+
+
+class Idle(StrEnum):
+    """Way in which a kernel does nothing of use. Closed."""
+
+    TRAPS = "only trap"
+    """Every path ends in a trap, or in an assertion that fails, before anything is written."""
+    PRINTS = "only print"
+    """No path writes anything, and one prints."""
+    EMPTY = "do nothing"
+    UNREAD = "store constants"
+    """It writes and reads no memory, so its stores depend on its arguments alone."""
+
+
+@dataclass(frozen=True)
+class Fp4Code(Document):
+    """Static counts of FP4 instructions in machine code or in PTX."""
+
+    encodes: Mapping[str, int] = field(default_factory=dict)
+    """Conversions to E2M1 by the instruction, by source type: ``F32``, ``F16``, ``BF16``. Conversions with stochastic
+    rounding, which SM12x does not have, are counted separately: ``F32.RS``."""
+    encoders: Mapping[str, int] = field(default_factory=dict)
+    """Values converted by each software encoder that was recognised."""
+    roundings: int = 0
+    """Values that software rounds to the E2M1 grid and keeps as floats. This is a search for scales, not an encoder."""
+    decodes: int = 0
+    """Conversions from E2M1 by the instruction, two values each."""
+    mma: Mapping[str, int] = field(default_factory=dict)
+    """Matrix instructions by kind: ``OMMA.SF E2M1.E2M1 UE4M3.4X``; those on narrow floats only."""
+    f64: int = 0
+    """Double-precision instructions in the functions that convert."""
+    traps: tuple[str, ...] = ()
+    """Kernels that do nothing but trap."""
+    prints: tuple[str, ...] = ()
+    """Kernels that do nothing but print."""
+    empty: tuple[str, ...] = ()
+    """Kernels that do nothing at all."""
+    named: tuple[str, ...] = ()
+    """Kernels with FP4 in their name."""
+
+    @property
+    def hardware(self) -> int:
+        """Conversions to E2M1 by the instruction."""
+        return sum(self.encodes.values())
+
+    @property
+    def software(self) -> int:
+        """Number of values that software converts."""
+        return sum(self.encoders.values())
+
+    @property
+    def fp4_mma(self) -> int:
+        """Matrix instructions with an E2M1 operand."""
+        return sum(number for kind, number in self.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA"))
+
+    @property
+    def native(self) -> bool:
+        """True if the code has any FP4 instruction."""
+        return bool(self.hardware or self.decodes or self.fp4_mma)
+
+
+def total(codes: Iterable[Fp4Code]) -> Fp4Code:
+    """Return the sum of several counts."""
+    every = [code for code in codes if code != _NONE]
+    if not every:
+        return _NONE
+
+    def counted(name: str) -> dict[str, int]:
+        sums = Counter[str]()
+        for code in every:
+            sums.update(getattr(code, name))
+        return dict(sorted(sums.items()))
+
+    def listed(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(kernel for code in every for kernel in getattr(code, name)))
+
+    def number(name: str) -> int:
+        return sum(getattr(code, name) for code in every)
+
+    return Fp4Code(
+        *(counted("encodes"), counted("encoders"), number("roundings"), number("decodes"), counted("mma")),
+        *(number("f64"), listed("traps"), listed("prints"), listed("empty"), listed("named")),
+    )
+
+
+_NONE = Fp4Code()
+
+
+@dataclass(frozen=True)
+class ImageGroup(Document):
+    """The cubins, or the PTX, of one architecture, one compiler and one compression in one file."""
+
+    kind: str
+    """Kind of code: ``cubin``, ``ptx``, or ``lto`` (an intermediate form that is compiled when the program is
+    linked)."""
+    arch: str
+    """Architecture with its suffix: ``sm_120f``, ``compute_90``."""
+    compiler: str
+    """Compiler release: ``13.0.88``. Empty if the file does not state it."""
+    compression: str
+    """Compression: ``none``, ``lz4`` or ``zstd``."""
+    count: int
+    size: int
+    """Size in bytes, uncompressed."""
+    code: Fp4Code
+
+
+def readable(mangled: str) -> str:
+    """Return the qualified name of an Itanium-mangled one, without arguments. Other names are returned unchanged."""
+    found = re.match(r"_ZN?K?", mangled)
+    parts, at = [], found.end() if found else 0
+    while found and (length := re.compile(r"\d+").match(mangled, at)):
+        begin = length.end()
+        at = begin + int(length[0])
+        parts.append(mangled[begin:at])
+    return "::".join(part for part in parts if not part.startswith("_GLOBAL__N")) or mangled
+
+
+def readable_names(mangled: Iterable[str]) -> str:
+    """Return the names of some kernels: ``vllm::cvt_fp16_to_fp4, …``. The JSON document has all."""
+    names = list(dict.fromkeys(map(readable, mangled)))
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+
+
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class LostKernel(Document):
+    """A kernel that has FP4 instructions for another architecture, and none in the copy that this GPU loads."""
+
+    name: str
+    held_by: str
+    """Architecture whose copy has them: ``sm_100a``."""
+    lost: Mapping[str, int]
+    """Number of instructions of that copy in each class of which this one has none: ``nearest`` and ``stochastic``
+    (conversions to E2M1, by their rounding), ``decodings``, ``matrix``."""
+    idle: Idle | None = None
+    """Way in which the copy that loads does nothing of use, if it does not."""
+    messages: tuple[str, ...] = ()
+    """Messages about a wrong architecture that the copy that loads can print, and the other cannot."""
+    reason: str = ""
+    """Reason why the loss is intended; empty if none is known."""
+
+    @property
+    def level(self) -> Level:
+        """RED if the copy that loads computes nothing at all; GREEN if the loss is intended."""
+        useless = self.idle not in (None, Idle.UNREAD)
+        return Level.GREEN if self.reason else Level.RED if useless else Level.YELLOW
+
+
+@dataclass(frozen=True)
+class Unread(Document):
+    """An input that was not read, or not to its end, and that can contain code."""
+
+    name: str
+    because: str
+    help: str = ""
+
+
+@dataclass(frozen=True)
+class Loading(Document):
+    """Code that one GPU loads from a file, for all fatbins and cubins with the same code and outcome."""
+
+    gpu: Arch
+    loads: str
+    """Target of the loaded code: ``sm_120f``; ``compute_90 (JIT)``; ``nothing``."""
+    outcome: Outcome
+    fatbins: int
+    code: Fp4Code
+    """Counts of the loaded code."""
+    held_by: tuple[str, ...] = ()
+    """Architectures that have the FP4 code, where this GPU lost it."""
+    lost: tuple[LostKernel, ...] = ()
+    """Kernels that lost their FP4 instructions, independent of the outcome as a whole."""
+
+
+@dataclass(frozen=True)
+class JustInTime(Document):
+    """Fatbins of which one GPU loads PTX: its driver compiles them when they are first used."""
+
+    gpu: Arch
+    """GPU whose driver compiles it."""
+    arch: str
+    """Target of the PTX: ``compute_80``."""
+    isa: str
+    """PTX version: ``8.7``."""
+    fatbins: int
+    """Number of fatbins."""
+    size: int
+    """Bytes of PTX."""
+    kernels: tuple[str, ...]
+    seconds: float | None = None
+    """Compilation time of the installed ptxas in seconds, one fatbin after the other; None if it was not measured."""
+
+
+@dataclass(frozen=True)
+class BinaryFile(Document):
+    """One file with device code."""
+
+    name: str
+    """Path of the file, relative to the input."""
+    size: int
+    fatbins: int
+    """Number of fatbins, and of cubins outside of any fatbin."""
+    images: tuple[ImageGroup, ...]
+    loading: tuple[Loading, ...]
+    jit: tuple[JustInTime, ...] = ()
+
+
+@dataclass(frozen=True)
+class GpuVerdict(Document):
+    """Result for one GPU over all files."""
+
+    gpu: Arch
+    state: Fp4State
+    because: str
+    todo: str
+    """Recommended action; empty if none is needed."""
+    level: Level
+
+
+@dataclass(frozen=True)
+class RunTimeCompiler(Document):
+    """A compiler that runs when a program does."""
+
+    name: str
+    """Path of the compiler, relative to the input."""
+    role: str
+    """Purpose of the compiler."""
+    used_by: str
+    """Caller of the compiler."""
+    release: str
+    """CUDA release: ``13.0.88``. Empty if it states none."""
+    unsupported: tuple[Arch, ...]
+    """Requested GPUs that it does not support."""
+    level: Level = Level.GREEN
+    remedy: str = ""
+    """Recommended action; empty if none is needed."""
+
+
+@dataclass(frozen=True)
+class RequirementRow(Document):
+    """A requirement, and every reason why it is not met."""
+
+    requirement: str
+    """The requirement as the user wrote it: ``sm_121:native``."""
+    met: bool
+    because: tuple[str, ...]
+    """Every reason why it is not met."""
+
+
+@dataclass(frozen=True)
+class BinaryReport(Report):
+    """Report on one wheel, library, directory or image."""
+
+    source: str
+    """The scanned input."""
+    size: int
+    """Number of bytes read."""
+    searched: int
+    """Number of files that were searched."""
+    files: tuple[BinaryFile, ...]
+    """Files with device code, in the order in which they were found."""
+    verdicts: tuple[GpuVerdict, ...]
+    seconds: float
+    cached: bool = False
+    """True if the result comes from an earlier scan of the same bytes."""
+    unread: tuple[Unread, ...] = ()
+    """Inputs that were not read. A report with any is red, since nothing is known about them."""
+
+    requirements: tuple[RequirementRow, ...] = ()
+    compilers: tuple[RunTimeCompiler, ...] = ()
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Levels: one for each requirement, else each GPU and compiler; RED for each input that was not read."""
+        judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
+        judged = judged or [*(verdict.level for verdict in self.verdicts), *(one.level for one in self.compilers)]
+        return (*judged, *(Level.RED for _ in self.unread))
+
+    @property
+    @shown()
+    def red(self) -> bool:
+        """True if a requirement is not met; without requirements, if a GPU that counts misses code; or if an input was
+        not read."""
+        return worst(self.levels) is Level.RED

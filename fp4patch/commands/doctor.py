@@ -1,0 +1,127 @@
+"""The command that inspects and changes nothing: this machine, source trees, binaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fp4patch.commands.common import EXIT_REFUSED, JSON, NAME, emit, show, stderr, waiting
+from fp4patch.core.errors import NothingCompiledError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fp4patch.binaries.report import BinaryReport
+    from fp4patch.doctor.result import Question, RecipeReport, TreeReport
+
+
+@click.command()
+@click.argument("paths", metavar="[PATH...]", nargs=-1, type=NAME)
+@click.option("--for", "gpus", metavar="GPUS", help="Check for these GPUs only, for example sm_121 or sm_120,sm_121.")
+@click.option(
+    "--arch-list",
+    "--torch-cuda-arch-list",
+    "arch_list",
+    metavar="LIST",
+    help="TORCH_CUDA_ARCH_LIST, or the build's own. Default: the usual lists.",
+)
+@click.option("--cuda", metavar="V", help="CUDA release of the build, for example 13.0. Default: the installed one.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    default="",
+    help="Check the packages of this Python or virtual environment. Default: VIRTUAL_ENV.",
+)
+@click.option(
+    "--require",
+    metavar="GPU[:native]",
+    multiple=True,
+    help="Fail unless every compiled file has code, or FP4 instructions (:native), for this GPU.",
+)
+@click.option(
+    "--strict", is_flag=True, help="With --require: fail also on PTX, and on code that no required GPU loads."
+)
+@click.option(
+    "--variant", metavar="NAME", default="", help="Fail unless compiled files convert as builds of this variant do."
+)
+@click.option(
+    "--time-jit", is_flag=True, help="Measure the time that ptxas takes for the PTX that the driver compiles."
+)
+@JSON
+def doctor(
+    paths: tuple[str, ...],
+    gpus: str | None,
+    arch_list: str | None,
+    cuda: str | None,
+    python: str,
+    require: tuple[str, ...],
+    strict: bool,
+    variant: str,
+    time_jit: bool,
+    as_json: bool,
+) -> None:
+    """Check this machine, or each PATH, for FP4 support.
+
+    A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
+    installed package, or the name of an image.
+
+    Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would. Their
+    usual ways to write are replaced, which is a convenience and not a protection.
+
+    Exit status: 0 if no finding is red, 1 if one is, 2 if a PATH or a GPU does not exist. With --require: 0 if all
+    requirements are met and everything was read, else 1.
+    """
+    from fp4patch.binaries.findings import Level
+    from fp4patch.commands import doctor_binaries_text as binary_report
+    from fp4patch.commands import doctor_text as report
+    from fp4patch.doctor import run as verb
+    from fp4patch.doctor.result import DoctorReport
+
+    question = verb.question(gpus, arch_list, cuda, require, strict=strict, variant=variant, time_jit=time_jit)
+    compiled_only = bool(question.required or question.variant)
+    if compiled_only and not paths:
+        option = "--require" if question.required else "--variant"
+        raise UsageError(
+            f"{option} applies to compiled files only", help="name a wheel, a library, a directory or an image"
+        )
+    if python and paths:
+        raise UsageError("--python applies to this machine only", help="omit every PATH")
+    machine = None if paths else verb.examine_machine(question, python)
+    if machine and not as_json:
+        show(report.machine_text(machine))
+    trees: list[TreeReport] = []
+    recipes: list[RecipeReport] = []
+    binaries: list[BinaryReport] = []
+    for path in paths:
+        where = verb.find(path)
+        known = () if compiled_only else verb.as_trees(where)
+        found = list(verb.examine_trees(known, question, on_wait=waiting)) if known else []
+        recipe = None if compiled_only else verb.examine_recipes(where, tree=bool(known))
+        compiled = None if known else _compiled(where, path, question, optional=recipe is not None)
+        trees += found
+        recipes += [recipe] if recipe else []
+        binaries += [compiled] if compiled else []
+        if not as_json:
+            shown = [report.recipe_text(recipe)] if recipe else []
+            shown += [*map(report.tree_text, found), *([binary_report.table(compiled)] if compiled else [])]
+            for part in shown:
+                show(part)
+    whole = DoctorReport(machine, tuple(trees), tuple(recipes), tuple(binaries))
+    emit(whole) if as_json else show(report.summary(whole.levels))
+    if whole.verdict is Level.RED:
+        raise click.exceptions.Exit(EXIT_REFUSED)
+
+
+def _compiled(where: Path | None, name: str, question: Question, *, optional: bool) -> BinaryReport | None:
+    """Look into compiled code, and show how far that is; None where there is none and that is ``optional``."""
+    from fp4patch.commands import progress
+    from fp4patch.doctor import run as verb
+
+    try:
+        with progress.shown(stderr(), progress.BYTES) as tick:
+            return verb.examine_binary(where, name, question, on_step=tick)
+    except NothingCompiledError:
+        if optional:
+            return None
+        raise

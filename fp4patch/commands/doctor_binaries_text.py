@@ -1,0 +1,145 @@
+"""Findings of ``fp4patch doctor`` about compiled code, as text."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from fp4patch.binaries.report import (
+    BinaryFile,
+    BinaryReport,
+    Fp4Code,
+    Fp4State,
+    GpuVerdict,
+    ImageGroup,
+    Outcome,
+    readable_names,
+    total,
+)
+from fp4patch.commands import terminal
+from fp4patch.commands.doctor_text import COLOUR as LEVEL_COLOUR
+from fp4patch.commands.terminal import Hanging, folded, whole
+from fp4patch.commands.words import printable
+from fp4patch.core.arch import Arch
+from fp4patch.core.wording import counted, listed
+
+COLOUR = {
+    Fp4State.NATIVE: "green",
+    Fp4State.SOFTWARE: "yellow",
+    Fp4State.MISSING: "bold red",
+    Fp4State.NOTHING: "bold red",
+    Fp4State.UNKNOWN: "bold red",
+    Fp4State.NONE: "cyan",
+}
+
+
+def table(report: BinaryReport) -> RenderableType:
+    """Return the verdicts, then each file with its architectures and the contents of its FP4 code."""
+    parts: list[RenderableType] = [
+        Text.assemble((report.source, "bold"), f"  {_bytes(report.size)}, {counted(report.searched, 'file')} read"),
+        Text(),
+    ]
+    parts += [_verdict(verdict) for verdict in report.verdicts]
+    for one in report.compilers:
+        release = f" {one.release}" if one.release else ""
+        support = f"does not support {listed(one.unsupported)}" if one.unsupported else "supports every requested GPU"
+        parts.append(
+            Text.assemble(
+                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {support}; {one.used_by}"
+            )
+        )
+        if one.remedy:
+            parts.append(Text.assemble(("          help: ", "bold"), one.remedy))
+    for row in report.requirements:
+        said = ("met", "green") if row.met else ("not met", "bold red")
+        parts.append(Text.assemble((f"required {row.requirement}: ", "bold"), said))
+        parts += [Hanging("  ", reason) for reason in row.because]
+    for unread in report.unread:
+        parts.append(
+            Text.assemble(("not read: ", "bold red"), f"{printable(unread.name)}: {printable(unread.because)}")
+        )
+        parts.append(Text.assemble(("          help: ", "bold"), unread.help))
+    for file in report.files:
+        parts += [Text(), _file(file)]
+    parts += [Text(), Text(_summary(report), style="dim")]
+    return Group(*parts)
+
+
+def _verdict(verdict: GpuVerdict) -> RenderableType:
+    joint = ": because " if verdict.state is Fp4State.MISSING else ": "
+    because = f"{joint}{printable(verdict.because)}"
+    rows = [(str(verdict.gpu), Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))]
+    rows += [("", Text.assemble(("help: ", "bold"), verdict.todo))] if verdict.todo else []
+    return terminal.table([whole(), folded()], rows)
+
+
+def _file(file: BinaryFile) -> RenderableType:
+    parts: list[RenderableType] = [
+        Text.assemble((printable(file.name), "bold"), f"  {_bytes(file.size)}, {counted(file.fatbins, 'fatbin')}")
+    ]
+    parts.append(Hanging("  ", _architectures(file.images)))
+    parts += [_code(group) for group in file.images if _speaks(group.code)]
+    for gpu in dict.fromkeys(row.gpu for row in file.loading):
+        parts.append(_loading(file, gpu))
+    return Group(*parts)
+
+
+def _architectures(groups: Sequence[ImageGroup]) -> str:
+    """Return a summary: ``sm_90a ×24, sm_120f ×35, compute_80 ×19; nvcc 13.0.88; zstd``."""
+    counted = Counter[str]()
+    for group in groups:
+        counted[group.arch] += group.count
+    compilers = ", ".join(sorted({group.compiler for group in groups if group.compiler[:1].isdigit()}))
+    packed = ", ".join(sorted({group.compression for group in groups} - {"none"})) or "not compressed"
+    of = f"; CUDA {compilers}" if compilers else ""
+    return ", ".join(f"{arch} ×{number}" for arch, number in counted.items()) + of + f"; {packed}"
+
+
+def _speaks(code: Fp4Code) -> bool:
+    return bool(code.native or code.software or code.roundings or code.traps or code.prints)
+
+
+def _code(group: ImageGroup) -> Hanging:
+    code, facts = group.code, []
+    for source, number in code.encodes.items():
+        facts.append(f"{counted(number, 'hardware conversion')} from {source}")
+    for name, number in code.encoders.items():
+        facts.append(f"{counted(number, 'value')} by {name}")
+    if code.decodes:
+        facts.append(f"{counted(code.decodes, 'decoding')}")
+    facts += [f"{number:,} {kind}" for kind, number in code.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA")]
+    if code.roundings:
+        facts.append(f"{counted(code.roundings, 'value')} rounded, not encoded")
+    if code.f64 and (code.hardware or code.software):
+        facts.append(f"{counted(code.f64, 'F64 instruction')} among the conversions")
+    for what, kernels in (("trap", code.traps), ("print", code.prints)):
+        if kernels:
+            facts.append(f"{counted(len(kernels), 'kernel')} that only {what} ({printable(readable_names(kernels))})")
+    return Hanging(f"  {group.arch}: ", ", ".join(facts), "bold")
+
+
+def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:
+    rows = [row for row in file.loading if row.gpu == gpu]
+    loads = Counter[str]()
+    for row in rows:
+        loads[row.loads] += row.fatbins
+    text = ", ".join(f"{name} ×{number}" for name, number in loads.most_common())
+    lost = sum(row.fatbins for row in rows if row.outcome is Outcome.LOST)
+    if lost:
+        text += f"; {counted(lost, 'fatbin')} without their FP4 code"
+    return Hanging(f"  {gpu} loads ", text, "bold red" if lost else "")
+
+
+def _summary(report: BinaryReport) -> str:
+    images = sum(group.count for file in report.files for group in file.images)
+    code = total(group.code for file in report.files for group in file.images)
+    empty = f", {counted(len(code.empty), 'empty kernel')}" if code.empty else ""
+    return (
+        f"{counted(len(report.files), 'file')} with device code, {counted(images, 'cubin and PTX', 'cubins and PTX')}"
+        f"{empty}; {report.seconds:.1f} s{', from cache' if report.cached else ''}"
+    )
+
+
+def _bytes(number: int) -> str:
+    return f"{number / 1e6:,.1f} MB" if number >= 100_000 else f"{number / 1e3:,.1f} kB"

@@ -1,0 +1,113 @@
+"""Results of a tree's build for arch lists, evaluated or recorded, and the arch list to recommend."""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from packaging.version import Version
+
+from fp4patch import adapters
+from fp4patch.adapters.result import BuildRow
+from fp4patch.binaries import remedies
+from fp4patch.binaries.findings import Finding, Level
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.target import Build
+from fp4patch.core.arch import Arch, Reach
+from fp4patch.core.errors import ToolchainError
+from fp4patch.doctor.result import Content, Question
+from fp4patch.doctor.surveyed import Release, recorded_build
+
+
+class Builds:
+    """Results of a tree's build, each evaluated once: the tree must not change meanwhile."""
+
+    def __init__(self, tree: Identified, releases: Sequence[Release], what: Content) -> None:
+        """``releases``: the surveyed ones, whose records count where a program is missing; none for a patched tree."""
+        self.tree, self.releases, self.what = tree, releases, what
+        self._known: dict[tuple[str, str], BuildRow] = {}
+        self._failed: ToolchainError | None = None
+
+    def evaluate(self, questions: Iterable[tuple[Question, Version | None]]) -> None:
+        """Evaluate the build for all of these questions, each with its CUDA release, in one run of the adapter."""
+        build = self.tree.target.build
+        if build is None or self._failed:
+            return
+        pairs = dict.fromkeys(pair for question, cuda in questions for pair in _pairs(build, question, cuda))
+        missing = [pair for pair in pairs if pair not in self._known]
+        try:
+            rows = adapters.of(self.tree.target).evaluate(self.tree.root, build, missing) if missing else ()
+        except ToolchainError as failed:
+            self._failed = failed
+            return
+        self._known |= zip(missing, rows, strict=True)
+
+    def rows(self, question: Question, cuda: Version | None) -> tuple[tuple[BuildRow, ...], list[Finding]]:
+        """Return the results of the tree's build for the requested arch list, or for the usual ones, and notes."""
+        build = self.tree.target.build
+        if build is None:
+            return (), []
+        self.evaluate([(question, cuda)])
+        pairs = _pairs(build, question, cuda)
+        if self._failed:
+            return _recorded(build, pairs, cuda, self.releases, self.what, self._failed)
+        evaluated = tuple(self._known[pair] for pair in pairs)
+        stopped = next((row for row in evaluated if row.error), None)
+        if stopped is None:
+            return evaluated, []
+        found = f"{build.setting}={stopped.asked} with CUDA {stopped.cuda} could not be evaluated: {stopped.error}"
+        reads = adapters.of(self.tree.target).READS
+        return evaluated, [remedies.finding(Level.YELLOW, reads, found, "build_not_evaluated")]
+
+
+def _pairs(build: Build, question: Question, cuda: Version | None) -> list[tuple[str, str]]:
+    """Return each CUDA release and arch list that a question is about."""
+    lists = (question.asked.replace(";", build.separator),) if question.asked else build.lists
+    return [(c, asked) for c in ((str(cuda),) if cuda else build.cuda) for asked in lists]
+
+
+def _recorded(
+    build: Build,
+    questions: Sequence[tuple[str, str]],
+    cuda: Version | None,
+    releases: Sequence[Release],
+    what: Content,
+    failed: ToolchainError,
+) -> tuple[tuple[BuildRow, ...], list[Finding]]:
+    """Return the recorded results of the tree's release where a program is missing; a patched tree has none."""
+    release = next((r for r in reversed(releases) if r.version in what.releases), None)
+    rows = [row for c, asked in questions if release and (row := recorded_build(release, c, asked))]
+    said = f"the rows are from the record of {release.version}" if rows and release else "this release has no record"
+    found = f"{failed.message}, so the result of the build for {build.setting} could not be evaluated; {said}"
+    missing = remedies.finding(Level.YELLOW, "cmake", found, "no_cmake", help=failed.help)
+    return tuple(row.reached(row.kernels, str(cuda or "")) for row in rows), [missing]
+
+
+def best_of(gpu: Arch, gpus: Sequence[Arch], rows: Sequence[BuildRow]) -> list[BuildRow]:
+    """Return the rows of the arch list to recommend for ``gpu``. Prefer one that works with every CUDA release, then
+    one that works for all GPUs, then one that names this GPU, then the shortest. Empty if none works.
+    """
+    lists: dict[str, list[BuildRow]] = {}
+    for row in rows:
+        lists.setdefault(row.asked, []).append(row)
+
+    def rank(asked: str) -> tuple[bool, bool, bool, int]:
+        served = [reach is not Reach.SUFFIXED for row in lists[asked] for reach in (row.reaches[g] for g in gpus)]
+        unserved = [row for row in lists[asked] if row.reaches[gpu] is not Reach.SUFFIXED]
+        return bool(unserved), any(served), not names(asked, gpu), len(re.findall(r"[;\s]", asked))
+
+    serving = {asked for asked, made in lists.items() if any(row.reaches[gpu] is Reach.SUFFIXED for row in made)}
+    if not serving:
+        return []
+    chosen = min((asked for asked in lists if asked in serving), key=rank)
+    return [row for row in lists[chosen] if row.reaches[gpu] is Reach.SUFFIXED]
+
+
+def names(asked: str, gpu: Arch) -> bool:
+    """Return whether an arch list names a GPU; an empty list means the GPU of the machine."""
+    if not asked:
+        return True
+    return gpu in {arch.gpu for arch in Arch.parse_list(asked, ptx=True)}
+
+
+def quoted(asked: str) -> str:
+    """Return an arch list as a shell takes it."""
+    return f'"{asked}"' if re.search(r"[;\s]", asked) else asked

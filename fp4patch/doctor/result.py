@@ -1,0 +1,206 @@
+"""Reports of ``fp4patch doctor`` on a machine, on source trees, on recipes and on compiled code, as values."""
+
+from dataclasses import dataclass, field
+
+from fp4patch.adapters.result import BuildRow
+from fp4patch.binaries.findings import Finding, Level, worst
+from fp4patch.binaries.report import BinaryReport
+from fp4patch.catalog.target import Advice
+from fp4patch.core.arch import GPUS, Arch
+from fp4patch.core.document import HIDDEN, Document, Report, key, shown
+from fp4patch.core.state import State
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """Code that every compiled file must hold for a GPU: code that loads, or FP4 instructions."""
+
+    gpu: Arch
+    native: bool
+
+    def __str__(self) -> str:
+        """Return the form used on the command line: ``sm_121:native``."""
+        return f"{self.gpu}{':native' if self.native else ''}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """Options of a run that apply to every tree and binary."""
+
+    gpus: tuple[Arch, ...] = GPUS
+    named: bool = False
+    """True if the user named the GPUs. Otherwise an arch list that the user gave selects them."""
+    asked: str = ""
+    """Requested arch list, separated by semicolons. Empty: the arch lists in common use."""
+    cuda: str = ""
+    """CUDA release. Empty: the release of the installed toolkit."""
+    required: tuple[Requirement, ...] = ()
+    """Requirements of the user. If there are any, they alone decide."""
+    strict: bool = False
+    """True if code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
+    variant: str = ""
+    """Variant that compiled files must be made of. Empty: any."""
+    time_jit: bool = False
+    """True if the time that ptxas takes for PTX that a GPU loads is to be measured."""
+
+
+@dataclass(frozen=True)
+class Content(Document):
+    """Release that a tree's files belong to, independent of the version that the tree states."""
+
+    releases: tuple[str, ...]
+    """Releases that have exactly these files: several if they share them, none if no surveyed release matches."""
+    nearest: str = ""
+    """Nearest release, if none matches."""
+    differs: int = 0
+    """Number of files that differ from the nearest release."""
+    of: int = 0
+    """Number of files compared."""
+
+
+@dataclass(frozen=True)
+class PatchRow(Document):
+    """A patch on this tree."""
+
+    patch: str
+    state: State
+    because: str
+    variants: tuple[str, ...]
+    """Variants that would apply it."""
+
+
+@dataclass(frozen=True)
+class Outlook(Document):
+    """Result for one GPU from this tree, in one line."""
+
+    gpu: Arch
+    level: Level
+    verdict: str
+    because: str
+    todo: str = ""
+    """Recommended action; empty if none is needed."""
+
+
+@dataclass(frozen=True)
+class Recommendation(Document):
+    """Variant to use on a tree."""
+
+    variant: str | None
+    """Name of the variant; null: no advice; empty: none is needed."""
+    because: str
+    next: str
+    """Command to run next."""
+
+
+@dataclass(frozen=True)
+class TreeReport(Document):
+    """Complete report on one source tree."""
+
+    root: str = field(metadata=key("tree"))
+    target: str
+    title: str = field(metadata=HIDDEN)
+    claims: str = field(metadata=key("version"))
+    """The version that the tree states; empty if none."""
+    content: Content
+    variant: str
+    """Variant that is applied; empty if none."""
+    state: State
+    patches: tuple[PatchRow, ...]
+    setting: str = field(metadata=HIDDEN)
+    """Environment variable that sets the build's architectures; empty if the build has none of its own."""
+    builds: tuple[BuildRow, ...]
+    advice: Advice | None = field(metadata=HIDDEN)
+    next_command: str = field(metadata=HIDDEN)
+    """Command to run next; empty if there is none."""
+    findings: tuple[Finding, ...]
+    outlooks: tuple[Outlook, ...] = field(metadata=key("gpus"))
+    """Result for each GPU from this tree."""
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Levels of all findings and outlooks."""
+        return (*(f.level for f in self.findings), *(o.level for o in self.outlooks))
+
+    @property
+    @shown()
+    def level(self) -> Level:
+        """Worst of these levels."""
+        return worst(self.levels)
+
+    @property
+    @shown()
+    def recommended(self) -> Recommendation:
+        """Recommended variant, and the command to run next."""
+        advice = self.advice
+        return Recommendation(advice.variant if advice else None, advice.because if advice else "", self.next_command)
+
+
+@dataclass(frozen=True)
+class RecipeReport(Document):
+    """Dockerfiles, scripts and patch files at one place, and those that take SM121 out of CUTLASS's guard."""
+
+    path: str
+    """A file or directory with Dockerfiles, scripts or patches."""
+    read: int
+    """Recipes that were read."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Levels of all findings; GREEN for recipes without any."""
+        return tuple(finding.level for finding in self.findings) or (Level.GREEN,)
+
+
+@dataclass(frozen=True)
+class Section(Document):
+    """Findings of one kind: compilers, Python packages, GPUs."""
+
+    title: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class MachineReport(Document):
+    """Complete report on this machine."""
+
+    name: str
+    """Description of the machine: ``Ubuntu 24.04.3 LTS, Linux x86_64, Python 3.12.3``."""
+    sections: tuple[Section, ...]
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Levels of all findings."""
+        return tuple(finding.level for section in self.sections for finding in section.findings)
+
+    @property
+    @shown()
+    def level(self) -> Level:
+        """Worst of these levels."""
+        return worst(self.levels)
+
+
+@dataclass(frozen=True)
+class DoctorReport(Report):
+    """Findings about everything that was examined."""
+
+    machine: MachineReport | None
+    """This machine; null if the user named a tree or a file."""
+    trees: tuple[TreeReport, ...]
+    """Source trees."""
+    recipes: tuple[RecipeReport, ...]
+    """Files and directories with Dockerfiles, scripts or patches."""
+    binaries: tuple[BinaryReport, ...]
+    """Wheels, libraries, cubins, directories and images."""
+
+    @property
+    def levels(self) -> list[Level]:
+        """Levels of all findings."""
+        levels = list(self.machine.levels) if self.machine else []
+        parts: tuple[RecipeReport | TreeReport | BinaryReport, ...] = (*self.recipes, *self.trees, *self.binaries)
+        return levels + [level for part in parts for level in part.levels]
+
+    @property
+    @shown()
+    def verdict(self) -> Level:
+        """Worst of these levels."""
+        return worst(self.levels)

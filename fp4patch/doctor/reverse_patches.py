@@ -1,0 +1,96 @@
+"""Build recipes that take SM121 out of CUTLASS's guard: Dockerfiles, scripts and patch files with sed, or Python.
+
+They were written in the belief that the conversion instruction is absent on GB10. Only text is looked at.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fp4patch.binaries import remedies
+from fp4patch.binaries.containers import folder
+from fp4patch.binaries.findings import Finding, Level
+from fp4patch.binaries.known_programs import Recipe, known
+
+_RECIPE = re.compile(r"([\w.-]*Dockerfile[\w.-]*|Containerfile|[Mm]akefile|.*\.(sh|bash|patch|diff|mk|dockerfile))")
+_LARGEST = 1 << 20
+_SUBSTITUTES = re.compile(
+    r"\bs(?P<sign>[^\w\s\\])(?P<old>(?:\\.|(?!(?P=sign)).)*)(?P=sign)(?P<new>(?:\\.|(?!(?P=sign)).)*)(?P=sign)"
+)
+_DELETES = re.compile(r"/([^/]*)/\s*d\b")
+_REPLACES = re.compile(r"(?:replace|sub)\(\s*[rf]?(['\"])(?P<old>.*?)\1\s*,\s*[rf]?(['\"])(?P<new>.*?)\3")
+_GROUP = re.compile(r"\\?\((.*?)\\?\)")
+
+
+def examine(path: Path) -> tuple[int, tuple[Finding, ...]]:
+    """Return how many recipes there are at a file or below a directory, and a finding for each reverse patch."""
+    files = [path] if path.is_file() else [file for file, size in folder(path, texts=True) if size <= _LARGEST]
+    recipes = [file for file in files if is_recipe(file)]
+    # Of a package's thousands of modules none is a recipe; a script beside a Dockerfile or a patch is.
+    beside = {file.parent for file in recipes}
+    recipes += [file for file in files if file.suffix == ".py" and file.parent in beside]
+    root = path.parent if path.is_file() else path.resolve()
+    recipe = known().recipe
+    findings = []
+    for file in recipes:
+        try:
+            content = file.read_bytes()
+        except OSError as error:
+            why = f"cannot be read: {error.strerror}"
+            findings.append(remedies.finding(Level.RED, file.name, why, "recipe_unread"))
+            continue
+        if recipe.macro.encode() not in content:
+            continue
+        place = file.relative_to(root).as_posix()
+        for line, words in _removals(content.decode(errors="replace"), recipe):
+            found = f"removes {recipe.macro} from {recipe.subject}: {words}"
+            findings.append(Finding(Level.YELLOW, f"{place}:{line}", found, recipe.remedy, link=recipe.link))
+    return len(recipes), tuple(findings)
+
+
+def is_recipe(path: Path) -> bool:
+    """Return whether a file's name is that of a Dockerfile, a script or a patch."""
+    return bool(_RECIPE.fullmatch(path.name))
+
+
+def _removals(text: str, recipe: Recipe) -> Iterator[tuple[int, str]]:
+    """Yield the line and the words of each command or hunk that leaves fewer of the macro than there were."""
+    macro, concerns = recipe.macro, re.compile(recipe.about, re.IGNORECASE)
+    lines = text.splitlines()
+    about = ""
+    number = 0
+    while number < len(lines):
+        begin, command = number, lines[number]
+        while command.endswith("\\") and number + 1 < len(lines):
+            number += 1
+            command = command[:-1] + lines[number]
+        number += 1
+        if command.startswith(("+++ ", "--- ", "diff ")):
+            about = command
+        elif command.startswith("@@"):
+            hunk = []
+            while number < len(lines) and lines[number][:1] in ("+", "-", " ", ""):
+                if lines[number].startswith(("--- ", "diff ")):
+                    break
+                hunk.append(lines[number])
+                number += 1
+            taken = [line for line in hunk if line.startswith("-") and macro in line]
+            left = sum(line.count(macro) for line in hunk if line.startswith("+"))
+            if concerns.search(about + "".join(taken)) and sum(line.count(macro) for line in taken) > left:
+                yield begin + 1, taken[0].strip()
+        elif macro in command and concerns.search(command) and _removes(command, macro):
+            yield begin + 1, " ".join(command.split())[:160]
+
+
+def _removes(command: str, macro: str) -> bool:
+    if not re.search(r"\b(sed|perl)\b", command):
+        return any(one["old"].count(macro) > one["new"].count(macro) for one in _REPLACES.finditer(command))
+    if any(macro in one[1] for one in _DELETES.finditer(command)):
+        return True
+    for one in _SUBSTITUTES.finditer(command):
+        groups = _GROUP.findall(one["old"])
+        new = re.sub(r"(?<!\\)&", one["old"].replace("\\", r"\\\\"), one["new"])
+        kept = [groups[int(n) - 1] for n in re.findall(r"\\([1-9])", new) if int(n) <= len(groups)]
+        if one["old"].count(macro) > "".join([new, *kept]).count(macro):
+            return True
+    return False

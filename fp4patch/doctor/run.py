@@ -1,0 +1,203 @@
+"""``fp4patch doctor``: what is in this machine, these trees, these binaries, and what to do about it."""
+
+import importlib.util
+import re
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from packaging.version import Version
+
+from fp4patch.binaries import registry, scan
+from fp4patch.binaries.report import BinaryReport
+from fp4patch.catalog.identify import Identified, identify_all
+from fp4patch.catalog.manifest import load
+from fp4patch.core.arch import GPUS, PTX, Arch, elements, requested
+from fp4patch.core.cache import cache_dir
+from fp4patch.core.cuda import known_gpus
+from fp4patch.core.errors import Refused, UsageError
+from fp4patch.core.progress import OnProgress
+from fp4patch.doctor import gpus, machine, requirements, reverse_patches
+from fp4patch.doctor.lists import judge_list
+from fp4patch.doctor.packages import settings
+from fp4patch.doctor.recommend import toolkit
+from fp4patch.doctor.result import MachineReport, Question, RecipeReport, Requirement, Section, TreeReport
+from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.doctor.tree import examine_each
+from fp4patch.proof import toolkits
+from fp4patch.tree.status import status
+from fp4patch.tree.transaction import OnWait
+
+
+def question(
+    gpus: str | None,
+    arch_list: str | None,
+    cuda: str | None,
+    require: Sequence[str] = (),
+    *,
+    strict: bool = False,
+    variant: str = "",
+    time_jit: bool = False,
+) -> Question:
+    """Return what the options ask. Raises UsageError where one of them is not what it must be."""
+    required = tuple(one for text in require for one in _requirements(text))
+    if strict and not required:
+        raise UsageError("--strict requires --require", help="for example --require sm_121:native --strict")
+    named = dict.fromkeys((*(() if gpus is None else _gpus(gpus)), *(one.gpu for one in required)))
+    return Question(
+        tuple(named) or GPUS,
+        bool(named),
+        _list(arch_list) if arch_list is not None else "",
+        _cuda(cuda) if cuda is not None else "",
+        required,
+        strict,
+        load().variant(variant).name if variant else "",
+        time_jit,
+    )
+
+
+def _requirements(text: str) -> tuple[Requirement, ...]:
+    named, colon, what = text.partition(":")
+    if colon and what != "native":
+        raise UsageError(f"{text!r} requires {what!r}", help="for example --require sm_121, or --require sm_121:native")
+    return tuple(Requirement(gpu, bool(colon)) for gpu in _gpus(named))
+
+
+def _gpus(text: str) -> tuple[Arch, ...]:
+    """Parse ``sm_121,sm_120``; UsageError for anything that is no known GPU's own plain architecture."""
+    known = known_gpus()
+    help_text = f"for example --for sm_121, or --for sm_120,sm_121; known are {', '.join(map(str, known))}"
+    found = requested(text, help_text)
+    for arch in found:
+        if arch not in known:
+            raise UsageError(f"{arch} is not a GPU", help=help_text)
+    return found
+
+
+def _list(text: str) -> str:
+    """Return a TORCH_CUDA_ARCH_LIST in PyTorch's notation, with semicolons; UsageError for any other text."""
+    help_text = "for example --arch-list '12.0a;12.1a'"
+    for arch in requested(text, help_text, ptx=True):
+        if arch.gpu not in known_gpus():
+            raise UsageError(f"{arch.torch} is a target of no known CUDA release", help=help_text)
+    parts = [(part, PTX if part.endswith(PTX) else "") for part in elements(text)]
+    return ";".join(Arch.parse(part.removesuffix(ptx)).torch + ptx for part, ptx in parts)
+
+
+def _cuda(text: str) -> str:
+    """Return ``13.0`` of ``13.0``, ``13.0.2`` or ``13``; UsageError for anything else."""
+    if not re.fullmatch(r"\d+(\.\d+)*", text, re.ASCII):
+        raise UsageError(f"{text!r} is not a CUDA release", help="for example --cuda 13.0")
+    return ".".join([*text.split("."), "0"][:2])
+
+
+def examine_machine(question: Question, python: str = "") -> MachineReport:
+    """Look at this machine and a Python, as far as the GPUs go that are asked about, or that it has."""
+    s = Surroundings.here(python)
+    own = question.gpus if question.named else gpus.sm12x(gpus.driver(s))
+    found = machine.examine(s, own, cache=cache_dir() / "doctor")
+    cuda = Version(question.cuda) if question.cuda else toolkit()
+    return replace(found, sections=tuple(_judged(section, s, own, cuda) for section in found.sections))
+
+
+def _judged(section: Section, s: Surroundings, own: Sequence[Arch], cuda: Version | None) -> Section:
+    """Return the section, its lists of architectures judged by what surveyed releases make of them."""
+    findings = [
+        judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in settings() else finding
+        for finding in section.findings
+    ]
+    return replace(section, findings=tuple(findings))
+
+
+def find(name: str) -> Path | None:
+    """Return the file or directory that is meant: a path, or the name of an installed package; None: an image's name.
+
+    UsageError if it can be none of these.
+    """
+    if name.startswith(registry.SCHEME):
+        return None
+    try:
+        if name and Path(name).exists():
+            return Path(name)
+    except OSError as error:
+        raise UsageError(f"cannot look at {name}: {error.strerror}", help="check its permissions") from None
+    if folder := _installed(name):
+        return folder
+    if name.startswith((".", "/", "~")) or name.endswith(_FILES) or not _IMAGE.fullmatch(name):
+        raise UsageError(f"{name} does not exist", help="name a file, a directory, an installed package or an image")
+    return None
+
+
+def as_trees(path: Path | None) -> list[Identified]:
+    """Return the source tree at ``path`` and those that it contains; none if it is not one."""
+    try:
+        return identify_all([path], load()) if path else []
+    except Refused:
+        return []
+
+
+def examine_trees(trees: Sequence[Identified], question: Question, *, on_wait: OnWait) -> tuple[TreeReport, ...]:
+    """Complete reports on source trees. Nothing changes, except that an interrupted command is finished."""
+    states = {found.root: found for found in status([tree.root for tree in trees], on_wait=on_wait)}
+    return tuple(
+        report for tree in trees for report in examine_each(tree, states[tree.root], [question], on_wait=on_wait)
+    )
+
+
+def examine_recipes(path: Path | None, *, tree: bool) -> RecipeReport | None:
+    """Look for Dockerfiles, scripts and patch files that take SM121 out of CUTLASS's guard.
+
+    None where there is nothing to report: no recipe, or a source tree (``tree``) whose recipes are as they should be.
+    """
+    if path is None or not (path.is_dir() or reverse_patches.is_recipe(path)):
+        return None
+    read, findings = reverse_patches.examine(path)
+    return RecipeReport(str(path), read, findings) if findings or (read and not tree) else None
+
+
+def examine_binary(path: Path | None, name: str, question: Question, *, on_step: OnProgress) -> BinaryReport:
+    """Look into a file with device code or a directory of such; without a path, into the image of that name.
+
+    It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
+    """
+    driver = gpus.driver(Surroundings.here())
+    own = question.gpus if question.named else gpus.sm12x(driver) or question.gpus
+    if path:
+        found = scan.examine(
+            path,
+            gpus=own,
+            progress=on_step,
+            cache=cache_dir() / "doctor",
+            price=_price if question.time_jit else None,
+            driver_cuda=driver.cuda if driver else "",
+        )
+    else:
+        found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver.cuda if driver else "")
+    if question.variant:
+        found = requirements.as_made(found, load().variant(question.variant))
+    return replace(found, requirements=requirements.judge(found, question.required, strict=question.strict))
+
+
+def _price(text: bytes, gpu: Arch) -> float | None:
+    """Return the seconds that the ptxas at hand takes for PTX; None where it refuses it."""
+    with tempfile.TemporaryDirectory(prefix="fp4patch-jit-") as folder:
+        begun = time.monotonic()
+        errors = toolkits.installed().assemble(text.decode(errors="replace").rstrip("\0"), gpu, Path(folder) / "unit")
+        return None if errors else time.monotonic() - begun
+
+
+_FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")
+"""Suffixes of names that mean a file, even if it does not exist."""
+
+_IMAGE = re.compile(r"[\w.:-]+(/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?")
+"""``vllm/vllm-openai:v0.33.0``, ``localhost:5000/vllm``."""
+
+
+def _installed(name: str) -> Path | None:
+    """Return the directory of a package that this Python could import; nothing is imported."""
+    if not name.isidentifier():
+        return None
+    spec = importlib.util.find_spec(name)
+    return Path(spec.submodule_search_locations[0]) if spec and spec.submodule_search_locations else None

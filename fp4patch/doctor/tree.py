@@ -1,0 +1,172 @@
+"""Complete report on a source tree: its release by content, its patches, its build, the result for each GPU."""
+
+import os
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from packaging.version import Version
+
+from fp4patch.binaries import remedies
+from fp4patch.binaries.findings import Finding, Level
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.plan import Read
+from fp4patch.catalog.target import Advice, Target
+from fp4patch.core.arch import Arch
+from fp4patch.core.cuda import has, refused
+from fp4patch.core.release import covers
+from fp4patch.core.state import State
+from fp4patch.core.wording import listed
+from fp4patch.doctor.builds import Builds
+from fp4patch.doctor.outlook import instead, outlooks
+from fp4patch.doctor.packages import bypass_findings
+from fp4patch.doctor.recommend import recommend, toolkit
+from fp4patch.doctor.result import Content, PatchRow, Question, TreeReport
+from fp4patch.doctor.surveyed import HASH, content, surveyed
+from fp4patch.tree.journal import sha256
+from fp4patch.tree.locked import reading
+from fp4patch.tree.status import each_patch
+from fp4patch.tree.status_report import PatchStatus, TreeStatus
+from fp4patch.tree.transaction import OnWait
+
+
+def examine_each(
+    tree: Identified, found: TreeStatus, questions: Sequence[Question], *, on_wait: OnWait
+) -> Iterator[TreeReport]:
+    """Yield a complete report on a source tree, of which ``found`` is the status, for each question.
+
+    The tree is read once, and its build is evaluated once for each arch list.
+    """
+    catalog = load()
+    releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
+    with reading([tree], on_wait) as (locked,):
+        # Without a receipt, status has tried them all.
+        tried = each_patch(locked, catalog, {}) if found.variant else found.patches
+        hashes = hashes_of(tree.target, locked.read)
+    what = content(releases, hashes)
+    patches = _patches(catalog, tried, found)
+    # In a patched tree, the status reports bypasses.
+    own = (*_content_findings(tree, what), *_state_findings(tree, found))
+    own = own if found.variant else (*own, *_bypass_findings(tree))
+    builds = Builds(tree, () if found.variant else releases, what)
+    cudas = {question: Version(question.cuda) if question.cuda else toolkit() for question in questions}
+    builds.evaluate(cudas.items())
+    for question, cuda in cudas.items():
+        rows, notes = builds.rows(question, cuda)
+        advice = _advice(_by_content(tree, what), cuda, question.gpus)
+        command = _next(tree, found, advice)
+        todo = "" if found.variant else command
+        lines = outlooks(tree, catalog.variants.get(found.variant), question, rows, cuda, todo)
+        if question.asked and any(line.level is Level.RED for line in lines):
+            others, _ = builds.rows(replace(question, asked=""), cuda)
+            lines = tuple(instead(tree, line, question, others) for line in lines)
+        setting = tree.target.build.setting if tree.target.build else ""
+        yield TreeReport(
+            root=str(tree.root),
+            target=tree.target.name,
+            title=tree.target.title,
+            claims=found.version,
+            content=what,
+            variant=found.variant,
+            state=found.state,
+            patches=patches,
+            setting=setting,
+            builds=tuple(replace(row, setting=setting) for row in rows),
+            advice=advice,
+            next_command=command,
+            findings=(*own, *_defects(_by_content(tree, what), patches, question, advice), *notes),
+            outlooks=lines,
+        )
+
+
+def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:
+    """Return what to apply. Nothing where no patch can help: the compiler has no target with FP4 instructions."""
+    targets = [replace(gpu, suffix=suffix) for gpu in gpus for suffix in ("a", "f")]
+    if cuda is None or any(has(cuda, target) for target in targets):
+        return recommend(tree, cuda)
+    return Advice(because=f"{refused(cuda, targets)}: {remedies.of('cuda_too_old')}")
+
+
+def _by_content(tree: Identified, what: Content) -> Identified:
+    """Return the tree with the release that its files are of, where it states none or a wrong one."""
+    if not what.releases or (tree.version and _claimed(str(tree.version), what.releases)):
+        return tree
+    return replace(tree, version=Version(what.releases[-1]))
+
+
+def hashes_of(target: Target, read: Read) -> dict[str, str]:
+    """Return the start of the SHA-256 of each file that there is of those that tell releases apart."""
+    for folder in target.telling_in:
+        if found := {path: sha256(data)[:HASH] for path in target.telling if (data := read(folder + path))}:
+            return found
+    return {}
+
+
+def _patches(catalog: Catalog, tried: Sequence[PatchStatus], found: TreeStatus) -> tuple[PatchRow, ...]:
+    """Return every patch of the target: its state if it is applied, else the state that it would have."""
+    standing = {p.patch: p for p in found.patches} if found.variant else {}
+    rows = []
+    for patch in (standing.get(p.patch, p) for p in tried):
+        variants = tuple(v.name for v in catalog.variants.values() if patch.patch in v.patch_ids)
+        rows.append(PatchRow(patch.patch, patch.state, patch.because, variants))
+    return tuple(rows)
+
+
+def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, advice: Advice | None) -> list[Finding]:
+    """Return the known defects of this release on the GPUs in question, without those that a patch has repaired."""
+    open_patches = {row.patch.partition("/")[2] for row in patches if row.state is State.PRISTINE}
+    variant = advice.variant if advice else ""
+    apply = f"fp4patch apply --variant {variant} {shlex.quote(str(tree.root))}" if variant else ""
+    return [
+        Finding(Level(defect.level), defect.subject, defect.found, defect.remedy or apply, defect.link)
+        for defect in tree.target.defects
+        if set(map(Arch.parse, defect.gpus)) & set(question.gpus)
+        and (not defect.patch or defect.patch in open_patches)
+        and covers(defect.versions, tree.version)
+    ]
+
+
+def _state_findings(tree: Identified, found: TreeStatus) -> list[Finding]:
+    root, why = shlex.quote(str(tree.root)), "it was edited since fp4patch wrote it"
+    findings = [
+        remedies.finding(Level.RED, file.path, why, "tree_edited", root=root)
+        for file in found.files
+        if file.state is State.FOREIGN
+    ]
+    if found.state is State.OUTDATED:
+        why = "an older version of its patches was applied"
+        findings.append(remedies.finding(Level.YELLOW, found.variant, why, "tree_outdated", root=root))
+    if found.variant and found.state is State.DRIFTED:
+        why = "its patches do not fit this source any more"
+        findings.append(remedies.finding(Level.RED, found.variant, why, "tree_drifted", root=root))
+    return findings + [Finding(Level.YELLOW, "note", note) for note in found.notes]
+
+
+def _bypass_findings(tree: Identified) -> list[Finding]:
+    """Compiled code in the place of the tree's sources, beside them or in them: the verdict is not about it."""
+    here = replace(tree.target, bypasses=tuple(b for b in tree.target.bypasses if not b.instead))
+    return bypass_findings(tree.root, here, tree.version, os.environ)
+
+
+def _content_findings(tree: Identified, what: Content) -> list[Finding]:
+    claims = str(tree.version or "")
+    if claims and what.releases and not _claimed(claims, what.releases):
+        own = listed(what.releases, "or")
+        why = f"the tree states {claims}, but the files that differ between releases are those of {own}"
+        return [remedies.finding(Level.YELLOW, "version", why, "tree_version")]
+    return []
+
+
+def _claimed(claims: str, releases: Iterable[str]) -> bool:
+    return Version(claims).release in {Version(release).release for release in releases}
+
+
+def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:
+    root = shlex.quote(str(tree.root))
+    if found.state.refused:
+        return f"fp4patch status {root}"
+    if found.variant:
+        verb = "apply" if found.state is State.OUTDATED else "verify"
+        return f"fp4patch {verb} --variant {found.variant} {root}"
+    return f"fp4patch apply --variant {advice.variant} {root}" if advice and advice.variant else ""

@@ -1,0 +1,142 @@
+"""``fp4patch status``: what state each patch and each file of a tree is in."""
+
+from collections.abc import Container, Iterator, Sequence
+from pathlib import Path
+
+from fp4patch.catalog.identify import contained, identify_all
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.patch import Patch
+from fp4patch.core.errors import Refused
+from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
+from fp4patch.core.problem import Problem
+from fp4patch.core.state import State
+from fp4patch.tree.files import Unreadable
+from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
+from fp4patch.tree.installed import bypasses, stale_record
+from fp4patch.tree.locked import Locked, LockedTree, reading
+from fp4patch.tree.lost import lost, lost_file
+from fp4patch.tree.status_report import WORST_FIRST, FileStatus, PatchStatus, TreeStatus
+from fp4patch.tree.transaction import OnWait
+
+
+def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
+    """Return the state of each tree. Changes nothing; a tree in which a command was interrupted is refused."""
+    catalog = load()
+    with reading(identify_all(trees, catalog), on_wait) as locked:
+        return tuple(_tree(tree, locked, catalog) for tree in locked)
+
+
+def _tree(tree: LockedTree, locked: Locked, catalog: Catalog) -> TreeStatus:
+    receipt = tree.receipt
+    variant = catalog.variants.get(receipt.variant) if receipt else None
+    if variant:
+        wanted = plan_for(tree, variant, catalog)
+        folds = fold_tree(tree, wanted)
+        files = {
+            path: FileStatus(path, _file_state(tree, path, done), done.patches) for path, done in folds.files.items()
+        }
+        patches = [_patch_status(patch, folds, files) for patch in wanted.patches]
+    else:
+        files = {
+            path: FileStatus(path, _file_state(tree, path, None), file.patches) for path, file in tree.on_record.items()
+        }
+        patches = each_patch(tree, catalog, files)
+    notes = []
+    for path, stamp in lost(tree).items():
+        files[path] = FileStatus(path, State.FOREIGN, stamp.patches)
+        if problem := lost_file(tree, path):
+            notes.append(f"{path}: {problem.found}: {problem.help}")
+    return TreeStatus(
+        tree.root,
+        tree.known.target.name,
+        str(tree.known.version or ""),
+        receipt.variant if receipt else "",
+        tuple(files.values()),
+        tuple(patches),
+        (*notes, *_beside(tree, locked, catalog)),
+        receipt.remainders if receipt else (),
+    )
+
+
+def _beside(tree: LockedTree, locked: Locked, catalog: Catalog) -> Iterator[str]:
+    """Return notes on the package manager and on compiled code, for the patched tree and the trees inside it."""
+    known = tree.known
+    inside = (locked[one.root] for one in contained(tree.root, known.target, catalog))
+    changed = [(one.root / path).relative_to(tree.root).as_posix() for one in (tree, *inside) for path in one.on_record]
+    if changed:
+        if stale := stale_record(tree.root, known.target, changed):
+            yield stale
+        yield from bypasses(tree.root, known.target, known.version)
+
+
+def each_patch(
+    tree: LockedTree, catalog: Catalog, files: dict[str, FileStatus], but: Container[str] = ()
+) -> list[PatchStatus]:
+    """Return each patch of the target by itself, on the pristine bytes; those of different variants may exclude one
+    another.
+
+    A patch that applies has the state of the files that it changes; of files that are not named, it is pristine.
+    ``but``: the ids of patches that are not tried.
+    """
+    options = _any_options(catalog)
+    target = tree.known.target.name
+    own = [patch for patch in catalog.patches.values() if patch.target == target and patch.id not in but]
+    return [
+        _patch_status(patch, fold_tree(tree, plan_patches(tree, "", [patch], options), outcomes_only=True), files)
+        for patch in own
+    ]
+
+
+def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:
+    """Options to try every patch with: those of the first variant that sets any. Anchors do not depend on them."""
+    options: dict[str, dict[str, str]] = {}
+    for variant in catalog.variants.values():
+        for chosen in variant.targets.values():
+            options = dict(chosen.options) | options
+    return options
+
+
+def _file_state(tree: LockedTree, path: str, done: FoldedFile | None) -> State:
+    """Return the state of a file. One that is no text is foreign; one whose edits refuse has drifted."""
+    try:
+        if done and done.problems and tree.current(path) == tree.pristine(path):
+            return State.DRIFTED
+        return tree.state(path, done.desired if done else None)
+    except Unreadable:  # its state is unknown
+        raise
+    except Refused:
+        return State.FOREIGN
+
+
+def _patch_status(patch: Patch, folds: FoldedTree, files: dict[str, FileStatus]) -> PatchStatus:
+    """From its edits and its post-conditions: refused, in the state of the files that it changes, or retired."""
+    outcomes = [(path, outcome) for path, by, outcome in folds.outcomes() if by == patch.id]
+    for path, outcome in outcomes:
+        if isinstance(outcome, Drift):
+            place = Problem(outcome.expected, outcome.found, file=path, line=outcome.line)
+            return PatchStatus(patch.id, State.DRIFTED, _said(place))
+    for problem in folds.problems:
+        if problem.patch == patch.id and problem.state is State.DRIFTED:  # what the edits should have left nowhere
+            return PatchStatus(patch.id, State.DRIFTED, _said(problem))
+    changed = [
+        files[path].state if path in files else State.PRISTINE for path, o in outcomes if isinstance(o, Rewritten)
+    ]
+    if changed:
+        state = next(state for state in WORST_FIRST if state in changed)
+        undone = [o.reversal for _, o in outcomes if isinstance(o, Rewritten) and o.reversal]
+        if undone and state is State.PRISTINE:
+            return PatchStatus(patch.id, State.REVERSED, "; ".join(undone))
+        return PatchStatus(patch.id, state, "")
+    for state in (State.UPSTREAMED, State.NOT_NEEDED):
+        for _, outcome in outcomes:
+            if isinstance(outcome, NothingToDo) and outcome.state is state:
+                since = f"since {outcome.since}: " if outcome.since else ""
+                return PatchStatus(patch.id, state, since + outcome.because)
+    # None of its files could be read. If several patches change a file, the first one reports it.
+    unread = min(folds.problems, key=lambda problem: problem.patch != patch.id)
+    return PatchStatus(patch.id, State.DRIFTED, _said(unread))
+
+
+def _said(problem: Problem) -> str:
+    place = f"{problem.file}:{problem.line}" if problem.line else problem.file
+    return f"{place}{': ' * bool(place)}expected {problem.expected}, found {problem.found}"

@@ -1,0 +1,775 @@
+"""Findings of doctor on real compiled files: the code that each GPU loads, and the verdict."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import random
+import struct
+import tarfile
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from cubins import CONVERTS, LOSES, compile_cuda, tar_of, targets
+from packaging.version import Version
+from rich.console import Console
+
+from fp4patch.binaries import ptx, scan
+from fp4patch.binaries.findings import Level
+from fp4patch.binaries.report import BinaryReport, Fp4State, Idle, LostKernel
+from fp4patch.commands import doctor_binaries_text as report
+from fp4patch.commands import main
+from fp4patch.commands.document import document
+from fp4patch.core.arch import GB10, GPUS, Arch
+from fp4patch.core.cuda import ptx_needs
+from fp4patch.core.errors import BinaryError
+from fp4patch.doctor import run as verb
+from fp4patch.proof.toolchain import Toolchain
+
+ENCODER = Path(__file__).parents[2] / "encoders/half_pair.cuh"
+SOFTWARE = f"""
+#include "{ENCODER}"
+extern "C" __global__ void encode(const float* in, unsigned char* out) {{
+  out[threadIdx.x] = ::fp4patch_half_pair::e2m1_x2(in[2 * threadIdx.x], in[2 * threadIdx.x + 1]);
+}}
+"""
+PLAIN = 'extern "C" __global__ void add(float* x) { x[threadIdx.x] += 1; }'
+
+Compiled = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def compiled(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """A shared library's object, as it is linked into one: ``compiled(CONVERTS, "120f")``."""
+    folder = tmp_path_factory.mktemp("compiled")
+    made: dict[tuple[str, ...], Path] = {}
+
+    def get(source: str, *names: str) -> Path:
+        key = (source, *names)
+        if key not in made:
+            made[key] = compile_cuda(toolchain, source, folder / f"{len(made)}.o", "-c", *targets(*names))
+        return made[key]
+
+    return get
+
+
+def states(found: BinaryReport) -> dict[Arch, Fp4State]:
+    return {verdict.gpu: verdict.state for verdict in found.verdicts}
+
+
+@pytest.mark.parametrize(
+    ("source", "names", "on_120", "on_121", "says"),
+    [
+        (CONVERTS, ["120f"], Fp4State.NATIVE, Fp4State.NATIVE, "1 conversion to E2M1, in sm_120f"),
+        (CONVERTS, ["120a"], Fp4State.NATIVE, Fp4State.MISSING, "of them this GPU loads nothing"),
+        (CONVERTS, ["120a", "compute_90"], Fp4State.NATIVE, Fp4State.MISSING, "compute_90 (JIT), which does"),
+        (CONVERTS, ["compute_121a"], Fp4State.MISSING, Fp4State.NATIVE, "in compute_121a (JIT)"),
+        (CONVERTS, ["120"], Fp4State.MISSING, Fp4State.MISSING, "1 kernel named for FP4 in sm_120"),
+        (CONVERTS, ["100a"], Fp4State.MISSING, Fp4State.MISSING, "the FP4 code is for sm_100a alone"),
+        (SOFTWARE, ["120"], Fp4State.SOFTWARE, Fp4State.SOFTWARE, "half_pair (2 values), in sm_120"),
+        (PLAIN, ["120"], Fp4State.NONE, Fp4State.NONE, "no FP4 instruction"),
+    ],
+)
+def test_judges_by_what_each_gpu_loads(
+    compiled: Compiled, source: str, names: list[str], on_120: Fp4State, on_121: Fp4State, says: str
+) -> None:
+    found = scan.examine(compiled(source, *names))
+    assert states(found) == {Arch(12, 0): on_120, GB10: on_121}
+    assert says in found.verdicts[1].because
+    for verdict in found.verdicts:
+        assert bool(verdict.todo) == (verdict.state in (Fp4State.SOFTWARE, Fp4State.MISSING))
+    assert found.red == (Fp4State.MISSING in (on_120, on_121))
+
+
+DECODES = """
+extern "C" __global__ void gemm(const unsigned short* in, unsigned* out) {
+  unsigned half2;
+  asm("{.reg .b8 b, c; mov.b16 {b, c}, %1; cvt.rn.f16x2.e2m1x2 %0, b;}" : "=r"(half2) : "h"(in[threadIdx.x]));
+  out[threadIdx.x] = half2;
+}
+"""
+
+
+def test_a_quantizer_that_lost_its_instruction_is_named_beside_what_is_native(
+    compiled: Compiled, tmp_path: Path
+) -> None:
+    (tmp_path / "gemm.so").write_bytes(compiled(DECODES, "120f").read_bytes())
+    (tmp_path / "quantize.so").write_bytes(compiled(CONVERTS, "120").read_bytes())
+    said = scan.examine(tmp_path).verdicts[0].because
+    assert "nothing converts to E2M1, and 1 kernel named for FP4 in sm_120, with neither" in said
+    (tmp_path / "other.so").write_bytes(compiled(CONVERTS, "120f").read_bytes())
+    assert "neither" not in scan.examine(tmp_path).verdicts[0].because
+
+
+def test_judges_only_for_the_gpus_that_were_asked_for(compiled: Compiled) -> None:
+    assert states(scan.examine(compiled(CONVERTS, "120a"), gpus=[Arch(12, 0)])) == {Arch(12, 0): Fp4State.NATIVE}
+
+
+def wheel_of(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_reads_libraries_inside_a_wheel_and_in_a_folder_alike(compiled: Compiled, tmp_path: Path) -> None:
+    native, software = compiled(CONVERTS, "120f").read_bytes(), compiled(SOFTWARE, "120").read_bytes()
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.so": native, "p/b.so": software, "p/c.py": b"pass\n"})
+    folder = tmp_path / "p"
+    folder.mkdir()
+    (folder / "a.so").write_bytes(native)
+    (folder / "b.so").write_bytes(software)
+    (folder / "link.so").symlink_to("a.so")
+    packed, installed = scan.examine(wheel), scan.examine(folder)
+    assert [file.name for file in packed.files] == ["p/a.so", "p/b.so"]
+    assert [file.name for file in installed.files] == ["a.so", "b.so"]
+    assert packed.verdicts == installed.verdicts
+    assert states(packed)[GB10] is Fp4State.SOFTWARE
+    assert "by hardware: 1 conversion to E2M1" in packed.verdicts[1].because
+
+
+def test_a_name_in_a_wheel_cannot_add_a_line_or_steer_the_terminal(compiled: Compiled, tmp_path: Path) -> None:
+    name = "p/x\nsm_121  NVFP4 native\x1b[2J\x1b]0;title\x07.so"
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {name: compiled(CONVERTS, "120a").read_bytes()})
+    console = Console(file=io.StringIO(), width=200)
+    console.print(report.table(scan.examine(wheel)))
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "p/x\\nsm_121" in said
+    assert "\x1b" not in said
+    assert "\x07" not in said
+    assert not [line for line in said.splitlines() if line.startswith("sm_121  NVFP4 native")]
+
+
+def test_remembers_a_file_by_its_content(compiled: Compiled, tmp_path: Path) -> None:
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.so": compiled(CONVERTS, "120f").read_bytes()})
+    first = scan.examine(wheel, cache=tmp_path / "cache")
+    again = scan.examine(wheel, cache=tmp_path / "cache")
+    assert (first.cached, again.cached) == (False, True)
+    assert (again.files, again.verdicts) == (first.files, first.verdicts)
+    wheel_of(wheel, {"p/a.so": compiled(SOFTWARE, "120").read_bytes()})
+    assert states(scan.examine(wheel, cache=tmp_path / "cache"))[GB10] is Fp4State.SOFTWARE
+    for entry in (tmp_path / "cache").iterdir():
+        entry.write_text("damaged")
+    assert scan.examine(wheel, cache=tmp_path / "cache").cached is False
+
+
+def test_sees_of_an_image_what_a_container_sees(compiled: Compiled, tmp_path: Path) -> None:
+    native, software = compiled(CONVERTS, "120f").read_bytes(), compiled(SOFTWARE, "120").read_bytes()
+    image = tmp_path / "image.tar"
+    image.write_bytes(
+        tar_of(
+            {
+                "blobs/sha256/aa": tar_of({"usr/a.so": software, "usr/b.so": software, "opt/c.so": software}),
+                "blobs/sha256/bb": tar_of({"usr/a.so": native, "usr/.wh.b.so": b"", "opt/.wh..wh..opq": b""}, "w:gz"),
+                "manifest.json": json.dumps([{"Layers": ["blobs/sha256/aa", "blobs/sha256/bb"]}]).encode(),
+            }
+        )
+    )
+    found = scan.examine(image)
+    assert [file.name for file in found.files] == ["usr/a.so"]
+    assert states(found) == {Arch(12, 0): Fp4State.NATIVE, GB10: Fp4State.NATIVE}
+
+
+def layered(path: Path, *layers: bytes) -> Path:
+    names = [f"blobs/sha256/{number}" for number in range(len(layers))]
+    manifest = json.dumps([{"Layers": names}]).encode()
+    path.write_bytes(tar_of({**dict(zip(names, layers, strict=True)), "manifest.json": manifest}))
+    return path
+
+
+def entry(name: str, kind: bytes, target: str = "") -> bytes:
+    """The bytes of a tar with one entry that is not a regular file."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        info = tarfile.TarInfo(name)
+        info.type, info.linkname = kind, target
+        archive.addfile(info)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "left"),
+    [
+        ("usr/a.so", tarfile.SYMTYPE, ["usr/lib/b.so"]),  # a link in the place of a file
+        ("usr/a.so", tarfile.DIRTYPE, ["usr/lib/b.so"]),
+        ("usr/lib", tarfile.SYMTYPE, ["usr/a.so"]),  # in the place of a directory
+        ("usr/lib", tarfile.DIRTYPE, ["usr/a.so", "usr/lib/b.so"]),
+        ("./usr//lib/.wh..wh..opq", tarfile.REGTYPE, ["usr/a.so"]),
+        ("/usr/.wh.lib", tarfile.REGTYPE, ["usr/a.so"]),
+        (".wh..wh..opq", tarfile.REGTYPE, []),
+        ("usr/li", tarfile.SYMTYPE, ["usr/a.so", "usr/lib/b.so"]),
+    ],
+)
+def test_what_takes_the_place_of_a_file_or_a_directory_hides_it(
+    compiled: Compiled, tmp_path: Path, name: str, kind: bytes, left: list[str]
+) -> None:
+    native = compiled(CONVERTS, "120f").read_bytes()
+    lower = tar_of({"usr/a.so": native, "usr/lib/b.so": native})
+    found = scan.examine(layered(tmp_path / "image.tar", lower, entry(name, kind, "elsewhere")))
+    assert [file.name for file in found.files] == left
+
+
+def test_a_hard_link_keeps_the_code_of_a_file_that_a_later_layer_deletes(compiled: Compiled, tmp_path: Path) -> None:
+    packed = io.BytesIO(tar_of({"cache/a.so": compiled(CONVERTS, "120a").read_bytes()}))
+    with tarfile.open(fileobj=packed, mode="a") as archive:
+        info = tarfile.TarInfo("usr/a.so")
+        info.type, info.linkname = tarfile.LNKTYPE, "./cache/a.so"
+        archive.addfile(info)
+    image = layered(tmp_path / "image.tar", packed.getvalue(), tar_of({".wh.cache": b""}))
+    assert states(scan.examine(image))[GB10] is Fp4State.MISSING
+    image = layered(tmp_path / "image.tar", packed.getvalue(), tar_of({".wh.cache": b"", "usr/.wh.a.so": b""}))
+    assert states(scan.examine(image))[GB10] is Fp4State.NONE
+
+
+def test_the_json_document_has_everything(compiled: Compiled) -> None:
+    found = document(scan.examine(compiled(CONVERTS, "120f", "121a")))
+    assert found["schema"] == 1
+    assert found["verdicts"][1]["state"] == "NVFP4 native"
+    (file,) = found["files"]
+    assert [(image["arch"], image["code"]["encodes"]) for image in file["images"]] == [
+        ("sm_120f", {"F32": 1}),
+        ("sm_121a", {"F32": 1}),
+    ]
+    assert [(row["gpu"], row["loads"]) for row in file["loading"]] == [("sm_120", "sm_120f"), ("sm_121", "sm_121a")]
+
+
+# --- what cannot be read ---------------------------------------------------------------------------------------------
+
+
+def test_refuses_what_is_no_code(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("text")
+    for path, says in ((tmp_path / "x.txt", "is not a wheel"), (tmp_path, "holds no"), (tmp_path / "y", "not exist")):
+        with pytest.raises(BinaryError, match=says) as error:
+            scan.examine(path)
+        assert error.value.help
+
+
+def test_refuses_a_library_that_was_cut_off(compiled: Compiled, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.so"
+    cut.write_bytes(compiled(CONVERTS, "120f").read_bytes()[:-100])
+    with pytest.raises(BinaryError, match=r"cut\.so is damaged: its section table ends at byte"):
+        scan.examine(cut)
+
+
+def test_refuses_a_wheel_that_was_cut_off_or_damaged(compiled: Compiled, tmp_path: Path) -> None:
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.so": compiled(CONVERTS, "120f").read_bytes()})
+    whole = wheel.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:200] + b"\0" * 50 + whole[250:]):
+        wheel.write_bytes(damaged)
+        with pytest.raises(BinaryError, match="is damaged") as error:
+            scan.examine(wheel)
+        assert error.value.help
+
+
+def test_refuses_a_wheel_made_to_exhaust_the_machine(tmp_path: Path) -> None:
+    bomb = tmp_path / "bomb-1-py3-none-any.whl"
+    with (
+        zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive,
+        archive.open("b.so", "w") as member,
+    ):
+        member.write(b"\x7fELF")
+        for _ in range(300):
+            member.write(bytes(1 << 20))
+    with pytest.raises(BinaryError, match="claims 314572804 bytes"):
+        scan.examine(bomb)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA, zipfile.ZIP_BZIP2])
+def test_damage_anywhere_in_a_wheel_is_one_sentence(compiled: Compiled, tmp_path: Path, method: int) -> None:
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w", method) as archive:
+        archive.writestr("p/\u00e4.so", compiled(CONVERTS, "120f").read_bytes())
+    assert damaged(whole.getvalue(), tmp_path / "p-1-py3-none-any.whl")
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, zstandard.compress])
+def test_damage_anywhere_in_a_tar_is_one_sentence(
+    compiled: Compiled, tmp_path: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    library = compiled(CONVERTS, "120f").read_bytes()
+    layer = compress(tar_of({"a.so": library}))
+    assert damaged(compress(tar_of({"layer.tar": layer})), tmp_path / "image.tar")
+
+
+def damaged(whole: bytes, path: Path) -> int:
+    """Return how many of some hundred damages were noticed; every exception other than ours fails the test."""
+    chance, errors = random.Random(7), 0
+    for number in range(250):
+        content = bytearray(whole)
+        at = chance.randrange(min(len(content), 600) if number % 2 else len(content))
+        content[at] = chance.choice((0, 0x80, 0xFF, content[at] ^ 1 << chance.randrange(8)))
+        path.write_bytes(content)
+        try:
+            scan.examine(path)
+        except BinaryError:
+            errors += 1
+    return errors
+
+
+def test_a_tar_made_to_fill_the_memory_is_refused(tmp_path: Path) -> None:
+    """By a header that tarfile takes in whole, or by what could be an image's manifests."""
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 1 << 32
+    tar = tmp_path / "x.tar"
+    tar.write_bytes(header.tobuf(tarfile.USTAR_FORMAT) + bytes(1 << 20))
+    with pytest.raises(BinaryError, match="a header of 4294967296 bytes"):
+        scan.examine(tar)
+    document = b"{" + b" " * ((1 << 22) - 2)
+    tar.write_bytes(gzip.compress(tar_of({f"blobs/sha256/{n}": document for n in range(20)}), 1))
+    with pytest.raises(BinaryError, match="more manifests than any real image"):
+        scan.examine(tar)
+
+
+def test_a_cubin_made_to_take_hours_is_refused(toolchain: Toolchain, tmp_path: Path) -> None:
+    """Hundreds of its sections are one and the same place."""
+    cubin = compile_cuda(toolchain, CONVERTS, tmp_path / "x.cubin", "-cubin", "-arch=sm_121a")
+    data = bytearray(cubin.read_bytes())
+    table, count = struct.unpack_from("<Q", data, 0x28)[0], struct.unpack_from("<H", data, 0x3C)[0]
+    rows = [data[table + 64 * n : table + 64 * (n + 1)] for n in range(count)]
+    code = next(row for row in rows if struct.unpack_from("<Q", row, 8)[0] & 4)
+    struct.pack_into("<Q", data, 0x28, len(data))
+    struct.pack_into("<H", data, 0x3C, count + 500)
+    cubin.write_bytes(data + b"".join(rows) + code * 500)
+    with pytest.raises(BinaryError, match="tables do not fit"):
+        scan.examine(cubin)
+
+
+def test_ptx_that_begins_the_same_again_and_again_takes_no_longer_than_other() -> None:
+    began = time.process_time()
+    assert not ptx.scan(b"mma." * 100_000 + b"tcgen05.mma." * 40_000).mma
+    assert time.process_time() - began < 10  # some minutes, when each beginning was followed to the end
+    assert ptx.scan(b"mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1").mma
+
+
+def test_beginnings_that_stand_everywhere_take_no_longer_than_others(tmp_path: Path) -> None:
+    data = tmp_path / "x.so"
+    data.write_bytes(b"\x7fELF" + b"\x50\xed\x55\xba\x01\x00\x10\x00" * 100_000 + bytes(100))
+    began = time.process_time()
+    assert scan.examine(data).files == ()
+    assert time.process_time() - began < 10  # a minute, when each sought the other to the end
+
+
+# --- what is not green -----------------------------------------------------------------------------------------------
+
+
+def text(found: BinaryReport) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    console.print(report.table(found))
+    return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
+
+
+@pytest.mark.parametrize(("source", "archs"), [(PLAIN, ["90"]), (PLAIN, ["100f"]), (PLAIN, ["80", "90a"])])
+def test_code_of_which_nothing_loads_is_red(compiled: Compiled, source: str, archs: list[str]) -> None:
+    found = scan.examine(compiled(source, *archs))
+    assert states(found) == dict.fromkeys(GPUS, Fp4State.NOTHING)
+    assert found.red
+    assert all("sm_120f" in verdict.todo for verdict in found.verdicts)
+    assert states(scan.examine(compiled(source, *archs, "compute_90")))[GB10] is Fp4State.NONE
+
+
+def test_one_damaged_library_does_not_lose_the_report_of_the_others(compiled: Compiled, tmp_path: Path) -> None:
+    good, cut = compiled(CONVERTS, "120f").read_bytes(), compiled(SOFTWARE, "120").read_bytes()[:-100]
+    (tmp_path / "folder").mkdir()
+    for name, content in {"a.so": good, "b.so": cut, "c.so": good}.items():
+        (tmp_path / "folder" / name).write_bytes(content)
+    members = {"a.so": good, "b.so": cut, "c.so": good}
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", members)
+    image = tmp_path / "image.tar"
+    layer = {"blobs/sha256/aa": tar_of(members), "manifest.json": b'[{"Layers": ["blobs/sha256/aa"]}]'}
+    image.write_bytes(tar_of(layer))
+    for path in (tmp_path / "folder", wheel, image):
+        found = scan.examine(path, cache=tmp_path / "cache")
+        assert [file.name for file in found.files] == ["a.so", "c.so"]
+        assert [one.name for one in found.unread] == ["b.so"]
+        assert "b.so is damaged" in found.unread[0].because
+        assert found.unread[0].help
+        assert found.red
+        assert states(found)[GB10] is Fp4State.NATIVE
+        assert "not read: b.so" in text(found)
+        assert not scan.examine(path, cache=tmp_path / "cache").cached
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "red"),
+    [
+        ("b.so", b"", True),
+        ("b.so.1", bytes(5000), True),
+        ("b.so", b"version https://git-lfs.github.com/spec/v1\n", True),
+        ("b.cubin", b"version https://git-lfs.github.com/spec/v1\n", True),
+        ("b.fatbin", b"\x00\x01", True),
+        ("libcuda.so.1", b"", False),  # a mount point
+        ("b.so", b"/* GNU ld script */ INPUT(a.so)", False),
+        ("b.txt.so.py", b"", False),
+    ],
+)
+def test_a_library_without_contents_is_red(
+    compiled: Compiled, tmp_path: Path, name: str, content: bytes, red: bool
+) -> None:
+    members = {"p/a.so": compiled(CONVERTS, "120f").read_bytes(), f"p/{name}": content}
+    (tmp_path / "p").mkdir()
+    for place, data in members.items():
+        (tmp_path / place).write_bytes(data)
+    wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", members)
+    image = layered(tmp_path / "image.tar", tar_of(members), entry("p/link.so", tarfile.SYMTYPE, "a.so"))
+    gone = layered(tmp_path / "gone.tar", tar_of(members), tar_of({f"p/.wh.{name}": b""}))
+    for path in (tmp_path / "p", wheel, image):
+        found = scan.examine(path)
+        assert found.red is red
+        assert [Path(one.name).name for one in found.unread] == [name] * red
+    assert not scan.examine(gone).red
+
+
+def test_a_member_that_a_wheel_cannot_unpack_does_not_lose_the_others(compiled: Compiled, tmp_path: Path) -> None:
+    good = compiled(CONVERTS, "120f").read_bytes()
+    wheel = tmp_path / "p-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr("p/a.so", good)
+        archive.writestr("p/b.so", good)
+    packed = bytearray(wheel.read_bytes())
+    packed[packed.index(b"p/a.so") + 300] ^= 0xFF  # its checksum is wrong
+    wheel.write_bytes(packed)
+    found = scan.examine(wheel)
+    assert ([file.name for file in found.files], [one.name for one in found.unread]) == (["p/b.so"], ["p/a.so"])
+
+
+def test_equal_files_each_have_their_own_name(compiled: Compiled, tmp_path: Path) -> None:
+    good = compiled(CONVERTS, "120f").read_bytes()
+    (tmp_path / "p/sub").mkdir(parents=True)
+    names = ["a.so", "b.so", "sub/a.so"]
+    for name in names:
+        (tmp_path / "p" / name).write_bytes(good)
+    wheel_of(tmp_path / "p/one.whl", {"x.so": good})
+    wheel_of(tmp_path / "p/two.whl", {"x.so": good})
+    for _ in range(2):
+        found = scan.examine(tmp_path / "p", cache=tmp_path / "cache")
+        assert [file.name for file in found.files] == ["a.so", "b.so", "one.whl!x.so", "two.whl!x.so", "sub/a.so"]
+    (single,) = scan.examine(tmp_path / "p/b.so", cache=tmp_path / "cache").files
+    assert single.name == "b.so"
+
+
+def test_archives_in_archives_are_read(compiled: Compiled, tmp_path: Path) -> None:
+    """A .conda file is a zip of zstd-compressed tars; a .tar.bz2 is what conda had before."""
+    library = compiled(CONVERTS, "120a").read_bytes()
+    conda = wheel_of(tmp_path / "p-1.conda", {"pkg-p.tar.zst": zstandard.compress(tar_of({"lib/a.so": library}))})
+    found = scan.examine(conda)
+    assert [file.name for file in found.files] == ["pkg-p.tar.zst!lib/a.so"]
+    assert states(found)[GB10] is Fp4State.MISSING
+    inner = wheel_of(tmp_path / "x.whl", {"x.so": library}).read_bytes()
+    for mode in ("w:bz2", "w:xz", "w:gz"):
+        packed = tmp_path / "p.tar.bz2"
+        packed.write_bytes(tar_of({"w/x.whl": inner, "a.so.gz": gzip.compress(library)}, mode))
+        assert [file.name for file in scan.examine(packed).files] == ["w/x.whl!x.so", "a.so.gz"]
+
+
+def test_what_is_packed_too_deep_is_not_green(compiled: Compiled, tmp_path: Path) -> None:
+    content, name = compiled(CONVERTS, "120f").read_bytes(), "x.so"
+    for number in range(8):
+        content, name = wheel_of(tmp_path / "x.whl", {name: content, "b.so": content}).read_bytes(), f"{number}.whl"
+    found = scan.examine(tmp_path / "x.whl")
+    assert found.red
+    assert "archive inside" in found.unread[0].because
+
+
+def descriptor(blob: bytes, **more: object) -> dict[str, object]:
+    return {"digest": f"sha256:{hashlib.sha256(blob).hexdigest()}", "size": len(blob)} | more
+
+
+def oci(images: dict[str, dict[str, bytes]], left_out: str = "") -> dict[str, bytes]:
+    """The files of an OCI layout: for each platform its one layer; one platform's blobs can be left out."""
+    files: dict[str, bytes] = {"oci-layout": b'{"imageLayoutVersion": "1.0.0"}'}
+    manifests: list[dict[str, object]] = []
+    for platform, members in images.items():
+        layer = gzip.compress(tar_of(members))
+        system, _, architecture = platform.partition("/")
+        config = json.dumps({"os": system, "architecture": architecture}).encode()
+        manifest = json.dumps({"layers": [descriptor(layer)], "config": descriptor(config)}).encode()
+        manifests.append(descriptor(manifest, platform={"os": system, "architecture": architecture}))
+        if platform != left_out:
+            files |= {f"blobs/sha256/{hashlib.sha256(blob).hexdigest()}": blob for blob in (layer, config, manifest)}
+    attestation = {"vnd.docker.reference.type": "attestation-manifest"}
+    manifests.append({"digest": "sha256:" + "0" * 64, "annotations": attestation, "platform": {"os": "unknown"}})
+    index = json.dumps({"manifests": manifests}).encode()
+    files[f"blobs/sha256/{hashlib.sha256(index).hexdigest()}"] = index
+    files["index.json"] = json.dumps({"manifests": [descriptor(index)]}).encode()
+    return files
+
+
+def test_each_gpu_is_judged_by_the_image_for_its_own_platform(compiled: Compiled, tmp_path: Path) -> None:
+    on_120, on_121 = compiled(CONVERTS, "120a").read_bytes(), compiled(CONVERTS, "121a").read_bytes()
+    files = oci({"linux/amd64": {"a.so": on_120}, "linux/arm64": {"a.so": on_121}})
+    (tmp_path / "image.tar").write_bytes(tar_of(files))
+    for name, content in files.items():
+        (tmp_path / "layout" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "layout" / name).write_bytes(content)
+    for path in (tmp_path / "image.tar", tmp_path / "layout"):
+        found = scan.examine(path)
+        assert [file.name for file in found.files] == ["linux/amd64!a.so", "linux/arm64!a.so"]
+        assert states(found) == dict.fromkeys(GPUS, Fp4State.NATIVE)
+        assert not found.unread
+
+
+def test_blobs_that_are_not_there_are_not_green(compiled: Compiled, tmp_path: Path) -> None:
+    code = {"a.so": compiled(CONVERTS, "120f").read_bytes()}
+    files = oci({"linux/amd64": code, "linux/arm64": code}, left_out="linux/arm64")
+    image = tmp_path / "image.tar"
+    image.write_bytes(tar_of(files))
+    found = scan.examine(image)
+    assert [one.name for one in found.unread] == ["linux/arm64"]
+    assert found.red
+    assert [file.name for file in found.files] == ["a.so"]
+    image.write_bytes(tar_of({"index.json": files["index.json"], "oci-layout": b"{}"}))
+    with pytest.raises(BinaryError, match="manifest is not in this file"):
+        scan.examine(image)
+    manifest = json.dumps([{"Layers": ["blobs/sha256/aa", "blobs/sha256/bb"]}]).encode()
+    image.write_bytes(tar_of({"blobs/sha256/aa": tar_of(code), "manifest.json": manifest}))
+    found = scan.examine(image)
+    assert ("blobs/sha256/bb" in found.unread[0].because, found.red, len(found.files)) == (True, True, 1)
+
+
+def test_every_image_of_a_saved_tar_is_judged(compiled: Compiled, tmp_path: Path) -> None:
+    manifest = [{"RepoTags": [tag], "Layers": [f"{tag}/layer.tar"]} for tag in ("one", "two")]
+    layers = {"one/layer.tar": compiled(CONVERTS, "120f"), "two/layer.tar": compiled(CONVERTS, "120a")}
+    members = {name: tar_of({"a.so": path.read_bytes()}) for name, path in layers.items()}
+    (tmp_path / "x.tar").write_bytes(tar_of(members | {"manifest.json": json.dumps(manifest).encode()}))
+    assert states(scan.examine(tmp_path / "x.tar")) == {Arch(12, 0): Fp4State.NATIVE, GB10: Fp4State.MISSING}
+
+
+def test_no_device_code_is_no_green_verdict(tmp_path: Path) -> None:
+    found = scan.examine(wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"}))
+    assert {verdict.level for verdict in found.verdicts} == {Level.YELLOW}
+
+
+# --- kernels that lost their instruction -----------------------------------------------------------------------------
+
+KEEPS = CONVERTS.replace("nvfp4_quantize", "keeps")
+
+
+PRINTS, TRAPS = "#define PRINTS 1\n", "#define TRAPS 1\n"
+
+
+@pytest.mark.parametrize(
+    ("define", "level", "idle", "says"),
+    [
+        ("", Level.YELLOW, Idle.UNREAD, "1 store constants"),
+        (PRINTS, Level.RED, Idle.PRINTS, "1 can print 'architecture-specific instruction; try sm_100a'"),
+        (PRINTS + TRAPS, Level.RED, Idle.TRAPS, "1 only trap"),
+    ],
+)
+def test_a_kernel_that_converts_on_sm_100_alone_is_named(
+    compiled: Compiled, tmp_path: Path, define: str, level: Level, idle: Idle, says: str
+) -> None:
+    (tmp_path / "a.so").write_bytes(compiled(define + LOSES, "100a", "120f").read_bytes())
+    (tmp_path / "b.so").write_bytes(compiled(KEEPS, "100a", "120f").read_bytes())
+    found = scan.examine(tmp_path)
+    for verdict in found.verdicts:
+        assert (verdict.state, verdict.level) == (Fp4State.NATIVE, level)
+        assert "1 kernel (scale): 1 without the conversions to E2M1 of sm_100a" in verdict.because
+        assert says in verdict.because
+        assert verdict.todo
+    (lost,) = lost_of(found)
+    assert (lost.name, lost.held_by, dict(lost.lost), lost.idle) == ("scale", "sm_100a", {"nearest": 1}, idle)
+
+
+def lost_of(found: BinaryReport) -> list[LostKernel]:
+    return [kernel for file in found.files for row in file.loading if row.gpu == GB10 for kernel in row.lost]
+
+
+TENSOR_MEMORY = "Trying to use TMEM_LOAD without CUTE_ARCH_TCGEN05_TMEM_ENABLED."
+
+
+@pytest.mark.parametrize("targets", [("100a", "120f"), ("120f",)])  # with and without a copy that prints nothing
+@pytest.mark.parametrize(
+    ("message", "level"),
+    [
+        ("this path is architecture-specific", Level.YELLOW),
+        ("Trying to use tma without CUTE_ARCH_TMA_SM120_ENABLED.", Level.YELLOW),
+        (TENSOR_MEMORY, Level.GREEN),  # what CUTLASS prints from kernels that no GPU but SM100's family can run
+    ],
+)
+def test_a_message_about_the_architecture_on_one_path(
+    compiled: Compiled, targets: tuple[str, ...], message: str, level: Level
+) -> None:
+    source = f"""{KEEPS}
+#include <cstdio>
+extern "C" __global__ void sometimes(float* x, int n) {{
+#if __CUDA_ARCH__ >= 1200
+  if (n > 3) {{ printf("{message}\\n"); return; }}
+#endif
+  x[threadIdx.x] *= n;
+}}
+"""
+    found = scan.examine(compiled(source, *targets))
+    (lost,) = lost_of(found)
+    assert (lost.name, lost.lost, lost.idle, lost.level) == ("sometimes", {}, None, level)
+    for verdict in found.verdicts:
+        assert (verdict.level, bool(verdict.todo)) == (level, level is not Level.GREEN)
+        assert message in verdict.because
+
+
+STOCHASTIC = """
+#ifndef NAME
+#define NAME round_randomly
+#endif
+namespace transformer_engine {
+__global__ void NAME(const float* in, unsigned short* out) {
+#if __CUDA_ARCH__ < 1200
+  asm("cvt.rs.satfinite.e2m1x4.f32 %0, {%1, %2, %3, %4}, %5;"
+      : "=h"(out[threadIdx.x]) : "f"(in[0]), "f"(in[1]), "f"(in[2]), "f"(in[3]), "r"(threadIdx.x));
+#elif defined(NEAREST)
+  asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u16.u8 %0, b;}"
+      : "=h"(out[threadIdx.x]) : "f"(in[0]), "f"(in[1]));
+#else
+  out[threadIdx.x] = 0;
+#endif
+}
+}
+"""
+
+
+def test_stochastic_rounding_is_counted_apart(compiled: Compiled) -> None:
+    found = scan.examine(compiled(STOCHASTIC, "100a", "120f"))
+    (group,) = (image for image in found.files[0].images if image.arch == "sm_100a")
+    assert set(group.code.encodes) == {"F32.RS"}
+    assert "1 without the conversions with stochastic rounding of sm_100a" in found.verdicts[0].because
+
+
+def test_a_kernel_in_the_list_of_reasons_is_as_it_should_be_and_named(compiled: Compiled) -> None:
+    nearest = "#define NEAREST 1\n" + STOCHASTIC
+    found = scan.examine(compiled(nearest, "100a", "120f"))
+    assert [verdict.level for verdict in found.verdicts] == [Level.GREEN, Level.GREEN]
+    assert "by design: TransformerEngine rounds stochastically in software" in found.verdicts[0].because
+    other = nearest.replace("namespace transformer_engine", "namespace other")
+    assert scan.examine(compiled(other, "100a", "120f")).verdicts[0].level is Level.YELLOW
+
+
+# --- requirements ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "required", "strict", "reasons"),
+    [
+        (["120f"], ["sm_120", "sm_121:native"], True, [[], []]),
+        (["120"], ["sm_121"], False, [[]]),
+        (["120"], ["sm_121:native"], False, [["fatbins with kernels named for FP4", "no file has FP4"]]),
+        (["120a"], ["sm_120:native", "sm_121"], False, [[], ["nothing loads"]]),
+        (["90", "120f"], ["sm_121:native"], False, [[]]),
+        (["90", "120f"], ["sm_121:native"], True, [["no required GPU loads: sm_90"]]),
+        (["compute_121a"], ["sm_121:native"], False, [[]]),
+        (["compute_121a"], ["sm_121:native"], True, [["1 of 1 fatbins have no machine code"]]),
+    ],
+)
+def test_a_requirement_is_met_by_every_file_or_says_why_not(
+    compiled: Compiled, names: list[str], required: list[str], strict: bool, reasons: list[list[str]]
+) -> None:
+    path = compiled(CONVERTS, *names)
+    asked = verb.question(None, None, None, required, strict=strict)
+    found = verb.examine_binary(path, path.name, asked, on_step=lambda _: None)
+    assert [row.met for row in found.requirements] == [not row for row in reasons]
+    for row, expected in zip(found.requirements, reasons, strict=True):
+        assert len(row.because) == len(expected)
+        assert all(words in said for words, said in zip(expected, row.because, strict=True))
+    assert found.red == any(reasons)
+    assert main.run(["doctor", str(path), *(f"--require={one}" for one in required), *["--strict"] * strict]) == any(
+        reasons
+    )
+
+
+def test_a_file_without_code_meets_no_requirement(tmp_path: Path) -> None:
+    empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
+    assert main.run(["doctor", str(empty), "--require", "sm_121"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "variant", "wrong"),
+    [
+        (CONVERTS, "120f", "next3", ""),
+        (CONVERTS, "compute_121a", "native", ""),
+        (SOFTWARE, "121a", "next3", "next3 does not convert in software for sm_121a"),
+        (SOFTWARE, "121a", "native", "native does not convert in software for sm_121a"),
+        (SOFTWARE, "compute_121a", "next3", "a build of next3 has FP4 code for sm_121"),
+        (SOFTWARE, "121", "next3", ""),
+        (SOFTWARE, "121a", "turbo", ""),
+        (SOFTWARE, "121a", "next2", ""),
+        (SOFTWARE, "120f", "next2", "next2 does not convert in software for sm_120f"),
+        (PLAIN, "120f", "turbo", "a build of turbo has FP4 code for sm_121"),
+    ],
+)
+def test_a_file_is_red_if_it_converts_otherwise_than_builds_of_the_variant(
+    compiled: Compiled, source: str, name: str, variant: str, wrong: str
+) -> None:
+    path = compiled(source, name)
+    asked = verb.question("sm_121", None, None, variant=variant)
+    (verdict,) = verb.examine_binary(path, path.name, asked, on_step=lambda _: None).verdicts
+    assert (verdict.level is Level.RED) == bool(wrong)
+    assert verdict.because.endswith(wrong)
+    assert main.run(["doctor", "--for", "sm_121", "--variant", variant, str(path)]) == bool(wrong)
+
+
+def test_a_wheel_without_code_is_not_made_of_a_variant(tmp_path: Path) -> None:
+    empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
+    assert main.run(["doctor", "--variant", "turbo", str(empty)]) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--require", "sm_121:fast", "x.whl"],
+        ["--require", "sm_999", "x.whl"],
+        ["--require", "sm_121"],
+        ["--variant", "next9", "x.whl"],
+    ],
+)
+def test_a_requirement_that_cannot_be_asked_is_a_usage_error(arguments: list[str]) -> None:
+    assert main.run(["doctor", *arguments]) == 2
+
+
+def test_strict_needs_a_requirement(compiled: Compiled) -> None:
+    assert main.run(["doctor", "--strict", str(compiled(CONVERTS, "120f"))]) == 2
+
+
+# --- code that the driver compiles -----------------------------------------------------------------------------------
+
+
+def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compiled: Compiled) -> None:
+    path = compiled(PLAIN, "90", "compute_90")
+    found = scan.examine(path, gpus=[Arch(9, 0), GB10])
+    (jit,) = found.files[0].jit
+    isa = jit.isa
+    assert (jit.gpu, jit.arch, jit.fatbins, jit.kernels, jit.seconds) == (GB10, "compute_90", 1, ("add",), None)
+    assert Version(isa) >= Version("9.0")
+    cuda = f"1{int(isa[0]) - 6}.{isa[2:]}"
+    said = found.verdicts[1].because
+    assert f"compute_90, PTX {isa}" in said
+    assert f"requires a driver for CUDA {cuda}" in said
+    assert "(add)" in said
+    assert "PTX" not in found.verdicts[0].because
+
+
+@pytest.mark.parametrize(("driver", "level"), [("12.8", Level.RED), ("13.9", Level.GREEN), ("", Level.GREEN)])
+def test_ptx_that_is_newer_than_the_driver_is_red(compiled: Compiled, driver: str, level: Level) -> None:
+    (verdict,) = scan.examine(compiled(PLAIN, "90", "compute_90"), gpus=[GB10], driver_cuda=driver).verdicts
+    assert verdict.level is level
+    assert ("installed one supports CUDA 12.8" in verdict.because) == (level is Level.RED)
+
+
+def test_the_time_that_ptxas_takes_is_measured_on_demand(
+    compiled: Compiled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = compiled(CONVERTS, "compute_120f")
+    assert main.run(["doctor", "--json", "--time-jit", "--for", "sm_121", str(path)]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["binaries"][0]["files"][0]["jit"]
+    assert 0 < row["seconds"] < 60
+
+
+@pytest.mark.parametrize(
+    ("isa", "cuda", "driver"),
+    [("7.8", "11.8", ""), ("8.7", "12.8", "570"), ("9.0", "13.0", "580"), ("9.5", "13.5", "")],
+)
+def test_the_release_that_takes_a_ptx_version(isa: str, cuda: str, driver: str) -> None:
+    assert ptx_needs(isa) == (cuda, driver)

@@ -1,0 +1,98 @@
+"""Discovery of compilers: the ones found, the agreement of their parts, and the one selected."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from surroundings_on_disk import machine, program, tool, toolkit
+
+from fp4patch.binaries.findings import Finding, Level
+from fp4patch.doctor import compilers
+from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.proof.toolchain import Toolchain
+
+
+def about(findings: tuple[Finding, ...], subject: str) -> Finding:
+    return next(finding for finding in findings if finding.subject == subject)
+
+
+def test_finds_the_real_toolkit_of_this_python(toolchain: Toolchain) -> None:
+    here = Surroundings.here()
+    kit = next(kit for kit in compilers.toolkits(here) if kit.root == toolchain.root)
+    assert kit.parts == {"nvcc": toolchain.info.nvcc, "cicc": toolchain.info.cicc, "ptxas": toolchain.info.ptxas}
+    assert any("fp4patch uses it" in finding.found for finding in compilers.examine(here))
+
+
+def test_finds_every_toolkit_once_wherever_it_is_named(tmp_path: Path) -> None:
+    one = toolkit(tmp_path / "root/usr/local/cuda-13.0", "13.0.88")
+    (tmp_path / "root/usr/local/cuda").symlink_to(one)
+    two = toolkit(tmp_path / "opt/cuda-12.9", "12.9.86")
+    wheels = toolkit(tmp_path / "site/nvidia/cu13", "13.2.86")
+    here = machine(tmp_path)
+    path = os.pathsep.join([str(two / "bin"), here.environ["PATH"]])
+    here = machine(tmp_path, PATH=path, CUDA_HOME=str(one))
+    found = {kit.root: kit.places for kit in compilers.toolkits(here)}
+    assert found == {
+        one: ("CUDA_HOME", "/usr/local/cuda", "/usr/local/cuda-13.0"),
+        two: ("PATH",),
+        wheels: ("wheels of this Python",),
+    }
+
+
+def test_a_script_on_path_leads_to_the_toolkit_that_it_calls(tmp_path: Path) -> None:
+    kit = toolkit(tmp_path / "opt/cuda", "13.0.88")
+    program(tmp_path / "bin/nvcc", f'exec {kit}/bin/nvcc "$@"')
+    (found,) = compilers.toolkits(machine(tmp_path, PATH=str(tmp_path / "bin")))
+    assert (found.root, found.places) == (kit, ("PATH",))
+
+
+def test_a_toolkit_of_mixed_parts_is_red(tmp_path: Path) -> None:
+    toolkit(tmp_path / "root/usr/local/cuda", "13.0.88", cicc="13.5.37")
+    finding = about(compilers.examine(machine(tmp_path)), "CUDA 13.0")
+    assert finding.level is Level.RED
+    assert "cicc 13.5.37" in finding.found
+    assert "fp4patch[cuda]" in finding.remedy
+
+
+def test_an_assembler_alone_is_found_and_said_to_be_too_old_for_gb10(tmp_path: Path) -> None:
+    tool(tmp_path / "site/nvidia/cuda_nvcc/bin/ptxas", "12.8.93")
+    finding = about(compilers.examine(machine(tmp_path)), "CUDA 12.8")
+    assert finding.level is Level.YELLOW
+    assert "does not support sm_121" in finding.found
+
+
+def test_a_host_compiler_that_the_toolkit_refuses_is_red(tmp_path: Path) -> None:
+    kit = toolkit(tmp_path / "opt/cuda", "13.0.88", newest_gcc=6)
+    finding = about(compilers.examine(machine(tmp_path, CUDA_HOME=str(kit))), "compiler")
+    assert finding.level is Level.RED
+    assert "g++" in finding.found
+    assert finding.remedy
+
+
+def test_the_host_compiler_is_named_with_the_toolkits_limit(tmp_path: Path) -> None:
+    kit = toolkit(tmp_path / "opt/cuda", "13.0.88", newest_gcc=42)
+    finding = about(compilers.examine(machine(tmp_path, CUDA_HOME=str(kit))), "host compiler")
+    assert finding.level is Level.GREEN
+    assert "g++ up to 42" in finding.found
+
+
+def test_a_cuda_home_without_a_compiler_is_red_where_there_are_others(tmp_path: Path) -> None:
+    toolkit(tmp_path / "root/usr/local/cuda", "13.0.88")
+    finding = about(compilers.examine(machine(tmp_path, CUDA_HOME=str(tmp_path / "gone"))), "compiler")
+    assert finding.level is Level.RED
+    assert "CUDA_HOME" in finding.found + finding.remedy
+
+
+def test_no_compiler_at_all_is_yellow(tmp_path: Path) -> None:
+    (finding,) = compilers.examine(machine(tmp_path))
+    assert (finding.level, finding.subject) == (Level.YELLOW, "compiler")
+    assert "pip install" in finding.remedy
+
+
+def test_a_program_that_does_not_run_is_named(tmp_path: Path) -> None:
+    kit = toolkit(tmp_path / "root/usr/local/cuda", "13.0.88")
+    program(kit / "bin/ptxas", "exit 1")
+    finding = compilers.examine(machine(tmp_path))[0]
+    assert finding.level is not Level.GREEN
+    assert "ptxas" in finding.found

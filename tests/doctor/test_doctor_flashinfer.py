@@ -1,0 +1,198 @@
+"""``doctor`` on released FlashInfers, as they are and patched: the release, the table, a verdict for each GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Said
+from flashinfer_wheel import is_python, unpack
+
+from fp4patch.catalog.manifest import load
+from fp4patch.core.arch import GPUS
+from fp4patch.doctor.surveyed import content, surveyed
+from variants import GUARDED, VARIANTS
+
+pytestmark = pytest.mark.slow
+
+KERNELS = "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization"
+OTHERS = ("flashinfer/data/include/flashinfer/utils.cuh", "flashinfer/data/include/flashinfer/comm/", KERNELS)
+"""Files that identify FlashInfer, and some that are patched."""
+
+Install = Callable[[str], Path]
+Doctor = Callable[..., tuple[int, dict[str, Any]]]
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """``installed("0.5.0")``: its Python and some kernels, without CUTLASS."""
+    monkeypatch.setenv("FLASHINFER_WORKSPACE_BASE", str(tmp_path / "home"))
+    return lambda version: unpack(version, tmp_path / version, lambda name: is_python(name) or name.startswith(OTHERS))
+
+
+@pytest.fixture
+def doctor(fp4patch: Callable[..., Said]) -> Doctor:
+    """Return exit status and the tree's part of the document; the CUDA release is 13.0 by default."""
+
+    def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
+        said = fp4patch("doctor", "--json", "--cuda", "13.0", *arguments)
+        (tree,) = said.document["trees"]
+        return said.status, tree
+
+    return run
+
+
+def verdicts(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {line["gpu"]: (line["level"], line["verdict"]) for line in tree["gpus"]}
+
+
+def worth(tree: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Return the support that each arch list gives either GPU."""
+    return {row["asked"]: tuple(row["reaches"][str(gpu)] for gpu in GPUS) for row in tree["builds"]}
+
+
+@pytest.mark.parametrize("version", ["0.5.0", "0.6.6", "0.6.7", "0.6.8", "0.7.2"])
+def test_the_verdict_is_the_record_of_the_release(installed: Install, doctor: Doctor, version: str) -> None:
+    """The tree is examined again and compared with the record of the release in records/releases.json."""
+    status, tree = doctor(installed(version))
+    assert version in tree["content"]["releases"]
+    assert (status, tree["findings"]) == (0, [])
+    assert {row["setting"] for row in tree["builds"]} == {"FLASHINFER_CUDA_ARCH_LIST"}
+    (release,) = (r for r in surveyed(load().root) if (r.target, r.version) == ("flashinfer", version))
+    made = release.builds["13.0"]
+    assert list(made) == [row["asked"] for row in tree["builds"]]
+    for row in tree["builds"]:
+        for gpu, recorded in zip(GPUS, made[row["asked"]], strict=True):
+            assert recorded.startswith(row["on"][str(gpu)]["modules"]["GEMM"][0])
+            assert recorded.endswith(": native") is (row["reaches"][str(gpu)] == "native")
+    level = "yellow" if version in ("0.5.0", "0.6.6") else "green"
+    assert verdicts(tree) == dict.fromkeys(map(str, GPUS), (level, "NVFP4 native"))
+
+
+def test_a_list_that_loses_the_suffix_is_red_until_a_patch_keeps_it(
+    installed: Install, doctor: Doctor, fp4patch: Callable[..., Said]
+) -> None:
+    package = installed("0.6.6")
+    status, tree = doctor(package, "--arch-list", "12.1")
+    assert (status, verdicts(tree)) == (1, {"sm_121": ("red", "NVFP4 native for quantization only")})
+    (line,) = tree["gpus"]
+    assert line["todo"].startswith("unset FLASHINFER_CUDA_ARCH_LIST, which compiles them for 12.1a")
+    assert tree["recommended"]["next"] == f"fp4patch apply --variant native {package}"
+    for variant in sorted({*VARIANTS} - {*GUARDED}):
+        assert fp4patch("apply", "--variant", variant, package).status == 0
+        status, tree = doctor(package, "--arch-list", "12.1")
+        assert (status, verdicts(tree)) == (0, {"sm_121": ("green", "NVFP4 native")})
+        _, tree = doctor(package)
+        assert verdicts(tree) == dict.fromkeys(map(str, GPUS), ("green", "NVFP4 native"))
+        assert "0.6.6" in tree["content"]["releases"]
+    assert fp4patch("revert", package).status == 0
+    assert doctor(package, "--arch-list", "12.1")[0] == 1
+
+
+def test_a_software_variant_is_named_for_the_targets_that_it_speaks_of(
+    installed: Install, doctor: Doctor, fp4patch: Callable[..., Said]
+) -> None:
+    package = installed("0.6.6")
+    assert fp4patch("apply", "--variant", "turbo", package).status == 0
+    status, tree = doctor(package)
+    assert status == 0
+    assert {gpu: verdict for gpu, (_, verdict) in verdicts(tree).items()} == {
+        "sm_120": "NVFP4 native",
+        "sm_121": "software conversion (turbo)",
+    }
+    assert "turbo converts in software for 12.1a" in tree["gpus"][1]["because"]
+    _, tree = doctor(package, "--arch-list", "12.0f", "--for", "sm_121")
+    assert verdicts(tree) == {"sm_121": ("green", "NVFP4 native")}
+
+
+@pytest.mark.parametrize(
+    ("version", "archs", "expected"),
+    [
+        ("0.5.0", "12.0", ("in part", "in part")),  # quantization has a target of its own
+        ("0.5.0", "12.0f", ("native", "native")),
+        ("0.6.7", "12.1", ("native", "native")),  # 12.0f, whatever the minor version
+        ("0.6.8", "12.1", ("in part", "native")),
+        ("0.6.8", "12.0 12.1", ("native", "native")),
+        ("0.6.8", "12.0a;12.1a", ("native", "native")),  # written as vLLM's list
+        ("0.6.8", "9.0", ("nothing loads", "nothing loads")),
+    ],
+)
+def test_what_a_list_is_worth_to_each_gpu(
+    installed: Install, doctor: Doctor, version: str, archs: str, expected: tuple[str, str]
+) -> None:
+    status, tree = doctor(installed(version), "--arch-list", archs, "--for", "sm_120,sm_121")
+    assert list(worth(tree).values()) == [expected]
+    assert status == (0 if expected == ("native", "native") else 1)
+
+
+def test_a_cuda_release_that_does_not_know_the_gpu_is_told(installed: Install, doctor: Doctor) -> None:
+    status, tree = doctor(installed("0.6.8"), "--cuda", "12.8")
+    assert status == 1
+    assert verdicts(tree) == {"sm_120": ("yellow", "NVFP4 native"), "sm_121": ("red", "nothing is compiled")}
+    assert [line["todo"] for line in tree["gpus"]] == [
+        "export FLASHINFER_CUDA_ARCH_LIST=12.0a, which compiles them for 12.0a",
+        "compile with CUDA 12.9 or later",
+    ]
+
+
+def test_a_checkout_is_judged_as_its_package_is(installed: Install, doctor: Doctor, tmp_path: Path) -> None:
+    package = installed("0.5.0")
+    packaged = doctor(package)[1]
+    top = tmp_path / "checkout"
+    top.mkdir()
+    for folder in ("include", "csrc"):
+        (package / "data" / folder).rename(top / folder)
+    package.rename(top / "flashinfer")
+    _, tree = doctor(top)
+    assert (tree["builds"], tree["gpus"], tree["content"]) == (
+        packaged["builds"],
+        packaged["gpus"],
+        packaged["content"],
+    )
+
+
+def test_what_its_functions_do_not_determine_is_not_known(installed: Install, doctor: Doctor) -> None:
+    package = installed("0.7.2")
+    file = package / "compilation_context.py"
+    file.write_text(file.read_text().replace("if major == 9:", "if torch.the_cluster_says(major):"))
+    status, tree = doctor(package)
+    (finding,) = tree["findings"]
+    assert (status, finding["level"]) == (0, "yellow")
+    assert "compilation_context.py:" in finding["found"]
+    assert "`if torch.the_cluster_says(major):`: an unknown value decides" in finding["found"]
+    assert verdicts(tree) == dict.fromkeys(map(str, GPUS), ("yellow", "NVFP4 native"))  # by a list that names a suffix
+    assert 'unset or 12.0 or "12.0 12.1", which compiles them for unknown targets' in tree["gpus"][0]["because"]
+    _, tree = doctor(package, "--arch-list", "12.1")
+    assert verdicts(tree) == {"sm_121": ("yellow", "not known")}
+
+
+def test_compiled_modules_beside_it_are_said_to_be_loaded_instead(
+    installed: Install, doctor: Doctor, fp4patch: Callable[..., Said]
+) -> None:
+    package = installed("0.5.0")
+    module = package / "data/aot/fp4_gemm_cutlass_sm120/fp4_gemm_cutlass_sm120.so"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    (finding,) = doctor(package)[1]["findings"]
+    assert (finding["level"], finding["subject"]) == ("yellow", "loaded instead")
+    assert fp4patch("apply", "--variant", "native", package).status == 0
+    (finding,) = doctor(package)[1]["findings"]
+    assert "1 compiled module" in finding["found"]
+
+
+def test_surveyed_releases_are_told_apart_but_for_rebuilds_of_the_same_sources() -> None:
+    releases = tuple(r for r in surveyed(load().root) if r.target == "flashinfer")
+    alike = {content(releases, release.files).releases for release in releases}
+    assert {names for names in alike if len(names) > 1} == {("0.6.16", "0.6.16.post1", "0.6.16.post2")}
+
+
+def test_the_text_says_that_its_python_was_run_and_fits_eighty_columns(
+    installed: Install, fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = " ".join(fp4patch("doctor", "--cuda", "13.0", installed("0.6.8")).out.split())
+    assert "on each GPU, by its own Python" in text
+    assert "unset, on sm_121 12.1a; quantization 12.0f" in text
+    assert "with FLASHINFER_CUDA_ARCH_LIST unset it compiles its FP4 kernels for 12.1a" in text

@@ -1,0 +1,86 @@
+"""This machine as a whole: every part is examined, none may fail the others, and the requested GPUs decide."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+
+import pytest
+from surroundings_on_disk import machine, program, toolkit, torch, triton
+
+from fp4patch.binaries.findings import Level
+from fp4patch.core.arch import Arch
+from fp4patch.doctor.machine import examine
+from fp4patch.doctor.surroundings import Surroundings
+
+
+def test_the_real_machine_is_examined_with_a_remedy_for_all_that_is_not_green() -> None:
+    found = examine(Surroundings.here())
+    assert {"compilers", "packages", "GPUs", "for a build"} <= {section.title for section in found.sections}
+    for section in found.sections:
+        for finding in section.findings:
+            assert finding.found
+            assert "\n" not in finding.found + finding.remedy
+            assert finding.remedy or finding.level is Level.GREEN
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Surroundings:
+    """Make a DGX Spark with a Triton that does not support it."""
+    site = tmp_path / "site"
+    site.mkdir()
+    torch(site, "2.9.1+cu130", "13.0", "sm_80 sm_90 sm_100 sm_120")
+    triton(site, ptxas="12.8.93")
+    toolkit(tmp_path / "root/usr/local/cuda", "13.0.88")
+    here = machine(tmp_path)
+    line = "NVIDIA GB10, 12.1, 580.95.05, [N/A]"
+    program(
+        tmp_path / "tools/nvidia-smi", f"case \"$1\" in --query*) echo '{line}';; *) echo 'CUDA Version: 13.0';; esac"
+    )
+    return here
+
+
+def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Surroundings) -> None:
+    found = examine(spark)
+    (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
+    assert triton_.level is Level.RED
+
+
+def test_a_dgx_spark_is_named_without_its_serial_number(spark: Surroundings) -> None:
+    etc = spark.root / "etc"
+    etc.mkdir()
+    (etc / "os-release").write_text('PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nID=ubuntu\n')
+    assert examine(spark).name.startswith(f"Ubuntu 24.04.3 LTS, {platform.system()} {platform.machine()}, Python")
+    (etc / "dgx-release").write_text(
+        'DGX_NAME="DGX Spark"\nDGX_PRETTY_NAME="NVIDIA DGX Spark"\nDGX_SWBUILD_VERSION="7.2.3"\n'
+        "DGX_SERIAL_NUMBER=1234567\n"
+    )
+    name = examine(spark).name
+    assert name.startswith("NVIDIA DGX Spark 7.2.3, Ubuntu 24.04.3 LTS, ")
+    assert "1234567" not in name
+
+
+def test_a_dgx_sparks_toolkit_outside_path_is_used(spark: Surroundings) -> None:
+    compilers = next(section for section in examine(spark).sections if section.title == "compilers")
+    assert {finding.level for finding in compilers.findings} == {Level.GREEN}
+    assert "fp4patch uses it" in compilers.findings[0].found
+
+
+def test_an_asked_gpu_goes_before_the_machines_own(spark: Surroundings) -> None:
+    found = examine(spark, [Arch(12, 0)])
+    (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
+    assert triton_.level is Level.YELLOW
+
+
+def test_the_nvcc_in_the_usual_place_is_compared_with_pytorchs_cuda(spark: Surroundings, tmp_path: Path) -> None:
+    toolkit(tmp_path / "root/opt/cuda-12.9", "12.9.86")
+    old = Surroundings(
+        dict(spark.environ) | {"CUDA_HOME": str(tmp_path / "root/opt/cuda-12.9")},
+        spark.site_packages,
+        spark.root,
+        spark.home,
+        spark.libcuda,
+    )
+    subjects = {f.subject: f.level for section in examine(old).sections for f in section.findings}
+    assert subjects["PyTorch's CUDA"] is Level.RED
+    assert "PyTorch's CUDA" not in {f.subject for section in examine(spark).sections for f in section.findings}

@@ -1,0 +1,200 @@
+"""PyTorch, Triton, FlashInfer and lists of architectures: what is read from files, and what it means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from surroundings_on_disk import distribution, machine, tool, toolkit, torch, triton
+
+from fp4patch.binaries.findings import Level
+from fp4patch.core.arch import GB10, Arch
+from fp4patch.doctor import compilers, packages
+
+
+def test_reads_pytorch_from_its_files_and_asks_a_python_of_its_own_for_the_arch_list(tmp_path: Path) -> None:
+    torch(tmp_path / "site", "2.9.1+cu130", "13.0", "sm_80 sm_90 sm_100 sm_120 compute_120")
+    found = packages.torch(machine(tmp_path))
+    assert found == packages.Torch("2.9.1+cu130", "13.0", ("sm_80", "sm_90", "sm_100", "sm_120", "compute_120"))
+
+
+def test_the_warning_of_12_1_is_named_as_a_false_alarm(tmp_path: Path) -> None:
+    torch(tmp_path / "site", "2.9.1+cu130", "13.0", "sm_90 sm_120")
+    main, alarm = packages.examine_torch(packages.torch(machine(tmp_path)), [GB10], "13.0.88")
+    assert (main.level, alarm.level) == (Level.GREEN, Level.GREEN)
+    assert "false alarm" in alarm.found
+    assert alarm.link.startswith("https://github.com/pytorch/")
+
+
+def test_a_pytorch_with_no_code_for_the_gpu_is_red(tmp_path: Path) -> None:
+    torch(tmp_path / "site", "2.6.0+cu124", "12.4", "sm_80 sm_90")
+    (finding,) = packages.examine_torch(packages.torch(machine(tmp_path)), [GB10], "")
+    assert finding.level is Level.RED
+    assert "sm_121" in finding.found
+    assert finding.remedy
+
+
+def test_a_pytorch_with_no_code_for_a_gpu_that_nobody_asks_about_is_green(tmp_path: Path) -> None:
+    torch(tmp_path / "site", "2.6.0+cu124", "12.4", "sm_80 sm_90")
+    (finding,) = packages.examine_torch(packages.torch(machine(tmp_path)), [], "12.4.1")
+    assert finding.level is Level.GREEN
+
+
+def test_a_compiler_of_another_major_release_than_pytorchs_is_red(tmp_path: Path) -> None:
+    torch(tmp_path / "site", "2.9.1+cu128", "12.8", "sm_90 sm_120")
+    findings = packages.examine_torch(packages.torch(machine(tmp_path)), [], "13.0.88")
+    assert findings[-1].level is Level.RED
+    assert "CUDA_HOME" in findings[-1].remedy
+
+
+def test_a_pytorch_without_cuda_is_yellow_and_not_imported(tmp_path: Path) -> None:
+    torch(tmp_path / "site", "2.9.1+cpu", None, "sm_120")
+    found = packages.torch(machine(tmp_path))
+    assert found == packages.Torch("2.9.1+cpu", "", ())
+    (finding,) = packages.examine_torch(found, [GB10], "")
+    assert finding.level is Level.YELLOW
+
+
+def test_a_pytorch_that_does_not_import_is_yellow(tmp_path: Path) -> None:
+    torch(tmp_path / "site", "2.9.1", "13.0", "")
+    (tmp_path / "site/torch/__init__.py").write_text("raise ImportError('libcudnn.so.9')\n")
+    (finding,) = packages.examine_torch(packages.torch(machine(tmp_path)), [GB10], "")
+    assert finding.level is Level.YELLOW
+    assert "`import torch` fails" in finding.found
+
+
+@pytest.mark.parametrize(("gpus", "level"), [([GB10], Level.RED), ([], Level.YELLOW)])
+def test_tritons_assembler_must_know_sm_121a(tmp_path: Path, gpus: list[Arch], level: Level) -> None:
+    triton(tmp_path / "site", ptxas="12.8.93")
+    (finding,) = packages.examine_triton(machine(tmp_path), gpus)
+    assert finding.level is level
+    assert "TRITON_PTXAS_PATH=" in finding.remedy
+
+
+def test_triton_takes_its_blackwell_assembler_where_it_has_one(tmp_path: Path) -> None:
+    triton(tmp_path / "site", ptxas="12.8.93", ptxas_blackwell="12.9.86")
+    (finding,) = packages.examine_triton(machine(tmp_path), [GB10])
+    assert finding.level is Level.GREEN
+    assert "ptxas-blackwell is 12.9.86" in finding.found
+
+
+def test_tritons_assembler_can_be_replaced_by_the_environment(tmp_path: Path) -> None:
+    triton(tmp_path / "site", ptxas="12.8.93")
+    better = tool(tmp_path / "opt/ptxas", "13.0.88")
+    (finding,) = packages.examine_triton(machine(tmp_path, TRITON_PTXAS_PATH=str(better)), [GB10])
+    assert finding.level is Level.GREEN
+    assert "TRITON_PTXAS_PATH is 13.0.88" in finding.found
+    (gone,) = packages.examine_triton(machine(tmp_path, TRITON_PTXAS_PATH="/nowhere/ptxas"), [GB10])
+    assert gone.level is Level.RED
+
+
+def test_what_bypasses_a_patched_flashinfer_is_named(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    distribution(site, "flashinfer-python", "0.6.12")
+    distribution(site, "flashinfer-jit-cache", "0.6.12+cu130")
+    ahead = site / "flashinfer/data/aot/norm/norm.so"
+    cached = site / "flashinfer_jit_cache/jit_cache/norm/norm.so"
+    module = tmp_path / "work/.cache/flashinfer/0.6.12/121a/cached_ops/fp4_quantization/fp4_quantization.so"
+    for file in (ahead, cached, module):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    here = machine(tmp_path, FLASHINFER_WORKSPACE_BASE=str(tmp_path / "work"))
+    first, *others = packages.examine_targets(here)
+    assert (first.level, first.subject, first.found) == (Level.GREEN, "FlashInfer", "0.6.12")
+    assert [finding.found.partition(": ")[0] for finding in others] == [str(site), str(module.parent)]
+    assert all(finding.level is Level.YELLOW and finding.remedy for finding in others)
+    assert "2 compiled modules: " in others[0].found
+    assert "uninstall flashinfer-jit-cache" in others[0].found
+    assert ": 1 compiled module: " in others[-1].found
+
+
+def test_a_flashinfer_that_compiles_everything_itself_is_green(tmp_path: Path) -> None:
+    distribution(tmp_path / "site", "flashinfer-python", "0.6.12")
+    (tmp_path / "site/flashinfer/data/aot").mkdir(parents=True)
+    assert [f.level for f in packages.examine_targets(machine(tmp_path))] == [Level.GREEN]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "level", "remedy"),
+    [
+        *(
+            (f"{whose}_CUDA_ARCH_LIST", *row)
+            for whose in ("TORCH", "FLASHINFER")
+            for row in [
+                ("12.1a", Level.GREEN, ""),
+                ("9.0 10.0", Level.GREEN, ""),
+                ("12.1", Level.YELLOW, "write 12.1a"),
+                ("12.0 12.1", Level.YELLOW, "write 12.0f, 12.1f"),
+            ]
+        ),
+        ("TORCH_CUDA_ARCH_LIST", "9.0a;12.0f", Level.GREEN, ""),
+        ("TORCH_CUDA_ARCH_LIST", "8.9 12.0+PTX", Level.YELLOW, "write 12.0a"),
+        ("TORCH_CUDA_ARCH_LIST", "Blackwell", Level.YELLOW, "12.1a"),
+        # FlashInfer splits at each space, and takes the parts apart when it is imported.
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0a;12.1a", Level.RED, "export FLASHINFER_CUDA_ARCH_LIST=12.0f, or unset"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0a  12.1a", Level.RED, "unset FLASHINFER_CUDA_ARCH_LIST"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "", Level.RED, "unset FLASHINFER_CUDA_ARCH_LIST"),
+        ("FLASHINFER_CUDA_ARCH_LIST", "12.0+PTX", Level.RED, ""),
+    ],
+)
+def test_a_list_without_a_suffix_is_noticed(tmp_path: Path, name: str, value: str, level: Level, remedy: str) -> None:
+    (finding,) = packages.examine_lists(machine(tmp_path, **{name: value}))
+    assert (finding.subject, finding.level) == (name, level)
+    assert remedy in finding.remedy
+
+
+def test_no_list_no_finding(tmp_path: Path) -> None:
+    assert packages.examine_lists(machine(tmp_path)) == ()
+
+
+# --- every remedy, followed ------------------------------------------------------------------------------------------
+
+
+def levels(tmp_path: Path, gpus: list[Arch], nvcc: str) -> list[Level]:
+    found = packages.examine_torch(packages.torch(machine(tmp_path)), gpus, nvcc)
+    kits = compilers.examine(machine(tmp_path), gpus)
+    return [finding.level for finding in (*found, *(kit for kit in kits if kit.subject.startswith("CUDA")))]
+
+
+@pytest.mark.parametrize(
+    ("version", "cuda", "archs", "nvcc"),
+    [
+        ("2.6.0+cu124", "12.4", "sm_80 sm_90", "12.4.131"),
+        ("2.9.1+cu128", "12.8", "sm_90 sm_120", "12.8.93"),
+        ("2.9.1+cu128", "12.8", "sm_90 sm_120", "13.0.88"),
+    ],
+)
+def test_the_remedy_for_a_pytorch_on_gb10_is_one_that_doctor_calls_green(
+    tmp_path: Path, version: str, cuda: str, archs: str, nvcc: str
+) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    for folder in (before, after):
+        folder.mkdir()
+    torch(before / "site", version, cuda, archs)
+    toolkit(before / "root/usr/local/cuda", nvcc)
+    found = packages.examine_torch(packages.torch(machine(before)), [GB10], nvcc)
+    remedies = [finding.remedy for finding in found if finding.level is Level.RED]
+    assert remedies
+    assert all("CUDA 13.0" in remedy and "12.8" not in remedy for remedy in remedies)
+    # Followed: PyTorch for CUDA 13.0, and the toolkit of the same release.
+    torch(after / "site", "2.9.1+cu130", "13.0", archs + " sm_120")
+    toolkit(after / "root/usr/local/cuda", "13.0.88")
+    assert set(levels(after, [GB10], "13.0.88")) == {Level.GREEN}
+
+
+def test_the_remedy_for_an_old_assembler_of_tritons_is_a_path_that_exists_and_is_green(tmp_path: Path) -> None:
+    triton(tmp_path / "site", ptxas="12.8.93")
+    toolkit(tmp_path / "root/usr/local/cuda-12.8", "12.8.93")
+    toolkit(tmp_path / "root/usr/local/cuda-13.0", "13.0.88")
+    (finding,) = packages.examine_triton(machine(tmp_path), [GB10])
+    name, _, path = finding.remedy.removeprefix("export ").partition("=")
+    assert Path(path).is_file()
+    (followed,) = packages.examine_triton(machine(tmp_path, **{name: path}), [GB10])
+    assert followed.level is Level.GREEN
+
+
+def test_a_toolkit_of_cuda_12_8_serves_a_machine_that_has_sm_120_alone(tmp_path: Path) -> None:
+    toolkit(tmp_path / "root/usr/local/cuda", "12.8.93")
+    for gpus, level in (([Arch(12, 0)], Level.GREEN), ([GB10], Level.YELLOW), ([], Level.YELLOW)):
+        kit, *_ = compilers.examine(machine(tmp_path), gpus)
+        assert kit.level is level

@@ -1,0 +1,56 @@
+"""Recommended variant for each tree and toolkit, which is only printed and never applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from packaging.version import Version
+
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import load
+from fp4patch.commands import main
+from fp4patch.doctor.recommend import recommend, toolkit
+
+
+@pytest.mark.parametrize(
+    ("target", "version", "cuda", "variant", "word"),
+    [
+        ("cutlass", "4.2.1", None, "next3", "nothing on targets with a suffix"),
+        ("cutlass", "4.7.0", "13.0", "next3", "nothing on targets with a suffix"),
+        ("vllm", "0.16.0", "13.0", "native", "keeps the suffix"),
+        ("vllm", "0.20.0", "12.9", "native", "keeps the suffix"),
+        ("vllm", "0.33.0", "13.0", "", "12.0f"),
+        ("vllm", "0.33.0", "12.9", "", '"12.0a;12.1a"'),
+        ("vllm", "0.33.0", None, "native", "keeps the suffix"),
+        ("vllm", None, "13.0", "native", "keeps the suffix"),
+    ],
+)
+def test_the_first_advice_that_fits_release_and_toolkit_counts(
+    target: str, version: str | None, cuda: str | None, variant: str, word: str
+) -> None:
+    tree = Identified(Path("/"), load().target(target), Version(version) if version else None)
+    advice = recommend(tree, Version(cuda) if cuda else None)
+    assert advice is not None
+    assert advice.variant == variant
+    assert word in advice.because
+
+
+def test_the_toolkit_of_the_test_environment_is_known() -> None:
+    assert toolkit() == Version("13.0")
+
+
+def test_apply_without_a_variant_recommends_and_changes_nothing(
+    tree_copy: Callable[[str, str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    assert main.run(["apply", str(tree)]) == 2
+    assert "recommended: --variant next3" in capsys.readouterr().err
+    assert not (tree / ".fp4patch").exists()
+
+
+def test_apply_without_a_variant_keeps_the_one_that_is_applied(tree_copy: Callable[[str, str], Path]) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert main.run(["apply", "--check", str(tree)]) == 0

@@ -1,0 +1,276 @@
+"""Follows each remedy that doctor gives for a red finding, and runs doctor again: it is not red for that cause."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from command import Said
+from cubins import CONVERTS, compile_cuda, targets
+from flashinfer_wheel import is_python, unpack
+from surroundings_on_disk import machine, program, toolkit, torch, triton
+
+from fp4patch.binaries import remedies, scan
+from fp4patch.binaries.findings import Finding, Level
+from fp4patch.catalog.manifest import load
+from fp4patch.core.arch import GB10, GPUS, Arch
+from fp4patch.doctor import compilers, gpus, packages
+from fp4patch.doctor.lists import judge_list
+from fp4patch.proof.gpu import Driver, Gpu
+from fp4patch.proof.toolchain import Toolchain
+
+WHEELS = Path(__file__).parents[2] / "docs/wheels.md"
+PLAIN = 'extern "C" __global__ void add(float* x) { x[threadIdx.x] += 1; }'
+IDENTIFY = (
+    "flashinfer/data/include/flashinfer/utils.cuh",
+    "flashinfer/data/include/flashinfer/comm/",
+    "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/quantization",
+)
+Command = Callable[..., Said]
+Trees = Callable[[str, str], Path]
+Test = TypeVar("Test", bound=Callable[..., None])
+
+FOLLOWED = set[str]()
+NOT_FOLLOWED = {
+    "tree_drifted": "the places are shown; the action depends on the edit",
+    "recipe_unread": "the tests run as root, who reads every file",
+}
+"""Causes of red findings whose remedy cannot be followed here, with the reason."""
+
+
+def follows(*causes: str) -> Callable[[Test], Test]:
+    """Mark a test that follows the remedies for some causes."""
+    FOLLOWED.update(causes)
+    return lambda test: test
+
+
+def test_every_cause_of_a_red_finding_has_a_remedy_that_is_followed() -> None:
+    levels: dict[str, set[str]] = {}
+    for source in Path(packages.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(ast.Attribute(attr="finding"), [level, _, _, ast.Constant(str(cause)), *_]):
+                    levels.setdefault(cause, set()).add(ast.unparse(level))
+    never_red = {cause for cause, found in levels.items() if found <= {"Level.YELLOW", "Level.NONE"}}
+    assert "torch_import" in never_red
+    assert set(remedies.load().cause) - never_red - {"list_unknown"} == FOLLOWED | NOT_FOLLOWED.keys()
+
+
+def red(findings: Iterable[Finding], cause: str) -> list[Finding]:
+    return [one for one in findings if (one.level, one.cause) == (Level.RED, cause)]
+
+
+# --- compiled code ---------------------------------------------------------------------------------------------------
+
+
+@follows("code_for_other_targets", "tensor_memory", "gpu_without_fp4")
+@pytest.mark.parametrize("cause", ["code_for_other_targets", "tensor_memory", "gpu_without_fp4"])
+@pytest.mark.parametrize("gpu", GPUS)
+def test_a_build_for_each_target_that_is_named_is_green(
+    toolchain: Toolchain, tmp_path: Path, cause: str, gpu: Arch
+) -> None:
+    named = re.findall(r"sm_(\d+[af]?)\b", remedies.of(cause, gpu=gpu))
+    wanted = [target for target in named if target[-1] in "af" or cause == "gpu_without_fp4"]
+    assert wanted
+    for target in wanted:
+        source = CONVERTS if target[-1] in "af" else PLAIN
+        built = compile_cuda(toolchain, source, tmp_path / f"{target}.o", "-c", *targets(target))
+        (verdict,) = scan.examine(built, gpus=(gpu,)).verdicts
+        assert (verdict.level, verdict.todo) == (Level.GREEN, ""), target
+
+
+@follows("better_release")
+def test_each_release_that_is_recommended_is_green_in_the_record_of_published_wheels() -> None:
+    rows = [line for line in WHEELS.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    for release in remedies.load().release:
+        name = f"{release.distribution.replace('-', '_')}-{release.good}-"
+        (row,) = (line for line in rows if line.startswith(f"| {name}"))
+        assert row.count("| **green**, *NVFP4 native*") == len(GPUS), row
+
+
+def test_a_better_release_is_named_for_a_wheel_and_an_installed_package_and_not_for_itself(tmp_path: Path) -> None:
+    old = "transformer_engine_cu13-2.18.0-py3-none-manylinux_2_28_x86_64.whl"
+    for name in (f"/a/{old}", "/site-packages/transformer_engine"):
+        assert remedies.newer(name) == remedies.Release("transformer-engine-cu13", "transformer_engine", "2.20.2")
+    for name in (old.replace("2.18.0", "2.20.2"), "other-1.0-py3-none-any.whl", "/a/x.so"):
+        assert remedies.newer(name) is None
+
+
+@follows("driver_for_ptx")
+def test_the_driver_that_is_named_takes_the_ptx(toolchain: Toolchain, tmp_path: Path) -> None:
+    built = compile_cuda(toolchain, PLAIN, tmp_path / "x.o", "-c", *targets("compute_90"))
+    (before,) = scan.examine(built, gpus=[GB10], driver_cuda="12.8").verdicts
+    assert before.level is Level.RED
+    named = re.match(r"install a driver for CUDA (\d+\.\d+)", before.todo)
+    assert named
+    (after,) = scan.examine(built, gpus=[GB10], driver_cuda=named[1]).verdicts
+    assert after.level is Level.GREEN
+
+
+# --- source trees ----------------------------------------------------------------------------------------------------
+
+
+def outlook(fp4patch: Command, tree: Path, *options: str) -> tuple[str, str]:
+    (found,) = fp4patch("doctor", "--json", "--for", "sm_121", *options, tree).document["trees"]
+    (line,) = found["gpus"]
+    return line["level"], line["todo"]
+
+
+@follows("cuda_too_old")
+def test_the_cuda_release_that_is_named_is_not_too_old(fp4patch: Command, pristine_tree: Trees) -> None:
+    tree = pristine_tree("cutlass", "4.2.1")
+    level, todo = outlook(fp4patch, tree, "--cuda", "12.8")
+    found = re.fullmatch(r"compile with CUDA (\d+\.\d+) or later", todo)
+    assert (level, bool(found)) == ("red", True)
+    assert found
+    assert outlook(fp4patch, tree, "--cuda", found[1])[0] == "green"
+
+
+@follows("arch_list", "arch_list_unset")
+def test_the_arch_list_that_is_named_is_green(fp4patch: Command, tmp_path: Path) -> None:
+    for version, asked in (("0.7.2", "12.0a"), ("0.6.6", "12.1")):
+        tree = unpack(version, tmp_path / version, lambda name: is_python(name) or name.startswith(IDENTIFY))
+        options = ("--cuda", "13.0", "--arch-list")
+        level, todo = outlook(fp4patch, tree, *options, asked)
+        assert level == "red"
+        first, second, *_ = shlex.split(todo.partition(", which compiles")[0])
+        assert "FLASHINFER_CUDA_ARCH_LIST" in second
+        if first == "export":
+            assert outlook(fp4patch, tree, *options, second.partition("=")[2])[0] == "green"
+        else:
+            assert (first, outlook(fp4patch, tree, *options[:2])[0]) in (("unset", "green"), ("unset", "yellow"))
+
+
+@follows("tree_edited")
+def test_a_file_that_is_restored_is_not_red(fp4patch: Command, tree_copy: Trees) -> None:
+    tree = tree_copy("cutlass", "4.2.1")
+    assert fp4patch("apply", "--variant", "turbo", tree).status == 0
+    file = tree / "include/cutlass/float_subbyte.h"
+    shutil.copy(file, tree / "kept")
+    file.write_text(file.read_text() + "// mine\n")
+    causes = []
+    for content in (file.read_text(), (tree / "kept").read_text()):
+        file.write_text(content)
+        (found,) = fp4patch("doctor", "--json", tree).document["trees"]
+        causes.append([one["cause"] for one in found["findings"] if one["level"] == "red"])
+    assert causes == [["tree_edited"], []]
+
+
+# --- Python packages -------------------------------------------------------------------------------------------------
+
+
+@follows("torch_for_gb10", "torch_and_nvcc")
+@pytest.mark.parametrize(
+    ("cause", "cuda", "archs", "nvcc"),
+    [
+        ("torch_for_gb10", "12.4", "sm_80 sm_90", "12.4.131"),
+        ("torch_for_gb10", "12.8", "sm_90 sm_120", "12.8.93"),
+        ("torch_and_nvcc", "13.0", "sm_90 sm_120", "12.9.86"),
+    ],
+)
+def test_the_pytorch_and_the_toolkit_that_are_named_are_green(
+    tmp_path: Path, cause: str, cuda: str, archs: str, nvcc: str
+) -> None:
+    torch(tmp_path / "site", f"2.9.1+cu{cuda.replace('.', '')}", cuda, archs)
+    found = packages.examine_torch(packages.torch(machine(tmp_path)), [GB10], nvcc)
+    (finding,) = red(found, cause)
+    named = set(re.findall(r"CUDA (\d+\.\d+)", finding.remedy))
+    for release in named:
+        after = tmp_path / release
+        after.mkdir()
+        torch(after / "site", f"2.9.1+cu{release.replace('.', '')}", release, "sm_90 sm_120")
+        toolkit(after / "root/usr/local/cuda", f"{release}.88")
+        again = packages.examine_torch(packages.torch(machine(after)), [GB10], f"{release}.88")
+        kits = compilers.examine(machine(after), [GB10])
+        assert {one.level for one in (*again, *(kit for kit in kits if kit.subject.startswith("CUDA")))} == {
+            Level.GREEN
+        }
+    assert named
+
+
+@follows("triton_variable", "triton_incomplete", "triton_too_old", "triton_too_old_everywhere")
+@pytest.mark.parametrize(
+    "cause", ["triton_variable", "triton_incomplete", "triton_too_old", "triton_too_old_everywhere"]
+)
+def test_the_assembler_of_triton_that_is_named_is_green(tmp_path: Path, cause: str) -> None:
+    bundled = {"triton_variable": "13.0.88", "triton_incomplete": ""}.get(cause, "12.8.93")
+    triton(tmp_path / "site", **({"ptxas": bundled} if bundled else {}))
+    (tmp_path / "site/triton").mkdir(exist_ok=True)
+    toolkit(tmp_path / "root/usr/local/cuda-12.8", "12.8.93")
+    if cause == "triton_too_old":
+        toolkit(tmp_path / "root/usr/local/cuda-13.0", "13.0.88")
+    environ = {"TRITON_PTXAS_PATH": "/nowhere/ptxas"} if cause == "triton_variable" else {}
+    (finding,) = red(packages.examine_triton(machine(tmp_path, **environ), [GB10]), cause)
+    if cause == "triton_variable":
+        assert finding.remedy.startswith("unset TRITON_PTXAS_PATH")
+        environ = {}
+    elif cause == "triton_incomplete":
+        shutil.rmtree(tmp_path / "site")
+        triton(tmp_path / "site", ptxas="13.0.88")
+    else:
+        name, _, path = finding.remedy.partition("export ")[2].partition("=")
+        if cause == "triton_too_old_everywhere":
+            (release,) = re.findall(r"toolkit of CUDA (\d+\.\d+)", finding.remedy)
+            toolkit(tmp_path / "root" / path[1:].removesuffix("/bin/ptxas"), f"{release}.88")
+            path = f"{tmp_path}/root{path}"
+        assert Path(path).is_file()
+        environ = {name: path}
+    assert {one.level for one in packages.examine_triton(machine(tmp_path, **environ), [GB10])} == {Level.GREEN}
+
+
+# --- environment -----------------------------------------------------------------------------------------------------
+
+
+@follows("list_form", "list_for_gpus")
+@pytest.mark.parametrize(
+    ("cause", "value"),
+    [
+        ("list_form", "12.0a;12.1a"),
+        ("list_for_gpus", "12.0a"),
+        ("list_for_gpus", "12.1a 9.0a"),
+    ],
+)
+def test_the_list_that_is_named_for_the_environment_is_green(tmp_path: Path, cause: str, value: str) -> None:
+    name = "FLASHINFER_CUDA_ARCH_LIST"
+
+    def judged(value: str) -> Sequence[Finding]:
+        found = packages.examine_lists(machine(tmp_path, **{name: value}))
+        return [judge_list(load(), one, value, GPUS, None) for one in found]
+
+    (finding,) = red(judged(value), cause)
+    exported = shlex.split(finding.remedy.partition("export ")[2].replace(", or", " "))[0]
+    assert [one.level for one in judged(exported.partition("=")[2])] == [Level.GREEN]
+
+
+# --- the machine -----------------------------------------------------------------------------------------------------
+
+
+@follows("toolkit_broken", "toolkit_mixed")
+@pytest.mark.parametrize("cause", ["toolkit_broken", "toolkit_mixed"])
+def test_a_toolkit_that_is_installed_again_is_green(tmp_path: Path, cause: str) -> None:
+    kit = toolkit(tmp_path / "root/usr/local/cuda", "13.0.88", cicc="13.5.37" if cause == "toolkit_mixed" else "")
+    if cause == "toolkit_broken":
+        program(kit / "bin/ptxas", "exit 1")
+    found = compilers.examine(machine(tmp_path, CUDA_HOME=str(kit)), [GB10])
+    assert [one for one in found if one.cause == cause and one.level in (Level.RED, Level.YELLOW)]
+    shutil.rmtree(kit)
+    toolkit(kit, "13.0.88")
+    assert {one.level for one in compilers.examine(machine(tmp_path, CUDA_HOME=str(kit)), [GB10])} == {Level.GREEN}
+
+
+@follows("driver_fails", "driver_too_old")
+def test_a_driver_of_the_release_that_is_named_is_green(tmp_path: Path) -> None:
+    own = (Gpu("NVIDIA GB10", GB10, ""),)
+    (fails,) = red(gpus.examine(Driver("", "", (), "Driver/library version mismatch"), "13.0"), "driver_fails")
+    assert "reboot after an update" in fails.remedy
+    (old,) = red(gpus.examine(Driver("570.86.10", "12.8", own), "13.0"), "driver_too_old")
+    named = re.search(r"CUDA (\d+) needs (\d+)", old.remedy)
+    assert named
+    again = gpus.examine(Driver(f"{named[2]}.0", f"{named[1]}.0", own), "13.0")
+    assert {one.level for one in again} == {Level.GREEN}

@@ -1,0 +1,85 @@
+"""Recipes that take SM121 out of CUTLASS's guard, in the forms that public projects use, and their opposites."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fp4patch.binaries.findings import Level
+from fp4patch.commands import main
+from fp4patch.doctor import reverse_patches
+
+GUARD = "include/cutlass/float_subbyte.h"
+REMOVES = [
+    f"RUN sed -i 's/ || defined(CUTLASS_ARCH_MMA_SM121A_ENABLED)//g' {GUARD}",
+    f"RUN sed -i -e 's@defined(CUTLASS_ARCH_MMA_SM121A_ENABLED)@0@' \\\n  -e 's@x@y@' /opt/cutlass/{GUARD}",
+    f"RUN sed -i '/CUTLASS_ARCH_MMA_SM121F_ENABLED/d' {GUARD}",
+    f"    sed -i -E 's/(defined\\(CUTLASS_ARCH_MMA_SM120A_ENABLED\\)) \\|\\| defined\\(.*SM121.*\\)/\\1/' {GUARD}",
+    "RUN find / -name float_subbyte.h -exec perl -pi -e 's/defined\\(CUTLASS_ARCH_MMA_SM121A_ENABLED\\)/0/' {} +",
+    "    text = text.replace('|| defined(CUTLASS_ARCH_MMA_SM121A_ENABLED)', '')",
+    'text = re.sub(r"\\s*\\|\\| defined\\(CUTLASS_ARCH_MMA_SM121[AF]_ENABLED\\)", "", text)',
+]
+KEEPS = [
+    f"RUN sed -i 's/SM120A_ENABLED)/& || defined(CUTLASS_ARCH_MMA_SM121A_ENABLED)/' {GUARD}",
+    f"RUN grep -c CUTLASS_ARCH_MMA_SM121A_ENABLED {GUARD}",
+    f"RUN sed -i 's/SM121A/SM121F/' {GUARD}",
+    "# sed would remove SM121 from CUTLASS's guard",
+    "text = text.replace('SM120A', 'CUTLASS_ARCH_MMA_SM121A_ENABLED')",
+]
+
+
+@pytest.mark.parametrize("line", REMOVES)
+def test_names_the_line_that_removes(line: str, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile.gb10").write_text(f"FROM base\n{line}\nRUN make\n")
+    read, (finding,) = reverse_patches.examine(tmp_path)
+    assert (read, finding.level, finding.subject) == (1, Level.YELLOW, "Dockerfile.gb10:2")
+    assert finding.remedy
+
+
+@pytest.mark.parametrize("line", KEEPS)
+def test_leaves_alone_what_keeps_or_adds(line: str, tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(f"FROM base\n{line}\n")
+    assert reverse_patches.examine(tmp_path) == (1, ())
+
+
+def test_a_patch_file_is_named_and_its_inverse_is_not(
+    pristine_tree: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    before = pristine_tree("cutlass", "4.5.0") / GUARD
+    after = tmp_path / "after.h"
+    after.write_text(before.read_text().replace(" || defined(CUTLASS_ARCH_MMA_SM121A_ENABLED)", ""))
+    assert after.read_text() != before.read_text()
+    for name, one, other in (("removes", before, after), ("restores", after, before)):
+        diff = subprocess.run(["diff", "-u", str(one), str(other)], capture_output=True, text=True, check=False)
+        (tmp_path / f"{name}.patch").write_text(diff.stdout)
+    read, findings = reverse_patches.examine(tmp_path)
+    assert read == 2
+    assert findings
+    assert {finding.subject.partition(":")[0] for finding in findings} == {"removes.patch"}
+
+
+def test_trees_and_directories_with_a_dockerfile_are_searched(
+    tree_copy: Callable[[str, str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build/Dockerfile").write_text(f"FROM base\n{REMOVES[0]}\n")
+    assert main.run(["doctor", str(tmp_path / "build")]) == 0
+    assert "Dockerfile:2" in capsys.readouterr().out
+    assert main.run(["doctor", str(tmp_path / "build/Dockerfile")]) == 0
+    assert "YELLOW  1 yellow" in capsys.readouterr().out
+    (tmp_path / "build/Dockerfile").write_text("FROM base\n")
+    assert main.run(["doctor", str(tmp_path / "build")]) == 0
+    assert "GREEN" in capsys.readouterr().out
+    tree = tree_copy("cutlass", "4.5.0")
+    (tree / "fix.sh").write_text(f"{REMOVES[0].removeprefix('RUN ')}\n")
+    main.run(["doctor", str(tree)])
+    assert "fix.sh:1" in capsys.readouterr().out
+
+
+def test_a_recipe_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "Dockerfile").write_text(f"{REMOVES[0]} \x1b[2J\n")
+    main.run(["doctor", str(tmp_path)])
+    assert "\x1b[2J" not in capsys.readouterr().out

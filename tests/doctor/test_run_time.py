@@ -1,0 +1,207 @@
+"""Compilers that run later, another Python's packages, and caches of compiled kernels."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from cubins import CONVERTS, compile_cuda, targets
+from surroundings_on_disk import distribution, machine
+
+from fp4patch.binaries import run_time, scan
+from fp4patch.binaries.findings import Level
+from fp4patch.commands import main
+from fp4patch.core.arch import GB10, Arch
+from fp4patch.core.errors import UsageError
+from fp4patch.doctor import jit_caches, packages
+from fp4patch.doctor.machine import examine
+from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.proof.toolchain import Toolchain
+
+BIN = "triton/backends/nvidia/bin"
+OLD = b"\x7fELF\x02\x01\x01" + bytes(5000) + b"Cuda compilation tools, release 12.8, V12.8.93\0sm_120\0sm_120a\0"
+"""As far as doctor reads Triton 3.5.0's ptxas."""
+
+
+def wheel(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_the_real_ptxas_and_nvcc_know_what_their_own_help_lists(toolchain: Toolchain) -> None:
+    for name in ("ptxas", "nvcc"):
+        path = toolchain.root / "bin" / name
+        found = run_time.read(path, path.as_posix(), [Arch(9, 0), GB10, Arch(10, 7)])
+        assert (found.role, found.release, found.unsupported) == (
+            "assembler" if name == "ptxas" else name,
+            toolchain.info.ptxas,
+            (Arch(10, 7),),
+        )
+
+
+def test_tritons_assembler_in_a_wheel_decides_for_the_gpu(toolchain: Toolchain, tmp_path: Path) -> None:
+    old = wheel(tmp_path / "triton-3.5.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD})
+    report = scan.examine(old)
+    (found,) = report.compilers
+    assert (found.role, found.release, found.unsupported, found.level) == (
+        "Triton's assembler",
+        "12.8.93",
+        (GB10,),
+        Level.RED,
+    )
+    assert report.red
+    assert not scan.examine(old, gpus=[Arch(12, 0)]).red
+    real = (toolchain.root / "bin/ptxas").read_bytes()
+    both = wheel(tmp_path / "triton-3.6.0-cp312-none-any.whl", {f"{BIN}/ptxas": OLD, f"{BIN}/ptxas-blackwell": real})
+    assert [(one.release, one.level) for one in scan.examine(both).compilers] == [(toolchain.info.ptxas, Level.GREEN)]
+
+
+def test_compilers_in_a_tar_and_in_a_directory_are_found_with_the_role_of_their_place(tmp_path: Path) -> None:
+    archive = tmp_path / "x.tar"
+    with tarfile.open(archive, "w") as tar:
+        for name in (f"usr/lib/python3/{BIN}/ptxas", "usr/local/cuda/bin/ptxas"):
+            info = tarfile.TarInfo(name)
+            info.size = len(OLD)
+            tar.addfile(info, io.BytesIO(OLD))
+    assert [(one.role, one.level) for one in scan.examine(archive).compilers] == [
+        ("Triton's assembler", Level.RED),
+        ("assembler", Level.YELLOW),
+    ]
+    for place in (BIN, "cuda/bin"):
+        (tmp_path / "site" / place).mkdir(parents=True)
+        (tmp_path / "site" / place / "ptxas").write_bytes(OLD)
+    for _ in range(2):  # the second from what is kept: equal contents, different places
+        found = scan.examine(tmp_path / "site", cache=tmp_path / "cache").compilers
+        assert {(Path(one.name).parts[0], one.role) for one in found} == {
+            ("cuda", "assembler"),
+            ("triton", "Triton's assembler"),
+        }
+
+
+# --- another Python --------------------------------------------------------------------------------------------------
+
+
+def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_at(
+    toolchain: Toolchain, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    venv.create(tmp_path / "env", symlinks=True)
+    site = next((tmp_path / "env/lib").glob("python3*/site-packages"))
+    distribution(site, "vllm", "0.33.0")
+    (site / "vllm").mkdir()
+    compile_cuda(toolchain, CONVERTS, site / "vllm/_C.so", "-c", *targets("120f"))
+    monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    assert Surroundings.here().python == sys.executable
+    for python in (str(tmp_path / "env"), str(tmp_path / "env/bin/python")):
+        assert site in Surroundings.here(python).site_packages
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
+    findings = packages.examine_others(Surroundings.here(), [GB10], None)
+    assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.GREEN)]
+    assert "sm_121: NVFP4 native" in findings[0].found
+    main.run(["doctor", "--json", "--python", str(tmp_path / "env"), "--for", "sm_121"])
+    document = json.loads(capsys.readouterr().out)
+    assert "vLLM 0.33.0" in {one["subject"] for part in document["machine"]["sections"] for one in part["findings"]}
+
+
+@pytest.mark.parametrize("python", ["/nowhere/python", "/bin/cat"])
+def test_what_is_no_python_is_a_usage_error(python: str) -> None:
+    with pytest.raises(UsageError, match="does not run as a Python"):
+        Surroundings.here(python)
+    assert main.run(["doctor", "--python", python]) == 2
+
+
+def test_what_was_not_looked_at_has_no_check_mark_and_says_how_to(tmp_path: Path) -> None:
+    (section,) = (part for part in examine(machine(tmp_path)).sections if part.title == "packages")
+    (finding,) = section.findings
+    assert finding.level is Level.NONE
+    assert "--python PATH" in finding.remedy
+
+
+# --- caches ----------------------------------------------------------------------------------------------------------
+
+
+def test_stale_entries_of_caches_are_told_by_architecture_and_release(toolchain: Toolchain, tmp_path: Path) -> None:
+    s = machine(tmp_path)
+    distribution(tmp_path / "site", "triton", "3.6.0")
+    distribution(tmp_path / "site", "flashinfer-python", "0.6.8")
+    cache = tmp_path / "home/.triton/cache"
+    for number, (arch, release) in enumerate([(121, "3.6.0"), (121, "3.5.0"), (90, "3.6.0")]):
+        (cache / f"{number}").mkdir(parents=True)
+        stated = {"target": {"backend": "cuda", "arch": arch, "warp_size": 32}, "triton_version": release}
+        (cache / f"{number}/kernel.json").write_text(json.dumps(stated))
+    (cache / "0/__grp__kernel.json").write_text("{}")
+    for release in ("0.6.7", "0.6.8"):
+        (tmp_path / f"home/.cache/flashinfer/{release}/121a/cached_ops/x").mkdir(parents=True)
+        (tmp_path / f"home/.cache/flashinfer/{release}/121a/cached_ops/x/x.so").write_bytes(b"\x7fELF")
+    (tmp_path / "home/.deep_gemm/cache/kernel.x").mkdir(parents=True)
+    cubin = tmp_path / "home/.deep_gemm/cache/kernel.x/kernel.cubin"
+    compile_cuda(toolchain, CONVERTS, cubin, "-cubin", "-arch", "sm_100a")
+    found = {one.subject: one for one in jit_caches.examine(s, [GB10])}
+    assert "3 compiled kernels" in found["cache of Triton"].found
+    assert found["cache of Triton"].found.endswith("stale: 1 for sm_90a; 1 by release 3.5.0")
+    assert found["cache of FlashInfer"].found.endswith("stale: 1 by release 0.6.7")
+    assert found["cache of DeepGEMM"].found.endswith("stale: 1 for sm_100a")
+    assert {one.level for one in found.values()} == {Level.YELLOW}
+    assert all(one.remedy.startswith("rm -r ") for one in found.values())
+
+
+def test_a_cache_for_this_gpu_and_release_is_green(tmp_path: Path) -> None:
+    (tmp_path / "home/.triton/cache/0").mkdir(parents=True)
+    stated = {"target": {"backend": "cuda", "arch": 121, "warp_size": 32}, "triton_version": "3.6.0"}
+    (tmp_path / "home/.triton/cache/0/kernel.json").write_text(json.dumps(stated))
+    s = machine(tmp_path)
+    distribution(tmp_path / "site", "triton", "3.6.0")
+    (found,) = jit_caches.examine(s, [GB10])
+    assert (found.level, found.remedy) == (Level.GREEN, "")
+
+
+def test_a_kernel_counts_once_in_all_caches_and_links_and_launchers_are_none(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    inductor = tmp_path / "root/tmp/torchinductor_home"
+    kernel = inductor / "triton/0/kernel.json"
+    kernel.parent.mkdir(parents=True)
+    kernel.write_text(json.dumps({"target": {"backend": "cuda", "arch": 121, "warp_size": 32}}))
+    compile_cuda(toolchain, CONVERTS, kernel.with_suffix(".cubin"), "-cubin", "-arch", "sm_121a")
+    (inductor / "copy.json").symlink_to(kernel)
+    (kernel.parent / "__triton_launcher.so").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(500))
+    # Inductor sets Triton's cache to a directory of its own.
+    found = jit_caches.examine(machine(tmp_path, TRITON_CACHE_DIR=str(kernel.parents[1])), [GB10])
+    assert [(one.subject, one.found.partition(" in ")[0]) for one in found] == [
+        ("cache of Triton", "1 compiled kernels"),
+    ]
+    both = tmp_path / "home/.cache/flashinfer/0.6.8/100a_121a/cached_ops/x/x.so"
+    both.parent.mkdir(parents=True)
+    both.write_bytes(b"")
+    (found_there,) = jit_caches.examine(machine(tmp_path), [GB10])[:1]
+    assert (found_there.level, found_there.subject) == (Level.GREEN, "cache of FlashInfer")
+    (old,) = jit_caches.examine(machine(tmp_path), [Arch(12, 0)])[:1]
+    assert old.found.endswith("stale: 1 for sm_100a, sm_121a")
+
+
+def test_an_object_file_whose_code_a_library_beside_it_has_counts_once(toolchain: Toolchain, tmp_path: Path) -> None:
+    place = tmp_path / "121a/cached_ops/x"
+    place.mkdir(parents=True)
+    for name in ("a", "b"):
+        compile_cuda(
+            toolchain, CONVERTS.replace("void ", f"void {name}_"), place / f"{name}.cuda.o", "-c", *targets("121a")
+        )
+    objects = sorted(place.glob("*.o"))
+    subprocess.run(["g++", "-shared", "-o", place / "x.so", *objects], check=True)
+    found = scan.examine(tmp_path, gpus=[GB10])
+    assert [(file.name, file.fatbins) for file in found.files] == [("121a/cached_ops/x/x.so", 2)]
+    assert "2 conversions to E2M1" in found.verdicts[0].because
+    compile_cuda(toolchain, CONVERTS, place / "b.cuda.o", "-c", *targets("120f"))  # newer than the library
+    found = scan.examine(tmp_path, gpus=[GB10])
+    assert [file.name for file in found.files] == ["121a/cached_ops/x/b.cuda.o", "121a/cached_ops/x/x.so"]
+    (place / "x.so").unlink()
+    assert len(scan.examine(tmp_path, gpus=[GB10]).files) == 2
