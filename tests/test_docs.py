@@ -18,7 +18,7 @@ from few_probes import copy_data
 from pydantic import TypeAdapter
 
 from fp4patch.commands.main import cli
-from fp4patch.edits.kinds import Retired
+from fp4patch.edits import Retired
 from tools import regenerate
 
 pytestmark = pytest.mark.slow

@@ -18,7 +18,7 @@ from fp4patch.catalog.variant import Variant, VariantTarget
 from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import is_inside
-from fp4patch.edits.kinds import Edit
+from fp4patch.edits import Edit
 
 
 def misnamed(path: Path, root: Path, names: dict[str, str]) -> list[Problem]:

@@ -7,7 +7,7 @@ from fp4patch.catalog.probe import Numerics, Probe
 from fp4patch.catalog.target import JitModule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import Manifest
-from fp4patch.edits.kinds import Edit
+from fp4patch.edits import Edit
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.variant import Variant
 from fp4patch.catalog.whole import Concerned
 from fp4patch.core.errors import UsageError
-from fp4patch.edits.kinds import Edit
+from fp4patch.edits import Edit
 from fp4patch.edits.operation import InFile
 
 

@@ -19,7 +19,7 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.problem import Problem
-from fp4patch.edits.kinds import Edit
+from fp4patch.edits import Edit
 
 T = TypeVar("T", Patch, Target, Variant, FeatureGroup, ToolkitWheels)
 

@@ -14,7 +14,7 @@ from fp4patch.core.state import State
 from fp4patch.edits.cmake import Command, Script, parse
 from fp4patch.edits.cmake_edit import edit_cmake, proven
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live import Place, Text
+from fp4patch.edits.live_text import Place, Text
 from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Search, Surroundings, Template
 from fp4patch.edits.refusal import Refusal
 

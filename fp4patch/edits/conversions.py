@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from fp4patch.edits.asm import CUT, literal
 from fp4patch.edits.cxx import Kind, lex
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live import Place, Text
+from fp4patch.edits.live_text import Place, Text
 from fp4patch.edits.ptx import ENCODE, is_encode
 
 

@@ -1,4 +1,4 @@
-"""The base of the edit operations: each operation is one file that subclasses it, and one entry of ``edits.kinds``.
+"""The base of the edit operations: each operation is one file that subclasses it, and one entry of ``edits``.
 
 An operation is a table of ``patch.toml`` whose fields are the keys, and a pure function: source text in; new text, a
 reason to do nothing, or a refusal out. It checks its own keys, and knows what it must leave nowhere in the tree.
@@ -16,7 +16,7 @@ from fp4patch.core.table import Manifest
 from fp4patch.edits.cmake import read_command
 from fp4patch.edits.cxx import words
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live import Place, Text
+from fp4patch.edits.live_text import Place, Text
 from fp4patch.edits.python_expression import read_expression
 
 Template = Callable[[str], str]

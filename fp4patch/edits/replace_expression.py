@@ -15,7 +15,7 @@ from typing import ClassVar, Literal
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits.live import Place, Text
+from fp4patch.edits.live_text import Place, Text
 from fp4patch.edits.operation import NO_OPTIONS, Surroundings, Template
 from fp4patch.edits.python_expression import falsy, read_expression
 from fp4patch.edits.refusal import Refusal

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from fp4patch.core.outcome import NothingToDo
-from fp4patch.edits.live import Place, Text
+from fp4patch.edits.live_text import Place, Text
 from fp4patch.edits.operation import BySearch, MayBeAbsent, Retired, Search, Surroundings
 from fp4patch.edits.refusal import Refusal
 

@@ -18,6 +18,7 @@ from typing import ClassVar, Literal
 
 from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
+from fp4patch.edits.arch_floors import Floor, floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan, split
 from fp4patch.edits.conversions import (
     CONVERSION,
@@ -33,9 +34,8 @@ from fp4patch.edits.conversions import (
 )
 from fp4patch.edits.cxx import Cut, Source, lex, spliced, words
 from fp4patch.edits.cxx_edit import edit_cxx
-from fp4patch.edits.floors import Floor, floors, leaves_out
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live import Place, Text
+from fp4patch.edits.live_text import Place, Text
 from fp4patch.edits.operation import (
     NO_OPTIONS,
     BySearch,
@@ -50,7 +50,7 @@ from fp4patch.edits.operation import (
 from fp4patch.edits.placement import THEIRS, Gate, Placement, enclosing, gates
 from fp4patch.edits.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
-from fp4patch.edits.twin import OPERANDS, Choice, Site, encoder_text, inserts_for, text_of
+from fp4patch.edits.software_fallback import OPERANDS, Choice, Site, encoder_text, inserts_for, text_of
 
 INPUTS = frozenset("fhrl")
 """Constraints of the inputs that are understood."""

@@ -8,9 +8,9 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.problem import Problem
+from fp4patch.edits import DropOperand
 from fp4patch.edits.condition import evaluate
 from fp4patch.edits.cxx import words
-from fp4patch.edits.kinds import DropOperand
 from fp4patch.images.image import Architectures
 
 

@@ -18,7 +18,7 @@ from fp4patch.core.tree_path import CXX
 from fp4patch.core.verdict import Verdict
 from fp4patch.edits.functions import WHOLE, touched
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live import language
+from fp4patch.edits.live_text import language
 from fp4patch.edits.surroundings import macros_since, targets_unseen, variables_since
 from fp4patch.proof.builds import check_id
 from fp4patch.proof.lift.result import Executed

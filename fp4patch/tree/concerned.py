@@ -20,7 +20,7 @@ from fp4patch.catalog.manifest import data_root, load
 from fp4patch.catalog.patch import Absence, Patch
 from fp4patch.catalog.whole import Concerned, Whole, glob
 from fp4patch.core.kept import digest, keep, recall
-from fp4patch.edits.live import LANGUAGES, language
+from fp4patch.edits.live_text import LANGUAGES, language
 from fp4patch.edits.operation import Look, within
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import LockedTree

@@ -21,8 +21,7 @@ from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
 from fp4patch.core.state import State
-from fp4patch.edits import edit
-from fp4patch.edits.kinds import Edit
+from fp4patch.edits import Edit, edit
 from fp4patch.edits.operation import MayBeAbsent
 from fp4patch.tree.concerned import concerned
 from fp4patch.tree.files import decode, encode

@@ -16,7 +16,7 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live import LANGUAGES, Place, Text, language
+from fp4patch.edits.live_text import LANGUAGES, Place, Text, language
 from fp4patch.edits.operation import BySearch, Look, Surroundings
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.tree.concerned import Quick

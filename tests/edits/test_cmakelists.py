@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits.kinds import AddElement, InsertCommands, ReplaceCommand, Retired
+from fp4patch.edits import AddElement, InsertCommands, ReplaceCommand, Retired
 
 ADD = AddElement(
     search=("CMakeLists.txt",),

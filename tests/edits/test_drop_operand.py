@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.core.state import State
+from fp4patch.edits import DropOperand
 from fp4patch.edits.cxx import lex
-from fp4patch.edits.kinds import DropOperand
 
 
 @pytest.mark.parametrize(

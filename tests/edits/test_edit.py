@@ -10,9 +10,8 @@ from cxx_edits import BOTH, DROP, INSERT, MANY, block, refusal, template
 
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits import cxx
+from fp4patch.edits import DropOperand, Edit, Insert, Retired, cxx
 from fp4patch.edits.edit import fold
-from fp4patch.edits.kinds import DropOperand, Edit, Insert, Retired
 
 SIGN = Retired(tokens="struct Better<int>", state=State.UPSTREAMED, since="9.1", because="it has a better one")
 

@@ -17,9 +17,9 @@ from mutations_vllm import BENIGN, ENCODER, GUARD, OPTIONS, REFUSED, Document, j
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.core.outcome import Drift, Rewritten
+from fp4patch.edits import WrapAsm
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
-from fp4patch.edits.kinds import WrapAsm
 
 EDIT = WrapAsm(search=("csrc/**/*",), encoders="../../encoders")
 CASES = data_root() / "patches" / "vllm" / "e2m1-asm" / "cases"

@@ -8,7 +8,7 @@ import pytest
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core.state import State
-from fp4patch.edits.kinds import (
+from fp4patch.edits import (
     AddOperand,
     DropOperand,
     Edit,

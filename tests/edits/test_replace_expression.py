@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits.kinds import ReplaceExpression, Retired
+from fp4patch.edits import ReplaceExpression, Retired
 
 EDIT = ReplaceExpression(
     search=("*.py",),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits.kinds import ReplaceTokens, Retired
+from fp4patch.edits import ReplaceTokens, Retired
 from fp4patch.edits.sites import ADDED
 
 EDIT = ReplaceTokens(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fp4patch.edits.kinds import AddElement, Edit, ReplaceCommand, ReplaceExpression, ReplaceTokens, WrapAsm
-from fp4patch.edits.live import Text, language
+from fp4patch.edits import AddElement, Edit, ReplaceCommand, ReplaceExpression, ReplaceTokens, WrapAsm
+from fp4patch.edits.live_text import Text, language
 from fp4patch.edits.operation import NO_OPTIONS, Surroundings
 
 ALONE = Surroundings(NO_OPTIONS, lambda _look: False, lambda _file: False)

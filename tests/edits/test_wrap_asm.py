@@ -11,9 +11,9 @@ from mutations_vllm import ENCODER, GUARD, OPTIONS
 from fp4patch.catalog.manifest import data_root
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
+from fp4patch.edits import Retired, WrapAsm
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
-from fp4patch.edits.kinds import Retired, WrapAsm
 
 EDIT = WrapAsm(search=("csrc/**/*.cuh",), encoders="../../encoders")
 CASES = data_root() / "patches" / "vllm" / "e2m1-asm" / "cases"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fp4patch.core.outcome import Drift, Rewritten
-from fp4patch.edits.kinds import DropOperand, Edit, Insert
+from fp4patch.edits import DropOperand, Edit, Insert
 
 DROP = DropOperand(file="f.h", defines="ON", operands=("SM_A", "SM_F"), conditions=1)
 BOTH = replace(DROP, conditions=2)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
-from fp4patch.edits.kinds import AddElement
+from fp4patch.edits import AddElement
 from fp4patch.tree.concerned import concerned
 from fp4patch.tree.folding import fold_tree, plan_patches
 from fp4patch.tree.locked import Locked

@@ -9,8 +9,8 @@ from pathlib import Path
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.outcome import NothingToDo, Outcome
+from fp4patch.edits import AddOperand, DropOperand, Edit, Insert
 from fp4patch.edits.edit import Fold, fold
-from fp4patch.edits.kinds import AddOperand, DropOperand, Edit, Insert
 
 
 @dataclass(frozen=True)

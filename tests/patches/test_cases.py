@@ -16,8 +16,8 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
+from fp4patch.edits import Edit, WrapAsm
 from fp4patch.edits.edit import fold
-from fp4patch.edits.kinds import Edit, WrapAsm
 
 CASES = [
     pytest.param(patch, case, id=f"{patch.id}-{case.name}")

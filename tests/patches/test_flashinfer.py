@@ -25,9 +25,9 @@ from fp4patch.commands import main
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.verdict import Verdict
+from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
-from fp4patch.edits.floors import floors, leaves_out
 from fp4patch.edits.placement import enclosing
 from fp4patch.proof.callables import FORCE_SOFTWARE, callables, include_folders, subjects
 from fp4patch.proof.gpu import Gpu, find_gpu

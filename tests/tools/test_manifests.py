@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from fp4patch.catalog.manifest import DATA
-from fp4patch.edits.kinds import Edit
+from fp4patch.edits import Edit
 from tools.pages import manifests
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.table import Manifest
-from fp4patch.edits.kinds import Edit, Retired
+from fp4patch.edits import Edit, Retired
 from fp4patch.edits.operation import Operation
 from tools.pages import _made_part as made_part
 
