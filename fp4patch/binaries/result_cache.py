@@ -28,14 +28,14 @@ _KNOWN = TypeAdapter(Known)
 def cached_result(folder: Path, name: str) -> Known | None:
     """Return the stored result; None if there is none, or it is damaged."""
     try:
-        return _KNOWN.validate_python(Store(folder).read(name))
+        return _KNOWN.validate_python(Store(folder).get(name))
     except ValidationError:
         return None
 
 
 def keep_result(folder: Path, name: str, known: Known) -> None:
     """Keep a result."""
-    Store(folder).write(name, _KNOWN.dump_python(known, mode="json"))
+    Store(folder).put(name, _KNOWN.dump_python(known, mode="json"))
 
 
 def name_of(sha256: str, gpus: Sequence[str]) -> str:

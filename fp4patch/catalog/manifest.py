@@ -13,11 +13,11 @@ from typing import TypeVar
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.target import Target
-from fp4patch.catalog.values import CLASSES
+from fp4patch.catalog.values import keep, name_of, recall
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.errors import ManifestError, UsageError
-from fp4patch.core.kept import digest, keep, recall
 from fp4patch.core.problem import Problem
+from fp4patch.core.store import files_hash
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ def load(root: Path | None = None) -> Catalog:
 def forget() -> None:
     """Read files anew at the next :func:`load`, since they were changed."""
     _load.cache_clear()
-    digest.cache_clear()
+    files_hash.cache_clear()
 
 
 @cache
@@ -108,14 +108,14 @@ def _load(root: Path) -> Catalog:
     """Validate the files, unless the very same ones were found valid before."""
     _check_format(root)
     try:
-        name = f"{root} {digest(root)}"
+        name = name_of(root)
     except OSError:  # the validation reports what cannot be read
         return _validated(root)
-    known = recall("catalogs", name, CLASSES)
+    known = recall(name)
     if isinstance(known, tuple) and len(known) == 3:
         return Catalog(root, *known)
     catalog = _validated(root)
-    keep("catalogs", name, (catalog.targets, catalog.patches, catalog.variants))
+    keep(name, (catalog.targets, catalog.patches, catalog.variants))
     return catalog
 
 

@@ -8,7 +8,6 @@ of existing files. A damaged entry is a miss.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import os
 import re
@@ -16,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from fp4patch.core.store import Store, key
 from fp4patch.proof.source_lines import SourceLines, unescaped
@@ -62,56 +61,31 @@ class Cache:
 
     def find(self, name: str, digest: Callable[[Dependency], str | None]) -> Stored | None:
         """Return the entry whose files still have their hashes; ``digest`` gives a file's SHA-256, None if gone."""
-        for state in self._states(name):
-            try:
-                unchanged = all(
-                    digest(Dependency(anchor, path)) == expected for anchor, path, expected in state["files"]
-                )
-            except (TypeError, ValueError):
-                continue  # damaged: its rows are not what was written
-            if unchanged:
-                return self._stored(state["result"])
+        for files in self._states(name):
+            if all(digest(Dependency(anchor, path)) == expected for anchor, path, expected in files):
+                entry = self._store.get(_result(name, files))
+                if entry is not None:
+                    content = base64.b64decode(entry["content"])
+                    return Stored(content, entry["log"], SourceLines(**entry["lines"]))
         return None
 
     def store(self, name: str, files: Sequence[tuple[Dependency, str]], stored: Stored) -> None:
         """Remember what came of these files."""
         # The tree's files first: if anything changed, most likely they did, and the comparison is over at once.
         rows = sorted((file.anchor != "tree", *file, sha256) for file, sha256 in files)
-        read = [row[1:] for row in rows]
-        result = key(name, json.dumps(read))
-        content = base64.b64encode(stored.content).decode()
-        entry = {"content": content, "log": stored.log, "lines": asdict(stored.lines), "sha256": _sum(stored)}
-        self._store.write(_path(result, "result"), entry)
+        read = [list(row[1:]) for row in rows]
+        entry = asdict(stored) | {"content": base64.b64encode(stored.content).decode()}
+        self._store.put(_result(name, read), entry)
         with self._storing:
-            others = [state for state in self._states(name) if state["result"] != result]
-            states = [{"files": read, "result": result}, *others][:_KEPT]
-            self._store.write(_path(name, "states"), {"states": states})
+            others = [state for state in self._states(name) if state != read]
+            self._store.put(key("states", name), [read, *others][:_KEPT])
 
-    def _states(self, name: str) -> list[dict[str, Any]]:
-        entry = self._store.read(_path(name, "states"))
-        states = entry.get("states") if isinstance(entry, dict) else None
-        return [state for state in states if _is_state(state)] if isinstance(states, list) else []
-
-    def _stored(self, name: str) -> Stored | None:
-        entry = self._store.read(_path(name, "result"))
-        try:
-            content = base64.b64decode(entry["content"], validate=True)
-            stored = Stored(content, str(entry["log"]), SourceLines(**entry["lines"]))
-        except (KeyError, TypeError, binascii.Error, ValueError):
-            return None
-        return stored if entry.get("sha256") == _sum(stored) else None
+    def _states(self, name: str) -> list[list[list[str]]]:
+        return self._store.get(key("states", name)) or []
 
 
-def _path(name: str, kind: str) -> str:
-    return f"{name[:2]}/{name[2:]}.{kind}"
-
-
-def _sum(stored: Stored) -> str:
-    return key(stored.content, stored.log, json.dumps(asdict(stored.lines)))
-
-
-def _is_state(state: object) -> bool:
-    return isinstance(state, dict) and isinstance(state.get("result"), str) and isinstance(state.get("files"), list)
+def _result(name: str, files: Sequence[Sequence[str]]) -> str:
+    return key("result", name, json.dumps(files))
 
 
 def files_read(listed: Path, base: Path) -> list[Path]:

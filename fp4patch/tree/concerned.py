@@ -1,28 +1,18 @@
-"""Files of a tree that its target's patches may be about, found by one look at the bytes of each source file.
-
-The user's cache keeps for each file its stat data and, if a patch may be about it, its SHA-256. A file whose stat data
-are the same is not read again, as in git's index: a change of its content changes the time of its inode (ctime), which
-no program can set back.
-"""
+"""Files of a tree that its target's patches may be about, found by one look at the bytes of each source file."""
 
 from __future__ import annotations
 
-import os
 import re
-import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
 from typing import NamedTuple
 
-from fp4patch.catalog.manifest import data_root, load
+from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Absence, Patch
 from fp4patch.catalog.whole import Concerned, Whole, glob
-from fp4patch.core.kept import digest, keep, recall
 from fp4patch.edits.live_text import LANGUAGES, language
 from fp4patch.edits.operation import Look, within
-from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.stamp import may_be_stamped
 
@@ -43,20 +33,6 @@ class Quick(NamedTuple):
         return cls(partial(_mentioned, absence.mention), glob(absence.files))
 
 
-_TREES = 16
-"""Trees that the cache knows."""
-_TICK = 50_000_000
-"""Nanoseconds within which two changes of a file may get the same time: a tick of the kernel is 10 ms at most."""
-_COARSE_TICK = 2_000_000_000
-"""The same for a file system whose times are whole seconds."""
-
-
-@dataclass(frozen=True)
-class _Seen:
-    files: dict[str, str]
-    """Stat data of each source file, and behind a blank the SHA-256 of one that a patch may be about."""
-
-
 def concerned(tree: LockedTree, patches: Sequence[Patch] = ()) -> Concerned:
     """Return the files that the patches may be about: by default, all patches of the tree's target.
 
@@ -69,55 +45,30 @@ def concerned(tree: LockedTree, patches: Sequence[Patch] = ()) -> Concerned:
 
 
 def _concerned(tree: LockedTree, patches: Sequence[Patch]) -> Concerned:
-    root, began = tree.root, _now()
-    whole = Whole(root, (root / place for part in tree.known.target.contains for place in part.at))
-    name = repr((str(root), digest(data_root()), [(p.id, p.edits, p.absent, p.macros) for p in patches]))
-    seen = recall("trees", name, {"_Seen": _Seen})
-    before = seen.files if isinstance(seen, _Seen) else {}
+    whole = Whole(tree.root, (tree.root / place for part in tree.known.target.contains for place in part.at))
     by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
-    files, now = [], dict[str, str]()
+    files = []
     for file in whole.files:
-        path = f"{whole.root}/{file}"
         try:
-            found = os.stat(path)  # noqa: PTH116 - a Path for each of ten thousand files takes as long as the rest
-            state = f"{found.st_ino}.{found.st_size}.{found.st_mtime_ns}.{found.st_ctime_ns}"
-            known, _, sha = before.get(file, "").partition(" ")
-            if known != state:
-                content = _read(path, found.st_size)
-                about = (
-                    by_name(file)
-                    or may_be_stamped(content)
-                    or any(one.passes(file, content) for one in looks[language(file)])
-                )
-                sha = sha256(content) or "" if about else ""
-                if about and file not in tree.on_record:
-                    tree.contents[file] = content
+            content = _read(f"{whole.root}/{file}")
         except OSError:  # the fold and the search report it
             files.append(file)
             continue
-        if sha or file in tree.on_record:
+        if file in tree.on_record:
             files.append(file)
-            if file not in tree.on_record:
-                tree.looked_at[file] = sha
-        if _is_settled(found, began):
-            now[file] = f"{state} {sha}" if sha else state
-    if now != before:
-        keep("trees", name, _Seen(now), most=_TREES)
+        elif (
+            by_name(file)
+            or may_be_stamped(content)
+            or any(look.passes(file, content) for look in looks[language(file)])
+        ):
+            files.append(file)
+            tree.contents[file] = content
     return Concerned(tuple(files), tuple(whole.outside))
 
 
-_now = time.time_ns
-
-
-def _is_settled(found: os.stat_result, now: int) -> bool:
-    """Tell whether a later change of a file will show in its stat data."""
-    return found.st_ctime_ns < now - (_TICK if found.st_ctime_ns % 1_000_000_000 else _COARSE_TICK)
-
-
-def _read(path: str, size: int) -> bytes:
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - see above
-        content = file.read(size + 1)
-        return content + file.read() if len(content) > size else content
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of ten thousand files takes long
+        return file.read()
 
 
 def _names(patches: Iterable[Patch]) -> Callable[[str], object]:

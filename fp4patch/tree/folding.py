@@ -3,20 +3,17 @@
 Apply, status and verify are three uses of this.
 """
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from fp4patch.catalog.manifest import Catalog, data_root
+from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.plan import Plan, edits_of, patches_of
-from fp4patch.catalog.values import CLASSES
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.errors import Refused
-from fp4patch.core.kept import classes, digest, keep, recall
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
@@ -25,7 +22,6 @@ from fp4patch.edits import Edit, edit
 from fp4patch.edits.operation import MayBeAbsent
 from fp4patch.tree.concerned import concerned
 from fp4patch.tree.files import decode, encode
-from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import Desired, DesiredFile, LockedTree
 from fp4patch.tree.lost import lost, lost_file
 from fp4patch.tree.postcondition import check
@@ -88,16 +84,12 @@ def plan_patches(
     return Plan(tree.known, name, tuple(patches), edits_of(patches, options), whole, tree.read)
 
 
-def fold_tree(tree: LockedTree, wanted: Plan, *, outcomes_only: bool = False) -> FoldedTree:
+def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
     """Return each file of the plan and of the receipt with its desired bytes and what each edit came to.
 
-    A fold of the same edits over the same bytes is made once, as long as the user's cache remembers it.
-    ``outcomes_only``: the caller does not look at the bytes. ManifestError: what an edit looks for cannot be read.
+    ManifestError: what an edit looks for cannot be read.
     """
-    known = remembered(tree, wanted, outcomes_only=outcomes_only)
-    if known is None:
-        known = _fold_tree(tree, wanted)
-        remember(tree, wanted, known)
+    known = _fold_tree(tree, wanted)
     left = {path: FoldedFile(None, problems=(p,)) for path in lost(tree) if (p := lost_file(tree, path))}
     found = tuple(problem for path, done in left.items() if path not in known.files for problem in done.problems)
     return replace(known, files=left | known.files, problems=known.problems + found)
@@ -138,84 +130,11 @@ def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
     )
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A fold without its bytes."""
-
-    inputs: dict[str, str]
-    """SHA-256 of the pristine bytes of every file that the plan and the fold read; empty for one that is not there."""
-    desired: dict[str, str]
-    """SHA-256 of the desired bytes of each file."""
-    folds: FoldedTree
-
-
-def remembered(tree: LockedTree, wanted: Plan, *, outcomes_only: bool) -> FoldedTree | None:
-    """Return what an earlier fold came to; None if anything that it depends on is not as it was."""
-    kept = recall("folds", _name(tree, wanted, tree.on_record), CLASSES | classes(sys.modules[__name__]))
-    if not isinstance(kept, _Kept):
-        return None
-    for path, sha in kept.inputs.items():
-        if path not in tree.looked_at:
-            tree.read(path)
-        if tree.looked_at[path] != sha:
-            return None
-    files = {}
-    for path, done in kept.folds.files.items():
-        content = None
-        if path in kept.desired and not outcomes_only:
-            found = {sha256(content): content for content in (tree.current(path), tree.pristine(path))}
-            content = found.get(kept.desired[path])
-            if content is None:
-                return None
-        files[path] = replace(done, desired=content)
-    return replace(kept.folds, files=files)
-
-
-def remember(tree: LockedTree, wanted: Plan, folds: FoldedTree) -> None:
-    """Keep what a fold came to. One with problems is made again each time."""
-    if folds.problems:
-        return
-    for path in folds.files:
-        tree.read(path)
-    kept = _Kept(
-        dict(tree.looked_at),
-        {path: sha256(done.desired) for path, done in folds.files.items() if done.desired is not None},
-        replace(folds, files={path: replace(done, desired=None) for path, done in folds.files.items()}),
-    )
-    changed = tuple(path for path, done in folds.files.items() if done.patches)
-    whole = all(done.outcomes for done in folds.files.values())  # then the same is found when these are on record
-    for on_record in {tuple(tree.on_record), changed if whole else tuple(tree.on_record)}:
-        keep("folds", _name(tree, wanted, on_record), kept)
-
-
 def _by_id(outcomes: Iterable[tuple[Patch, Outcome]]) -> tuple[tuple[str, Outcome], ...]:
     """Return the outcomes with the id of each patch, and without texts: a fold has the last one."""
     return tuple(
         (patch.id, replace(outcome, text="") if isinstance(outcome, Rewritten) else outcome)
         for patch, outcome in outcomes
-    )
-
-
-def _name(tree: LockedTree, wanted: Plan, on_record: Iterable[str]) -> str:
-    """Return the key of a fold: the edits and the bytes that they are about, the code, the existing files.
-
-    It does not have the tree's directory, so that a second checkout of a release shares the folds of the first one.
-    """
-    for path in wanted.files:
-        if path not in tree.looked_at:
-            tree.read(path)
-    return repr(
-        (
-            [(path, tree.looked_at[path]) for path in wanted.files],
-            wanted.tree.target.name,
-            str(wanted.tree.version),
-            wanted.variant,
-            [(step.patch.id, sorted(step.options.items())) for step in wanted.edits],
-            sorted(on_record),
-            wanted.whole.files,
-            wanted.whole.outside,
-            digest(data_root()),
-        )
     )
 
 

@@ -95,8 +95,6 @@ class LockedTree:
         """Interrupted commands that were put in order, here or in a tree that was not named."""
         self.concerned: Concerned | None = None
         """Files that the target's patches may be about, once a plan looked for them."""
-        self.looked_at: dict[str, str] = {}
-        """SHA-256 of the pristine bytes that a plan or a fold read; empty for what is not there."""
         self.contents: dict[str, bytes | None] = {}
         """The pristine bytes that a plan or a fold read."""
         self._place = place
@@ -137,7 +135,6 @@ class LockedTree:
                 content = self.pristine(path) if self._recorded(path) else (self.root / path).read_bytes()
             except (OSError, Refused):
                 content = None
-            self.looked_at[path] = sha256(content) or ""
             self.contents[path] = content
         return self.contents[path]
 

@@ -81,10 +81,7 @@ def each_patch(
     options = _any_options(catalog)
     target = tree.known.target.name
     own = [patch for patch in catalog.patches.values() if patch.target == target and patch.id not in but]
-    return [
-        _patch_status(patch, fold_tree(tree, plan_patches(tree, "", [patch], options), outcomes_only=True), files)
-        for patch in own
-    ]
+    return [_patch_status(patch, fold_tree(tree, plan_patches(tree, "", [patch], options)), files) for patch in own]
 
 
 def _any_options(catalog: Catalog) -> dict[str, dict[str, str]]:

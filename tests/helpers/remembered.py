@@ -14,10 +14,10 @@ from fp4patch.proof.numerics import native
 def remembered(made_of: tuple[str, ...], make: Callable[[], str]) -> str:
     """Return ``make()``, or what it was on this machine with the same texts: all that a program is compiled from."""
     store, name = Store(cache_dir() / "tests"), key("output", *_machine(), *made_of)
-    kept = store.read(name)
+    kept = store.get(name)
     if not isinstance(kept, str):
         kept = make()
-        store.write(name, kept)
+        store.put(name, kept)
     return kept
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -57,17 +56,7 @@ def test_states_are_bounded(cache: Cache) -> None:
     assert find(cache, header="state 39") == NEW
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b'{"states": [{}], "content": "AAAA"}',
-        b'{"states": [{"result": "", "files": [1]}]}',
-        b"\xff\x00",
-    ],
-)
+@pytest.mark.parametrize("damage", [b"", b"{", b"[]", b"0" * 64 + b"\n[]", b"\xff\x00"])
 def test_a_damaged_entry_is_a_miss_and_can_be_written_again(cache: Cache, tmp_path: Path, damage: bytes) -> None:
     for path in tmp_path.rglob("*.json"):
         path.write_bytes(damage)
@@ -76,11 +65,9 @@ def test_a_damaged_entry_is_a_miss_and_can_be_written_again(cache: Cache, tmp_pa
     assert find(cache) == OLD
 
 
-@pytest.mark.parametrize("field", ["content", "log", "sha256"])
-def test_an_entry_that_is_not_what_was_stored_is_a_miss(cache: Cache, tmp_path: Path, field: str) -> None:
-    (path,) = tmp_path.rglob("*.result.json")
-    entry = json.loads(path.read_text())
-    path.write_text(json.dumps(entry | {field: "AAAA"}))
+def test_an_entry_that_is_not_what_was_stored_is_a_miss(cache: Cache, tmp_path: Path) -> None:
+    (path,) = (path for path in tmp_path.rglob("*.json") if b"log of old" in path.read_bytes())
+    path.write_bytes(path.read_bytes().replace(b"log of old", b"log of new"))
     assert find(cache) is None
 
 
