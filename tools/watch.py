@@ -39,13 +39,13 @@ from fp4patch.catalog.target import Archive, Target
 from fp4patch.commands.apply.run import apply, revert
 from fp4patch.commands.show.text import MATRIX, matrix_rows
 from fp4patch.commands.verify import execution_text as execution
-from fp4patch.commands.verify import summary as sentences
 from fp4patch.core import progress
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.proof.result import VerifyReport
-from fp4patch.proof.verify import Options, verify
+from fp4patch.proof.verdict import reason
+from fp4patch.proof.verify import VerifyRequest, verify_trees
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import reading
@@ -263,7 +263,7 @@ class Tried:
     """Trees that it contains: target, version, directory."""
 
 
-def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]) -> Tried:
+def attempt(release: Release, catalog: Catalog, verifications: Sequence[VerifyRequest]) -> Tried:
     """Fetch the release, try each patch, and verify."""
     archive, target = release.archive, release.target
     if archive and not archive.sha256:
@@ -279,7 +279,9 @@ def attempt(release: Release, catalog: Catalog, verifications: Sequence[Options]
             return Tried(release, None, (("fetch", error.message),))
 
 
-def examine(tree: Path, release: Release, source: str, catalog: Catalog, verifications: Sequence[Options]) -> Tried:
+def examine(
+    tree: Path, release: Release, source: str, catalog: Catalog, verifications: Sequence[VerifyRequest]
+) -> Tried:
     """Try each patch on a pristine tree of the release, and verify; the tree is pristine again at the end."""
     found, *inside = status([tree], on_wait=wait)
     patches = [patch for part in (found, *inside) for patch in part.patches]
@@ -342,7 +344,7 @@ def patches_of(name: str, target: str, catalog: Catalog) -> Sequence[Patch]:
     return catalog.patches_of(variant, target) if target in variant.targets else ()
 
 
-def failures(tree: Path, options: Options) -> Iterator[str]:
+def failures(tree: Path, options: VerifyRequest) -> Iterator[str]:
     """Yield the reasons why the variant does not verify on the tree. The tree is pristine before and after."""
     try:
         applied = apply([tree], options.variant, write=True, said_version=None, on_wait=wait)
@@ -351,7 +353,7 @@ def failures(tree: Path, options: Options) -> Iterator[str]:
             yield f"{problem.patch} is refused: {place}: expected {problem.expected}, found {problem.found}"
         if applied.refused:
             return
-        for report in verify([tree], options, on_wait=wait, on_progress=lambda _: None):
+        for report in verify_trees([tree], options, on_wait=wait, on_progress=lambda _: None):
             yield from reasons(report)
     except Fp4PatchError as error:
         yield error.message
@@ -364,7 +366,7 @@ def reasons(report: VerifyReport) -> Iterator[str]:
     if not report.verdict.failed:
         return
     yield from (f"{p.nearest or p.file}: expected {p.expected}, found {p.found}" for p in report.problems)
-    yield from (f"{r.probe} on {r.arch}: {sentences.reason(r)}" for r in report.results if r.verdict.failed)
+    yield from (f"{r.probe} on {r.arch}: {reason(r)}" for r in report.results if r.verdict.failed)
     yield from execution.failures(report.executed) if report.executed else ()
     if not report.results:
         yield f"{report.target}: nothing was checked"
@@ -564,7 +566,7 @@ def main(options: argparse.Namespace) -> int:
             names = options.verify
             if names is None:
                 names = of_images if named or matrix.lacks(release) else []
-            one = attempt(release, catalog, [Options(variant=name, execute=options.execute) for name in names])
+            one = attempt(release, catalog, [VerifyRequest(variant=name, execute=options.execute) for name in names])
         said, inside = record(one, matrix, completed=options.missing)
         tried, notes, chosen = [*tried, one], [*notes, *said], [*inside, *chosen]
         matrix.write(catalog.root)

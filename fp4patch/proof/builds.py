@@ -14,7 +14,6 @@ from fp4patch.catalog.patch import BuildCheck, BuiltFor, ConditionCheck, Patch
 from fp4patch.catalog.target import Build, JitModule, Target
 from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.errors import ToolchainError
-from fp4patch.core.verdict import verdict_on
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
 
@@ -126,7 +125,7 @@ def _results(
         if archs in check.keeps and not (old.error or old.stops or new.error or new.stops):
             changed = sorted(_beside(old) ^ _beside(new))
             wrong += [f"{source} is not as before for {arch}" for source, arch in changed[:1]]
-        yield BuildResult(name, cuda, archs, _said(old), _said(new), verdict_on(not wrong), "; ".join(wrong))
+        yield BuildResult(name, cuda, archs, _said(old), _said(new), "; ".join(wrong))
 
 
 def _code(row: BuildRow, but: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:

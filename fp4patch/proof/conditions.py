@@ -10,7 +10,6 @@ from fp4patch.catalog.coverage import names
 from fp4patch.catalog.patch import ConditionCheck, Patch
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
-from fp4patch.core.verdict import verdict_on
 from fp4patch.edits.cxx import lex, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.replace_tokens import block
@@ -51,7 +50,7 @@ def _result(
         if problem or holds.split() != list(expected)
     ]
     (old, _), (new, _) = sides
-    return BuildResult(check_id(patch, check), "", path, old, new, verdict_on(not wrong), "; ".join(wrong))
+    return BuildResult(check_id(patch, check), "", path, old, new, "; ".join(wrong))
 
 
 def _side(patch: Patch, check: ConditionCheck, path: str, content: bytes, toolchain: Toolchain) -> tuple[str, str]:

@@ -5,50 +5,72 @@ promise; the pristine one, and code that the variant leaves as it is, what upstr
 mistake in the execution itself shows.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from fp4patch.catalog.probe import CARD, Executes, Probe, Quantizes
 from fp4patch.catalog.rule import Promise
-from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
-from fp4patch.core.progress import OnProgress
-from fp4patch.core.verdict import Verdict, verdict_on
+from fp4patch.core.progress import OnProgress, silent
 from fp4patch.proof.cache import Cache
-from fp4patch.proof.compile import FAST, Configured, Verification
+from fp4patch.proof.compile import FAST, CompiledProbes, Configured
 from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.lift import host
 from fp4patch.proof.lift.execute import Subject, execute
 from fp4patch.proof.lift.result import Executed, Side, summary
-from fp4patch.proof.result import Check
+from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain
+from fp4patch.proof.verdict import EXECUTED, Check
+
+Checks = dict[tuple[str, Arch], list[Check]]
+"""Checks of rows, by probe and architecture."""
 
 
-def run(
-    found: Verification,
-    probes: Sequence[Probe],
-    variant: Variant,
-    toolchain: Toolchain,
-    *,
-    threads: int | None,
-    on_progress: OnProgress,
-) -> Executed:
-    """Execute the machine code that ``verify`` found. Each kernel takes seconds once; then its result is cached."""
-    folder = cache_dir() / "executions"
+@dataclass(frozen=True)
+class ExecuteRequest:
+    """What was compiled, and how it is executed."""
+
+    compiled: CompiledProbes
+    results: Sequence[ProbeResult]
+    probes: Sequence[Probe]
+    promise: Promise
+    """Promise of the variant."""
+    toolchain: Toolchain
+    threads: int | None = None
+    on_progress: OnProgress = silent
+
+
+def execute_probes(request: ExecuteRequest) -> Executed:
+    """Execute the machine code that was compiled. Each kernel takes seconds once; then its result is cached."""
+    folder, toolchain = cache_dir() / "executions", request.toolchain
     executed = execute(
-        subjects(found, probes, variant), toolchain=toolchain, cache=folder, threads=threads, progress=on_progress
+        subjects(request), toolchain=toolchain, cache=folder, threads=request.threads, progress=request.on_progress
     )
-    does = {probe.id: probe.executes for probe in probes}
     on_host = tuple(
-        host.execute(probe, arch, what, variant.promise, content, toolchain=toolchain, cache=Cache(folder))
-        for (probe, arch), content in found.objects.items()
-        if content and (what := does[probe])
+        host.execute(probe.id, arch, probe.executes, request.promise, content, toolchain=toolchain, cache=Cache(folder))
+        for probe, arch, content in request.compiled.host_objects
+        if content and probe.executes
     )
     return replace(executed, executions=(*executed.executions, *on_host))
 
 
-def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> list[Subject]:
+def checks_of(executed: Executed) -> Checks:
+    """Return the execution of each patched side as a check, so that no row passes whose code is wrong."""
+    because = "the machine code gives what the variant promises"
+    return {
+        (run.probe, run.arch): [Check.of(EXECUTED, because, not run.verdict.failed, summary(run))]
+        for run in executed.executions
+        if run.side == "patched"
+    }
+
+
+def with_checks(results: Sequence[ProbeResult], more: Mapping[tuple[str, Arch], Sequence[Check]]) -> list[ProbeResult]:
+    """Return the rows with these checks after their own."""
+    return [replace(row, checks=(*row.checks, *more.get((row.probe, row.arch), ()))) for row in results]
+
+
+def subjects(request: ExecuteRequest) -> list[Subject]:
     """Return the kernels to execute, of each probe that states its function.
 
     The patched side of every target, unless it is upstream's code that does not convert there. The pristine side of
@@ -56,11 +78,11 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
     execution itself, and is what others are compared with.
     """
     compiled: dict[str, list[Arch]] = {}
-    for result in found.results:
+    for result in request.results:
         compiled.setdefault(result.probe, []).append(result.arch)
-    does = {probe.id: probe.does for probe in probes}
+    does = {probe.id: probe.does for probe in request.probes}
     found_code: list[Subject] = []
-    for result in found.results:
+    for result in request.results:
         both: tuple[tuple[Side, SassListing | None], ...] = (("pristine", result.before), ("patched", result.after))
         for side, listing in both:
             if not listing or not (what := does[result.probe]):
@@ -70,44 +92,41 @@ def subjects(found: Verification, probes: Sequence[Probe], variant: Variant) -> 
             archs = compiled[result.probe]
             compared = converts and (same or result.arch == (CARD if CARD in archs else archs[0]))
             if compared or (side == "patched" and (converts or not same)):
-                cubin = found.cubins[result.probe, result.arch, side]
+                cubin = request.compiled.side(result.probe, result.arch, side).content
                 ours = side == "patched" and not same
-                promise = variant.promise if ours else Promise.EXACT_BUT_NAN_SIGN
+                promise = request.promise if ours else Promise.EXACT_BUT_NAN_SIGN
                 found_code.append(Subject(result.probe, what, result.arch, side, cubin, listing, promise))
     return found_code
 
 
-def configured(
-    found: Verification, probes: Sequence[Probe], variant: Variant, toolchain: Toolchain, *, execute_too: bool
-) -> dict[tuple[str, Arch], list[Check]]:
+def checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Checks:
     """Check that other flags of the compiler do not change what the patched probes give.
 
     Code that is not the same is executed with chosen inputs, if ``execute_too``; else it is not checked. With fast
     mathematics, kernels that scale blocks are not: there upstream's own arithmetic of scales is another.
     """
-    does = {probe.id: probe.does for probe in probes}
-    left_alone = {(one.probe, one.arch) for one in found.results if one.diff and one.diff.identical}
+    does = {probe.id: probe.does for probe in request.probes}
+    left_alone = {(row.probe, row.arch) for row in request.results if row.diff and row.diff.identical}
     changed: dict[Subject, Configured] = {}
-    checks: dict[tuple[str, Arch], list[Check]] = {}
-    for one in found.configured:
-        what = does[one.probe]
-        if isinstance(what, Quantizes) and FAST in one.flags and not (one.same or one.error):
+    checks: Checks = {}
+
+    def add(code: Configured, holds: object, said: str) -> None:
+        rule = f"right with {' '.join(code.flags)}"
+        check = Check.of(rule, "a build may be configured so", holds, said)
+        checks.setdefault((code.probe, code.arch), []).append(check)
+
+    for code in request.compiled.configured:
+        what = does[code.probe]
+        if isinstance(what, Quantizes) and FAST in code.flags and not (code.same or code.error):
             continue
-        if one.listing and not one.same and what and execute_too:
+        if code.listing and not code.same and what and execute_too:
             sampled = replace(what, sampled=True) if isinstance(what, Executes) else what
-            alone = (one.probe, one.arch) in left_alone
-            promise = Promise.EXACT_BUT_NAN_SIGN if alone else variant.promise
-            subject = Subject(one.probe, sampled, one.arch, "patched", one.cubin, one.listing, promise)
-            changed[subject] = one
-        elif one.same or one.error:
-            said = "the same code" if one.same else one.error.splitlines()[0]
-            checks.setdefault((one.probe, one.arch), []).append(_configuration(one, verdict_on(one.same), said))
-    executed = execute(list(changed), toolchain=toolchain, cache=cache_dir() / "executions").executions
-    for one, execution in zip(changed.values(), executed, strict=True):
-        verdict, said = verdict_on(not execution.verdict.failed), f"other code, executed: {summary(execution)}"
-        checks.setdefault((one.probe, one.arch), []).append(_configuration(one, verdict, said))
+            alone = (code.probe, code.arch) in left_alone
+            promise = Promise.EXACT_BUT_NAN_SIGN if alone else request.promise
+            changed[Subject(code.probe, sampled, code.arch, "patched", code.cubin, code.listing, promise)] = code
+        elif code.same or code.error:
+            add(code, code.same, "the same code" if code.same else code.error.splitlines()[0])
+    runs = execute(list(changed), toolchain=request.toolchain, cache=cache_dir() / "executions").executions
+    for code, run in zip(changed.values(), runs, strict=True):
+        add(code, not run.verdict.failed, f"other code, executed: {summary(run)}")
     return checks
-
-
-def _configuration(one: Configured, verdict: Verdict, said: str) -> Check:
-    return Check(f"right with {' '.join(one.flags)}", "a build may be configured so", verdict, said)

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.document import Document, Text, key, shown
-from fp4patch.core.verdict import PassOrFail, verdict_on
+from fp4patch.core.verdict import PassOrFail
+from fp4patch.proof import verdict
 
 
 class InputClass(StrEnum):
@@ -89,5 +90,4 @@ class NumericsReport(Document):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS only if every input was run and the promise was kept."""
-        broken = any(row.breaks(self.promise) for row in self.rows)
-        return verdict_on(self.inputs == self.passes << self.bits and not broken)
+        return verdict.on_sweep(self)

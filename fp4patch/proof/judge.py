@@ -12,10 +12,13 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import Verdict, verdict_on
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.compile import Built, CompiledProbes
+from fp4patch.proof.diff import compare
 from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
-from fp4patch.proof.result import Check
+from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.sass import CLASS_OF
+from fp4patch.proof.verdict import Check
 
 _CLASS_OF_METRIC = {"branches": InstructionClass.BRANCH, "local": InstructionClass.LOCAL, "f64": InstructionClass.F64}
 
@@ -45,6 +48,50 @@ def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
         probe.kind is not ProbeKind.HOST
         and any(fnmatchcase(probe.id, pattern) for pattern in rule.probes)
         and rule.is_for(arch)
+    )
+
+
+def judged(compiled: CompiledProbes, rules: Sequence[Rule]) -> tuple[ProbeResult, ...]:
+    """Return a row for each probe and architecture that was compiled."""
+    return tuple(
+        _row(
+            probe,
+            arch,
+            compiled.side(probe.id, arch, "pristine"),
+            compiled.side(probe.id, arch, "patched"),
+            [rule for rule in rules if concerns(rule, probe, arch)],
+        )
+        for probe, arch in compiled.pairs
+    )
+
+
+def _row(probe: Probe, arch: Arch, before: Built, after: Built, rules: Sequence[Rule]) -> ProbeResult:
+    diff = compare(before.listing, after.listing) if before.listing and after.listing else None
+    nothing = "without machine code nothing can be judged"
+    if after.unsupported:
+        checks: tuple[Check, ...] = (
+            Check("this compiler supports the architecture", nothing, Verdict.UNSUPPORTED, "no"),
+        )
+    elif after.error:
+        found = "no, and the pristine source neither" if before.error else "no, though the pristine source does"
+        checks = (Check("compiles", nothing, Verdict.FAIL, found),)
+    elif probe.kind is ProbeKind.HOST:
+        because = "every file that includes the header compiles it"
+        checks = (Check("compiles, host code included", because, Verdict.PASS, "yes"),)
+    else:
+        assert after.listing is not None, "code without a listing has an error"
+        checks = judge(rules, after.listing, diff)
+    return ProbeResult(
+        probe=probe.id,
+        title=probe.title,
+        arch=arch,
+        kind=probe.kind,
+        before=before.listing,
+        after=after.listing,
+        diff=diff,
+        checks=checks,
+        error=after.error or before.error,
+        cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
     )
 
 
@@ -121,7 +168,7 @@ def _unknown(pattern: str, name: str) -> Problem:
 
 def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[Check]:
     def check(condition: str, holds: bool, detail: str) -> Check:
-        return Check(condition, rule.because, verdict_on(holds), detail)
+        return Check.of(condition, rule.because, holds, detail)
 
     if rule.identical:
         same = diff is not None and diff.identical

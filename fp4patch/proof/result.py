@@ -8,26 +8,12 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.problem import Problem
-from fp4patch.core.verdict import OnTree, Verdict, overall, verdict_on
+from fp4patch.core.verdict import OnTree, PassOrFail, Verdict
+from fp4patch.proof import verdict
 from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.lift.result import Executed
-
-EXECUTED = "executed as promised"
-"""The check that a probe's machine code was executed and gave what the variant promises."""
-
-
-@dataclass(frozen=True)
-class Check(Document):
-    """One condition of one rule on one probe and architecture."""
-
-    rule: str
-    """Text of the condition: ``forbids F2FP.*E2M1``."""
-    because: str
-    """Reason of the rule."""
-    verdict: Verdict
-    detail: str
-    """Evidence that was found: ``4 F2FP.SATFINITE.E2M1…``."""
+from fp4patch.proof.verdict import Check
 
 
 @dataclass(frozen=True)
@@ -38,7 +24,6 @@ class ProbeResult(Document):
     title: str
     arch: Arch
     kind: ProbeKind
-    verdict: Verdict
     before: SassListing | None
     """Machine code of the pristine tree."""
     after: SassListing | None
@@ -49,6 +34,12 @@ class ProbeResult(Document):
     """Error message of the compiler, if it refused."""
     cached: bool = False
     """True if it was compiled before, from the same bytes by the same tools."""
+
+    @property
+    @shown()
+    def verdict(self) -> Verdict:
+        """PASS only if there is a check, and every one passes."""
+        return verdict.on_checks(self.checks)
 
     @property
     @shown()
@@ -101,9 +92,14 @@ class BuildResult(Document):
     """Architectures of the FP4 kernels, or the reason why there are none; or the capabilities that meet it."""
     after: str
     """The same of the patched tree."""
-    verdict: Verdict
     detail: str
     """Expectation, if it was not met."""
+
+    @property
+    @shown()
+    def verdict(self) -> PassOrFail:
+        """PASS if every expectation was met."""
+        return verdict.on_build(self)
 
 
 @dataclass(frozen=True)
@@ -155,12 +151,7 @@ class VerifyReport(Report):
     @shown()
     def verdict(self) -> OnTree:
         """PASS only if something was checked, and all of it passed."""
-        if not (self.patches or self.results or self.builds or self.problems):
-            return Verdict.NOTHING
-        verdicts = [result.verdict for result in self.results] + [swept.verdict for swept in self.numerics]
-        verdicts += self.executed.verdicts if self.executed else []
-        verdicts += [result.verdict for result in self.builds]
-        return verdict_on((self.results or self.builds) and not self.problems and not overall(verdicts).failed)
+        return verdict.on_tree(self)
 
     @property
     @shown("checks")
@@ -180,8 +171,7 @@ class VerifyReports(Report):
     @shown()
     def verdict(self) -> OnTree:
         """Verdict over all."""
-        found = {report.verdict for report in self.trees}
-        return Verdict.NOTHING if found == {Verdict.NOTHING} else overall(found)
+        return verdict.on_trees(self.trees)
 
 
 def whole(reports: Sequence[VerifyReport]) -> Report:

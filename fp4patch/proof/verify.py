@@ -29,10 +29,8 @@ from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress
-from fp4patch.core.verdict import overall, verdict_on
-from fp4patch.proof import builds, conditions, execute, sweeps
-from fp4patch.proof.compile import Verification, refusals
-from fp4patch.proof.compile import verify as compile_and_judge
+from fp4patch.proof import builds, conditions, sweeps
+from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes, refusals
 from fp4patch.proof.coverage import (
     coverage,
     macros_of_builds,
@@ -40,11 +38,13 @@ from fp4patch.proof.coverage import (
     touched_functions,
     undeclared,
 )
+from fp4patch.proof.execute import ExecuteRequest, checks_of, checks_with_other_flags, execute_probes, with_checks
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.headers import find_headers
-from fp4patch.proof.lift.result import Executed, summary
+from fp4patch.proof.judge import judged, unjudged
+from fp4patch.proof.lift.result import Executed
 from fp4patch.proof.needs import has, nothing_to_show
-from fp4patch.proof.result import EXECUTED, Check, ProbeResult, SetAside, VerifyReport
+from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.tree.folding import FoldedTree, fold_tree, plan_for
@@ -53,8 +53,8 @@ from fp4patch.tree.transaction import OnWait
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """The command line's options, as the user gave them; their help texts explain them."""
+class VerifyRequest:
+    """What the user asked for, as the command line gives it; the help texts of its options explain each."""
 
     variant: str
     archs: str | None = None
@@ -71,12 +71,17 @@ class Options:
     compile_only: bool = False
     """The probes are compiled with the usual flags alone, and nothing is executed."""
 
+    @property
+    def executes(self) -> bool:
+        """True if the machine code is to be executed on the host."""
+        return not self.compile_only and (find_gpu() is None if self.execute is None else self.execute)
+
 
 @dataclass(frozen=True)
 class _Run:
-    """The options, and what they come to on this machine: the same for each tree."""
+    """The request, and what it comes to on this machine: the same for each tree."""
 
-    options: Options
+    request: VerifyRequest
     catalog: Catalog
     variant: Variant
     archs: tuple[Arch, ...]
@@ -86,74 +91,75 @@ class _Run:
     on_progress: OnProgress
 
 
-def verify(
-    trees: Sequence[Path], options: Options, *, on_wait: OnWait, on_progress: OnProgress
+def verify_trees(
+    trees: Sequence[Path], request: VerifyRequest, *, on_wait: OnWait, on_progress: OnProgress
 ) -> tuple[VerifyReport, ...]:
     """Return a report for each tree. Refused if one is not in the variant's state; ToolchainError if no compiler."""
     catalog = load()
-    variant = catalog.variant(options.variant)
+    variant = catalog.variant(request.variant)
     own = ",".join(variant.arch)
-    archs = requested(options.archs or own, f"variant {variant.name} is for {own}")
+    archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
     identified = identify_all(trees, catalog)
-    toolchain = find_toolchain(options.cuda_root)
-    if options.numerics != "no" or _executes(options):
+    toolchain = find_toolchain(request.cuda_root)
+    if request.numerics != "no" or request.executes:
         must_run_programs(Path(tempfile.gettempdir()))
-    headers = find_headers(options.torch_include)
-    run = _Run(options, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
+    headers = find_headers(request.torch_include)
+    run = _Run(request, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
     return tuple(_verify_tree(tree, run) for tree in identified)
 
 
 def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     began = time.monotonic()
+    request = run.request
     pristine, written, applied = _pristine(tree, run)
     probes = run.catalog.probes_of(run.variant, tree.target.name)
+    every = [probe for probe, _ in probes]
     aside = {
         probe.id: SetAside(probe.id, probe.title, because)
-        for probe, _ in probes
-        if (because := nothing_to_show(probe, pristine, run.headers, every_probe=run.options.every_probe))
+        for probe in every
+        if (because := nothing_to_show(probe, pristine, run.headers, every_probe=request.every_probe))
     }
     patches = run.catalog.patches_of(run.variant, tree.target.name)
     evaluated = builds.evaluate(pristine, tree, patches)
     held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
     evaluated = replace(evaluated, results=(*evaluated.results, *held))
     functions = touched_functions(tree.root, tree.target, pristine.overlay, written)
-    found = compile_and_judge(
-        before=pristine,
-        after=SourceView(tree.root),
-        target=tree.target,
-        probes=[(probe, source) for probe, source in probes if probe.id not in aside],
-        rules=[rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)],
-        archs=run.archs,
-        toolchain=run.toolchain,
-        headers=run.headers,
-        aside=[probe for probe, _ in probes if probe.id in aside],
-        builds=bool(evaluated.results),
-        configured=_configured(run),
-        every=run.options.every_probe,
-        also=run.options.archs is None and not run.options.compile_only,
-        jobs=run.options.jobs,
-        watched=functions,
-        cache=cache_dir() / "compilations",
-        progress=run.on_progress,
+    compiled = compile_probes(
+        CompileRequest(
+            before=pristine,
+            after=SourceView(tree.root),
+            target=tree.target,
+            probes=[(probe, source) for probe, source in probes if probe.id not in aside],
+            archs=run.archs,
+            toolchain=run.toolchain,
+            headers=run.headers,
+            own_targets=request.archs is None and not request.compile_only,
+            configured=_configured(run),
+            configure_all=request.every_probe,
+            watched=tuple(functions),
+            jobs=request.jobs,
+            cache=cache_dir() / "compilations",
+            progress=run.on_progress,
+        )
     )
-    every = [probe for probe, _ in probes]
-    executed = _execute(found, every, run)
-    configured = execute.configured(found, every, run.variant, run.toolchain, execute_too=executed is not None)
-    results = _with_checks(_with_executions(found.results, executed), configured)
+    rules = [rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)]
+    set_aside = [probe for probe in every if probe.id in aside]
+    problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluated.results))
+    results, executed = _executed(compiled, judged(compiled, rules), every, run)
     numbers = _numerics(tree, pristine, run)
     _must_be_unchanged(tree, written, run)
     not_looked_at = [
         *undeclared(functions, patches),
         *macros_of_builds(tree.root, tree.target, pristine.overlay, written, every),
     ]
-    if run.options.archs is None and not run.options.compile_only:
+    if request.archs is None and not request.compile_only:
         not_looked_at += targets_without_a_check(pristine.overlay, written, results)
     covered = coverage(
         functions,
         patches,
         every,
         results,
-        found.lines,
+        compiled.lines,
         (*aside.values(), *evaluated.aside),
         evaluated.results,
         executed,
@@ -172,10 +178,10 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         results=results,
         problems=(
             # Where the variant changes nothing, that no probe ran is no mistake.
-            *((*found.problems, *_unexecuted(executed, run)) if applied or results else ()),
+            *((*problems, *_unexecuted(executed, request)) if applied or results else ()),
             *numbers.problems,
             *not_looked_at,
-            *_uncovered(covered, run),
+            *_uncovered(covered, request),
         ),
         seconds=round(time.monotonic() - began, 3),
         fp4patch=__version__,
@@ -186,8 +192,21 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         numerics_notes=numbers.notes,
         executed=executed,
         coverage=covered,
-        cubins=found.cubins,
+        cubins=compiled.cubins,
     )
+
+
+def _executed(
+    compiled: CompiledProbes, results: Sequence[ProbeResult], probes: Sequence[Probe], run: _Run
+) -> tuple[tuple[ProbeResult, ...], Executed | None]:
+    """Return the rows with the checks of executions and of other flags, and the executions if there are any."""
+    request = ExecuteRequest(
+        compiled, results, probes, run.variant.promise, run.toolchain, run.request.jobs, run.on_progress
+    )
+    executed = execute_probes(request) if run.request.executes else None
+    others = checks_with_other_flags(request, execute_too=executed is not None)
+    rows = with_checks(results, checks_of(executed)) if executed else results
+    return tuple(with_checks(rows, others)), executed
 
 
 def _without_refused(
@@ -220,7 +239,7 @@ def _without_refused(
     return tuple(covered)
 
 
-def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
+def _uncovered(covered: Sequence[Covered], request: VerifyRequest) -> tuple[Problem, ...]:
     """Return a problem for each function without a check, where those are not allowed."""
     return tuple(
         Problem(
@@ -228,53 +247,21 @@ def _uncovered(covered: Sequence[Covered], run: _Run) -> tuple[Problem, ...]:
             found=f"none: {one.because}",
             file=one.files[0],
         )
-        for one in (unchecked(covered) if run.options.strict else ())
-    )
-
-
-def _with_executions(results: Sequence[ProbeResult], executed: Executed | None) -> tuple[ProbeResult, ...]:
-    """Return the results with the execution of each as a check, so that no row passes whose code is wrong."""
-    checks = {}
-    for one in executed.executions if executed else ():
-        if one.side == "patched":
-            verdict = verdict_on(not one.verdict.failed)
-            because = "the machine code gives what the variant promises"
-            checks[one.probe, one.arch] = [Check(EXECUTED, because, verdict, summary(one))]
-    return _with_checks(results, checks)
-
-
-def _with_checks(
-    results: Sequence[ProbeResult], more: Mapping[tuple[str, Arch], Sequence[Check]]
-) -> tuple[ProbeResult, ...]:
-    return tuple(
-        replace(result, checks=checks, verdict=overall(check.verdict for check in checks))
-        if (checks := (*result.checks, *more.get((result.probe, result.arch), ()))) != result.checks
-        else result
-        for result in results
+        for one in (unchecked(covered) if request.strict else ())
     )
 
 
 def _configured(run: _Run) -> tuple[Arch, ...]:
     """Targets for which other flags of the compiler are tried: the first for SM121, or all of them."""
-    if run.options.compile_only:
+    if run.request.compile_only:
         return ()
     of_gb10 = [arch for arch in run.archs if (arch.major, arch.minor) == (12, 1)]
-    return run.archs if run.options.every_probe else tuple((*of_gb10, *run.archs)[:1])
+    return run.archs if run.request.every_probe else tuple((*of_gb10, *run.archs)[:1])
 
 
-def _executes(options: Options) -> bool:
-    return not options.compile_only and (find_gpu() is None if options.execute is None else options.execute)
-
-
-def _execute(found: Verification, probes: Sequence[Probe], run: _Run) -> Executed | None:
-    if not _executes(run.options):
-        return None
-    return execute.run(found, probes, run.variant, run.toolchain, threads=run.options.jobs, on_progress=run.on_progress)
-
-
-def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
+def _unexecuted(executed: Executed | None, request: VerifyRequest) -> tuple[Problem, ...]:
     """Return a problem if the user requested an execution, and there was nothing to execute."""
-    if not run.options.execute or (executed and executed.executions):
+    if not request.execute or (executed and executed.executions):
         return ()
     found = "none of the probes that ran has a specification of its results"
     help_ = "leave --execute out: on this tree it has nothing to show"
@@ -282,7 +269,7 @@ def _unexecuted(executed: Executed | None, run: _Run) -> tuple[Problem, ...]:
 
 
 def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> sweeps.Numbers:
-    if run.options.numerics == "no":
+    if run.request.numerics == "no":
         return sweeps.Numbers((), (), ())
     return sweeps.run(
         tree,
@@ -290,8 +277,8 @@ def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> sweeps.Numbe
         run.catalog,
         run.toolchain,
         has=lambda needs: has(pristine, needs),
-        slow_too=run.options.numerics == "all",
-        threads=run.options.jobs,
+        slow_too=run.request.numerics == "all",
+        threads=run.request.jobs,
         on_progress=run.on_progress,
         gpu=find_gpu(),
     )

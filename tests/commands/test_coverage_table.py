@@ -10,7 +10,6 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import BuiltFor
 from fp4patch.catalog.target import JitModule
 from fp4patch.core.arch import Arch
-from fp4patch.core.verdict import Verdict
 from fp4patch.proof.builds import _without_absent
 from fp4patch.proof.coverage import coverage
 from fp4patch.proof.lift.result import Batch, Executed, Execution
@@ -34,7 +33,7 @@ GB10 = Arch.parse("sm_121a")
 )
 def test_a_function_is_executed_only_where_its_patched_code_ran(execution: Execution, how: How) -> None:
     (probe,) = (p for one in load().patches.values() for p in one.probes if p.id == execution.probe)
-    result = ProbeResult(probe.id, probe.title, GB10, probe.kind, Verdict.PASS, None, None, None, ())
+    result = ProbeResult(probe.id, probe.title, GB10, probe.kind, None, None, None, ())
     function = probe.covers[0]
     touched = {"a.h": {function: (range(3, 5),)}}
     (row,) = coverage(touched, (), (probe,), (result,), {}, (), (), Executed((execution,)), (GB10,))
@@ -55,7 +54,7 @@ def test_a_probe_checks_only_functions_of_which_it_has_code(
     lines: SourceLines, checked: bool, absent: bool, because: str
 ) -> None:
     (probe,) = (p for one in load().patches.values() for p in one.probes if p.id == "cutlass/encode-float-x8")
-    result = ProbeResult(probe.id, probe.title, GB10, probe.kind, Verdict.PASS, None, None, None, ())
+    result = ProbeResult(probe.id, probe.title, GB10, probe.kind, None, None, None, ())
     touched = {"a.h": {probe.covers[0]: (range(3, 5),)}}
     (row,) = coverage(touched, (), (probe,), (result,), {(probe.id, GB10): lines}, (), (), None, (GB10,))
     assert bool(row.checks) is checked
@@ -67,7 +66,7 @@ def test_a_probe_checks_only_functions_of_which_it_has_code(
 @pytest.mark.parametrize(("kernel", "how"), [("probe", How.EXECUTED), ("another", How.COUNTED)])
 def test_a_function_of_a_kernel_that_did_not_run_is_not_executed(kernel: str, how: How) -> None:
     (probe,) = (p for one in load().patches.values() for p in one.probes if p.id == "cutlass/encode-float-x8")
-    result = ProbeResult(probe.id, probe.title, GB10, probe.kind, Verdict.PASS, None, None, None, ())
+    result = ProbeResult(probe.id, probe.title, GB10, probe.kind, None, None, None, ())
     execution = Execution(probe.id, GB10, "patched", None, batch=Batch("records", 8, 0))
     lines = SourceLines({"a.h": [3]}, {"probe": {}, "another": {}} | {kernel: {"a.h": [3]}})
     touched = {"a.h": {probe.covers[0]: (range(3, 5),)}}

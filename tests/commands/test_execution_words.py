@@ -11,9 +11,9 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify.text import VerifyTable
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.execute import checks_of, with_checks
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.lift.result import Executed, Execution, summary
-from fp4patch.proof.verify import _with_executions
 
 
 def ran(rows: tuple[NumericsRow, ...], corners: tuple[NumericsRow, ...], **more: object) -> Execution:
@@ -39,7 +39,7 @@ CORNER = NumericsRow(InputClass.FINITE, 5000, 2, 2, (Mismatch(0x40A00000, 6, 7),
 )
 def test_a_row_whose_execution_fails_never_says_pass(one: Execution, said: str) -> None:
     executed = Executed((one,))
-    results = _with_executions(REPORTS["pass"].results, executed)
+    results = tuple(with_checks(REPORTS["pass"].results, checks_of(executed)))
     report = replace(REPORTS["pass"], results=results, executed=executed)
     (row,) = [result for result in results if result.arch == SM121A]
     assert row.verdict is Verdict.FAIL

@@ -32,7 +32,8 @@ from fp4patch.commands.verify import rows as listing_rows
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.instruction import DiffKind, DiffRow, InstructionClass, SassDiff
-from fp4patch.proof.result import Check, ToolchainInfo
+from fp4patch.proof.result import ToolchainInfo
+from fp4patch.proof.verdict import Check
 
 pytestmark = pytest.mark.slow
 

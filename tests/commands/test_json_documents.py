@@ -19,7 +19,6 @@ from verify_reports import REPORTS
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.document import document
-from fp4patch.core.verdict import Verdict
 from fp4patch.images.image import Built
 from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.instruction import InstructionClass
@@ -201,7 +200,7 @@ def test_verify_and_inspect(
     assert fp4patch("apply", "--variant", "next3", tree).status == 0
     said = fp4patch("verify", "--variant", "next3", "--arch", "sm_120a,sm_121", "--execute", "--json", "-", tree)
     assert said.status == 0, said.err
-    built = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.0f", "12.1a", Verdict.PASS, "")
+    built = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.0f", "12.1a", "")
     made = [*REPORTS.values(), replace(REPORTS["pass"], numerics=(SWEPT,), builds=(built,))]
     several, none = document(whole(made)), document(whole([]))
     holds("verify", said.document, several, none, elsewhere=())

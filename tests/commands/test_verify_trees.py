@@ -15,7 +15,7 @@ from fp4patch.catalog.manifest import forget
 from fp4patch.commands import main
 from fp4patch.core.errors import Refused
 from fp4patch.core.progress import Step
-from fp4patch.proof import verify as verb
+from fp4patch.proof.verify import VerifyRequest, verify_trees
 
 GetTree = Callable[[str, str], Path]
 
@@ -110,9 +110,9 @@ def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
         if step.done == 1:
             assert main.run(["revert", str(tree)]) == 0
 
-    options = verb.Options(variant="next2", archs="sm_120a", execute=False)
+    options = VerifyRequest(variant="next2", archs="sm_120a", execute=False)
     with pytest.raises(Refused, match="changed while it was being verified"):
-        verb.verify([tree], options, on_wait=lambda _: None, on_progress=revert)
+        verify_trees([tree], options, on_wait=lambda _: None, on_progress=revert)
 
 
 def test_an_execution_that_was_asked_for_and_had_nothing_to_execute_is_no_pass(

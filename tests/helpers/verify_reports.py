@@ -12,7 +12,8 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.instruction import DiffKind, DiffRow, Instruction, InstructionClass, SassDiff, SassListing
-from fp4patch.proof.result import Check, ProbeResult, ToolchainInfo, VerifyReport
+from fp4patch.proof.result import ProbeResult, ToolchainInfo, VerifyReport
+from fp4patch.proof.verdict import Check
 
 SM120A, SM121A = Arch(12, 0, "a"), Arch(12, 1, "a")
 F2FP = "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"
@@ -84,7 +85,6 @@ def on_120() -> ProbeResult:
         "two values",
         SM120A,
         ProbeKind.SASS,
-        Verdict.PASS,
         code,
         code,
         identical(code),
@@ -103,7 +103,6 @@ def on_121(verdict: Verdict = Verdict.PASS) -> ProbeResult:
         "two values",
         SM121A,
         ProbeKind.SASS,
-        verdict,
         hardware(SM121A),
         software(),
         changed(),
@@ -113,9 +112,7 @@ def on_121(verdict: Verdict = Verdict.PASS) -> ProbeResult:
 
 def host(verdict: Verdict = Verdict.PASS, error: str = "") -> ProbeResult:
     check = Check("compiles", "host code includes it", verdict, "nvcc -c")
-    return ProbeResult(
-        "cutlass/include-only", "host pass", SM120A, ProbeKind.HOST, verdict, None, None, None, (check,), error
-    )
+    return ProbeResult("cutlass/include-only", "host pass", SM120A, ProbeKind.HOST, None, None, None, (check,), error)
 
 
 def unsupported() -> ProbeResult:
@@ -124,11 +121,10 @@ def unsupported() -> ProbeResult:
         "four",
         SM121A,
         ProbeKind.SASS,
-        Verdict.UNSUPPORTED,
         None,
         None,
         None,
-        (),
+        (Check("this compiler supports the architecture", "nothing can be judged", Verdict.UNSUPPORTED, "no"),),
         "nvcc fatal : unsupported",
     )
 

@@ -13,7 +13,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict, overall
 from fp4patch.proof.instruction import DiffRow, Instruction, InstructionClass, SassDiff, SassListing
 from fp4patch.proof.judge import concerns, judge, metric, unjudged
-from fp4patch.proof.result import Check
+from fp4patch.proof.verdict import Check
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 PROBE = Probe(name="x8", title="", source="x8.cu", patch="lib/guard")

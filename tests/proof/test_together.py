@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from verified import Verified, verified
 
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
@@ -17,7 +18,7 @@ from fp4patch.core.cache import cache_dir
 from fp4patch.core.process import Runner
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.cache import Cache
-from fp4patch.proof.compile import CONFIGURATIONS, Verification, verify
+from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.lift import grid
 from fp4patch.proof.lift.program import KERNEL_NAME, Kernel
@@ -63,7 +64,7 @@ RULES = [Rule(probes=("lib/*",), arch=("sm_121a",), because="", max={"instructio
 
 def run(
     tmp_path: Path, toolchain: Toolchain, times: list[str], together: str, lib: str = LIB, **settings: object
-) -> Verification:
+) -> Verified:
     tree = tmp_path / "tree"
     (tree / "include").mkdir(parents=True, exist_ok=True)
     (tree / "include/lib.h").write_text(lib)
@@ -72,17 +73,10 @@ def run(
     probe = Probe(name="", title="", source=source.name, patch="lib/p", together=together)
     probes = [(replace(probe, name=f"times-{n}", defines={"TIMES": n} if n else {}), source) for n in times]
     view = SourceView(tree)
-    return verify(
-        before=view,
-        after=view,
-        target=TARGET,
-        probes=probes,
-        rules=RULES,
-        archs=[A121],
-        toolchain=toolchain,
-        cache=CACHE,
-        **settings,  # type: ignore[arg-type]
+    request = CompileRequest(
+        before=view, after=view, target=TARGET, probes=probes, archs=[A121], toolchain=toolchain, cache=CACHE
     )
+    return verified(replace(request, **settings), RULES)  # type: ignore[arg-type]
 
 
 def test_the_code_is_the_same_as_that_of_each_alone(tmp_path: Path, toolchain: Toolchain) -> None:
@@ -109,7 +103,9 @@ def test_one_that_does_not_compile_hides_no_other(tmp_path: Path, toolchain: Too
 
 @pytest.mark.parametrize("every", [False, True])
 def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolchain, every: bool) -> None:
-    found = run(tmp_path, toolchain, ["2", "3"], "" if every else "all", configured=[A121], every=every).configured
+    found = run(
+        tmp_path, toolchain, ["2", "3"], "" if every else "all", configured=[A121], configure_all=every
+    ).compiled.configured
     assert {(one.probe, one.flags) for one in found} == {
         (f"lib/times-{n}", flags) for n in (2, 3) for flags in CONFIGURATIONS
     }
@@ -119,14 +115,14 @@ def test_flags_that_change_the_code_are_noticed(tmp_path: Path, toolchain: Toolc
 
 def test_linked_code_gives_what_the_usual_code_gives(tmp_path: Path, toolchain: Toolchain) -> None:
     lib = "__device__ inline float scale(float x) { return 3.0f / x; }"
-    (found,) = (verified := run(tmp_path, toolchain, ["1"], "", lib=lib, configured=[A121], every=True)).results
-    (linked,) = (one for one in verified.configured if one.flags == ("-rdc=true",))
+    (found,) = (both := run(tmp_path, toolchain, ["1"], "", lib=lib, configured=[A121], configure_all=True)).results
+    (linked,) = (one for one in both.compiled.configured if one.flags == ("-rdc=true",))
     assert linked.listing
     assert not linked.same
     assert "__cuda_sm3x_div_rn_noftz_f32_slowpath" in functions(linked.cubin)
     values = np.random.default_rng(5).integers(0, 1 << 32, 1024, dtype=np.uint32)
     values[:64] = np.arange(64)  # subnormal
-    cubins = (verified.cubins[found.probe, A121, "patched"], linked.cubin)
+    cubins = (both.compiled.cubins[found.probe, A121, "patched"], linked.cubin)
     made = [ran(one, values, tmp_path, toolchain) for one in cubins]
     assert made[0] == made[1]
     assert len(set(made[0])) > 200
@@ -143,7 +139,7 @@ def ran(cubin: bytes, values: NDArray[np.uint32], tmp_path: Path, toolchain: Too
 
 def test_another_function_beside_the_kernel_is_a_failure(tmp_path: Path, toolchain: Toolchain) -> None:
     lib = "__device__ __noinline__ float scale(float x) { return x * 3.0f; }"
-    found = run(tmp_path, toolchain, ["2"], "", lib=lib, configured=[A121], every=True).configured
+    found = run(tmp_path, toolchain, ["2"], "", lib=lib, configured=[A121], configure_all=True).compiled.configured
     (one,) = (one for one in found if not one.listing)
     assert one.flags == ("-rdc=true",)
     assert one.error

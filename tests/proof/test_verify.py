@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from processes import alive, wait_for
+from verified import Verified, verified
 
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Rule
@@ -21,7 +22,7 @@ from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.compile import Verification, verify
+from fp4patch.proof.compile import CompileRequest
 from fp4patch.proof.instruction import InstructionClass
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
@@ -87,16 +88,15 @@ class Bench:
     def probe(self) -> Probe:
         return Probe(name="scale", title="scale", source="probe.cu", kind=self.kind, patch="lib/guard", **self.settings)
 
-    def run(self, *archs: Arch, cache: Path | None = None) -> Verification:
+    def run(self, *archs: Arch, cache: Path | None = None) -> Verified:
         source = self.folder / "probe.cu"
         source.write_text('#include "lib.h"\n' + self.source)
         self.progress.clear()
-        return verify(
+        request = CompileRequest(
             before=SourceView(self.tree, self.pristine),
             after=SourceView(self.tree),
             target=TARGET,
             probes=[(self.probe(), source)],
-            rules=self.rules,
             archs=archs,
             toolchain=self.toolchain,
             headers=self.headers,
@@ -105,6 +105,7 @@ class Bench:
             cache=cache or self.cache,
             progress=self.progress.append,
         )
+        return verified(request, self.rules)
 
     def one(self, arch: Arch, cache: Path | None = None) -> ProbeResult:
         (result,) = self.run(arch, cache=cache).results
@@ -160,7 +161,7 @@ def test_an_unchanged_verify_runs_no_compiler(bench: Bench, tmp_path: Path) -> N
     second = bench.run(A120, A121, cache=cache)
     assert time.perf_counter() - started < 1
     assert [replace(result, cached=False) for result in second.results] == list(first.results)
-    assert second.lines == first.lines
+    assert second.compiled.lines == first.compiled.lines
     assert all(result.cached for result in second.results)
     assert all(p.cached for p in bench.progress[1:])
 
@@ -183,7 +184,7 @@ UP = "../" * 4
 
 def test_the_lines_that_became_code_are_those_of_the_target(bench: Bench) -> None:
     software, other = PATCHED.splitlines().index("  return x < 1.0f ? sqrtf(x) : x;") + 1, 5
-    lines = bench.run(A120, A121).lines
+    lines = bench.run(A120, A121).compiled.lines
     found = {arch: lines["lib/scale", arch].code["probe"][SCALE] for arch in (A120, A121)}
     assert found == {A120: [other], A121: [software]}
     assert lines["lib/scale", A120].leaves_out({SCALE: [range(software, software + 1)]})

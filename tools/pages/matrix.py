@@ -14,7 +14,7 @@ from pathlib import Path
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.show.text import MATRIX
-from fp4patch.proof.verify import Options
+from fp4patch.proof.verify import VerifyRequest
 from tools import watch
 
 
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str]) -> None:
             sys.exit(f"{tree} is no checkout of a commit that the catalog pins for {known.target.name}")
         release = watch.Release(known.target, version, None)
         source = f"{known.target.git} {known.target.tag_of(version)}"
-        verify = [Options(variant=name, every_probe=options.all) for name in options.verify]
+        verify = [VerifyRequest(variant=name, every_probe=options.all) for name in options.verify]
         tried = watch.examine(tree, release, source, catalog, verify)
         watch.record(tried, matrix)
         wrong += [f"{watch.name_of(tried)}: {what}: {why}" for what, why in tried.wrong]

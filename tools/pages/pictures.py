@@ -18,7 +18,7 @@ from rich.console import Console
 
 from fp4patch.commands.verify import page as html
 from fp4patch.commands.verify import text as report
-from fp4patch.proof.verify import Options, verify
+from fp4patch.proof.verify import VerifyRequest, verify_trees
 
 HERE = Path(__file__).parents[2] / "docs" / "images"
 RELEASE, VARIANT = "4.2.1", "next2"
@@ -31,8 +31,8 @@ def main(arguments: list[str]) -> None:
     if not tree.exists():
         subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
     subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
-    options = Options(variant=VARIANT, execute=True)
-    reports = verify([tree], options, on_wait=print, on_progress=lambda _: None)
+    options = VerifyRequest(variant=VARIANT, execute=True)
+    reports = verify_trees([tree], options, on_wait=print, on_progress=lambda _: None)
     reports = tuple(replace(report, tree="./cutlass") for report in reports)
 
     console = Console(record=True, width=108, file=io.StringIO())

@@ -20,10 +20,10 @@ from fp4patch.commands.export import run as export
 from fp4patch.commands.export import text
 from fp4patch.core import progress
 from fp4patch.core.wording import counted
-from fp4patch.proof import verify
 from fp4patch.proof.builds import check_id
 from fp4patch.proof.lift.result import summary
 from fp4patch.proof.result import VerifyReport
+from fp4patch.proof.verify import VerifyRequest, verify_trees
 from tools.pages._made_part import placed
 
 FOLDER = Path(__file__).parents[2] / "docs/upstream"
@@ -148,8 +148,8 @@ def main(arguments: Sequence[str]) -> None:
         chosen = [pull for pull in PULLS if pull.target == known.target.name]
         if not chosen or str(known.version) != chosen[0].version:
             sys.exit(f"{tree} is {known.target.name} {known.version}, of which no page is")
-        options = verify.Options(variant=VARIANT, archs=chosen[0].archs, execute=True, jobs=1)
-        report = verify.verify([tree], options, on_wait=lambda _: None, on_progress=progress.silent)[0]
+        options = VerifyRequest(variant=VARIANT, archs=chosen[0].archs, execute=True, jobs=1)
+        report = verify_trees([tree], options, on_wait=lambda _: None, on_progress=progress.silent)[0]
         for pull in chosen:
             made = mail(pull, tree)
             if _is_kept(made):

@@ -54,7 +54,7 @@ def evidence(
     from fp4patch.commands import progress
     from fp4patch.commands.evidence import run as verb
     from fp4patch.commands.evidence import text
-    from fp4patch.proof.verify import Options
+    from fp4patch.proof.verify import VerifyRequest
 
     if checked:
         if trees or variant or output or arch:
@@ -67,7 +67,7 @@ def evidence(
     if not (trees and variant and output):
         raise click.UsageError("name a TREE, --variant and --output, or a file with --check")
     archs = arch or verb.default_archs(load().variant(variant))
-    options = Options(variant=variant, archs=archs, cuda_root=cuda_root, jobs=jobs, execute=True)
+    options = VerifyRequest(variant=variant, archs=archs, cuda_root=cuda_root, jobs=jobs, execute=True)
     with progress.shown(stderr(), progress.STEPS) as tick:
         done = verb.evidence(trees, output, options, on_wait=waiting, on_progress=tick)
     emit(done) if as_json else click.echo(text.summary(done))

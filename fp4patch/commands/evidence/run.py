@@ -19,14 +19,14 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof import verify
 from fp4patch.proof.result import VerifyReport, whole
 from fp4patch.proof.toolchain import find_toolchain
+from fp4patch.proof.verify import VerifyRequest, verify_trees
 from fp4patch.tree.transaction import OnWait
 
 
 def evidence(
-    trees: Sequence[Path], folder: Path, options: verify.Options, *, on_wait: OnWait, on_progress: OnProgress
+    trees: Sequence[Path], folder: Path, options: VerifyRequest, *, on_wait: OnWait, on_progress: OnProgress
 ) -> Evidence:
     """Verify the trees and write the results and the program to ``folder``.
 
@@ -36,7 +36,7 @@ def evidence(
         raise Fp4PatchError(f"{folder} is not empty", help="name another directory with --output")
     catalog = load()
     variant = catalog.variant(options.variant)
-    reports = verify.verify(trees, options, on_wait=on_wait, on_progress=on_progress)
+    reports = verify_trees(trees, options, on_wait=on_wait, on_progress=on_progress)
     for report in reports:
         if report.verdict is not Verdict.PASS:
             raise Refused(

@@ -76,14 +76,14 @@ def verify(
     from fp4patch.commands import progress
     from fp4patch.commands.verify import page, suggest, text
     from fp4patch.core.errors import Refused
-    from fp4patch.proof import verify as verb
     from fp4patch.proof.result import whole
+    from fp4patch.proof.verify import VerifyRequest, verify_trees
 
-    asked = verb.Options(**options, compile_only=suggest_rules)
+    asked = VerifyRequest(**options, compile_only=suggest_rules)
     if suggest_rules and (json_file or report_file or asked.numerics != "no" or asked.execute or asked.strict):
         raise click.UsageError("--suggest-rules judges nothing: it goes with --arch, --all and the compiler's options")
     with progress.shown(stderr(), progress.STEPS) as tick:
-        reports = verb.verify(trees, asked, on_wait=waiting, on_progress=tick)
+        reports = verify_trees(trees, asked, on_wait=waiting, on_progress=tick)
     if suggest_rules:
         click.echo("\n".join(suggest.document(suggest.rules(report)) for report in reports), nl=False)
         without = [f"{one.probe} on {one.arch}" for report in reports for one in suggest.unsuggested(report)]

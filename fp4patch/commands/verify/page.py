@@ -25,6 +25,7 @@ from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.instruction import DiffKind, InstructionClass
 from fp4patch.proof.result import ProbeResult, VerifyReport
+from fp4patch.proof.verdict import headline, reason
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ def page(reports: Sequence[VerifyReport]) -> str:
     context: dict[str, Any] = {
         "packed": packed,
         "script": own_script(Path(__file__).parent / "page.js"),
-        "head": summary.headline(reports),
+        "head": headline(reports),
         "trees": trees,
         "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
         "words": words,
@@ -121,7 +122,7 @@ def _section(result: ProbeResult, anchor: str, longest: int) -> Section:
     return Section(
         anchor=anchor,
         result=result,
-        reason=summary.reason(result),
+        reason=reason(result),
         comparison=_comparison(result),
         stretches=stretches_of(result, anchor),
         delta=tuple((*CLASSES[cls], f"{number:+d}".replace("-", MINUS)) for cls, number in delta.items()),

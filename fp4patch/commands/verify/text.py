@@ -18,6 +18,7 @@ from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport
+from fp4patch.proof.verdict import counts, failed_checks, headline, reason
 
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""
@@ -117,7 +118,7 @@ def _cells(report: VerifyReport, *, wide: bool) -> tuple[list[Column], list[str]
     for result in results:
         verdict = Text(result.verdict.value, style=STYLES[result.verdict])
         if wide and result.verdict is Verdict.FAIL:
-            verdict.append(f": {words.printable(summary.reason(result), kept=words.LINES)}", style="default not bold")
+            verdict.append(f": {words.printable(reason(result), kept=words.LINES)}", style="default not bold")
         names.append(short[result.probe] if result.probe != previous else "")
         wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
         rows.append((str(result.arch), *_numbers(result), *wrong, verdict))
@@ -142,23 +143,23 @@ def _failure(result: ProbeResult) -> RenderableType:
     parts: list[RenderableType] = [
         label(result.verdict.value, f"{result.probe} on {result.arch}", STYLES[result.verdict])
     ]
-    for check in summary.failed_checks(result):
+    for check in failed_checks(result):
         facts = (("rule", check.rule), ("found", check.detail), ("because", check.because))
         parts += [Hanging(f"  {word:7}  ", text, "dim") for word, text in facts if text]
     if result.error:
         parts += [Hanging("  ", line) for line in result.error.strip("\n").splitlines()]
-    elif not summary.failed_checks(result):
-        parts.append(Hanging("  ", summary.reason(result)))
+    elif not failed_checks(result):
+        parts.append(Hanging("  ", reason(result)))
     return Group(*parts)
 
 
 def _summary(report: VerifyReport) -> RenderableType:
-    tail = [*summary.counts((report,)), summary.tools(report), f"{report.seconds:.1f} s"]
+    tail = [*counts((report,)), summary.tools(report), f"{report.seconds:.1f} s"]
     cached = sum(result.cached for result in report.results)
     if cached:
         tail.append(f"{cached} of {len(report.results)} from cache")
     verdict = report.verdict
     return Group(
-        Hanging(f"{verdict.value.upper()}  ", summary.headline((report,)).title, f"{STYLES[verdict]} bold"),
+        Hanging(f"{verdict.value.upper()}  ", headline((report,)).title, f"{STYLES[verdict]} bold"),
         Hanging("      ", ", ".join(part for part in tail if part)),
     )

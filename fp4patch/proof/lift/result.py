@@ -7,6 +7,7 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, key, shown
 from fp4patch.core.verdict import PassOrFail, Verdict
+from fp4patch.proof import verdict
 from fp4patch.proof.inputs import NumericsReport, NumericsRow
 
 Side = Literal["pristine", "patched"]
@@ -70,13 +71,7 @@ class Execution(Document):
     @shown()
     def verdict(self) -> Verdict:
         """PASS only if every input ran and every result, including those of the corners, keeps the promise."""
-        if self.unsupported:
-            return Verdict.UNSUPPORTED
-        if self.batch and not self.problem:
-            return Verdict.PASS if self.batch.inputs and not self.batch.mismatches else Verdict.FAIL
-        if self.report is None or self.problem or any(row.breaks(self.report.promise) for row in self.corners):
-            return Verdict.FAIL
-        return self.report.verdict
+        return verdict.on_execution(self)
 
     @property
     @shown("corners")
@@ -144,9 +139,7 @@ class Equivalence(Document):
     @shown()
     def verdict(self) -> PassOrFail:
         """PASS only if every input was compared and all differences are allowed by the variant's promise."""
-        complete = self.same_code or sum(row.inputs for row in self.rows) == self.inputs
-        broken = any(row.breaks(self.promise) for row in self.rows)
-        return Verdict.PASS if complete and not broken else Verdict.FAIL
+        return verdict.on_comparison(self)
 
     @property
     @shown()

@@ -1,0 +1,193 @@
+"""The verdict of verify and its sentence: text, page, JSON document and exit status read both from here.
+
+A condition that was looked at is a ``Check``, with a verdict of its own. A row of the table is the verdict on its
+checks, a tree that on its rows, executions and builds. If nothing was checked, the verdict is not "pass".
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fp4patch.catalog.coverage import unchecked
+from fp4patch.core.document import Document
+from fp4patch.core.verdict import OnTree, PassOrFail, Verdict, overall, verdict_on
+from fp4patch.core.wording import counted, listed
+
+if TYPE_CHECKING:
+    from fp4patch.proof.inputs import NumericsReport
+    from fp4patch.proof.lift.result import Equivalence, Execution
+    from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
+
+EXECUTED = "executed as promised"
+"""The check that a probe's machine code was executed and gave what the variant promises."""
+
+
+@dataclass(frozen=True)
+class Check(Document):
+    """One condition of one rule on one probe and architecture."""
+
+    rule: str
+    """Text of the condition: ``forbids F2FP.*E2M1``."""
+    because: str
+    """Reason of the rule."""
+    verdict: Verdict
+    detail: str
+    """Evidence that was found: ``4 F2FP.SATFINITE.E2M1…``."""
+
+    @classmethod
+    def of(cls, rule: str, because: str, holds: object, detail: str) -> Check:
+        """Return the check of a condition that holds, or does not."""
+        return cls(rule, because, verdict_on(holds), detail)
+
+
+def on_checks(checks: Iterable[Check]) -> Verdict:
+    """Return the verdict on a row: UNSUPPORTED if the compiler does not know the target, else PASS if all pass."""
+    verdicts = [check.verdict for check in checks]
+    return Verdict.UNSUPPORTED if Verdict.UNSUPPORTED in verdicts else overall(verdicts)
+
+
+def on_sweep(report: NumericsReport) -> PassOrFail:
+    """Return PASS only if every input was run and the promise was kept."""
+    broken = any(row.breaks(report.promise) for row in report.rows)
+    return verdict_on(report.inputs == report.passes << report.bits and not broken)
+
+
+def on_execution(one: Execution) -> Verdict:
+    """Return PASS only if every input ran and every result, including those of the corners, keeps the promise."""
+    if one.unsupported:
+        return Verdict.UNSUPPORTED
+    if one.problem:
+        return Verdict.FAIL
+    if one.batch:
+        return verdict_on(one.batch.inputs and not one.batch.mismatches)
+    if one.report is None or any(row.breaks(one.report.promise) for row in one.corners):
+        return Verdict.FAIL
+    return on_sweep(one.report)
+
+
+def on_comparison(one: Equivalence) -> PassOrFail:
+    """Return PASS only if every input was compared and all differences are allowed by the variant's promise."""
+    complete = one.same_code or sum(row.inputs for row in one.rows) == one.inputs
+    return verdict_on(complete and not any(row.breaks(one.promise) for row in one.rows))
+
+
+def on_build(one: BuildResult) -> PassOrFail:
+    """Return PASS if nothing was expected of a build that it does not do."""
+    return verdict_on(not one.detail)
+
+
+def on_tree(report: VerifyReport) -> OnTree:
+    """Return PASS only if something was checked, and all of it passed."""
+    if not (report.patches or report.results or report.builds or report.problems):
+        return Verdict.NOTHING
+    verdicts: list[Verdict] = [*(row.verdict for row in report.results), *(build.verdict for build in report.builds)]
+    executions = [*(one.verdict for one in report.numerics), *(report.executed.verdicts if report.executed else ())]
+    passed = not overall([*verdicts, *executions]).failed
+    return verdict_on(verdicts and passed and not report.problems)
+
+
+def on_trees(reports: Iterable[VerifyReport]) -> OnTree:
+    """Return the verdict over several trees: NOTHING if each is, and not PASS if there are none."""
+    found = {report.verdict for report in reports}
+    return Verdict.NOTHING if found == {Verdict.NOTHING} else overall(found)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The verdict in words: one short sentence, and one that states the number of checks."""
+
+    verdict: Verdict
+    title: str
+    detail: str
+
+
+def headline(reports: Sequence[VerifyReport]) -> Headline:
+    """Return the verdict over these reports in one short sentence, and one with the numbers."""
+    verdict = on_trees(reports)
+    names = {id(report): f"{report.target} {report.version}".strip() for report in reports}
+    idle = listed([names[id(report)] for report in reports if report.verdict is Verdict.NOTHING])
+    looked_at = listed([names[id(report)] for report in reports if report.verdict is not Verdict.NOTHING])
+    variant = listed(sorted({report.variant for report in reports}))
+    results = [result for report in reports for result in report.results]
+    if verdict is Verdict.NOTHING:
+        title = f"Not needed: {variant} changes nothing in {idle}"
+        return Headline(verdict, title, "No probe is for this release, and nothing was checked.")
+    if not any(report.results or report.builds for report in reports):
+        said = "No probe ran, so nothing is known about the machine code."
+        return Headline(verdict, "Not verified: nothing was checked", said)
+    archs = listed([str(arch) for arch in sorted({result.arch for result in results})])
+    numbers = ", ".join([f"{counted(len(results), 'result')} for {archs}"] * bool(results) + counts(reports))
+    if verdict.failed:
+        title = f"Not verified: {'; '.join(_failures(reports))}"
+        return Headline(verdict, title, f"{variant} on {looked_at}: {numbers}.")
+    coverage = [one for report in reports for one in report.coverage]
+    missing = unchecked(coverage)
+    where = f" for {len(coverage) - len(missing)} of {counted(len(coverage), 'function')}" if missing else ""
+    beside = f"; it changes nothing in {idle}" if idle else ""
+    return Headline(
+        verdict,
+        f"Verified: {variant} on {looked_at} satisfies its rules{where}{beside}",
+        f"{numbers}, all passed." + (f" Not checked: {counted(len(missing), 'function')}." if missing else ""),
+    )
+
+
+def _failures(reports: Sequence[VerifyReport]) -> list[str]:
+    """Return what failed, each as a clause with its number."""
+    results = [result for report in reports for result in report.results]
+    checks = [check for result in results for check in result.checks]
+    executions = [verdict for report in reports if report.executed for verdict in report.executed.verdicts]
+    unsupported = sorted({result.arch for result in results if result.verdict is Verdict.UNSUPPORTED})
+    failed = sum(check.verdict is Verdict.FAIL for check in checks)
+    wrong, lost = sum(one.failed for one in executions), sum(b.verdict.failed for one in reports for b in one.builds)
+    problems = sum(len(report.problems) for report in reports)
+    empty = [report.tree for report in reports if report.verdict.failed and not (report.results or report.builds)]
+    clauses = {
+        f"{failed} of {counted(len(checks), 'check')} failed": failed,
+        f"the toolkit cannot compile for {listed([str(arch) for arch in unsupported])}": unsupported,
+        f"{counted(problems, 'problem')} beside the probes": problems,
+        f"{wrong} of {len(executions)} executions and comparisons are not as promised": wrong,
+        f"{counted(lost, 'result')} of the tree's own build not as declared": lost,
+        f"nothing was checked in {listed(empty)}": empty,
+    }
+    return [clause for clause, holds in clauses.items() if holds]
+
+
+def counts(reports: Sequence[VerifyReport]) -> list[str]:
+    """Return what was counted: the checks of machine code, and the evaluations of the tree's own build."""
+    checks = sum(len(result.checks) for report in reports for result in report.results)
+    builds = sum(len(report.builds) for report in reports)
+    conditions = " and of conditions" if any(not one.cuda for report in reports for one in report.builds) else ""
+    return [f"{counted(checks, 'check')}"] * bool(checks or not builds) + [
+        f"{counted(builds, 'evaluation')} of the build{conditions}"
+    ] * bool(builds)
+
+
+def failed_checks(result: ProbeResult) -> tuple[Check, ...]:
+    """Return the checks that did not hold."""
+    return tuple(check for check in result.checks if check.verdict.failed)
+
+
+def reason(result: ProbeResult) -> str:
+    """Return the reason why this probe failed, in one short line; empty if it passed."""
+    if not result.verdict.failed:
+        return ""
+    if result.verdict is Verdict.UNSUPPORTED:
+        return f"this toolkit cannot compile for {result.arch}"
+    failed = failed_checks(result)
+    if result.error and not (result.after and failed):
+        line = re.sub(r"^/\S*/(?=[^\s/])", "", _error_line(result.error))  # directories add nothing in a table
+        return textwrap.shorten(line, 72, placeholder=" …")
+    if failed:
+        what = failed[0].detail.partition(" (")[0] if failed[0].rule == EXECUTED else failed[0].rule
+        return what + (f" (and {len(failed) - 1} more)" if len(failed) > 1 else "")
+    return "nothing was checked"
+
+
+def _error_line(error: str) -> str:
+    """Return the line of a compiler's output that names the error, else its first."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    return next((line for line in lines if "error" in line.lower()), lines[0] if lines else "")

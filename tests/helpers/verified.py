@@ -1,0 +1,26 @@
+"""Compile the probes of a small tree, and judge them by rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fp4patch.catalog.rule import Rule
+from fp4patch.core.problem import Problem
+from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
+from fp4patch.proof.judge import judged, unjudged
+from fp4patch.proof.result import ProbeResult
+
+
+@dataclass(frozen=True)
+class Verified:
+    """The rows, the problems beside them, and what they were made from."""
+
+    results: tuple[ProbeResult, ...]
+    problems: tuple[Problem, ...]
+    compiled: CompiledProbes
+
+
+def verified(request: CompileRequest, rules: Sequence[Rule]) -> Verified:
+    compiled = compile_probes(request)
+    return Verified(judged(compiled, rules), unjudged(rules, compiled.pairs, request.archs), compiled)
