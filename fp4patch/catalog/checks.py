@@ -12,7 +12,6 @@ from packaging.version import InvalidVersion, Version
 
 from fp4patch.catalog.coverage import names
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.probe import Numerics, Probe
 from fp4patch.catalog.target import Target, VersionPattern
 from fp4patch.catalog.variant import Variant, VariantTarget
 from fp4patch.core.arch import Arch
@@ -117,23 +116,21 @@ def check_patch(patch: Patch, path: Path, root: Path) -> list[Problem]:
 
 
 def _check_probes(file: _File, patch: Patch, path: Path) -> None:
-    """Check names, files and targets of probes and of functions to run."""
-    tables: dict[str, Sequence[Probe | Numerics]] = {"probes": patch.probes, "numerics": patch.numerics}
-    for kind, named in tables.items():
-        seen = set()
-        for number, thing in enumerate(named):
-            key = f"{kind}[{number}]"
-            source = (path.parent / thing.source).is_file()
-            file.expect(source, f"{key}.source", "a file beside patch.toml", repr(thing.source))
-            for folder in thing.include:
-                is_there = (path.parent / folder).is_dir()
-                file.expect(is_there, f"{key}.include", "a directory beside patch.toml", repr(folder))
-            for arch in thing.also if isinstance(thing, Probe) else ():
-                file.expect(_is_arch(arch), f"{key}.also", "an architecture such as sm_121a", repr(arch))
-            if thing.needs:
-                file.globs(thing.needs.search, f"{key}.needs.search")
-            file.expect(thing.name not in seen, f"{key}.name", "a name of its own", repr(thing.name))
-            seen.add(thing.name)
+    """Check names, files and targets of probes."""
+    seen = set()
+    for number, probe in enumerate(patch.probes):
+        key = f"probes[{number}]"
+        source = (path.parent / probe.source).is_file()
+        file.expect(source, f"{key}.source", "a file beside patch.toml", repr(probe.source))
+        for folder in probe.include:
+            is_there = (path.parent / folder).is_dir()
+            file.expect(is_there, f"{key}.include", "a directory beside patch.toml", repr(folder))
+        for arch in probe.also:
+            file.expect(_is_arch(arch), f"{key}.also", "an architecture such as sm_121a", repr(arch))
+        if probe.needs:
+            file.globs(probe.needs.search, f"{key}.needs.search")
+        file.expect(probe.name not in seen, f"{key}.name", "a name of its own", repr(probe.name))
+        seen.add(probe.name)
 
 
 def _check_conditions(file: _File, patch: Patch, folder: Path) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from fp4patch.catalog.probe import Numerics, Probe
+from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.target import JitModule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import Manifest
@@ -168,7 +168,6 @@ class Patch(Manifest):
     probes: tuple[Probe, ...] = ()
     builds: tuple[BuildCheck, ...] = ()
     conditions: tuple[ConditionCheck, ...] = ()
-    numerics: tuple[Numerics, ...] = ()
     directory: str = field(default="", metadata=HIDDEN)
     """Directory of templates, probes and cases, set by the loader."""
 

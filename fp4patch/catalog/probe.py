@@ -198,26 +198,3 @@ class Probe(Manifest):
     def id(self) -> str:
         """Identifier that is unique in the catalog and that rules select by: ``cutlass/e2m1-x8``."""
         return f"{self.patch.partition('/')[0]}/{self.name}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Numerics(Manifest):
-    """A function of the tree that converts floats to E2M1, to be run on all 2^32 inputs.
-
-    ``source`` is a header below the patch's directory that makes it callable; ``expression`` is C++ whose value is the
-    packed nibbles, value 0 lowest, of ``v``, a ``const float (&)[lanes]``. A tree that does not meet ``needs`` has no
-    such function.
-    """
-
-    name: str
-    """Name by which a user of the tree would call it: ``NumericArrayConverter<float_e2m1_t, float, 8>``."""
-    lanes: Literal[1, 2, 4, 8, 16]
-    source: str
-    expression: str
-    include: tuple[str, ...] = ()
-    """Include directories below the patch's directory, searched after the tree's."""
-    host: Literal["no", "yes", "if-asked"] = "no"
-    """Availability as host code; ``if-asked`` if running all inputs there takes a minute or more."""
-    bench: bool = False
-    """True if ``fp4patch bench`` measures this function of a tree, which then takes eight values."""
-    needs: Needs | None = None

@@ -15,7 +15,6 @@ import click
 from fp4patch import __version__
 from fp4patch.commands import doctor
 from fp4patch.commands.apply import command as apply
-from fp4patch.commands.bench import command as bench
 from fp4patch.commands.build import command as build
 from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.commands.evidence import command as evidence
@@ -34,7 +33,7 @@ EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
 COMMANDS = (
     *(show_.list_, show_.show_name, fetch.fetch, apply.apply, status.status, apply.revert, export.export),
-    *(verify.verify, evidence.evidence, bench.bench, objects.objects),
+    *(verify.verify, evidence.evidence, objects.objects),
     *(doctor.doctor, explore.explore, features.features),
     *(build.build, inspect.inspect),
 )

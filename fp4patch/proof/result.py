@@ -10,7 +10,6 @@ from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import OnTree, PassOrFail, Verdict
 from fp4patch.proof import verdict
-from fp4patch.proof.inputs import NumericsReport
 from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.lift.result import Executed
 from fp4patch.proof.verdict import Check
@@ -134,10 +133,6 @@ class VerifyReport(Report):
     """End time in UTC, ISO 8601."""
     set_aside: tuple[SetAside, ...] = ()
     """Probes that do not apply to this tree and did not run."""
-    numerics: tuple[NumericsReport, ...] = ()
-    """Results of every input through the tree's conversions; empty unless requested."""
-    numerics_notes: tuple[str, ...] = ()
-    """Notes on the sweeps: where they ran, and why others did not."""
     executed: Executed | None = None
     """Results of executing the machine code; None if it was not executed."""
     builds: tuple[BuildResult, ...] = ()

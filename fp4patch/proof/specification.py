@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fp4patch.proof.inputs import InputClass
+from fp4patch.proof.sweep_result import InputClass
 
 MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
 """Values of the codes 0 to 7 (OCP Microscaling Formats 1.0, 5.3.3)."""
@@ -67,6 +67,12 @@ def specification(form: str = "e2m1") -> tuple[Interval, ...]:
         *negative,
         Interval((_INFINITY | _SIGN) + 1, _ALL, greatest, InputClass.NEGATIVE_NAN),
     )
+
+
+def interval_lines(form: str = "e2m1") -> str:
+    """Return the specification as lines of a C initializer: first, last, code, and the number of the class."""
+    classes = tuple(InputClass)
+    return "".join(f"{{{i.first:#x}, {i.last:#x}, {i.code}, {classes.index(i.cls)}}},\n" for i in specification(form))
 
 
 def _last_of_code(magnitudes: Sequence[Fraction]) -> Iterable[int]:

@@ -18,9 +18,9 @@ from fp4patch.core.verdict import OnTree, PassOrFail, Verdict, overall, verdict_
 from fp4patch.core.wording import counted, listed
 
 if TYPE_CHECKING:
-    from fp4patch.proof.inputs import NumericsReport
     from fp4patch.proof.lift.result import Equivalence, Execution
     from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
+    from fp4patch.proof.sweep_result import NumericsReport
 
 EXECUTED = "executed as promised"
 """The check that a probe's machine code was executed and gave what the variant promises."""
@@ -85,7 +85,7 @@ def on_tree(report: VerifyReport) -> OnTree:
     if not (report.patches or report.results or report.builds or report.problems):
         return Verdict.NOTHING
     verdicts: list[Verdict] = [*(row.verdict for row in report.results), *(build.verdict for build in report.builds)]
-    executions = [*(one.verdict for one in report.numerics), *(report.executed.verdicts if report.executed else ())]
+    executions = report.executed.verdicts if report.executed else []
     passed = not overall([*verdicts, *executions]).failed
     return verdict_on(verdicts and passed and not report.problems)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Literal
 
 from fp4patch import __version__
 from fp4patch.catalog.coverage import Covered, names, unchecked, without
@@ -29,7 +28,7 @@ from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress
-from fp4patch.proof import builds, conditions, sweeps
+from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes, refusals
 from fp4patch.proof.coverage import (
     coverage,
@@ -43,7 +42,7 @@ from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.headers import find_headers
 from fp4patch.proof.judge import judged, unjudged
 from fp4patch.proof.lift.result import Executed
-from fp4patch.proof.needs import has, nothing_to_show
+from fp4patch.proof.needs import nothing_to_show
 from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
@@ -63,7 +62,6 @@ class VerifyRequest:
     torch_include: Path | None = None
     jobs: int | None = None
     """Compilations, or threads of a sweep, at a time; None: one for each core."""
-    numerics: Literal["no", "yes", "all"] = "no"
     execute: bool | None = None
     """None: only without a GPU."""
     every_probe: bool = False
@@ -101,7 +99,7 @@ def verify_trees(
     archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
     identified = identify_all(trees, catalog)
     toolchain = find_toolchain(request.cuda_root)
-    if request.numerics != "no" or request.executes:
+    if request.executes:
         must_run_programs(Path(tempfile.gettempdir()))
     headers = find_headers(request.torch_include)
     run = _Run(request, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
@@ -146,7 +144,6 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     set_aside = [probe for probe in every if probe.id in aside]
     problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluated.results))
     results, executed = _executed(compiled, judged(compiled, rules), every, run)
-    numbers = _numerics(tree, pristine, run)
     _must_be_unchanged(tree, written, run)
     not_looked_at = [
         *undeclared(functions, patches),
@@ -179,7 +176,6 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         problems=(
             # Where the variant changes nothing, that no probe ran is no mistake.
             *((*problems, *_unexecuted(executed, request)) if applied or results else ()),
-            *numbers.problems,
             *not_looked_at,
             *_uncovered(covered, request),
         ),
@@ -188,8 +184,6 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         set_aside=(*aside.values(), *evaluated.aside),
         builds=evaluated.results,
-        numerics=numbers.reports,
-        numerics_notes=numbers.notes,
         executed=executed,
         coverage=covered,
         cubins=compiled.cubins,
@@ -266,22 +260,6 @@ def _unexecuted(executed: Executed | None, request: VerifyRequest) -> tuple[Prob
     found = "none of the probes that ran has a specification of its results"
     help_ = "leave --execute out: on this tree it has nothing to show"
     return (Problem("a probe whose machine code can be executed", found, help_),)
-
-
-def _numerics(tree: Identified, pristine: SourceView, run: _Run) -> sweeps.Numbers:
-    if run.request.numerics == "no":
-        return sweeps.Numbers((), (), ())
-    return sweeps.run(
-        tree,
-        run.variant,
-        run.catalog,
-        run.toolchain,
-        has=lambda needs: has(pristine, needs),
-        slow_too=run.request.numerics == "all",
-        threads=run.request.jobs,
-        on_progress=run.on_progress,
-        gpu=find_gpu(),
-    )
 
 
 def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, bytes | None], tuple[str, ...]]:

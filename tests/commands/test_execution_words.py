@@ -12,8 +12,8 @@ from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify.text import VerifyTable
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.execute import checks_of, with_checks
-from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.lift.result import Executed, Execution, summary
+from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
 
 
 def ran(rows: tuple[NumericsRow, ...], corners: tuple[NumericsRow, ...], **more: object) -> Execution:

@@ -19,10 +19,12 @@ from verify_reports import REPORTS
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.document import document
+from fp4patch.core.arch import Arch
 from fp4patch.images.image import Built
-from fp4patch.proof.inputs import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.instruction import InstructionClass
+from fp4patch.proof.lift.result import Executed, Execution
 from fp4patch.proof.result import BuildResult, whole
+from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.toolchain import Toolchain
 from tools.pages import json_schemas
 
@@ -31,23 +33,22 @@ GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]
 Holds = Callable[..., None]
 
-WRITTEN = """\
-fp4patch-bench	1	0.1.0	13.0.88
-note	vllm 0.16.0 has the instruction only
-device	A GPU	sm_121	48
-check	predicate_sum	0	0	8388607
-check	broken	2	0	0
-registers	predicate_sum	100	110	120
-memory	predicate_sum	50	50	50
-end
-"""
-SWEPT = NumericsReport(
-    "half_pair",
-    "g++ 12.2.0",
-    1,
-    (NumericsRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800001, 1, 0),)),),
-    Promise.EXACT,
-    1.0,
+MISMATCHED = Executed(
+    (
+        Execution(
+            "cutlass/e2m1-x2",
+            Arch(12, 1, "a"),
+            "patched",
+            NumericsReport(
+                "e2m1-x2",
+                "host",
+                1,
+                (NumericsRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800001, 1, 0),)),),
+                Promise.EXACT,
+                1.0,
+            ),
+        ),
+    )
 )
 
 # --- the check itself ------------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def test_verify_and_inspect(
     said = fp4patch("verify", "--variant", "next3", "--arch", "sm_120a,sm_121", "--execute", "--json", "-", tree)
     assert said.status == 0, said.err
     built = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.0f", "12.1a", "")
-    made = [*REPORTS.values(), replace(REPORTS["pass"], numerics=(SWEPT,), builds=(built,))]
+    made = [*REPORTS.values(), replace(REPORTS["pass"], executed=MISMATCHED, builds=(built,))]
     several, none = document(whole(made)), document(whole([]))
     holds("verify", said.document, several, none, elsewhere=())
 
@@ -210,11 +211,6 @@ def test_verify_and_inspect(
     shutil.copy(tree / ".fp4patch" / "receipt.json", receipts / "cutlass.json")
     (tmp_path / "proof" / "verify.json").write_text(said.out)
     holds("inspect", fp4patch("inspect", "--json", tmp_path / "proof").document)
-
-
-def test_bench(holds: Holds, fp4patch: Command, tmp_path: Path) -> None:
-    (tmp_path / "bench.txt").write_text(WRITTEN)
-    holds("bench", fp4patch("bench", "--from", tmp_path / "bench.txt", "--json").document)
 
 
 def test_objects_and_errors(holds: Holds, fp4patch: Command, tree_copy: GetTree, tmp_path: Path) -> None:

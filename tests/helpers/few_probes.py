@@ -22,17 +22,16 @@ def copy_data(to: Path, *, cases: bool = True) -> Path:
     return to
 
 
-def few_probes(to: Path, kept: Mapping[str, str], *, numerics: bool = False, sampled: bool = False) -> Path:
+def few_probes(to: Path, kept: Mapping[str, str], *, sampled: bool = False) -> Path:
     """Write patches and variants to ``to``, with the probes ``kept`` (name to target), and the rules on them.
 
-    Families are written out. The functions for ``verify --numerics`` stay only with ``numerics``; with ``sampled`` the
-    execution takes a sample of floats.
+    Families are written out. With ``sampled`` the execution takes a sample of floats.
     """
-    leave(copy_data(to, cases=False), kept, numerics=numerics, sampled=sampled)
+    leave(copy_data(to, cases=False), kept, sampled=sampled)
     return to
 
 
-def leave(folder: Path, kept: Mapping[str, str], *, numerics: bool = False, sampled: bool = False) -> None:
+def leave(folder: Path, kept: Mapping[str, str], *, sampled: bool = False) -> None:
     """Remove all other probes from the data in a directory, and the rules that would then judge none."""
     reader, written = Reader(folder), {}
     for path in folder.glob("patches/*/*/patch.toml"):
@@ -42,7 +41,6 @@ def leave(folder: Path, kept: Mapping[str, str], *, numerics: bool = False, samp
         data["refused"] = [one for one in data.get("refused", []) if one["probe"] in kept]
         left_out = {"functions": data["touches"], "because": "left out"}
         data["unchecked"] = [left_out, *data.get("unchecked", [])]
-        data["numerics"] = data.get("numerics", []) if numerics else []
         for probe in data["probes"]:
             if sampled and probe.get("executes", {}).get("input") == "float32":
                 probe["executes"]["sampled"] = True

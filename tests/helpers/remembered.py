@@ -6,9 +6,9 @@ import platform
 from collections.abc import Callable
 from functools import cache
 
+from fp4patch.core import process
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.store import Store, key
-from fp4patch.proof.numerics import native
 
 
 def remembered(made_of: tuple[str, ...], make: Callable[[], str]) -> str:
@@ -24,4 +24,6 @@ def remembered(made_of: tuple[str, ...], make: Callable[[], str]) -> str:
 @cache
 def _machine() -> tuple[str, ...]:
     """The processor, and the compiler."""
-    return platform.machine(), native("g++")
+    return platform.machine(), process.run(
+        ["g++", "-march=native", "-E", "-v", "-x", "c++", "/dev/null"], limit=None
+    ).err

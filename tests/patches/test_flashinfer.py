@@ -19,21 +19,11 @@ import pytest
 from command import snapshot
 from flashinfer_wheel import is_python, unpack
 
-from fp4patch.catalog.identify import identify_all
-from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
-from fp4patch.core.arch import Arch
-from fp4patch.core.errors import ProofError
-from fp4patch.core.verdict import Verdict
 from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.placement import enclosing
-from fp4patch.proof.callables import FORCE_SOFTWARE, callables, include_folders, subjects
-from fp4patch.proof.gpu import Gpu, find_gpu
-from fp4patch.proof.inputs import NumericsReport
-from fp4patch.proof.numerics import device_sweep
-from fp4patch.proof.toolchain import Toolchain
 from variants import VARIANTS, encoder
 
 pytestmark = pytest.mark.slow
@@ -228,33 +218,6 @@ def all_inputs_match(executions: list[dict[str, Any]]) -> None:
     # Upstream's source stores zeros on sm_90, and ptxas refuses it for sm_121: there is nothing to execute.
     assert {arch for _, arch, side in found if side == "pristine"} == {"sm_121a"}
     assert {arch for _, arch, side in found if side == "patched"} == {"sm_121a", "sm_121", "sm_90"}
-
-
-def test_its_own_functions_stand_in_the_program_that_runs_all_inputs(
-    installed: Callable[..., Path], toolchain: Toolchain
-) -> None:
-    package, catalog = installed(OLDEST, WITHOUT_CUTLASS), load()
-    assert main.run(["apply", "--variant", "next3", str(package)]) == 0
-    (tree,) = identify_all([package], catalog)
-    (header,) = callables(catalog.patches_of(catalog.variant("next3"), "flashinfer"), lambda _: True)
-    gpu = find_gpu()
-
-    def sweep() -> tuple[NumericsReport, ...]:
-        return device_sweep(
-            header.preamble,
-            subjects(header.functions),
-            toolchain=toolchain,
-            gpu=gpu or Gpu("no GPU", Arch(9, 0)),
-            include=[*include_folders(package, tree), *header.include],
-            flags=[*tree.target.compile, FORCE_SOFTWARE],
-        )
-
-    if gpu:
-        assert [report.verdict for report in sweep()] == [Verdict.PASS] * 3
-    else:
-        # Compiled and linked: only what it runs on is missing.
-        with pytest.raises(ProofError, match="did not run on no GPU"):
-            sweep()
 
 
 def test_never_writes_through_a_hard_link(installed: Callable[[str], Path], tmp_path: Path) -> None:

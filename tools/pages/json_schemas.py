@@ -26,7 +26,6 @@ from pydantic_core.core_schema import WithDefaultSchema
 
 from fp4patch.catalog.feature import FeatureReport
 from fp4patch.commands.apply.result import Applied
-from fp4patch.commands.bench.result import BenchReport
 from fp4patch.commands.document import Failure
 from fp4patch.commands.evidence.result import Checked, Evidence
 from fp4patch.commands.export.result import Series
@@ -56,7 +55,6 @@ DOCUMENTS: Mapping[str, Any] = {
     "verify": VerifyReport | VerifyReports,
     "evidence": Evidence,
     "evidence-check": Checked,
-    "bench": BenchReport,
     "objects": Objects,
     "features": FeatureReport,
     "doctor": DoctorReport,

@@ -45,14 +45,6 @@ from fp4patch.commands.common import (
 )
 @JOBS
 @click.option(
-    "--numerics",
-    "numerics",
-    flag_value="yes",
-    default="no",
-    help="Also run the sources on all 2^32 inputs, on the host and on any CUDA GPU.",
-)
-@click.option("--numerics-all", "numerics", flag_value="all", help="The same, with the conversions that take minutes.")
-@click.option(
     "--execute/--no-execute",
     default=None,
     help="Execute the machine code on the host, for all inputs. Default: if there is no GPU.",
@@ -80,7 +72,7 @@ def verify(
     from fp4patch.proof.verify import VerifyRequest, verify_trees
 
     asked = VerifyRequest(**options, compile_only=suggest_rules)
-    if suggest_rules and (json_file or report_file or asked.numerics != "no" or asked.execute or asked.strict):
+    if suggest_rules and (json_file or report_file or asked.execute or asked.strict):
         raise click.UsageError("--suggest-rules judges nothing: it goes with --arch, --all and the compiler's options")
     with progress.shown(stderr(), progress.STEPS) as tick:
         reports = verify_trees(trees, asked, on_wait=waiting, on_progress=tick)

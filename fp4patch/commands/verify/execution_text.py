@@ -1,11 +1,14 @@
 """Results of executing machine code, as text: a cell of the table, and sentences below it."""
 
+import struct
 from collections.abc import Iterator
 
-from fp4patch.commands.verify import numerics_text as numerics
-from fp4patch.proof.inputs import NumericsReport, NumericsRow
 from fp4patch.proof.lift.result import UPSTREAM, Batch, Executed, Execution, summary
 from fp4patch.proof.result import ProbeResult
+from fp4patch.proof.sweep_result import Mismatch, NumericsReport, NumericsRow
+
+MAGNITUDES = ("0", "0.5", "1", "1.5", "2", "3", "4", "6")
+"""Values of the E2M1 codes 0 to 7."""
 
 
 def of(executed: Executed | None, result: ProbeResult) -> Execution | None:
@@ -64,14 +67,44 @@ def worst(execution: Execution) -> str:
         return execution.batch.first[0] if execution.batch and execution.batch.first else ""
     rows = (*execution.report.rows, *execution.corners)
     found = [
-        ((row.breaks(execution.report.promise), numerics.error(mismatch)), row, mismatch)
+        ((row.breaks(execution.report.promise), error(mismatch)), row, mismatch)
         for row in rows
         for mismatch in row.first
     ]
     if not found:
         return ""
     _, row, mismatch = max(found, key=lambda one: one[0])
-    return f"{row.cls.value}: {numerics.sentence(mismatch)}"
+    return f"{row.cls.value}: {mismatch_sentence(mismatch)}"
+
+
+def first_mismatches(report: NumericsReport) -> Iterator[str]:
+    """Return the first mismatches in words: those that break the promise, else those that it allows."""
+    wrong = [row for row in report.rows if row.mismatches]
+    for row in [row for row in wrong if row.breaks(report.promise)] or wrong:
+        for mismatch in row.first:
+            yield f"{row.cls.value}  {mismatch_sentence(mismatch)}"
+
+
+def error(mismatch: Mismatch) -> float:
+    """Return the distance of the result from the expected value; of codes that are not E2M1, of the codes."""
+    if max(mismatch.got, mismatch.expected) > 15:
+        return abs(mismatch.got - mismatch.expected)
+    got, expected = (
+        float(MAGNITUDES[code & 7]) * (-1 if code & 8 else 1) for code in (mismatch.got, mismatch.expected)
+    )
+    return abs(got - expected)
+
+
+def mismatch_sentence(mismatch: Mismatch) -> str:
+    """Return ``0x3e800001 (0.25000003) gives 0x0 (0), not 0x1 (0.5)``."""
+    (value,) = struct.unpack("<f", struct.pack("<I", mismatch.input))
+    got, expected = _code(mismatch.got), _code(mismatch.expected)
+    return f"{mismatch.input:#010x} ({value:.9g}) gives {got}, not {expected}"
+
+
+def _code(code: int) -> str:
+    value = f" ({'-' if code & 8 else ''}{MAGNITUDES[code & 7]})" if code < 16 else ""
+    return f"{code:#x}{value}"
 
 
 def lines(executed: Executed) -> Iterator[str]:
@@ -113,7 +146,7 @@ def failures(executed: Executed) -> Iterator[str]:
         if one.verdict.failed:
             yield sentence(one) + (f"; {one.problem}" if one.problem and one.report else "")
             if one.report:
-                yield from (f"  {line}" for line in list(numerics.first(one.report))[:4])
+                yield from (f"  {line}" for line in list(first_mismatches(one.report))[:4])
             elif one.batch:
                 yield from (f"  {line}" for line in one.batch.first)
     for pair in executed.equivalences:

@@ -19,7 +19,6 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import words
 from fp4patch.commands.templates import own_script, render
 from fp4patch.commands.verify import execution_text as execution
-from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
 from fp4patch.core.wording import counted, listed
@@ -82,7 +81,6 @@ def page(reports: Sequence[VerifyReport]) -> str:
         "words": words,
         "counted": counted,
         "summary": summary,
-        "numerics": numerics,
         "execution": execution,
     }
     rendered = render("page.html.j2", Path(__file__).parent, **context)
@@ -107,7 +105,6 @@ def _tree(report: VerifyReport, prefix: str) -> Tree:
         "--variant",
         report.variant,
         *(["--arch", archs] if archs else []),
-        *(["--numerics"] if report.numerics else []),
         *(["--execute"] if report.executed else []),
         report.tree,
     ]

@@ -13,7 +13,6 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import words
 from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
 from fp4patch.commands.verify import execution_text as execution
-from fp4patch.commands.verify import numerics_text as numerics
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.instruction import SassListing
@@ -58,9 +57,6 @@ class VerifyTable:
                 yield label("fail", line, STYLES[Verdict.FAIL])
             for line in execution.lines(report.executed):
                 yield Hanging("", line, "dim")
-        if report.numerics or report.numerics_notes:
-            yield Text()
-            yield numerics.table(report.numerics, report.numerics_notes)
         yield from _covered(report)
         if report.problems:
             yield Text()

@@ -27,7 +27,6 @@ from fp4patch.core.store import key
 from fp4patch.core.wording import counted
 from fp4patch.proof.cache import Cache, Stored
 from fp4patch.proof.disassemble import disassemble
-from fp4patch.proof.inputs import Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.instruction import InstructionClass, SassListing
 from fp4patch.proof.lift import grid, lanes, program, stochastic, taint
 from fp4patch.proof.lift.flow import flow
@@ -37,6 +36,7 @@ from fp4patch.proof.lift.program import KERNEL_NAME, Kernel, Swept
 from fp4patch.proof.lift.result import Batch, Equivalence, Executed, Execution, Side
 from fp4patch.proof.lift.translate import Unsupported, translate
 from fp4patch.proof.sass import functions, kernel_of, own_constants
+from fp4patch.proof.sweep_result import Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.toolchain import Toolchain
 
 _OF_TRANSLATION = ("translate.py", "listing.py", "flow.py", "operands.py", "semantics.py", "immediates.py")

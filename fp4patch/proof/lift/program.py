@@ -1,7 +1,6 @@
 """The program that runs translated machine code on the host: its files, its compilation, and what it writes.
 
-One kernel is compared with the specification, or with another kernel. The C is the same for both; the C++ sweeps of
-``proof/sweep`` share the specification's intervals and the form of the rows, and nothing else.
+One kernel is compared with the specification, or with another kernel. The C is the same for both.
 """
 
 import platform
@@ -16,9 +15,9 @@ from fp4patch.catalog.probe import BITS, Executes, stored_bits
 from fp4patch.catalog.rule import Promise
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
-from fp4patch.proof.inputs import InputClass, NumericsRow
 from fp4patch.proof.lift.listing import Listing
-from fp4patch.proof.numerics import interval_lines, row_of
+from fp4patch.proof.specification import interval_lines
+from fp4patch.proof.sweep_result import InputClass, NumericsRow, row_of
 
 KERNEL_NAME = "FP4PATCH_KERNEL"
 """Name that a translation must have: the program gives it a name of its own, twice."""

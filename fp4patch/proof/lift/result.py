@@ -8,7 +8,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, key, shown
 from fp4patch.core.verdict import PassOrFail, Verdict
 from fp4patch.proof import verdict
-from fp4patch.proof.inputs import NumericsReport, NumericsRow
+from fp4patch.proof.sweep_result import NumericsReport, NumericsRow
 
 Side = Literal["pristine", "patched"]
 """State of the tree: as upstream released it, or as it is now."""

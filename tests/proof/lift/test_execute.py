@@ -19,9 +19,9 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import sass
-from fp4patch.proof.inputs import InputClass, NumericsReport, NumericsRow
 from fp4patch.proof.lift.execute import Subject, execute, inexact
 from fp4patch.proof.lift.result import Executed, Execution, Side
+from fp4patch.proof.sweep_result import InputClass, NumericsReport, NumericsRow
 from fp4patch.proof.toolchain import Toolchain
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")

@@ -10,9 +10,9 @@ import pytest
 from fp4patch.catalog.probe import Executes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.errors import ProofError
-from fp4patch.proof.inputs import InputClass
 from fp4patch.proof.lift import program
 from fp4patch.proof.lift.program import Kernel, Swept
+from fp4patch.proof.sweep_result import InputClass
 
 EIGHT = Executes(input="float32", lanes=8)
 

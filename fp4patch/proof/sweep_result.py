@@ -53,6 +53,21 @@ class NumericsRow(Document):
         return bool(self.magnitudes if sign_is_free else self.mismatches)
 
 
+def row_of(line: str) -> NumericsRow:
+    """Return the row of a line that a sweep printed: ``2 4278190080 3 1 3e800001:1:0``.
+
+    It has class, inputs, mismatches, those of the magnitude, and the first of them, these in hexadecimal.
+    """
+    cls, inputs, mismatches, magnitudes, *first = line.split()
+    return NumericsRow(
+        cls=tuple(InputClass)[int(cls)],
+        inputs=int(inputs),
+        mismatches=int(mismatches),
+        magnitudes=int(magnitudes),
+        first=tuple(Mismatch(*(int(field, 16) for field in mismatch.split(":"))) for mismatch in first),
+    )
+
+
 @dataclass(frozen=True)
 class NumericsReport(Document):
     """Sweep of all inputs through one encoder, compared with the specification."""

@@ -1,1 +1,0 @@
-"""``fp4patch bench``: speed of encoders on a GPU."""
