@@ -12,6 +12,8 @@ import pytest
 from browser import PATIENCE, browser
 from support import served
 
+from tools.site_pages import PAGES
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
@@ -37,6 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_it_has_every_page_the_pictures_and_the_explorer(site: Path) -> None:
     pages = {path.stem for path in (ROOT / "docs").glob("*.md")} - {"README"}
+    pages |= {Path(name).stem for name in PAGES}
     assert pages | {"index", "explorer", "404"} == {path.stem for path in site.glob("*.html")}
     for picture in (ROOT / "docs" / "images").glob("*.svg"):
         assert (site / "images" / picture.name).read_bytes() == picture.read_bytes()

@@ -1,4 +1,5 @@
-"""Hooks of the documentation site (mkdocs.yml): the explorer as a file of it, and links to the rest of the project."""
+"""Hooks of the documentation site (mkdocs.yml): the explorer and the tables of the records as files of it, and links to
+the rest of the project."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from fp4patch.catalog.manifest import load
 from fp4patch.commands.explore.run import REPOSITORY, page
+from tools.site_pages import PAGES
 
 ROOT = Path(__file__).parents[1]
 LINK = re.compile(r"\]\(([^)\s:#]+)(#[^)\s]*)?\)")
@@ -16,8 +19,10 @@ EXPLORER = "explorer.html"
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the explorer, made from the records."""
+    """Add the explorer and the tables, made from the records."""
     files.append(File.generated(config, EXPLORER, content=page()))
+    for name, made in PAGES.items():
+        files.append(File.generated(config, name, content=made(load().root)))
     return files
 
 

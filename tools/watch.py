@@ -8,8 +8,8 @@
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
 SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. The results go
-into records/matrix.json, which `fp4patch list patches --matrix` shows, and docs/matrix.md with its picture; an archive
-that the catalog does not pin goes into patches/<target>/target.toml. So a pull request of it is a difference to review.
+into records/matrix.json, which `fp4patch list patches --matrix` shows; an archive that the catalog does not pin goes
+into patches/<target>/target.toml. So a pull request of it is a difference to review.
 The record also has the patches that upstream has taken, and since which release; the summary notes a change of that.
 
 Exit status 1 if a patch drifted, a verify failed, or a release was not available; each has its line, on stdout and,
@@ -37,7 +37,7 @@ from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
 from fp4patch.commands.apply.run import apply, revert
-from fp4patch.commands.show.text import MATRIX, matrix_rows
+from fp4patch.commands.show.text import MATRIX
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.core import progress
 from fp4patch.core.errors import Fp4PatchError, UsageError
@@ -50,9 +50,7 @@ from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.locked import reading
 from fp4patch.tree.status import each_patch, status
-from tools.matrix_picture import picture
 
-PAGE, PICTURE = "docs/matrix.md", "docs/images/matrix.svg"
 ENTRY = "\n[[archives]]\n"
 SERIES = "\n[series.sha256]\n"
 FAILS = (State.DRIFTED, State.FOREIGN)
@@ -101,21 +99,19 @@ class Matrix:
         )
 
     def write(self, root: Path) -> None:
-        """Write both files, in order of target and version."""
+        """Write the record in order of target and version, one line for each release."""
         rows = sorted(self.rows.values(), key=lambda row: in_order((row["target"], row["version"])))
         without = [
             {"target": target, "version": version, "lacks": self.without[target, version]}
             for target, version in sorted(self.without.keys() - self.rows.keys(), key=in_order)
         ]
         document = {
-            **{"schema": SCHEMA, "rows": rows, "upstreamed": upstreamed(rows)},
-            **{"again": dict(sorted(self.again.items())), "without": without},
+            **{"schema": SCHEMA, "upstreamed": upstreamed(rows), "again": dict(sorted(self.again.items()))},
+            **{"without": without},
         }
-        (root / MATRIX).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-        (root / PAGE).parent.mkdir(exist_ok=True)
-        (root / PAGE).write_text(page(document), encoding="utf-8")
-        (root / PICTURE).parent.mkdir(exist_ok=True)
-        (root / PICTURE).write_text(picture(rows), encoding="utf-8")
+        head = "".join(f'"{key}": {json.dumps(value)},\n' for key, value in document.items())
+        body = ",\n".join(json.dumps(row) for row in rows)
+        (root / MATRIX).write_text(f'{{{head}"rows": [\n{body}\n]}}\n', encoding="utf-8")
 
     def unfinished(self, release: Release, catalog: Catalog) -> bool:
         """Return whether the release has a row without a patch for it or for a tree inside it."""
@@ -437,43 +433,6 @@ def record(tried: Tried, matrix: Matrix, *, completed: bool = False) -> tuple[li
 def versions_of(target: str) -> set[str]:
     """Return the releases whose archives are pinned by now."""
     return {archive.version for archive in load().target(target).pinned}
-
-
-def page(document: dict[str, Any]) -> str:
-    """Return the tables for readers."""
-    rows = document["rows"]
-    text = "# What each patch comes to on each release\n\n"
-    text += (
-        "Made by `python -m tools.watch`, which runs every patch on the real source of every release, and every day\n"
-    )
-    text += (
-        "on those that are new; the same as `fp4patch list patches --matrix`. *applied*: it applies; *upstreamed*:\n"
-    )
-    text += (
-        "the release has the change already; *not-needed*: it never had what the patch changes; *drifted*: refused.\n"
-    )
-    text += "*verified*: the variants whose machine code was compiled, judged and executed on that release as well.\n"
-    text += f"\n![A row for each patch, a square for each release](images/{Path(PICTURE).name})\n"
-    for target, patches, body in matrix_rows(rows):
-        own = [row for row in rows if row["target"] == target]
-        inside = sorted({part for row in own for part in row.get("inside", {})})
-        heads = ["version", *(f"{part} inside" for part in inside), *patches, "verified"]
-        text += f"\n## {target}\n\n| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n"
-        for row, (version, states) in zip(own, body, strict=True):
-            held = [row.get("inside", {}).get(part, "") for part in inside]
-            verified = ", ".join(
-                name if verdict == "pass" else f"**{name}: {verdict}**"
-                for name, verdict in row.get("verified", {}).items()
-            )
-            text += f"| {' | '.join([version, *held, *states, verified])} |\n"
-    text += "\n## Taken by upstream\n\n"
-    text += "Patches whose change every release has, from the named one to the newest that was tried. Such a patch\n"
-    text += "retires by itself: it does nothing there.\n\n| patch | since | newest |\n|---|---|---|\n"
-    text += "".join(f"| {one['patch']} | {one['since']} | {one['newest']} |\n" for one in document["upstreamed"])
-    listed = [
-        f"{row['target']} {row['version']}: the package index has no {row['lacks']}" for row in document["without"]
-    ]
-    return text + ("\n## Not tried\n\n" + "".join(f"- {line}\n" for line in listed) if listed else "")
 
 
 def summary(wrong: Sequence[tuple[str, str, str]], good: Sequence[Tried], notes: Sequence[str]) -> str:

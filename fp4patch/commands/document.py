@@ -1,4 +1,4 @@
-"""JSON documents of results, by pydantic from their dataclasses; docs/json.md describes them."""
+"""JSON documents of results, by pydantic from their dataclasses."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,7 @@
 """Results as JSON documents: the declarations that pydantic needs beside the fields of a dataclass.
 
 pydantic itself is imported when a document is printed (:mod:`fp4patch.commands.document`) or its schema is written
-(``tools/json_schemas.py``), and never before.
+(``fp4patch/commands/json_schema.py``), and never before.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ def shown(name: str = "") -> Callable[[Getter], Getter]:
 class Document:
     """A dataclass that is an object of a JSON document: its fields, then its properties that are :func:`shown`.
 
-    The docstrings of both are the meanings in docs/json.md and docs/schemas.
+    The docstrings of both are the meanings in the JSON schemas.
     """
 
     @classmethod

@@ -1,6 +1,6 @@
 """The record of every surveyed release: its files' hashes, and its build's result for each arch list.
 
-``python -m tools.regenerate doctor-trees`` writes ``records/releases.json``. The hashes identify the release of a tree,
+``python -m tools.regenerate releases`` writes ``records/releases.json``. The hashes identify the release of a tree,
 independent of the version that it states; the recorded builds are used if there is no cmake.
 """
 

@@ -7,12 +7,12 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from command import Said
 from few_probes import few_probes
@@ -20,13 +20,13 @@ from few_probes import few_probes
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
 from fp4patch.commands.evidence import result, run, text
+from fp4patch.commands.json_schema import json_schema
 from fp4patch.core.verdict import Verdict
 
 Run = Callable[..., Said]
 PROBES = {"encode-half-x8": "cutlass", "encode-bfloat16": "cutlass", "construct-half-x8": "cutlass"}
 PROGRAM = Path(run.__file__).parent / "program"
 FAKE = Path(__file__).parents[1] / "helpers/fake_cuda.c"
-SCHEMAS = Path(__file__).parents[2] / "docs/schemas"
 MISSING = "error: there is no NVIDIA driver in this machine: libcuda.so.1"
 
 
@@ -87,9 +87,8 @@ def test_the_documents_fit_their_schemas(kit: Path, tmp_path: Path, fp4patch: Ru
     start(kit, tmp_path / "result.json", FAKE_FAULT="wrong")
     checked = tmp_path / "checked.json"
     checked.write_text(fp4patch("evidence", "--check", tmp_path / "result.json", "--json").out)
-    tool = Path(sys.executable).with_name("check-jsonschema")
-    for name, written in (("evidence", kit.parent / "evidence.json"), ("evidence-check", checked)):
-        subprocess.run([tool, "--schemafile", SCHEMAS / f"{name}.json", written], check=True, capture_output=True)
+    for kind, written in ((result.Evidence, kit.parent / "evidence.json"), (result.Checked, checked)):
+        jsonschema.validate(json.loads(written.read_text()), json_schema("evidence", kind))
 
 
 def test_the_source_builds_with_a_c_compiler_alone(kit: Path) -> None:

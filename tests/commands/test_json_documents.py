@@ -1,4 +1,4 @@
-"""docs/json.md and docs/schemas, against the documents that the commands print of real things."""
+"""The JSON schemas of the commands' results, against the documents that the commands print of real things."""
 
 from __future__ import annotations
 
@@ -16,22 +16,49 @@ from cubins import CONVERTS, LOSES, compile_cuda, targets
 from few_probes import few_probes
 from verify_reports import REPORTS
 
+from fp4patch.catalog.feature import FeatureReport
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
-from fp4patch.commands.document import document
+from fp4patch.commands.apply.result import Applied
+from fp4patch.commands.document import Failure, document
+from fp4patch.commands.evidence.result import Checked, Evidence
+from fp4patch.commands.export.result import Series
+from fp4patch.commands.json_schema import json_schema
+from fp4patch.commands.objects.result import Objects
+from fp4patch.commands.show.result import Lists, Matrix, Shown
 from fp4patch.core.arch import Arch
-from fp4patch.images.image import Built
-from fp4patch.proof.instruction import InstructionClass
+from fp4patch.doctor.result import DoctorReport
+from fp4patch.images.image import Built, DryRun, Inspection
 from fp4patch.proof.lift.result import Executed, Execution
-from fp4patch.proof.result import BuildResult, whole
+from fp4patch.proof.result import BuildResult, VerifyReport, VerifyReports, whole
 from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.toolchain import Toolchain
-from tools.pages import json_schemas
+from fp4patch.sources.fetch import Fetched
+from fp4patch.tree.status_report import OneTree, SeveralTrees
 
-DOCS = Path(__file__).parents[2] / "docs"
 GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]
 Holds = Callable[..., None]
+
+DOCUMENTS: dict[str, Any] = {
+    "list": Lists,
+    "matrix": Matrix,
+    "show": Shown,
+    "fetch": Fetched,
+    "apply": Applied,
+    "status": OneTree | SeveralTrees,
+    "export": Series,
+    "verify": VerifyReport | VerifyReports,
+    "evidence": Evidence,
+    "evidence-check": Checked,
+    "objects": Objects,
+    "features": FeatureReport,
+    "doctor": DoctorReport,
+    "build": Built,
+    "build-dry-run": DryRun,
+    "inspect": Inspection,
+    "error": Failure,
+}
 
 MISMATCHED = Executed(
     (
@@ -93,7 +120,7 @@ def holds() -> Holds:
     """
 
     def check(name: str, *documents: object, elsewhere: tuple[str, ...] = ()) -> None:
-        schema = json.loads((DOCS / "schemas" / f"{name}.json").read_text())
+        schema = json_schema(name, DOCUMENTS[name])
         validator = jsonschema.Draft202012Validator(schema)
         written = [json.loads(json.dumps(one)) for one in documents]
         assert [error.message for one in written for error in validator.iter_errors(one)] == []
@@ -105,14 +132,6 @@ def holds() -> Holds:
     return check
 
 
-def test_the_page_and_the_schemas_are_what_the_tool_makes() -> None:
-    page = (DOCS / "json.md").read_text()
-    made = json_schemas.schemas()
-    assert json_schemas.with_parts(page, json_schemas.Tables(made).parts()) == page
-    assert made == {file.stem: json.loads(file.read_text()) for file in (DOCS / "schemas").iterdir()}
-    assert set(made["verify"]["$defs"]["InstructionClass"]["enum"]) == set(InstructionClass)
-
-
 def test_every_schema_is_closed_and_is_one() -> None:
     def objects(schema: object) -> Iterator[dict[str, Any]]:
         if isinstance(schema, dict):
@@ -120,7 +139,8 @@ def test_every_schema_is_closed_and_is_one() -> None:
         for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
             yield from objects(inner)
 
-    for schema in json_schemas.schemas().values():
+    for name, result in DOCUMENTS.items():
+        schema = json_schema(name, result)
         closed = [one["additionalProperties"] for one in objects(schema) if isinstance(one["properties"], dict)]
         assert closed
         assert not any(closed)
@@ -152,7 +172,7 @@ def test_show(holds: Holds, fp4patch: Command) -> None:
     catalog = load()
     names = [*catalog.variants, *catalog.targets, *catalog.patches]
     shown = [fp4patch("show", name, "--json").document for name in names]
-    schema = json.loads((DOCS / "schemas" / "show.json").read_text())
+    schema = json_schema("show", Shown)
     holds("show", *shown, elsewhere=tuple(schema["$defs"]))  # not every kind of edit need be in use
 
 

@@ -133,7 +133,7 @@ def test_an_unknown_release_names_the_nearest() -> None:
 def test_the_verdict_is_what_the_trees_own_functions_make_of_the_list(
     doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, version: str, cuda: str
 ) -> None:
-    """Against the record, which ``tools.regenerate doctor-trees`` made, and for each GPU by the rule of the suffix."""
+    """Against the record, which ``tools.regenerate releases`` made, and for each GPU by the rule of the suffix."""
     status, document = doctor(pristine_tree("vllm", version), "--cuda", cuda)
     (tree,) = document["trees"]
     (release,) = (r for r in surveyed(load().root) if (r.target, r.version) == ("vllm", version))

@@ -1,8 +1,9 @@
-"""Write schemas/*.json and the tables of keys in docs/extending.md, from the dataclasses of the TOML files.
+"""Write schemas/*.json, which git ignores, from the dataclasses of the TOML files.
 
     python -m tools.regenerate manifests
 
-An editor with a TOML language server (taplo) completes and checks a file by the schema that its first line names.
+An editor with a TOML language server (taplo) completes and checks a file by the schema that its first line names. The
+site has a page of the same keys.
 """
 
 from __future__ import annotations
@@ -22,11 +23,9 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.table import Manifest
 from fp4patch.edits import Edit, Retired
 from fp4patch.edits.operation import Operation
-from tools.pages import _made_part as made_part
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "schemas"
-PAGE = ROOT / "docs" / "extending.md"
 KINDS: dict[str, type] = {
     "patch": Patch,
     "target": Target,
@@ -63,11 +62,10 @@ SHARED: Mapping[str, Schema] = {
 
 
 def main(_: list[str]) -> None:
-    """Write the schemas and the page's tables."""
+    """Write the schemas."""
     FOLDER.mkdir(exist_ok=True)
     for name, schema in schemas().items():
         (FOLDER / f"{name}.json").write_text(text(schema), encoding="utf-8")
-    made_part.write(PAGE, "manifests", keys_of_edits())
 
 
 def text(schema: Schema) -> str:

@@ -1,4 +1,4 @@
-"""Write the rows of releases that git alone has into records/matrix.json and docs/matrix.md, from checkouts.
+"""Write the rows of releases that git alone has into records/matrix.json, from checkouts.
 
 ``python -m tools.regenerate matrix [--verify NAMES] TREE…`` takes pristine checkouts of the commits that the catalog
 pins, with the submodules that it contains, and does with them what ``tools.watch`` does with what it fetches.

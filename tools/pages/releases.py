@@ -1,9 +1,9 @@
 """Run doctor on every source tree that the catalog can fetch, and record fingerprints of the releases.
 
-    python -m tools.regenerate doctor-trees [--missing] [--target NAME] [TREE...]
+    python -m tools.regenerate releases [--missing] [--target NAME] [TREE...]
 
-It writes records/releases.json and docs/doctor-trees.md. From the former, `fp4patch doctor` recognises a tree's release
-by its content, and reports the build's result for an arch list where there is no cmake. Needs cmake. Releases that no
+It writes records/releases.json. From it, `fp4patch doctor` recognises a tree's release by its content, and reports the
+build's result for an arch list where there is no cmake; the site makes a page of it. Needs cmake. Releases that no
 archive of the package index holds are examined if a checkout of their commit is named, and keep their row if none is.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,6 @@ from fp4patch.tree.status_report import TreeStatus
 from tools.watch import checked_out
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "doctor-trees.md"
 
 
 def files_of(tree: Identified) -> dict[str, str]:
@@ -107,80 +105,7 @@ def main(arguments: list[str]) -> None:
 
 
 def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
-    """Write both files, in order of target and version."""
+    """Write the record in order of target and version."""
     ordered = sorted(rows.values(), key=lambda r: (r["target"], Version(r["version"])))
     text = ",\n".join(f"  {json.dumps(row)}" for row in ordered)
     (ROOT / RECORD).write_text(f'{{"schema": {SCHEMA}, "releases": [\n{text}\n]}}\n')
-    PAGE.write_text(page(ordered))
-
-
-def page(rows: list[dict[str, Any]]) -> str:
-    """Return the tables for readers."""
-    text = """# Results of doctor on each release's source tree
-
-`python -m tools.regenerate doctor-trees` makes this page. It runs `fp4patch doctor` on the pristine source of every
-release. For vLLM, a cell has the architectures of the FP4 kernels that the tree's own CMake functions derive from
-TORCH_CUDA_ARCH_LIST. **Bold**: none of them loads on GB10 (sm_121), although the arch list names 12.1. For FlashInfer,
-which compiles on the GPU's own machine, a cell has the architectures that its Python derives from
-FLASHINFER_CUDA_ARCH_LIST there: GEMM and fused MoE, and quantization if it differs. There, **bold**
-marks architectures without FP4 support on that GPU.
-"""
-    for target in load().targets.values():
-        own = [row for row in rows if row["target"] == target.name]
-        if own and target.build:
-            text += (_at_run_time if target.build.kind == "jit" else _builds)(own, target.build.lists)
-        elif own:
-            text += _plain(own, target.title)
-    return text
-
-
-def _at_run_time(rows: list[dict[str, Any]], lists: tuple[str, ...]) -> str:
-    """Return a section for the releases, one after another, that do the same; in it a line for each list."""
-    text = ""
-    for _, same in groupby(rows, key=lambda row: (row["builds"], row["verdicts"])):
-        own = list(same)
-        for cuda, made in own[0]["builds"].items():
-            said = own[0]["verdicts"][cuda]
-            which = " to ".join(dict.fromkeys([own[0]["version"], own[-1]["version"]]))
-            text += f"\n## FlashInfer {which}, CUDA {cuda}\n\n"
-            text += "| list | on sm_120 | on sm_121 |\n|---|---|---|\n"
-            for asked in lists:
-                cells = [cell if cell.endswith(": native") else f"**{cell}**" for cell in made[asked]]
-                text += f"| {f'`{asked}`' if asked else 'unset'} | {' | '.join(cells)} |\n"
-            text += f"| verdict; take {said['recommended'] or 'nothing'} | {_gpus(said)} |\n"
-    return text
-
-
-def _builds(rows: list[dict[str, Any]], lists: tuple[str, ...]) -> str:
-    text = ""
-    for cuda in rows[0]["builds"]:
-        text += f"\n## vLLM, CUDA {cuda}\n\n"
-        text += "| version | " + " | ".join(f"`{asked}`" for asked in lists) + " | sm_120 | sm_121 | take |\n"
-        text += "|---|" + "---|" * (len(lists) + 3) + "\n"
-        for row in rows:
-            cells = [_cell(asked, row["builds"][cuda][asked]) for asked in lists]
-            said = row["verdicts"][cuda]
-            text += f"| {row['version']} | {' | '.join(cells)} | {_gpus(said)} | {said['recommended'] or 'nothing'} |\n"
-    return text
-
-
-def _cell(asked: str, archs: list[str]) -> str:
-    lost = "12.1" in asked and not {"12.0f", "12.1a", "12.1f"} & set(archs)
-    shown = ", ".join(archs) or "none"
-    return f"**{shown}**" if lost else shown
-
-
-def _plain(rows: list[dict[str, Any]], title: str) -> str:
-    text = f"\n## {title}\n\n| version | sm_120 | sm_121 | take |\n|---|---|---|---|\n"
-    for row in rows:
-        said = row["verdicts"][""]
-        text += f"| {row['version']} | {_gpus(said)} | {said['recommended'] or 'nothing'} |\n"
-    return text
-
-
-def _gpus(said: dict[str, Any]) -> str:
-    cells = []
-    for gpu in GPUS:
-        level, verdict = said["gpus"].get(str(gpu), ["", "not asked"])
-        cells.append(f"{level}: {verdict}" if level else verdict)
-    return " | ".join(cells)

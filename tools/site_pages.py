@@ -1,0 +1,91 @@
+"""Pages of the site that a program makes: each release, patch by patch; doctor on each release; the keys of edits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from fp4patch.catalog.manifest import load
+from fp4patch.commands.show.text import MATRIX, matrix_rows
+from fp4patch.doctor.surveyed import RECORD
+from tools.pages import manifests
+
+Row = Mapping[str, Any]
+
+
+def matrix(root: Path) -> str:
+    """Return the state of each patch on each release, from ``records/matrix.json``."""
+    document = json.loads((root / MATRIX).read_text(encoding="utf-8"))
+    text = """# Each patch on each release
+
+`python -m tools.watch` tries every patch on the source of every release; `fp4patch list patches --matrix` prints the
+same. *applied*: it applies; *upstreamed*: the release has the change; *not-needed*: it never had what the patch
+changes; *drifted*: refused. *verified*: variants whose machine code was compiled, judged and executed on that release.
+"""
+    for target, patches, body in matrix_rows(document["rows"]):
+        own = [row for row in document["rows"] if row["target"] == target]
+        inside = sorted({part for row in own for part in row.get("inside", {})})
+        rows = [
+            [version, *(row.get("inside", {}).get(part, "") for part in inside), *states, _verified(row)]
+            for row, (version, states) in zip(own, body, strict=True)
+        ]
+        text += _table(target, ["version", *(f"{part} inside" for part in inside), *patches, "verified"], rows)
+    taken = [[row["patch"], row["since"], row["newest"]] for row in document["upstreamed"]]
+    text += _table("Taken by upstream", ["patch", "since", "newest release that was tried"], taken)
+    lacking = [[row["target"], row["version"], row["lacks"]] for row in document["without"]]
+    return text + _table("Not tried", ["target", "version", "the package index has no"], lacking)
+
+
+def _verified(row: Row) -> str:
+    verdicts = row.get("verified", {}).items()
+    return ", ".join(name if verdict == "pass" else f"**{name}: {verdict}**" for name, verdict in verdicts)
+
+
+def doctor(root: Path) -> str:
+    """Return what doctor finds in each release's source tree, from ``records/releases.json``."""
+    rows = json.loads((root / RECORD).read_text(encoding="utf-8"))["releases"]
+    text = """# Doctor on each release
+
+`python -m tools.regenerate releases` runs `fp4patch doctor` on the pristine source of every release. For vLLM, a cell
+has the architectures of the FP4 kernels that the tree's own CMake functions make of the arch list at the head of the
+column. For FlashInfer, which compiles on the GPU's own machine, a cell has those of its Python on sm_120, then on
+sm_121. The columns of the GPUs have doctor's verdict, and the last one the variant that it recommends.
+"""
+    for target in load().targets.values():
+        own = [row for row in rows if row["target"] == target.name]
+        for cuda in dict.fromkeys(cuda for row in own for cuda in row["verdicts"]):
+            lists = target.build.lists if target.build else ()
+            gpus = sorted(own[0]["verdicts"][cuda]["gpus"])
+            body = []
+            for cells, same in groupby(own, key=lambda row: _cells(row, cuda, lists, gpus)):
+                versions = [row["version"] for row in same]
+                body.append([" to ".join(dict.fromkeys([versions[0], versions[-1]])), *cells])
+            heads = ["version", *(f"`{asked}`" if asked else "unset" for asked in lists), *gpus, "take"]
+            text += _table(f"{target.title}{f', CUDA {cuda}' if cuda else ''}", heads, body)
+    return text
+
+
+def _cells(row: Row, cuda: str, lists: Sequence[str], gpus: Sequence[str]) -> list[str]:
+    made, verdict = row["builds"].get(cuda, {}), row["verdicts"][cuda]
+    archs = [(" / " if ":" in "".join(made[asked]) else ", ").join(made[asked]) or "none" for asked in lists]
+    judged = [": ".join(verdict["gpus"].get(gpu, ["not asked"])) for gpu in gpus]
+    return [*archs, *judged, verdict["recommended"] or "nothing"]
+
+
+def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    if not rows:
+        return ""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return f"\n## {title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def keys(_root: Path) -> str:
+    """Return the keys of each edit operation, from the dataclasses."""
+    return f"# Keys of the edit operations\n\n{manifests.keys_of_edits()}"
+
+
+PAGES: Mapping[str, Callable[[Path], str]] = {"matrix.md": matrix, "doctor-trees.md": doctor, "keys.md": keys}
+"""Name of the page below docs/, and the function that makes it of the catalog's directory."""
