@@ -328,7 +328,7 @@ def check_variant(variant: Variant, targets: dict[str, Target], patches: dict[st
         key = f"rules[{number}]"
         for pattern in (*rule.requires, *rule.forbids):
             file.pattern(pattern, key)
-        file.expect(rule.judges, key, "a condition", "none: identical, requires, forbids or max")
+        file.expect(rule.judges, key, "a condition", "none: identical, requires, forbids or without")
         file.expect(rule.probes, f"{key}.probes", "a probe at least", "none")
         file.expect(rule.arch, f"{key}.arch", "an architecture at least", "none")
         known = [Arch.parse(arch) for arch in every if _is_arch(arch)]

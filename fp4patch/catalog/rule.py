@@ -1,6 +1,6 @@
 """Claims of a variant: the rules that its machine code obeys, and the results of its conversions."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -18,8 +18,8 @@ class Promise(StrEnum):
     """The same nibble, except that a NaN becomes 6 with either sign, where the instruction gives +6."""
 
 
-Metric = Literal["instructions", "branches", "local", "f64", "registers"]
-"""Quantity that is counted in machine code: instructions, all or of one class, or registers per thread."""
+Metric = Literal["branches", "local", "f64"]
+"""Kind of instruction that a rule can exclude: branches and calls, accesses to local memory, double precision."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,8 +28,9 @@ class Rule(Manifest):
 
     ``probes`` are globs over probe ids, ``arch`` globs over targets (``sm_121[af]``: with the architecture's suffix or
     the family's), ``requires`` and ``forbids`` regular expressions searched in each instruction with its modifiers and
-    operands (``F2FP.… R1, R2, R3``), and ``max`` upper bounds of metrics. All of these apply to the patched tree.
-    ``identical`` compares the code of both trees byte for byte.
+    operands (``F2FP.… R1, R2, R3``), and ``without`` kinds of instructions that must not be there. All of these apply
+    to the patched tree. ``identical`` compares the code of both trees byte for byte. How many instructions there are is
+    recorded and not stated here (``records/counts``).
     """
 
     probes: tuple[str, ...]
@@ -38,12 +39,12 @@ class Rule(Manifest):
     identical: bool = False
     requires: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
-    max: dict[Metric, int] = field(default_factory=dict)
+    without: tuple[Metric, ...] = ()
 
     @property
     def judges(self) -> bool:
         """True if the rule has a condition; a rule without one is a mistake."""
-        return bool(self.identical or self.requires or self.forbids or self.max)
+        return bool(self.identical or self.requires or self.forbids or self.without)
 
     def is_for(self, arch: Arch) -> bool:
         """Return whether the rule applies to a target."""

@@ -25,6 +25,7 @@ from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
 
 SideName = Literal["pristine", "patched"]
+SIDES: tuple[SideName, ...] = ("pristine", "patched")
 
 
 @dataclass(frozen=True, kw_only=True)

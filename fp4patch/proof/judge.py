@@ -13,14 +13,21 @@ from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.compile import Built, CompiledProbes
+from fp4patch.proof import counts
+from fp4patch.proof.compile import SIDES, Built, CompiledProbes
+from fp4patch.proof.counts import Counts, Records, limit_of
 from fp4patch.proof.diff import compare
 from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.sass import CLASS_OF
 from fp4patch.proof.verdict import Check
 
-_CLASS_OF_METRIC = {"branches": InstructionClass.BRANCH, "local": InstructionClass.LOCAL, "f64": InstructionClass.F64}
+_CLASS_OF_METRIC: dict[Metric, InstructionClass] = {
+    "branches": InstructionClass.BRANCH,
+    "local": InstructionClass.LOCAL,
+    "f64": InstructionClass.F64,
+}
+_WORDS: dict[Metric, str] = {"branches": "branches", "local": "local memory", "f64": "double precision"}
 
 # What a kernel does for others: it writes where they see it, or calls what may. STL and STS are for itself.
 _ACTS = frozenset(
@@ -33,15 +40,6 @@ _BEGINS = re.compile(r"\^(?P<name>\w+?)(?=\w[*?{]|\W|$)")
 """First letters of an opcode, according to a rule's pattern."""
 
 
-def metric(listing: SassListing, name: Metric) -> int:
-    """Return the quantity that a rule's ``max`` bounds: a count of instructions, or the registers per thread."""
-    if name == "registers":
-        return listing.registers
-    if name == "instructions":
-        return listing.count()
-    return listing.count(_CLASS_OF_METRIC[name])
-
-
 def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
     """Return whether a rule applies to this probe's machine code on this architecture."""
     return (
@@ -51,23 +49,27 @@ def concerns(rule: Rule, probe: Probe, arch: Arch) -> bool:
     )
 
 
-def judged(compiled: CompiledProbes, rules: Sequence[Rule]) -> tuple[ProbeResult, ...]:
-    """Return a row for each probe and architecture that was compiled."""
-    return tuple(
-        _row(
-            probe,
-            arch,
-            compiled.side(probe.id, arch, "pristine"),
-            compiled.side(probe.id, arch, "patched"),
-            [rule for rule in rules if concerns(rule, probe, arch)],
-        )
-        for probe, arch in compiled.pairs
-    )
+def judged(
+    compiled: CompiledProbes, rules: Sequence[Rule], records: Records | None = None, compiler: str = ""
+) -> tuple[ProbeResult, ...]:
+    """Return a row for each probe and architecture that was compiled.
+
+    ``records`` are the variant's counts, and ``compiler`` the version that compiled; None: counts are not compared.
+    """
+    rows = []
+    for probe, arch in compiled.pairs:
+        before, after = (compiled.side(probe.id, arch, side) for side in SIDES)
+        limit = limit_of(records or {}, compiler, probe.id, arch)
+        rows.append(_row(probe, arch, before, after, [rule for rule in rules if concerns(rule, probe, arch)], limit))
+    return tuple(rows)
 
 
-def _row(probe: Probe, arch: Arch, before: Built, after: Built, rules: Sequence[Rule]) -> ProbeResult:
+def _row(
+    probe: Probe, arch: Arch, before: Built, after: Built, rules: Sequence[Rule], limit: Counts | None
+) -> ProbeResult:
     diff = compare(before.listing, after.listing) if before.listing and after.listing else None
     nothing = "without machine code nothing can be judged"
+    unrecorded = False
     if after.unsupported:
         checks: tuple[Check, ...] = (
             Check("this compiler supports the architecture", nothing, Verdict.UNSUPPORTED, "no"),
@@ -81,6 +83,10 @@ def _row(probe: Probe, arch: Arch, before: Built, after: Built, rules: Sequence[
     else:
         assert after.listing is not None, "code without a listing has an error"
         checks = judge(rules, after.listing, diff)
+        if not (diff and diff.identical):
+            checks += (counts.check(limit, after.listing),) if limit else ()
+            # A whole source file is upstream's code for the most part, and grows with it.
+            unrecorded = limit is None and probe.kind is ProbeKind.SASS
     return ProbeResult(
         probe=probe.id,
         title=probe.title,
@@ -92,6 +98,7 @@ def _row(probe: Probe, arch: Arch, before: Built, after: Built, rules: Sequence[
         checks=checks,
         error=after.error or before.error,
         cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
+        unrecorded=unrecorded,
     )
 
 
@@ -183,9 +190,9 @@ def _checks(rule: Rule, after: SassListing, diff: SassDiff | None) -> Iterator[C
     for pattern in rule.forbids:
         found = matching(pattern)
         yield check(f"forbids {pattern}", not found, _listed(found))
-    for name, bound in rule.max.items():
-        value = metric(after, name)
-        yield check(f"max {name} {bound}", value <= bound, str(value))
+    for name in rule.without:
+        found = Counter(one.opcode for one in after.instructions if one.cls is _CLASS_OF_METRIC[name])
+        yield check(f"without {_WORDS[name]}", not found, _listed(found))
 
 
 def _difference(diff: SassDiff | None) -> str:

@@ -33,6 +33,8 @@ class ProbeResult(Document):
     """Error message of the compiler, if it refused."""
     cached: bool = False
     """True if it was compiled before, from the same bytes by the same tools."""
+    unrecorded: bool = False
+    """True if the variant's record has no counts of this code by this compiler: nothing says how long it may be."""
 
     @property
     @shown()
@@ -169,6 +171,6 @@ class VerifyReports(Report):
         return verdict.on_trees(self.trees)
 
 
-def whole(reports: Sequence[VerifyReport]) -> Report:
+def whole(reports: Sequence[VerifyReport]) -> VerifyReport | VerifyReports:
     """Return the document over some trees: of one tree, its own report."""
     return reports[0] if len(reports) == 1 else VerifyReports(tuple(reports))

@@ -30,6 +30,7 @@ from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress
 from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes, refusals
+from fp4patch.proof.counts import Records, file_of, recorded
 from fp4patch.proof.coverage import (
     coverage,
     macros_of_builds,
@@ -66,13 +67,11 @@ class VerifyRequest:
     """None: only without a GPU."""
     every_probe: bool = False
     strict: bool = False
-    compile_only: bool = False
-    """The probes are compiled with the usual flags alone, and nothing is executed."""
 
     @property
     def executes(self) -> bool:
         """True if the machine code is to be executed on the host."""
-        return not self.compile_only and (find_gpu() is None if self.execute is None else self.execute)
+        return find_gpu() is None if self.execute is None else self.execute
 
 
 @dataclass(frozen=True)
@@ -85,6 +84,7 @@ class _Run:
     archs: tuple[Arch, ...]
     toolchain: Toolchain
     headers: Mapping[str, Sequence[Path]]
+    records: Records
     on_wait: OnWait
     on_progress: OnProgress
 
@@ -102,7 +102,8 @@ def verify_trees(
     if request.executes:
         must_run_programs(Path(tempfile.gettempdir()))
     headers = find_headers(request.torch_include)
-    run = _Run(request, catalog, variant, archs, toolchain, headers, on_wait, on_progress)
+    records = recorded(file_of(variant.name))
+    run = _Run(request, catalog, variant, archs, toolchain, headers, records, on_wait, on_progress)
     return tuple(_verify_tree(tree, run) for tree in identified)
 
 
@@ -131,7 +132,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
             archs=run.archs,
             toolchain=run.toolchain,
             headers=run.headers,
-            own_targets=request.archs is None and not request.compile_only,
+            own_targets=request.archs is None,
             configured=_configured(run),
             configure_all=request.every_probe,
             watched=tuple(functions),
@@ -143,13 +144,13 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     rules = [rule for rule in run.variant.rules if rule.speaks_of(tree.target.name)]
     set_aside = [probe for probe in every if probe.id in aside]
     problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluated.results))
-    results, executed = _executed(compiled, judged(compiled, rules), every, run)
+    results, executed = _executed(compiled, judged(compiled, rules, run.records, run.toolchain.info.nvcc), every, run)
     _must_be_unchanged(tree, written, run)
     not_looked_at = [
         *undeclared(functions, patches),
         *macros_of_builds(tree.root, tree.target, pristine.overlay, written, every),
     ]
-    if request.archs is None and not request.compile_only:
+    if request.archs is None:
         not_looked_at += targets_without_a_check(pristine.overlay, written, results)
     covered = coverage(
         functions,
@@ -247,8 +248,6 @@ def _uncovered(covered: Sequence[Covered], request: VerifyRequest) -> tuple[Prob
 
 def _configured(run: _Run) -> tuple[Arch, ...]:
     """Targets for which other flags of the compiler are tried: the first for SM121, or all of them."""
-    if run.request.compile_only:
-        return ()
     of_gb10 = [arch for arch in run.archs if (arch.major, arch.minor) == (12, 1)]
     return run.archs if run.request.every_probe else tuple((*of_gb10, *run.archs)[:1])
 

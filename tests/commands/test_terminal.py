@@ -104,16 +104,16 @@ def test_a_list_breaks_no_name_and_no_word(width: int) -> None:
 
 def test_a_failing_check_says_rule_finding_and_reason() -> None:
     shown = text(verify_text.VerifyTable(REPORTS["fail"]))
-    block = "fail: cutlass/e2m1-x2 on sm_121a\n  rule     max branches 0\n  found    1 branch: BRA\n"
+    block = "fail: cutlass/e2m1-x2 on sm_121a\n  rule     without branches\n  found    1 branch: BRA\n"
     assert block + "  because  both sides would be paid for\n" in shown
     assert "FAIL  Not verified: 2 of 4 checks failed" in shown
 
 
 def test_a_wide_table_gives_the_reason_in_its_row() -> None:
     rows = text(verify_text.VerifyTable(REPORTS["fail"]), 120)
-    assert re.search(r"sm_121a .* fail: max branches 0", rows)
+    assert re.search(r"sm_121a .* fail: without branches", rows)
     assert re.search(r"host pass .* fail: a\.h\(3\): error: no", rows)
-    assert "fail: max branches" not in text(verify_text.VerifyTable(REPORTS["fail"]), 80)
+    assert "fail: without branches" not in text(verify_text.VerifyTable(REPORTS["fail"]), 80)
 
 
 def test_an_empty_report_says_that_nothing_was_checked() -> None:

@@ -96,7 +96,7 @@ def on_120() -> ProbeResult:
 def on_121(verdict: Verdict = Verdict.PASS) -> ProbeResult:
     checks = (
         Check(f"forbids {F2FP}", "SM121 leaves the conversion", Verdict.PASS, "none"),
-        Check("max branches 0", "both sides would be paid for", verdict, "1 branch: BRA"),
+        Check("without branches", "both sides would be paid for", verdict, "1 branch: BRA"),
     )
     return ProbeResult(
         "cutlass/e2m1-x2",

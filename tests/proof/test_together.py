@@ -59,7 +59,7 @@ extern "C" __global__ void probe(Value* v) {
   for (int k = 0; k < kTimes; ++k) v[threadIdx.x + k].x = scale(v[threadIdx.x + k].x);
 }
 """
-RULES = [Rule(probes=("lib/*",), arch=("sm_121a",), because="", max={"instructions": 100})]
+RULES = [Rule(probes=("lib/*",), arch=("sm_121a",), because="", forbids=("^MUFU",))]
 
 
 def run(

@@ -77,7 +77,7 @@ NEEDED = "'{}' is a required property"
             "edits.2.edits.0",
             NO_KEY.format("finds"),
         ),
-        (TURBO2, "max = { branches = 0 }", "max = { branch = 0 }", "rules.0.max", "'branch' is not one of"),
+        (TURBO2, 'without = ["branches"', 'without = ["branch"', "rules.0.without.0", "'branch' is not one of"),
         (TURBO2, 'extends = ["turbo"]', "", "", NEEDED.format("targets")),
         (NEXT3, 'encoder = "half_pair"', "encoder = 1", "options.encoder", "1 is not of type 'string'"),
     ],

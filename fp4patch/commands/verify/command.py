@@ -1,7 +1,6 @@
 """Options of ``verify``."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -51,13 +50,18 @@ from fp4patch.commands.common import (
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
 @click.option("--strict", is_flag=True, help="Fail if a function that a patch touches was not checked.")
-@click.option(
-    "--suggest-rules",
-    is_flag=True,
-    help="Print rules that hold for this machine code, as TOML for the variant's file, and judge nothing.",
-)
 def verify(
-    trees: tuple[Path, ...], json_file: Path | None, report_file: Path | None, suggest_rules: bool, **options: Any
+    trees: tuple[Path, ...],
+    variant: str,
+    archs: str | None,
+    json_file: Path | None,
+    report_file: Path | None,
+    cuda_root: Path | None,
+    torch_include: Path | None,
+    jobs: int | None,
+    execute: bool | None,
+    every_probe: bool,
+    strict: bool,
 ) -> None:
     """Compile the probes of a patched TREE and check the code.
 
@@ -66,30 +70,31 @@ def verify(
     nvcc on PATH, else /usr/local/cuda.
     """
     from fp4patch.commands import progress
-    from fp4patch.commands.verify import page, suggest, text
-    from fp4patch.core.errors import Refused
+    from fp4patch.commands.verify import page, text
     from fp4patch.proof.result import whole
     from fp4patch.proof.verify import VerifyRequest, verify_trees
 
-    asked = VerifyRequest(**options, compile_only=suggest_rules)
-    if suggest_rules and (json_file or report_file or asked.execute or asked.strict):
-        raise click.UsageError("--suggest-rules judges nothing: it goes with --arch, --all and the compiler's options")
+    request = VerifyRequest(
+        variant=variant,
+        archs=archs,
+        cuda_root=cuda_root,
+        torch_include=torch_include,
+        jobs=jobs,
+        execute=execute,
+        every_probe=every_probe,
+        strict=strict,
+    )
     with progress.shown(stderr(), progress.STEPS) as tick:
-        reports = verify_trees(trees, asked, on_wait=waiting, on_progress=tick)
-    if suggest_rules:
-        click.echo("\n".join(suggest.document(suggest.rules(report)) for report in reports), nl=False)
-        without = [f"{one.probe} on {one.arch}" for report in reports for one in suggest.unsuggested(report)]
-        if without:
-            raise Refused(f"no rule can be suggested for {', '.join(without)}", help="they do not compile")
-        return
+        reports = verify_trees(trees, request, on_wait=waiting, on_progress=tick)
+    document = whole(reports)
     to_stdout = str(json_file) == "-"
     for report in () if to_stdout else reports:  # before any file is written: an error in writing must not hide it
         show(text.VerifyTable(report))
     if json_file:
-        written = as_json(whole(reports)) + "\n"
+        written = as_json(document) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)
     if report_file:
         write(report_file, page.page(reports))
         click.echo(f"report: {report_file}", err=True)
-    if any(report.verdict.failed for report in reports):
+    if document.verdict.failed:
         raise click.exceptions.Exit(EXIT_REFUSED)

@@ -30,6 +30,15 @@ def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
     yield from (f"not checked: {', '.join(functions)}: {because}" for because, functions in reasons.items())
 
 
+def unrecorded(report: VerifyReport) -> str:
+    """Return the code of which nothing says how long it may be; empty if all of it has a record."""
+    rows = [f"{row.probe} on {row.arch}" for row in report.results if row.unrecorded]
+    more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+    if not rows:
+        return ""
+    return f"nothing says how long this code of nvcc {report.toolchain.nvcc} may be: {', '.join(rows[:4])}{more}"
+
+
 def build_lines(builds: Sequence[BuildResult]) -> Iterator[str]:
     """Yield the evaluated results of a tree's own build, a sentence for each check."""
     for check in dict.fromkeys(one.check for one in builds):

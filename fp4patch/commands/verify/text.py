@@ -51,6 +51,8 @@ class VerifyTable:
             reasons.setdefault(probe.because, []).append(probe.probe.removeprefix(f"{report.target}/"))
         for because, probes in reasons.items():
             yield Hanging("not run  ", f"{', '.join(probes)}: {because}", "dim")
+        if said := summary.unrecorded(report):
+            yield Hanging("not recorded  ", said, "dim")
         if report.executed:
             yield Text()
             for line in execution.failures(report.executed):

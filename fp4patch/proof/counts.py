@@ -1,0 +1,118 @@
+"""Recorded counts: how many instructions the code of each probe had when it was last looked at.
+
+``records/counts/<variant>.json`` has them by compiler, probe and target, as the largest of all releases that were
+recorded: a release that needs a fifth more than any before is looked at by a person. Code that is the pristine tree's
+is not compared, since no patch made it longer. ``python -m tools.record_counts`` writes the file.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from fp4patch.catalog.manifest import data_root
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ManifestError
+from fp4patch.proof.instruction import SassListing
+from fp4patch.proof.verdict import Check
+
+TOLERANCE = 15
+"""Percent by which a count may exceed its record: another release schedules the same code a little differently."""
+
+RULE = f"no count {TOLERANCE} % above its record"
+"""The check of the counts of a row."""
+
+METRICS = ("instructions", "branches", "local", "f64")
+_count = operator.attrgetter("size", "branches", "local", "f64")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Instructions, branches, accesses to local memory and double-precision instructions of a kernel."""
+
+    numbers: tuple[int | None, ...]
+    """In the order of METRICS; None: not limited."""
+    typed: bool = False
+    """True for limits that a person wrote before there was a record: they hold as they are, without a tolerance."""
+
+    @classmethod
+    def parse(cls, text: str) -> Counts:
+        """Return the counts of ``43 0 0 0``, or the limits of ``<=50 * 0 0``."""
+        numbers = tuple(None if word == "*" else int(word) for word in text.removeprefix("<=").split(" "))
+        if len(numbers) != len(METRICS):
+            raise ValueError(f"{text!r} has not {len(METRICS)} counts")
+        return cls(numbers, text.startswith("<="))
+
+    @classmethod
+    def of(cls, listing: SassListing) -> Counts:
+        """Return the counts of a listing."""
+        return cls(_count(listing))
+
+    def __str__(self) -> str:
+        numbers = " ".join("*" if number is None else str(number) for number in self.numbers)
+        return f"<={numbers}" if self.typed else numbers
+
+    def larger(self, other: Counts) -> Counts:
+        """Return the larger count of each metric, of two that were counted."""
+        pairs = zip(self.numbers, other.numbers, strict=True)
+        return Counts(tuple(max(one or 0, two or 0) for one, two in pairs))
+
+    def exceeded(self, found: Counts) -> Iterator[str]:
+        """Yield a clause for each count that is above its limit."""
+        for name, number, limit in zip(METRICS, found.numbers, self.numbers, strict=True):
+            if limit is None or number is None:
+                continue
+            if number > (limit if self.typed else limit * (100 + TOLERANCE) // 100):
+                yield f"{number} {name}, {'at most' if self.typed else 'recorded'} {limit}"
+
+
+Records = Mapping[str, Mapping[str, Mapping[str, Counts]]]
+"""Counts by release of the compiler (``13.0``), probe and target."""
+
+
+@cache
+def recorded(file: Path) -> Records:
+    """Return the counts in a file; none where there is no file. ManifestError if it is not what the tool writes."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return {
+            compiler: {
+                probe: {arch: Counts.parse(text) for text, archs in rows.items() for arch in archs.split(" ")}
+                for probe, rows in probes.items()
+            }
+            for compiler, probes in data["counts"].items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise ManifestError(
+            f"{file} holds no counts: {error}", help="python -m tools.record_counts writes it"
+        ) from error
+
+
+def file_of(variant: str) -> Path:
+    """Return the file of a variant's counts."""
+    return data_root() / "records" / "counts" / f"{variant}.json"
+
+
+def release_of(version: str) -> str:
+    """Return the release by which counts are recorded: ``13.0`` of ``13.0.88``."""
+    return ".".join(version.split(".")[:2])
+
+
+def check(limit: Counts, listing: SassListing) -> Check:
+    """Return the comparison of a listing with its record."""
+    found = Counts.of(listing)
+    excess = list(limit.exceeded(found))
+    counted = (f"{number} {name}" for name, number in zip(METRICS, found.numbers, strict=True))
+    because = "the code is not longer than when it was recorded"
+    return Check.of(RULE, because, not excess, "; ".join(excess) or ", ".join(counted))
+
+
+def limit_of(records: Records, compiler: str, probe: str, arch: Arch) -> Counts | None:
+    """Return the record of a probe on a target; None if there is none."""
+    return records.get(release_of(compiler), {}).get(probe, {}).get(str(arch))
