@@ -144,12 +144,14 @@ def verified(release: tuple[str, str], variant: str) -> dict[str, Any]:
         if not document.exists():
             return {" ".join((*release, variant)): {"status": status}}
         report = json.loads(document.read_text())
+    reports = report.get("trees", [report])  # a release can hold several trees
     rows = {
         f"{row['probe']} {row['arch']}": {
             "verdict": row["verdict"],
             "counts": {side: _counts(row.get(side)) for side in ("before", "after")},
         }
-        for row in report["results"]
+        for one in reports
+        for row in one["results"]
     }
     executions = {
         f"{row['probe']} {row['arch']} {row['side']}": [
@@ -157,7 +159,8 @@ def verified(release: tuple[str, str], variant: str) -> dict[str, Any]:
             *((row[part]["inputs"], row[part].get("mismatches")) for part in ("corners", "batch") if row.get(part)),
             row["sweep"] and [row["sweep"]["inputs"], row["sweep"]["classes"]],
         ]
-        for row in (report.get("executed") or {}).get("executions", ())
+        for one in reports
+        for row in (one.get("executed") or {}).get("executions", ())
     }
     return {
         " ".join((*release, variant)): {
