@@ -163,7 +163,7 @@ def _is_of_its_op(location: tuple[int | str, ...], data: dict[str, Any]) -> bool
 
 
 def _key(location: tuple[int | str, ...]) -> str:
-    """Return ``edits[0].count`` for ("edits", 0, "drop-operand", "count"): the union's own tags are left out."""
+    """Return ``edits[0].count`` for ("edits", 0, "replace", "count"): the union's own tags are left out."""
     text = ""
     for at, part in enumerate(location):
         if isinstance(part, int):

@@ -30,7 +30,6 @@ class AddElement(MayBeAbsent, BySearch):
     """
 
     subject: ClassVar = "beside"
-    language: ClassVar = "cmake"
     op: Literal["add-element"] = "add-element"
     commands: tuple[str, ...]
     """Names of the commands whose arguments are lists."""

@@ -6,8 +6,8 @@ prose behind ``#error``, never raises; only what swallows the rest of the file d
 """
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import cached_property, lru_cache
@@ -222,12 +222,6 @@ class Source:
     def _newlines(self) -> list[int]:
         return [found.start() for found in re.finditer("\n", self.text)]
 
-    @cached_property
-    def logical_ends(self) -> list[int]:
-        """The offsets of the newlines that no continuation takes away."""
-        taken = {splice.end() - 1 for splice in _SPLICE.finditer(self.text)}
-        return [at for at in self._newlines if at not in taken]
-
     def find(self, pattern: Sequence[str]) -> list[int]:
         """Return the indices of the live tokens at which the token sequence ``pattern`` begins."""
         found = _occurrences(self.words, tuple(pattern)) if pattern else ()
@@ -253,20 +247,42 @@ class Source:
 @lru_cache(maxsize=256)
 def words(text: str) -> tuple[str, ...]:
     """Return the token texts of a pattern such as ``struct A<B, 2> {``. LexError as for :func:`lex`."""
-    return lex(text).words
+    return read(text).words
+
+
+def block(source: Source, after: int) -> range | None:
+    """Return the tokens between the first braces from a token on; None if a declaration ends before them."""
+    depth, first = 0, 0
+    for at in range(after, len(source.tokens)):
+        token = source.tokens[at]
+        if token.directive >= 0:
+            continue
+        if token.text == "{":
+            depth += 1
+            first = first or at
+        elif token.text == "}":
+            depth -= 1
+            if depth == 0:
+                return range(first, at)
+        elif token.text == ";" and not depth:
+            break  # a declaration without a body
+    return None
 
 
 _KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING, "prefix": Kind.NAME}
+
+
 _READ: dict[str, Source] = {}
 """The texts read last, by their content: the edits of a fold read the same text one after the other."""
 
 
 def lex(text: str) -> Source:
     """Return the text as tokens. LexError: a ``/*`` or a raw string that never ends."""
-    return _READ.get(text) or _remember(read(text))
+    return _READ.get(text) or remember(read(text))
 
 
-def _remember(source: Source) -> Source:
+def remember(source: Source) -> Source:
+    """Let :func:`lex` return this source for its text, until :func:`is_proven` reads that again."""
     while len(_READ) >= 8:
         del _READ[next(iter(_READ))]
     _READ[source.text] = source
@@ -274,7 +290,7 @@ def _remember(source: Source) -> Source:
 
 
 def is_proven(text: str) -> bool:
-    """Return whether the whole text has the tokens that the edits promise; True for a text that none of them made."""
+    """Return whether a text, read as a whole, has the tokens that are remembered; True if none are."""
     known = _READ.get(text)
     try:
         return known is None or known == read(text)
@@ -283,7 +299,7 @@ def is_proven(text: str) -> bool:
 
 
 def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as long as all the rest
-    """As :func:`lex`, of the whole text and without a look at what was read before."""
+    """As :func:`lex`, without a look at what is remembered."""
     logical, pieces = _splice(text)
     originals = [start for start, _ in pieces]
     logicals = [0, *accumulate(end - start for start, end in pieces)]
@@ -348,146 +364,6 @@ def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:
         at = splice.end()
     pieces.append((at, len(text)))
     return "".join(text[start:end] for start, end in pieces), pieces
-
-
-class Shape(NamedTuple):
-    """A token as the preprocessor and the compiler see it: not its place, but the kind of line that it is in."""
-
-    text: str
-    in_directive: bool
-    starts_directive: bool
-
-
-def _shapes(tokens: Iterable[Token]) -> list[Shape]:
-    before = -1
-    shapes = []
-    for token in tokens:
-        inside = token.directive >= 0
-        shapes.append(Shape(token.text, inside, inside and token.directive != before))
-        before = token.directive
-    return shapes
-
-
-def spliced(source: Source, cuts: Sequence[Cut]) -> Source | None:
-    """Return the source with parts replaced; None if its tokens are not the old ones with exactly the intended ones
-    replaced.
-
-    Only the lines around each cut are read again, together with a token before and one behind them. :func:`lex` gives
-    what this returns for the new text; :func:`read` is the proof that they are equal.
-    """
-    old = source.tokens
-    texts: list[str] = []
-    tokens: list[Token] = []
-    comments: list[Comment] = []
-    at = done = remarked = 0  # up to where the old is taken over: the text, the tokens, the comments
-    moved = lines = directives = 0  # by how much what follows is shifted
-    for first, last, inside in _windows(source, cuts):
-        start, end = old[first].start if first else 0, old[last].start if last < len(old) else len(source.text)
-        body = _replaced(source.text, start, end, inside)
-        try:
-            new = read(body)
-            if _shapes(new.tokens) != _shapes(_intended(old, first, last, inside)):
-                return None
-        except LexError:
-            return None
-        before, behind = (bisect_left(source.comments, edge, key=lambda c: c.start) for edge in (start, end))
-        tokens += _shifted(old[done:first], moved, lines, directives)
-        comments += _moved(source.comments[remarked:before], moved, lines)
-        begun, there = (bisect_left(source.directives, edge, key=lambda d: d.start) for edge in (start, end))
-        line = source.line(start) - 1 + lines
-        tokens += _shifted(new.tokens, start + moved, line, begun + directives)
-        comments += _moved(new.comments, start + moved, line)
-        texts += [source.text[at:start], body]
-        at, done, remarked = end, last, behind
-        moved += len(body) - (end - start)
-        lines += body.count("\n") - source.text.count("\n", start, end)
-        directives += len(new.directives) - (there - begun)
-    tokens += _shifted(old[done:], moved, lines, directives)
-    comments += _moved(source.comments[remarked:], moved, lines)
-    return _remember(Source("".join([*texts, source.text[at:]]), tuple(tokens), tuple(comments)))
-
-
-def _windows(source: Source, cuts: Sequence[Cut]) -> Iterator[tuple[int, int, list[Cut]]]:
-    """Yield the tokens, first and behind the last, that are to be read again, and the cuts among them.
-
-    A window begins and ends at a token on another logical line than the cut, at which a directive begins or that is in
-    none: what a stray quote in the line joins with is in the window. The text of a cut may end with a continuation, so
-    that one more line belongs to it.
-    """
-    tokens, ends = source.tokens, source.logical_ends
-
-    def stands_alone(index: int) -> bool:
-        token = tokens[index]
-        if token.directive < 0:
-            return token.text != "#"
-        return not index or tokens[index - 1].directive != token.directive
-
-    first = last = -1
-    inside: list[Cut] = []
-    for cut in sorted(cuts, key=lambda cut: cut.start):
-        begin = bisect_right(tokens, cut.start, key=lambda t: t.end) - 1
-        line = bisect_left(ends, cut.start)
-        opening = ends[line - 1] + 1 if line else 0
-        while begin > 0 and not (tokens[begin].start < opening and stands_alone(begin)):
-            begin -= 1
-        behind = bisect_left(tokens, cut.end, key=lambda t: t.start) + 1
-        below = bisect_left(ends, cut.end)
-        closing = [*ends[below : below + 2], len(source.text), len(source.text)][1]
-        while behind < len(tokens) and not (tokens[behind].start > closing and stands_alone(behind)):
-            behind += 1
-        if inside and begin < last:
-            inside.append(cut)
-            last = max(last, behind)
-            continue
-        if inside:
-            yield first, last, inside
-        first, last, inside = max(begin, 0), behind, [cut]
-    if inside:
-        yield first, last, inside
-
-
-def _replaced(text: str, start: int, end: int, cuts: Sequence[Cut]) -> str:
-    pieces = []
-    for cut in cuts:
-        pieces += [text[start : cut.start], cut.text]
-        start = cut.end
-    return "".join([*pieces, text[start:end]])
-
-
-def _intended(old: Sequence[Token], first: int, last: int, cuts: Sequence[Cut]) -> Iterator[Token]:
-    """Yield the tokens of a window with those of the cuts replaced, new ones in the directive of their cut."""
-    for number, cut in enumerate(cuts, 1):
-        begin, end = (bisect_left(old, edge, key=lambda t: t.start) for edge in (cut.start, cut.end))
-        yield from old[first:begin]
-        first = end
-        before = old[begin - 1] if begin else None
-        if begin < end:
-            directive = old[begin].directive
-        elif before and (
-            (begin < len(old) and old[begin].directive == before.directive)
-            or (before.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n"))
-        ):
-            directive = before.directive
-        else:
-            directive = -1
-        for token in read(cut.text).tokens:
-            own = -1 if token.directive < 0 else len(old) * number + token.directive
-            yield token._replace(directive=directive if directive >= 0 else own)
-    yield from old[first:last]
-
-
-def _moved(comments: Sequence[Comment], moved: int, lines: int) -> Iterator[Comment]:
-    return (Comment(c.text, c.start + moved, c.end + moved, c.line + lines) for c in comments)
-
-
-def _shifted(tokens: Sequence[Token], moved: int, lines: int, directives: int) -> Sequence[Token]:
-    if not (moved or lines or directives):
-        return tokens
-    make = tuple.__new__
-    return [
-        make(Token, (kind, text, start + moved, end + moved, line + lines, at + directives if at >= 0 else -1))
-        for kind, text, start, end, line, at in tokens
-    ]
 
 
 def _directive(index: int, span: Sequence[Token]) -> Directive:

@@ -1,6 +1,6 @@
 """The fold of edits over a source text: each is applied to what the one before left.
 
-Whatever an edit changes is read again after it, and must be the old text with exactly the intended parts gone or added.
+The result is read again: it must be the old text with exactly the intended parts gone or added.
 """
 
 from collections.abc import Iterable, Mapping
@@ -39,7 +39,7 @@ class Fold:
 def fold(text: str, steps: Iterable[Step]) -> Fold:
     """Apply the edits in order, each to what the one before left. All are tried, so that all refusals are known.
 
-    An edit of C++ reads only its surroundings again. The last text is read as a whole, once.
+    C++ that several edits change is read again as a whole once, after the last of them.
     """
     outcomes: list[Outcome] = []
     folded, last = text, -1

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
-from fp4patch.core.outcome import NothingToDo, Outcome
+from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits.cxx import BOM, Cut, Source, words
-from fp4patch.edits.cxx_edit import edit_cxx, newline_of, rewritten
+from fp4patch.edits.cxx_edit import edit_cxx, edited, newline_of
 from fp4patch.edits.operation import NO_OPTIONS, InFile, MayBeAbsent, Retired, Template
-from fp4patch.edits.refusal import Refusal
-from fp4patch.edits.sites import ADDED
+from fp4patch.edits.refusal import ADDED, Refusal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +22,6 @@ class Insert(MayBeAbsent, InFile):
     """
 
     subject: ClassVar = "about"
-    language: ClassVar = "c++"
-    texts: ClassVar = ("before", "absent", "about")
     op: Literal["insert"] = "insert"
     before: str
     """Tokens that the declaration starts with."""
@@ -38,6 +35,11 @@ class Insert(MayBeAbsent, InFile):
     """Reason why a file without `about` needs no edit."""
     retired: tuple[Retired, ...] = ()
     """Texts that show that the edit has nothing to do."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The keys with code."""
+        return ("before", "absent", "about")
 
     def rewrite(self, text: str, template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
         """Return the text with the template in it; NothingToDo if it does not apply; Drift if it has no clear place."""
@@ -72,7 +74,7 @@ def _insert(edit: Insert, template: Template, source: Source) -> Outcome:
     newline = newline_of(source.text)
     added = template(edit.template).replace("\r\n", "\n").strip("\n").replace("\n", newline)
     put = Cut(at, at, _gap(source.text[:at], newline) + added + 2 * newline)
-    return rewritten(source, [put], (source.line(at),))
+    return Rewritten(edited(source, [put], source.line(at)).text, (source.line(at),))
 
 
 def _before_comments(source: Source, index: int) -> int:

@@ -9,8 +9,7 @@ from fp4patch.core.outcome import NothingToDo, Outcome
 from fp4patch.edits.cmake import Script, parse, read_command
 from fp4patch.edits.cmake_edit import edit_cmake, proven
 from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Retired, Template
-from fp4patch.edits.refusal import Refusal
-from fp4patch.edits.sites import ADDED
+from fp4patch.edits.refusal import ADDED, Refusal
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,8 +22,6 @@ class InsertCommands(MayBeAbsent, BySearch):
     """
 
     subject: ClassVar = "function"
-    language: ClassVar = "cmake"
-    texts: ClassVar = ("after",)
     op: Literal["insert-commands"] = "insert-commands"
     function: str = ""
     """Name of the CMake function. Empty: the whole file."""
@@ -34,6 +31,11 @@ class InsertCommands(MayBeAbsent, BySearch):
     """File beside patch.toml with the commands to insert."""
     retired: tuple[Retired, ...] = ()
     """Texts that show that the edit has nothing to do."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The keys with code."""
+        return ("after",)
 
     def rewrite(self, text: str, template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
         """Return the text with the template on lines of its own behind the line on which the command ``after`` ends."""

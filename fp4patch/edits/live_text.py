@@ -1,7 +1,7 @@
 """Live code of a file in its language: its words, expressions and strings.
 
-Comments, strings that are documentation, and code that no compiler reads (``#if 0``, ``if False:``, ``if(FALSE)``) do
-not count. A text that cannot be read in its language is searched as it is.
+Comments, strings that are documentation, and code that no compiler reads (``#if 0``, ``if(FALSE)``) do not count.
+A text that cannot be read in its language is searched as it is.
 """
 
 import ast
@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cxx import Kind, lex
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.python_expression import falsy, read_expression
+from fp4patch.edits.python_code import meaning
 
 _HASHES = frozenset(["sh", "bash", "zsh", "toml", "cfg", "ini", "conf", "mk", "ps1", "dockerfile", "makefile"])
 _PYTHON = frozenset({"py", "pyi", "pyx", "pxd"})
@@ -67,7 +67,7 @@ class Text:
     @cached_property
     def code(self) -> str:
         """The words with one blank between two."""
-        if self.language == "python" and not _MAY_BE_DEAD.search(self.text):
+        if self.language == "python":
             words = list(filter(None, _PYTHON_TOKEN.findall(self.text)))
             if not any(word in ("'", '"') for word in words):
                 return " ".join('""' if word[-1] in "'\"" else word for word in words)
@@ -88,14 +88,14 @@ class Text:
         return Place(line, " ".join(self.text.split("\n")[line - 1].split())[:200])
 
     def expressions(self, expression: str) -> Iterator[Place]:
-        """Yield each live Python expression that means the same as this one."""
+        """Yield each Python expression that means the same as this one."""
         try:
             tree = ast.parse(self.text.removeprefix("\ufeff"))
         except (SyntaxError, ValueError, RecursionError):
             yield self.place(1)
             return
-        meant, word = ast.dump(read_expression(expression)), max(re.findall(r"\w+", expression), key=len)
-        for node in _live(tree, _lines_of(re.compile(re.escape(word).encode()), self.content)):
+        meant, word = meaning(expression), max(re.findall(r"\w+", expression), key=len)
+        for node in _on_lines(tree, _lines_of(re.compile(re.escape(word).encode()), self.content)):
             if isinstance(node, ast.expr) and ast.dump(node) == meant:
                 yield self.place(node.lineno)
 
@@ -133,7 +133,6 @@ def _cxx_words(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _python_words(text: str) -> Iterator[tuple[str, int]]:
-    dead = list(_dead_lines(ast.parse(text.removeprefix("\ufeff")))) if _MAY_BE_DEAD.search(text) else ()
     line = 0
     starts = [0, *(found.end() for found in re.finditer(r"\r\n?|\n", text)), len(text) + 1]
     for found in _PYTHON_TOKEN.finditer(text):
@@ -142,7 +141,7 @@ def _python_words(text: str) -> Iterator[tuple[str, int]]:
         word = found[1]
         if word in ("'", '"'):
             raise SyntaxError("a string that never ends")
-        if word and not any(first <= line <= last for first, last in dead):
+        if word:
             yield '""' if word[-1] in "'\"" else word, line
 
 
@@ -185,28 +184,7 @@ _PYTHON_TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 """Blanks and comments, or a string, a number, a name or a mark; a quote by itself begins a string that never ends."""
-_MAY_BE_DEAD = re.compile(
-    r"""
-    \b(?:if|elif|while)\b (?:[\s(\\]|\#[^\n]*\n)*+
-    (?:False | None | [0.][0-9._xXbBoOjJeE]* | (?:\w{0,2}(?:""|'')[\s\\]*)+)
-    (?:[\s)\\]|\#[^\n]*\n)*+ :
-    """,
-    re.VERBOSE,
-)
-"""A condition that is a constant which never holds, as ``falsy`` knows it."""
-
 LANGUAGES = tuple(_WORDS)
-
-
-def _is_dead(node: ast.AST) -> TypeGuard[ast.If | ast.While]:
-    """Tell whether the body of a statement never runs: ``if False:``."""
-    return isinstance(node, ast.If | ast.While) and falsy(node.test) and node.body[0].lineno > node.lineno
-
-
-def _dead_lines(tree: ast.AST) -> Iterator[tuple[int, int]]:
-    """First and last line of each body of ``if False:``."""
-    for node in filter(_is_dead, ast.walk(tree)):
-        yield node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
 
 
 def _lines_of(pattern: re.Pattern[bytes], content: bytes) -> list[int]:
@@ -216,8 +194,8 @@ def _lines_of(pattern: re.Pattern[bytes], content: bytes) -> list[int]:
     return list(accumulate((content.count(b"\n", *part) for part in pairwise([0, *starts])), initial=1))[1:]
 
 
-def _live(tree: ast.AST, lines: Sequence[int]) -> Iterator[ast.AST]:
-    """Yield each node of live code that one of these lines belongs to, in the order of the text."""
+def _on_lines(tree: ast.AST, lines: Sequence[int]) -> Iterator[ast.AST]:
+    """Yield each node that one of these lines belongs to, in the order of the text."""
     todo = [(tree, True)]
     while todo:
         node, known = todo.pop()
@@ -227,14 +205,13 @@ def _live(tree: ast.AST, lines: Sequence[int]) -> Iterator[ast.AST]:
                 continue
         yield node
         known = known and not isinstance(node, ast.JoinedStr)  # Python 3.11 does not know the lines in an f-string
-        below = [*node.orelse, node.test] if _is_dead(node) else ast.iter_child_nodes(node)
-        todo += reversed([(child, known) for child in below])
+        todo += reversed([(child, known) for child in ast.iter_child_nodes(node)])
 
 
 def _python_strings(tree: ast.AST, lines: Sequence[int]) -> Iterator[tuple[int, str]]:
     """Line and text of each string on these lines that is no documentation; what a variable puts into it is ``X``."""
     inside: set[int] = set()
-    for node in _live(tree, lines):
+    for node in _on_lines(tree, lines):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             inside.add(id(node.value))
         if id(node) in inside or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):

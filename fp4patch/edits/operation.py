@@ -17,7 +17,8 @@ from fp4patch.edits.cmake import read_command
 from fp4patch.edits.cxx import words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live_text import Place, Text
-from fp4patch.edits.python_expression import read_expression
+from fp4patch.edits.live_text import language as language_of
+from fp4patch.edits.python_code import read_expression
 
 Template = Callable[[str], str]
 """The text of a template by the name that the edit gives."""
@@ -92,10 +93,6 @@ _LANGUAGES: Mapping[str, tuple[str, Callable[[str], object]]] = {
 class Operation(Manifest):
     """Base of the edit operations."""
 
-    language: ClassVar[str]
-    """Language of the operation's texts: ``c++``, ``python`` or ``cmake``."""
-    texts: ClassVar[tuple[str, ...]] = ()
-    """Keys that hold text in that language, beside the ``tokens`` of ``retired``."""
     takes_options: ClassVar[bool] = False
     """True if a variant sets options for it."""
 
@@ -103,6 +100,16 @@ class Operation(Manifest):
     def places(self) -> tuple[str, ...]:
         """Globs of the files that the operation may change."""
         raise NotImplementedError
+
+    @property
+    def language(self) -> str:
+        """Language of those files, and of the operation's texts: ``c++``, ``python`` or ``cmake``."""
+        return language_of(self.places[0] if self.places else "")
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Keys that hold text in that language, beside the ``tokens`` of ``retired``."""
+        return ()
 
     @property
     def always(self) -> tuple[str, ...]:
@@ -127,6 +134,9 @@ class Operation(Manifest):
 
     def mistakes(self, _folder: Path, /) -> Iterator[Mistake]:
         """Yield the author's errors that types do not show. ``_folder`` is the directory of ``patch.toml``."""
+        languages = {language_of(place) for place in self.places}
+        if len(languages) > 1:
+            yield Mistake("search", "files of one language", ", ".join(sorted(languages)))
         expected, read = _LANGUAGES[self.language]
         said = [(key, getattr(self, key)) for key in self.texts]
         said += [(f"retired[{n}].tokens", sign.tokens) for n, sign in enumerate(getattr(self, "retired", ()))]

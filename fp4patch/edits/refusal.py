@@ -6,6 +6,9 @@ UNKNOWN_SHAPE = (
     "the patch does not recognize this shape of the source; `fp4patch show` names the releases it was tried on"
 )
 
+ADDED = """the source has the change of this patch: take it as upstream released it, or leave the patch out (if \
+fp4patch made it, its .fp4patch directory is gone: `git clean -x` takes that away)"""
+
 
 class Refusal(Exception):  # noqa: N818 - not an error: an outcome on its way out
     """An edit refuses, and why."""

@@ -32,8 +32,8 @@ from fp4patch.edits.conversions import (
     names_the_format,
     pasted,
 )
-from fp4patch.edits.cxx import Cut, Source, lex, spliced, words
-from fp4patch.edits.cxx_edit import edit_cxx
+from fp4patch.edits.cxx import Cut, Source, lex, words
+from fp4patch.edits.cxx_edit import edit_cxx, edited
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live_text import Place, Text
 from fp4patch.edits.operation import (
@@ -77,8 +77,6 @@ class WrapAsm(BySearch):
     ``stochastic_guard`` are the same for conversions with random bits; without them such a statement is refused.
     """
 
-    language: ClassVar = "c++"
-    texts: ClassVar = ("floor", "lowered", "callers")
     takes_options: ClassVar = True
     op: Literal["wrap-asm"] = "wrap-asm"
     encoders: str
@@ -104,6 +102,11 @@ class WrapAsm(BySearch):
     the suffix and is left unchanged."""
     retired: tuple[Retired, ...] = ()
     """Texts that show that the edit has nothing to do."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The keys with code."""
+        return ("floor", "lowered", "callers")
 
     @property
     def always(self) -> tuple[str, ...]:
@@ -313,9 +316,9 @@ def _wrapped(
         texts = [encoder_text(source.text, at, helper[name](), name) for name in sorted(headers)]
         inserts.append((at, "".join(texts)))
     lines = tuple(sorted({site.statement.line for site in sites} | {floor.line for floor in below.floors}))
-    result = spliced(source, [Cut(offset, offset, added) for offset, added in inserts])
-    proven = _proven(result, found.encodes, below, tuple(opened.values()), choices, lines[0])
-    return Rewritten(proven, lines, (*notes, *_decodes(found)))
+    result = edited(source, [Cut(offset, offset, added) for offset, added in inserts], lines[0])
+    _prove(result, found.encodes, below, tuple(opened.values()), choices, lines[0])
+    return Rewritten(result.text, lines, (*notes, *_decodes(found)))
 
 
 def _decodes(found: Scan) -> list[str]:
@@ -342,34 +345,33 @@ def _understood(statement: Statement) -> tuple[Packed, ...]:
         raise Refusal("PTX that packs E2M1 codes", refusal.message, line, nearest=refusal.ptx) from None
 
 
-def _proven(
-    result: Source | None,
+def _prove(
+    result: Source,
     statements: Sequence[Statement],
     below: Opened,
     opened: Sequence[Gate],
     choices: Choices,
     line: int,
-) -> str:
-    """Return the result's text: it has the same statements, byte for byte, and each alone under the negated guard.
+) -> None:
+    """Refuse a result unless it has the same statements, byte for byte, and each alone under the negated guard.
 
     As many conditions as there were floors and gates to open must be open now.
     """
-    same, bare = False, list[int]()
-    if result is not None and result.pairs:
-        found = scan(result)
-        bare = [s.line for s in found.encodes if not _guarded(result, s, choices)]
-        ending = words(below.ending)
-        ends = [tuple(t.text for t in c.branches[0].condition[-len(ending) :]) for c in result.conditionals]
-        same = [s.template for s in found.encodes] == [s.template for s in statements] and not found.strange
-        same = same and ends.count(ending) == len(below.floors)
-        open_now = [words(f"{gate.opening}{gate.name.text}") for gate in opened]
-        same = same and all(len(result.find(one)) >= open_now.count(one) for one in open_now if one[0] == "true")
-        firsts = [tuple(token.text for token in c.branches[0].condition) for c in result.conditionals]
-        same = same and all(firsts.count(one) == open_now.count(one) for one in open_now if one[0] == "1")
-    if result is None or not same or bare:
+    found = scan(result)
+    bare = [s.line for s in found.encodes if not _guarded(result, s, choices)]
+    ending = words(below.ending)
+    firsts = [tuple(token.text for token in c.branches[0].condition) for c in result.conditionals]
+    open_now = [words(f"{gate.opening}{gate.name.text}") for gate in opened]
+    same = (
+        [s.template for s in found.encodes] == [s.template for s in statements]
+        and not found.strange
+        and sum(first[-len(ending) :] == ending for first in firsts) == len(below.floors)
+        and all(len(result.find(one)) >= open_now.count(one) for one in open_now if one[0] == "true")
+        and all(firsts.count(one) == open_now.count(one) for one in open_now if one[0] == "1")
+    )
+    if not same or bare:
         what = f"a conversion outside it, line {bare[0]} of the result" if bare else "a result that reads otherwise"
         raise Refusal("every conversion to E2M1 under the guard", what, line)
-    return result.text
 
 
 def unguarded(text: str, options: Mapping[str, str]) -> Iterator[tuple[int, str]]:

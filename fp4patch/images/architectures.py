@@ -1,6 +1,7 @@
 """Checks of the requested architectures before hours of building: lost suffixes, and targets that nvcc refuses."""
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 
 from fp4patch.catalog.patch import Patch
@@ -8,7 +9,7 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.problem import Problem
-from fp4patch.edits import DropOperand
+from fp4patch.edits import Replace
 from fp4patch.edits.condition import evaluate
 from fp4patch.edits.cxx import words
 from fp4patch.images.image import Architectures
@@ -84,7 +85,13 @@ def _missed(arch: Arch, variant: Variant, patches: Sequence[Patch]) -> list[Arch
         for options in chosen.options.values()
         if "guard" in options
     ]
-    operands = [op for p in patches for edit in p.edits if isinstance(edit, DropOperand) for op in edit.operands]
+    operands = {
+        name
+        for patch in patches
+        for edit in patch.edits
+        if isinstance(edit, Replace)
+        for name in {*_OPERAND.findall(edit.find)} - {*_OPERAND.findall(edit.replace)}
+    }
     missed = []
     for gpu in _runs_on(arch):
         own = Arch(gpu.major, gpu.minor, "a")
@@ -92,6 +99,10 @@ def _missed(arch: Arch, variant: Variant, patches: Sequence[Patch]) -> list[Arch
         if gpu != arch.gpu and (named or any(_fires(text, own) and not _fires(text, arch) for text in guards)):
             missed.append(gpu)
     return missed
+
+
+_OPERAND = re.compile(r"\bCUTLASS_ARCH_MMA_SM\d+[AF]_ENABLED\b")
+"""Macro of CUTLASS for one architecture, or for its family: an operand of conditions."""
 
 
 def _fires(guard: str, arch: Arch) -> bool:

@@ -10,9 +10,8 @@ from fp4patch.catalog.coverage import names
 from fp4patch.catalog.patch import ConditionCheck, Patch
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError
-from fp4patch.edits.cxx import lex, words
+from fp4patch.edits.cxx import block, lex, words
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.replace_tokens import block
 from fp4patch.proof.builds import check_id
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain

@@ -44,13 +44,13 @@ def test_the_shipped_data_is_valid_and_every_patch_is_in_a_variant() -> None:
 
 
 def test_every_mistake_is_reported_at_once_with_file_and_key(data: Path) -> None:
-    edit(data / "patches/cutlass/e2m1-guard/patch.toml", "conditions = 2", 'conditions = "two"\nsurprise = 1')
+    edit(data / "patches/flashinfer/arch-suffix/patch.toml", "count = 2", 'count = "two"\nsurprise = 1')
     edit(data / "patches/cutlass/e2m1-converter/patch.toml", "applies = ", 'applies = "about 4" # ')
     edit(data / "variants/turbo.toml", 'name = "turbo"', "nam = 1")
     found = problems(data)
     for expected in (
-        "patches/cutlass/e2m1-guard/patch.toml: edits[0].conditions: a valid integer",
-        "patches/cutlass/e2m1-guard/patch.toml: edits[0].surprise: no key of this name: 1",
+        "patches/flashinfer/arch-suffix/patch.toml: edits[0].count: a valid integer",
+        "patches/flashinfer/arch-suffix/patch.toml: edits[0].surprise: no key of this name: 1",
         "patches/cutlass/e2m1-converter/patch.toml: applies: a version specifier",
         "variants/turbo.toml: nam: no key of this name: 1",
         "variants/turbo.toml: name: a value for this key: none",
@@ -61,8 +61,8 @@ def test_every_mistake_is_reported_at_once_with_file_and_key(data: Path) -> None
 @pytest.mark.parametrize(
     ("file", "old", "new", "line"),
     [
-        ("patches/cutlass/e2m1-guard", "conditions = 2", 'conditions = "two"', 'conditions = "two"'),
-        ("patches/cutlass/e2m1-guard", "conditions = 2\n", "", "[[edits]]"),
+        ("patches/flashinfer/arch-suffix", "count = 2", 'count = "two"', 'count = "two"'),
+        ("patches/flashinfer/arch-suffix", "about = ", "# ", "[[edits]]"),
         ("patches/cutlass/e2m1-guard", 'version = "1"', 'version = ""', 'version = ""'),
         ("patches/cutlass/e2m1-guard", 'reason = """\n', 'reason = 1\n_ = """\n', "reason = 1"),
         (
@@ -88,8 +88,9 @@ def test_a_problem_has_the_line_on_which_its_key_is_written(
     assert any(one.startswith(line) for one in found), (found, error.value.problems)
 
 
-ENCODE = "patches/cutlass/e2m1-encode/patch.toml"
-GUARD, FAMILY = "patches/cutlass/e2m1-guard/patch.toml", "patches/vllm/sm120-family/patch.toml"
+ENCODE, CONVERTER, GUARD = (f"patches/cutlass/e2m1-{name}/patch.toml" for name in ("encode", "converter", "guard"))
+ASM, SUFFIX = "patches/vllm/e2m1-asm/patch.toml", "patches/flashinfer/arch-suffix/patch.toml"
+FAMILY = "patches/vllm/sm120-family/patch.toml"
 CUTLASS, VLLM, TE = (f"patches/{name}/target.toml" for name in ("cutlass", "vllm", "transformer_engine"))
 COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
 
@@ -100,24 +101,29 @@ FIRST, HALF = "probes[0].probes[0] with N", "probes[0].probes[7] with H = half"
 @pytest.mark.parametrize(
     ("file", "old", "new", "key"),
     [
-        (GUARD, "[[edits]]", 'edits = ["drop-operand"]\n[[edit]]', "edits[0]: a table"),
-        (GUARD, "[[edits]]", "[edits]", "edits: a list"),
-        (GUARD, 'op = "drop-operand"\n', "", "edits[0].op: an op: "),
+        (ASM, "[[edits]]", 'edits = ["wrap-asm"]\n[[edit]]', "edits[0]: a table"),
+        (ASM, "[[edits]]", "[edits]", "edits: a list"),
+        (CONVERTER, 'op = "insert"\n', "", "edits[0].op: an op: "),
         (GUARD, 'version = "1"', 'version = ""', "version: some text: none"),
         (GUARD, 'link = "http', 'link = " " # "http', "link: some text: none"),
-        (GUARD, 'file = "include/', 'file = "/include/', "edits[0].file: a path inside the tree"),
-        (GUARD, 'file = "include/', 'file = "../include/', "edits[0].file: a path inside the tree"),
-        (GUARD, 'file = "include/', 'file = "./include/', "edits[0].file: a path inside the tree"),
-        (GUARD, 'file = "include/', 'file = "*/', "edits[0].file: one path (`search` takes globs)"),
-        (GUARD, "conditions = 2", "conditions = 0", "edits[0].conditions: a number from 1 on: 0"),
-        (GUARD, '"CUTLASS_ARCH_MMA_SM121A_ENABLED"', '"defined(SM121A)"', "edits[0].operands: the name of a macro"),
+        (CONVERTER, 'file = "include/', 'file = "/include/', "edits[0].file: a path inside the tree"),
+        (CONVERTER, 'file = "include/', 'file = "../include/', "edits[0].file: a path inside the tree"),
+        (CONVERTER, 'file = "include/', 'file = "./include/', "edits[0].file: a path inside the tree"),
+        (CONVERTER, 'file = "include/', 'file = "*/', "edits[0].file: one path (`search` takes globs)"),
+        (SUFFIX, "count = 2", "count = 0", "edits[0].count: a number from 1 on: 0"),
+        (SUFFIX, '"flashinfer/comp', '"flashinfer/**/*.cu", "', "edits[0].search: files of one language"),
         (
             GUARD,
             'VALUES = "{N}" }',
             "VALUES = 2 }\ninclude = ['stubs']",
             f"probes[0].include ({FIRST} = 2): a directory",
         ),
-        (GUARD, 'search = ["inc', 'search = ["/inc', f"probes[12].needs.search ({HALF}, N = 2): a path inside"),
+        (
+            GUARD,
+            'needs = { search = ["inc',
+            'needs = { search = ["/inc',
+            f"probes[12].needs.search ({HALF}, N = 2): a path inside",
+        ),
         (FAMILY, f"search = {COMMON}", f'search = "{COMMON[2:-2]}"', "edits[0].search: a list"),
         (FAMILY, f"search = {COMMON}", "search = []", "edits[0].search: a glob at least"),
         (FAMILY, f"search = {COMMON}", 'search = [""]', "edits[0].search: a path inside the tree"),
@@ -211,10 +217,10 @@ def test_a_template_that_is_no_text_is_refused(data: Path) -> None:
 
 
 def test_an_unknown_op_names_the_ops_there_are(data: Path) -> None:
-    edit(data / "patches/cutlass/e2m1-guard/patch.toml", 'op = "drop-operand"', 'op = "sed"')
+    edit(data / CONVERTER, 'op = "insert"', 'op = "sed"')
     (found,) = problems(data)
     assert "edits[0]" in found
-    assert "drop-operand" in found
+    assert "insert-commands" in found
 
 
 def test_a_variant_that_names_a_missing_patch_is_refused(data: Path) -> None:
@@ -263,7 +269,7 @@ def test_an_unknown_variant_names_the_known_ones() -> None:
 FAMILY_OF_EDITS = """
 [[edits]]
 each = { N = [2, 4], T = [{ name = "half", lanes = 1 }] }
-op = "replace-tokens"
+op = "replace"
 search = ["a.h"]
 about = "{T.name}{N}"
 
@@ -284,7 +290,7 @@ def test_a_family_of_edits_stands_for_one_edit_for_each_value() -> None:
     found: list[Problem] = []
     edits = expanded(tomllib.loads(FAMILY_OF_EDITS), "patch.toml", found)["edits"]
     assert found == []
-    shared = {"op": "replace-tokens", "search": ["a.h"]}
+    shared = {"op": "replace", "search": ["a.h"]}
     assert edits == [
         edit
         for n in (2, 4)
@@ -334,8 +340,8 @@ def test_tables_of_a_group_are_merged_key_by_key() -> None:
     ],
 )
 def test_a_family_that_has_no_values_or_does_not_use_them_is_refused(data: Path, each: str, wrong: str) -> None:
-    edit(data / GUARD, 'file = "include/cutlass/float_subbyte.h"', f"file = 'a{{N}}.h'\neach = {each}")
-    assert f"{GUARD}: {wrong}" in problems(data)
+    edit(data / CONVERTER, 'file = "include/cutlass/numeric_conversion.h"', f"file = 'a{{N}}.h'\neach = {each}")
+    assert f"{CONVERTER}: {wrong}" in problems(data)
 
 
 def test_a_problem_of_an_edit_of_a_family_names_the_edit_and_its_table(data: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits import AddElement, InsertCommands, ReplaceCommand, Retired
+from fp4patch.edits import AddElement, InsertCommands, Replace, Retired
 
 ADD = AddElement(
     search=("CMakeLists.txt",),
@@ -23,7 +23,7 @@ ADD = AddElement(
 )
 
 
-def rewrite(edit: AddElement | ReplaceCommand, text: str) -> Outcome:
+def rewrite(edit: AddElement | Replace, text: str) -> Outcome:
     return edit.rewrite(text, lambda _name: "")
 
 
@@ -94,7 +94,7 @@ def test_an_element_that_leads_is_not_dropped() -> None:
     assert isinstance(rewrite(ADD, 'set(A_ARCHS "12.1f;12.0f")'), Drift)
 
 
-PTX = AddElement(search=(), commands=("intersect",), beside="8.0+PTX", element="12.0;12.1", unless="12.*")
+PTX = AddElement(search=("*.cmake",), commands=("intersect",), beside="8.0+PTX", element="12.0;12.1", unless="12.*")
 
 
 @pytest.mark.parametrize(
@@ -132,9 +132,9 @@ def test_nothing_else_in_a_list_changes(before: list[str], behind: list[str], qu
     assert added(written([*before, "12.0f", *behind])) == written([*before, "12.1a", "12.0f", *behind])
 
 
-# --- replace-command -------------------------------------------------------------------------------------------------
+# --- replace ---------------------------------------------------------------------------------------------------------
 
-REPLACE = ReplaceCommand(
+REPLACE = Replace(
     search=("*.cmake",),
     about="set(KIND",
     otherwise="no KIND here",

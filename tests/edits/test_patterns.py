@@ -8,18 +8,7 @@ import pytest
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core.state import State
-from fp4patch.edits import (
-    AddOperand,
-    DropOperand,
-    Edit,
-    Insert,
-    InsertCommands,
-    ReplaceCommand,
-    ReplaceExpression,
-    ReplaceTokens,
-    Retired,
-    WrapAsm,
-)
+from fp4patch.edits import Edit, Insert, InsertCommands, Replace, Retired, WrapAsm
 
 OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
 
@@ -27,19 +16,18 @@ OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
 @pytest.mark.parametrize(
     ("edit", "keys"),
     [
-        (AddOperand(file="a.h", defines="A", operands=("B", "C"), beside=("D",), signs=(), conditions=1), ["beside"]),
-        (DropOperand(file="a.h", defines="A B", operands=("C D",), conditions=1), ["defines", "operands"]),
         (Insert(file="a.h", before="/* struct A", template="a.cuh", absent=("int a;", "R\"(x")), ["before", "absent"]),
-        (WrapAsm(search=("*",), encoders="e", floor="/*", lowered="__CUDA_ARCH__ >= 900"), ["floor"]),
-        (ReplaceTokens(search=("*",), about="a", find="// only", replace=""), ["find"]),
-        (ReplaceTokens(search=("*",), about="a", find="a", replace="/*"), ["replace"]),
-        (ReplaceTokens(search=("*",), about="a", find="a", replace="b", retired=(OPEN,)), ["retired[0].tokens"]),
-        (ReplaceExpression(search=("*",), about="a", find="x = 1", replace="[1"), ["find", "replace"]),
-        (ReplaceExpression(search=("*",), about="a", find="x", replace="y  # why"), []),
-        (ReplaceCommand(search=("*",), about="set", find="set(A", replace="set(A)"), ["find"]),
-        (ReplaceCommand(search=("*",), about="set", find="set(A)\nset(B)", replace="set(A)"), ["find"]),
-        (ReplaceCommand(search=("*",), about="set", find="set(A)", replace="set(A B)"), ["replace"]),
-        (InsertCommands(search=("*",), function="f", after="set A", template="t"), ["after"]),
+        (WrapAsm(search=("*.cu",), encoders="e", floor="/*", lowered="__CUDA_ARCH__ >= 900"), ["floor"]),
+        (Replace(search=("*.cu",), about="a", find="// only", replace=""), ["find"]),
+        (Replace(search=("*.cu",), about="a", find="a", replace="/*"), ["replace"]),
+        (Replace(search=("*.cu",), about="a", find="a", replace="b", retired=(OPEN,)), ["retired[0].tokens"]),
+        (Replace(search=("*.py",), about="a", find="x = 1", replace="[1"), ["find", "replace"]),
+        (Replace(search=("*.py",), about="a", find="x", replace="y  # why"), []),
+        (Replace(search=("*.cmake",), about="set", find="set(A", replace="set(A)"), ["find"]),
+        (Replace(search=("*.cmake",), about="set", find="set(A)\nset(B)", replace="set(A)"), ["find"]),
+        (Replace(search=("*.cmake",), about="set", find="set(A)", replace="set(A B)"), ["replace"]),
+        (Replace(search=("*.cu", "*.py"), about="a", find="b", replace="c"), ["search"]),
+        (InsertCommands(search=("*.cmake",), function="f", after="set A", template="t"), ["after"]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_named_by_its_key(edit: Edit, keys: list[str], tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fp4patch.edits import AddElement, Edit, ReplaceCommand, ReplaceExpression, ReplaceTokens, WrapAsm
+from fp4patch.edits import AddElement, Edit, Replace, WrapAsm
 from fp4patch.edits.live_text import Text, language
 from fp4patch.edits.operation import NO_OPTIONS, Surroundings
 
@@ -17,11 +17,11 @@ def lines(edit: Edit, file: str, code: str) -> list[int]:
     return [place.line for search in searches for place in search.places(ALONE, text)]
 
 
-TOKENS = ReplaceTokens(search=(), about="f", find="a == 120", replace="b")
-EXPRESSION = ReplaceExpression(search=(), about="f", find="f(120)", replace="g()")
-COMMAND = ReplaceCommand(search=(), about="set", find="set(A 1)", replace="set(A 2)")
-ELEMENT = AddElement(search=(), commands=("set",), beside="12.0f", element="12.1a")
-WRAP = WrapAsm(search=(), encoders="e")
+TOKENS = Replace(search=("*.cu",), about="f", find="a == 120", replace="b")
+EXPRESSION = Replace(search=("*.py",), about="f", find="f(120)", replace="g()")
+COMMAND = Replace(search=("*.cmake",), about="set", find="set(A 1)", replace="set(A 2)")
+ELEMENT = AddElement(search=("*.cmake",), commands=("set",), beside="12.0f", element="12.1a")
+WRAP = WrapAsm(search=("*.cu",), encoders="e")
 CVT = "cvt.rn.satfinite.e2m1x2.f32"
 
 

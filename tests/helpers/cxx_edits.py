@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fp4patch.core.outcome import Drift, Rewritten
-from fp4patch.edits import DropOperand, Edit, Insert
+from fp4patch.edits import Edit, Insert, Replace
 
-DROP = DropOperand(file="f.h", defines="ON", operands=("SM_A", "SM_F"), conditions=1)
-BOTH = replace(DROP, conditions=2)
+DROP = Replace(
+    search=("f.h",), about="SM_A", find="defined(A) || defined(SM_A)", replace="defined(A)", otherwise="no SM_A"
+)
 ANCHOR = "template <Style Round> struct Many<e2m1, float, 2, Round> {"
 ADDED = "#if !defined(ON)\nstruct One<e2m1, float> {\n  int x;\n};\n#endif\n"
 INSERT = Insert(file="f.h", before=ANCHOR, template="one.cuh", absent=("struct One<e2m1, float",))

@@ -52,6 +52,7 @@ def test_each_file_names_its_schema_and_is_valid_by_it(path: Path) -> None:
 
 
 ENCODE, GUARD = (ROOT / "patches/cutlass" / name / "patch.toml" for name in ("e2m1-encode", "e2m1-guard"))
+SUFFIX = ROOT / "patches/flashinfer/arch-suffix/patch.toml"
 TURBO2, NEXT3 = ROOT / "variants/turbo2.toml", ROOT / "variants/next3.toml"
 
 
@@ -62,11 +63,11 @@ NEEDED = "'{}' is a required property"
 @pytest.mark.parametrize(
     ("path", "old", "new", "at", "error"),
     [
-        (GUARD, "conditions = 2", 'conditions = "two"', "edits.0.conditions", "'two' is not of type 'integer'"),
-        (GUARD, "conditions = 2", "conditions = 2\nsurprise = 1", "edits.0", NO_KEY.format("surprise")),
-        (GUARD, "conditions = 2", "", "edits.0", NEEDED.format("conditions")),
-        (GUARD, 'op = "drop-operand"', 'op = "sed"', "edits.0.op", "'sed' is not one of ['drop-operand', "),
-        (GUARD, 'op = "drop-operand"', "", "edits.0", NEEDED.format("op")),
+        (SUFFIX, "count = 2", 'count = "two"', "edits.0.count", "'two' is not of type 'integer'"),
+        (SUFFIX, "count = 2", "count = 2\nsurprise = 1", "edits.0", NO_KEY.format("surprise")),
+        (SUFFIX, "about =", "# about =", "edits.0", NEEDED.format("about")),
+        (SUFFIX, 'op = "replace"', 'op = "sed"', "edits.0.op", "'sed' is not one of ['insert', "),
+        (SUFFIX, 'op = "replace"', "", "edits.0", NEEDED.format("op")),
         (GUARD, "retire =", "retires =", "", NEEDED.format("retire")),
         (ENCODE, "\neach = { N = [2, 4, 8] }", "\neach = { N = 2 }", "edits.2.each.N", "2 is not of type 'array'"),
         (ENCODE, 'text = "fp4patch_e2m1::{F}("', 'txt = "fp4patch_e2m1::{F}("', "touches.3", NO_KEY.format("txt")),
@@ -93,4 +94,4 @@ def test_a_slip_is_an_error_of_the_form_that_is_meant(path: Path, old: str, new:
 def test_a_description_is_in_each_schema_where_the_class_has_one() -> None:
     tables: dict[str, Any] = SCHEMAS["patch"]["$defs"]
     assert tables["Probe"]["properties"]["slow"]["description"].startswith("True if compilation takes minutes")
-    assert tables["ReplaceTokens"]["properties"]["find"]["description"] == "Code to replace."
+    assert tables["Replace"]["properties"]["find"]["description"] == "Code to replace."

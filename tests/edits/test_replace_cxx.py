@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits import ReplaceTokens, Retired
-from fp4patch.edits.sites import ADDED
+from fp4patch.edits import Replace, Retired
+from fp4patch.edits.refusal import ADDED
 
-EDIT = ReplaceTokens(
+EDIT = Replace(
     search=("*.cu",),
     about="struct gemm",
     otherwise="no gemm here",
@@ -32,11 +32,11 @@ using U = only<Kernel<3>>;
 """
 
 
-def replace_tokens(edit: ReplaceTokens, text: str) -> Outcome:
+def replace_tokens(edit: Replace, text: str) -> Outcome:
     return edit.rewrite(text, lambda _name: "")
 
 
-def replaced(text: str, edit: ReplaceTokens = EDIT) -> str:
+def replaced(text: str, edit: Replace = EDIT) -> str:
     outcome = replace_tokens(edit, text)
     assert isinstance(outcome, Rewritten), outcome
     return outcome.text
@@ -47,8 +47,8 @@ def test_only_the_tokens_in_that_declaration_change() -> None:
 
 
 def test_a_condition_of_the_preprocessor_is_code_too() -> None:
-    edit = ReplaceTokens(
-        search=("*",), about="__CUDA_ARCH__", find="__CUDA_ARCH__ == 1200", replace="__CUDA_ARCH__ >= 1200"
+    edit = Replace(
+        search=("*.h",), about="__CUDA_ARCH__", find="__CUDA_ARCH__ == 1200", replace="__CUDA_ARCH__ >= 1200"
     )
     text = "#if A && \\\n  __CUDA_ARCH__==1200 // == 1200\nint a;\n#endif\n"
     assert replaced(text, edit) == text.replace("__CUDA_ARCH__==1200", "__CUDA_ARCH__ >= 1200")
@@ -71,17 +71,33 @@ def test_what_is_not_understood_is_refused(text: str) -> None:
 
 
 def test_tokens_on_both_sides_of_a_directives_end_are_refused() -> None:
-    edit = ReplaceTokens(search=("*",), about="A", find="A B", replace="C")
+    edit = Replace(search=("*.h",), about="A", find="A B", replace="C")
     assert isinstance(replace_tokens(edit, "#define A\nB\n"), Drift)
 
 
-def test_a_replacement_that_runs_into_its_neighbours_is_refused() -> None:
-    edit = ReplaceTokens(search=("*",), about="A", find="+ A", replace="b")
-    assert isinstance(replace_tokens(edit, "x+A;\n"), Drift)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("(defined(A) ||\\\n     defined(S))", "(defined(A))"),
+        ("(defined(A) || defined(S)\\\n    )", "(defined(A)\\\n    )"),
+        ("(defined(A) /* a */ || /* gone */ defined(S)  )", "(defined(A)  )"),
+    ],
+)
+def test_tokens_that_are_left_out_or_added_leave_the_layout_of_the_others(before: str, after: str) -> None:
+    out = Replace(
+        search=("*.h",), about="ON", find="defined(A) || defined(S)) #define ON", replace="defined(A)) #define ON"
+    )
+    back = replace(out, find=out.replace, replace=out.find, reversal="someone took S out")
+    text = "#if {}  // why\n#  define ON 1\n#endif\n"
+    assert replaced(text.format(before), out) == text.format(after)
+    outcome = replace_tokens(back, text.format(after))
+    assert isinstance(outcome, Rewritten)
+    assert outcome.text == text.format(after.replace("defined(A)", "defined(A) || defined(S)"))
+    assert (outcome.reversal, outcome.notes) == ("someone took S out", ("line 1: someone took S out; it is back",))
 
 
 def test_what_was_replaced_before_is_not_replaced_again() -> None:
-    edit = ReplaceTokens(search=("*",), about="A", find="A", replace="A || B")
+    edit = Replace(search=("*.h",), about="A", find="A", replace="A || B")
     assert isinstance(replace_tokens(edit, replaced("if (A) {}\n", edit)), Drift)
 
 
@@ -119,7 +135,7 @@ def test_layout_between_the_tokens_does_not_matter(one: str, two: str, three: st
 
 
 def test_refuses_a_condition_that_says_more_than_what_is_replaced() -> None:
-    edit = ReplaceTokens(search=("a",), about="A", find="defined(A)", replace="defined(B)")
+    edit = Replace(search=("a.h",), about="A", find="defined(A)", replace="defined(B)")
     for condition in ("defined(A) && C", "!defined(A)", "C || defined(A)"):
         outcome = replace_tokens(edit, f"#if {condition}\n#endif\n")
         assert isinstance(outcome, Drift), condition
@@ -129,7 +145,7 @@ def test_refuses_a_condition_that_says_more_than_what_is_replaced() -> None:
 
 def test_a_dead_copy_is_no_site_and_a_dead_sign_retires_nothing() -> None:
     retired = (Retired(tokens="done", state=State.UPSTREAMED),)
-    edit = ReplaceTokens(search=("a",), about="old", find="old", replace="new", retired=retired)
+    edit = Replace(search=("a.h",), about="old", find="old", replace="new", retired=retired)
     outcome = replace_tokens(edit, "#if 0\nold; done;\n#endif\nold;\n")
     assert isinstance(outcome, Rewritten)
     assert outcome.text == "#if 0\nold; done;\n#endif\nnew;\n"

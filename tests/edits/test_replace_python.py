@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits import ReplaceExpression, Retired
+from fp4patch.edits import Replace, Retired
 
-EDIT = ReplaceExpression(
+EDIT = Replace(
     search=("*.py",),
     about="capable",
     otherwise="nothing here asks for a capability",
@@ -34,11 +34,11 @@ def check(a):
 """.replace("\t", "    ")
 
 
-def replace_expression(edit: ReplaceExpression, text: str) -> Outcome:
+def replace_expression(edit: Replace, text: str) -> Outcome:
     return edit.rewrite(text, lambda _name: "")
 
 
-def replaced(text: str, edit: ReplaceExpression = EDIT) -> str:
+def replaced(text: str, edit: Replace = EDIT) -> str:
     outcome = replace_expression(edit, text)
     assert isinstance(outcome, Rewritten), outcome
     return outcome.text

@@ -1,0 +1,86 @@
+"""C++ for the edit ``replace``: code is a sequence of tokens, in the preprocessor's lines too."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from fp4patch.edits.cxx import Cut, Token, block, lex, words
+from fp4patch.edits.cxx_edit import edited
+from fp4patch.edits.refusal import Refusal
+
+
+class CxxCode:
+    """A text as tokens. ``within``: the tokens that a declaration begins with; only inside its braces is searched."""
+
+    def __init__(self, text: str, within: str) -> None:
+        self._source = lex(text)
+        self._within = within
+
+    def is_about(self, about: str, /) -> bool:
+        """Tell whether the tokens occur."""
+        return bool(self._source.find(words(about)))
+
+    def lines(self, pattern: str, /) -> list[int]:
+        """Return the line of each place that has the tokens."""
+        return [self._source.tokens[at].line for at in self._places(pattern)]
+
+    def nearest(self, pattern: str, /) -> tuple[int | None, str]:
+        """Return the place with the longest beginning of the tokens."""
+        near = self._source.nearest(words(pattern))
+        return (near.line, f"`{near.found}` where `{near.expected}` was expected") if near else (None, "")
+
+    def contains(self, whole: str, part: str, /) -> bool:
+        """Tell whether tokens have others among them."""
+        return bool(lex(whole).find(words(part)))
+
+    def replaced(self, find: str, replace: str, /) -> tuple[str, list[int]]:
+        """Return the text with the tokens replaced, and their lines."""
+        size, places = len(words(find)), self._places(find)
+        lines = [token.line for at in places for token in self._source.tokens[at : at + size]]
+        cuts = [self._cut(self._source.tokens[at : at + size], replace) for at in places]
+        return edited(self._source, cuts, lines[0]).text, lines
+
+    def _places(self, pattern: str) -> list[int]:
+        return [at for at in self._source.find(words(pattern)) if at in self._region]
+
+    @cached_property
+    def _region(self) -> range:
+        """The tokens between the braces of the one declaration that begins so. Refusal: there is none, or several."""
+        if not self._within:
+            return range(len(self._source.tokens))
+        beginning = words(self._within)
+        found = self._source.find(beginning)
+        inside = block(self._source, found[0] + len(beginning)) if len(found) == 1 else None
+        if inside is None:
+            line = self._source.tokens[found[-1]].line if found else None
+            raise Refusal(f"one `{self._within}` with a body", f"{len(found)} that begin so", line)
+        return inside
+
+    def _cut(self, old: Sequence[Token], replace: str) -> Cut:
+        """Return the change of one place: all of it, or the tokens alone that are added or left out."""
+        new = lex(replace).tokens
+        shorter = min(len(old), len(new))
+        lead = next((n for n in range(shorter) if old[n].text != new[n].text), shorter)
+        rest = shorter - lead
+        tail = next((n for n in range(rest) if old[-1 - n].text != new[-1 - n].text), rest)
+        if not lead or lead + tail < shorter:
+            self._check(old, old)
+            return Cut(old[0].start, old[-1].end, replace)
+        gone, come = old[lead : len(old) - tail], new[lead : len(new) - tail]
+        self._check(old, gone)
+        start = old[lead - 1].end
+        return Cut(start, gone[-1].end if gone else start, replace[new[lead - 1].end : come[-1].end] if come else "")
+
+    def _check(self, old: Sequence[Token], gone: Sequence[Token]) -> None:
+        """Refuse tokens of more than one directive, and a name in a condition that is about more than this name."""
+        text = " ".join(token.text for token in old)
+        if len({token.directive for token in gone}) > 1:
+            raise Refusal(f"`{text}` in one directive or in code", "both", gone[0].line)
+        if gone is not old or len(old) != len(words("defined(X)")) or old[0].text != "defined" or old[0].directive < 0:
+            return
+        directive = self._source.directives[old[0].directive]
+        condition = directive.tokens
+        while len(condition) > len(old) and condition[0].text == "(" and condition[-1].text == ")":
+            condition = condition[1:-1]
+        if directive.name in ("if", "elif") and len(condition) != len(old):
+            found = " ".join(token.text for token in directive.tokens)
+            raise Refusal(f"`{text}` as the whole condition", f"`#{directive.name} {found}`", directive.line)

@@ -1,0 +1,150 @@
+"""The edit ``replace``: other code in the place of some, in C++, Python or CMake.
+
+The language is that of the files that the edit searches. Each language compares code by its own tokens, so that layout
+and comments do not count, changes nothing beside the code that it replaces, and reads the result again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol
+
+from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
+from fp4patch.core.state import State
+from fp4patch.edits.cmake import read_command
+from fp4patch.edits.cmake_code import CMakeCode
+from fp4patch.edits.cxx_code import CxxCode
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.live_text import Place, Text
+from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Mistake, Retired, Search, Surroundings, Template
+from fp4patch.edits.python_code import PythonCode
+from fp4patch.edits.refusal import ADDED, Refusal
+
+_GAP = rb"(?:[\s(),\\]|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+"
+"""Text that may be located between two words of code."""
+
+
+class Code(Protocol):
+    """A text in its language, and the part of it that an edit searches."""
+
+    def is_about(self, about: str, /) -> bool:
+        """Tell whether the edit applies to this text."""
+
+    def lines(self, pattern: str, /) -> Sequence[int]:
+        """Return the line of each place with such code. Refusal: the part to search is not there once."""
+
+    def nearest(self, pattern: str, /) -> tuple[int | None, str]:
+        """Return the line of the place that comes closest, and a description of it."""
+
+    def contains(self, whole: str, part: str, /) -> bool:
+        """Tell whether code has other code in it."""
+
+    def replaced(self, find: str, replace: str, /) -> tuple[str, Sequence[int]]:
+        """Return the text with each ``find`` replaced, and the lines that had it. Refusal: it reads otherwise."""
+
+
+_READ: Mapping[str, Callable[[str, str], Code]] = {"c++": CxxCode, "python": PythonCode, "cmake": CMakeCode}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replace(MayBeAbsent, BySearch):
+    """Replace ``find`` by ``replace`` in each file below ``search`` that contains ``about``.
+
+    The edit does not apply to a file without ``about``. A tree without such a file needs no edit, and ``otherwise``
+    gives the reason; if that is empty, the tree has drifted. A file with ``about`` must have ``find`` exactly ``count``
+    times, or text that retires the edit. All else is drift.
+
+    In C++, code is a sequence of tokens. Where ``replace`` only adds tokens to those of ``find``, or leaves some out,
+    the others keep their layout. In Python, code is an expression, compared as a syntax tree, and ``about`` is a name.
+    In CMake, code is one command with its arguments, and ``about`` is a command's name, or its name and first argument:
+    ``set(ARCHS``.
+    """
+
+    subject: ClassVar = "about"
+    op: Literal["replace"] = "replace"
+    about: str
+    """Code of the files that the edit applies to."""
+    within: str = ""
+    """Part of the file to search. Empty: all of it. C++: the tokens that a declaration with a body begins with. Python
+    and CMake: the name of a function."""
+    find: str
+    """Code to replace."""
+    replace: str
+    """Code to put in its place."""
+    count: int = 1
+    """Number of places that a file has."""
+    retired: tuple[Retired, ...] = ()
+    """Texts that show that the edit has nothing to do."""
+    reversal: str = ""
+    """Change to upstream's text, made by others, that the edit takes back, as printed. Empty: it takes none back."""
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The keys with code; those of C++ are patterns of tokens."""
+        return ("about", "within", "find", "replace") if self.language == "c++" else ("find", "replace")
+
+    def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
+        """Return the text with ``find`` replaced; NothingToDo if it does not apply; Drift if it is not understood."""
+        folded = text.casefold()  # most files of a tree are not worth reading as code
+        if all(word.casefold() in folded for word in re.findall(r"\w+", self.about)):
+            try:
+                code = _READ[self.language](text, self.within)
+                if code.is_about(self.about):
+                    return self._replaced(code)
+            except (LexError, SyntaxError) as error:
+                message, line = (
+                    (error.message, error.line) if isinstance(error, LexError) else (error.msg, error.lineno)
+                )
+                name = {"c++": "C++", "python": "Python", "cmake": "CMake"}[self.language]
+                whole = "is this file whole? fetch it again"
+                return Drift(f"{name} that can be read to its end", message, line, help=whole)
+            except Refusal as refusal:
+                return refusal.drift
+        return NothingToDo(State.NOT_NEEDED, self.otherwise, elsewhere=True)
+
+    def _replaced(self, code: Code) -> Outcome:
+        """Replace in the right number of places; a sign that retires the edit, and places too, are a refusal."""
+        places = code.lines(self.find)
+        # If ``find`` is a part of ``replace``, a place may be one that was replaced before.
+        if code.contains(self.replace, self.find) and (made := code.lines(self.replace)):
+            raise Refusal(f"`{self.find}` alone", f"`{self.replace}`", made[0], advice=ADDED)
+        for sign in self.retired:
+            if signs := code.lines(sign.tokens):
+                if places:
+                    raise Refusal(f"either `{self.find}` or `{sign.tokens}`", "both", signs[0])
+                return NothingToDo(sign.state, sign.because, sign.since)
+        if not places and self.replace and (made := code.lines(self.replace)):
+            raise Refusal(f"{self.count} of `{self.find}`", f"`{self.replace}` in its place", made[0], advice=ADDED)
+        if len(places) != self.count:
+            line, near = (places[-1], "") if places else code.nearest(self.find)
+            where = f" in `{self.within}`" if self.within else ""
+            raise Refusal(f"{self.count} of `{self.find}`{where}", f"{len(places)}", line, near)
+        text, lines = code.replaced(self.find, self.replace)
+        notes = (f"line {places[0]}: {self.reversal}; it is back",) if self.reversal else ()
+        return Rewritten(text, tuple(sorted(set(lines))), notes, self.reversal)
+
+    def searches(self, language: str, /) -> Iterator[Search]:
+        """Yield the search for what is replaced, unless only a part of each file is searched."""
+        if language == self.language and not self.within:
+            words = [word for word in re.findall(r"\w+|[^\w\s]", self.find) if word not in "(),\\"]
+            pattern = re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL)
+            yield Search(pattern.search, self._left)
+
+    def _left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
+        """Yield the code to replace that is left in a text."""
+        if self.language == "python":
+            return text.expressions(self.find)
+        return text.matches(re.escape(Text("", self.language, self.find.encode()).code))
+
+    def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
+        """Yield texts that cannot be read, else a CMake command of another shape."""
+        wrong = list(super().mistakes(folder))
+        yield from wrong
+        if self.language == "cmake" and not wrong:
+            old, new = read_command(self.find), read_command(self.replace)
+            if (old.name, len(old.arguments)) != (new.name, len(new.arguments)):
+                expected = f"the command of `{self.find}`, with as many arguments"
+                yield Mistake("replace", expected, repr(self.replace))
