@@ -6,17 +6,17 @@ A text that cannot be read in its language is searched as it is.
 
 import ast
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 from fp4patch.edits.cmake import parse
 from fp4patch.edits.cxx import Kind, lex
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.python_code import meaning
+from fp4patch.edits.python_code import read_expression
 
 _HASHES = frozenset(["sh", "bash", "zsh", "toml", "cfg", "ini", "conf", "mk", "ps1", "dockerfile", "makefile"])
 _PYTHON = frozenset({"py", "pyi", "pyx", "pxd"})
@@ -94,20 +94,24 @@ class Text:
         except (SyntaxError, ValueError, RecursionError):
             yield self.place(1)
             return
-        meant, word = meaning(expression), max(re.findall(r"\w+", expression), key=len)
-        for node in _on_lines(tree, _lines_of(re.compile(re.escape(word).encode()), self.content)):
-            if isinstance(node, ast.expr) and ast.dump(node) == meant:
+        wanted = read_expression(expression)
+        for node in ast.walk(tree):
+            if isinstance(node, type(wanted)) and ast.dump(node) == ast.dump(wanted):
                 yield self.place(node.lineno)
 
-    def strings(self, begins: re.Pattern[bytes]) -> Iterator[tuple[int, str]]:
-        """Yield line and text of each string that is live, and of the whole text where it cannot be read.
+    @property
+    def strings(self) -> Iterator[tuple[int, str]]:
+        """Line and text of each string that is no documentation; of the whole text where it cannot be read.
 
-        In Python only those in which ``begins`` matches, and what a variable puts into a string is ``X``; in a language
-        that is not known, the lines without their comments.
+        In a language that is not known, the lines without their comments.
         """
         try:
             if self.language == "python":
-                yield from list(_python_strings(ast.parse(self.text), _lines_of(begins, self.content)))
+                nodes = list(ast.walk(ast.parse(self.text.removeprefix("\ufeff"))))
+                documentation = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+                for node in nodes:
+                    if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+                        yield node.lineno, node.value
             elif self.language == "cmake":
                 script = parse(self.text)
                 commands = (script.commands[at] for at in script.live)
@@ -185,52 +189,3 @@ _PYTHON_TOKEN = re.compile(
 )
 """Blanks and comments, or a string, a number, a name or a mark; a quote by itself begins a string that never ends."""
 LANGUAGES = tuple(_WORDS)
-
-
-def _lines_of(pattern: re.Pattern[bytes], content: bytes) -> list[int]:
-    """Return the lines on which matches begin, in order."""
-    content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    starts = [found.start() for found in pattern.finditer(content)]
-    return list(accumulate((content.count(b"\n", *part) for part in pairwise([0, *starts])), initial=1))[1:]
-
-
-def _on_lines(tree: ast.AST, lines: Sequence[int]) -> Iterator[ast.AST]:
-    """Yield each node that one of these lines belongs to, in the order of the text."""
-    todo = [(tree, True)]
-    while todo:
-        node, known = todo.pop()
-        if known and (first := getattr(node, "lineno", 0)):
-            first = min(first, *(one.lineno for one in getattr(node, "decorator_list", ())), first)
-            if bisect_left(lines, first) == bisect_right(lines, node.end_lineno):  # type: ignore[attr-defined]
-                continue
-        yield node
-        known = known and not isinstance(node, ast.JoinedStr)  # Python 3.11 does not know the lines in an f-string
-        todo += reversed([(child, known) for child in ast.iter_child_nodes(node)])
-
-
-def _python_strings(tree: ast.AST, lines: Sequence[int]) -> Iterator[tuple[int, str]]:
-    """Line and text of each string on these lines that is no documentation; what a variable puts into it is ``X``."""
-    inside: set[int] = set()
-    for node in _on_lines(tree, lines):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
-            inside.add(id(node.value))
-        if id(node) in inside or not isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
-            continue
-        text = _string(node)
-        if text is not None:
-            inside |= {id(part) for part in ast.walk(node)}
-            yield node.lineno, text
-
-
-def _string(node: ast.expr) -> str | None:
-    """Return the text of a string, of strings that are joined, or of what a variable is put into; None: it is none."""
-    if isinstance(node, ast.Constant):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.JoinedStr):
-        return "".join(_string(part) or "X" for part in node.values)
-    if isinstance(node, ast.FormattedValue):
-        return _string(node.value) or "X"
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left_, right = _string(node.left), _string(node.right)
-        return None if left_ is None and right is None else (left_ or "X") + (right or "X")
-    return None

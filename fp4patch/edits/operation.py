@@ -48,8 +48,6 @@ class Surroundings:
 
     options: Mapping[str, str]
     """Options that the variant sets for the patch."""
-    any_cxx: Callable[[Look], bool]
-    """Tells if any C++ file of the tree, as it will be, passes a quick look."""
     folded: Callable[[str], bool]
     """Tells if the edit was applied to a file."""
 

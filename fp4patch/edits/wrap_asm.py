@@ -20,18 +20,7 @@ from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits.arch_floors import Floor, floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan, split
-from fp4patch.edits.conversions import (
-    CONVERSION,
-    OPCODE,
-    begins_the_format,
-    defines_the_format,
-    in_other_languages,
-    in_strings,
-    may_be_pasted,
-    may_convert,
-    names_the_format,
-    pasted,
-)
+from fp4patch.edits.conversions import CONVERSION, OPCODE, in_other_languages, in_strings, may_convert
 from fp4patch.edits.cxx import Cut, Source, lex, words
 from fp4patch.edits.cxx_edit import edit_cxx, edited
 from fp4patch.edits.lex_error import LexError
@@ -129,19 +118,17 @@ class WrapAsm(BySearch):
         return CONVERSION.search(content) is not None and any(sign.encode() in content for sign in signs)
 
     def looks(self, language: str, /) -> Iterator[Look]:
-        """Yield the looks of the searches and, for C++, what finds macros, callers and text that retires the edit."""
+        """Yield the looks of the searches and, for C++, what finds callers and text that retires the edit."""
         yield from super().looks(language)
         if language == self.language:
-            yield defines_the_format
             yield from map(within, self.callers)
             if self.retired:
                 yield self.may_be_about
 
     def searches(self, language: str, /) -> Iterator[Search]:
-        """Yield the search for conversions in any language and, in C++, for those that a macro completes."""
+        """Yield the search for conversions in any language."""
         if language == self.language:
             yield Search(may_convert, self._left)
-            yield Search(may_be_pasted, self._pasted)
         else:
             yield Search(in_strings, self._left)
 
@@ -149,21 +136,13 @@ class WrapAsm(BySearch):
         if tree.folded(text.file) and not any(sign.encode() in text.content for sign in self.unless):
             return  # the fold has proven the files that it read
         if sign := needs_suffix(text.text, self.unless):
-            if opcode := next((found for found in OPCODE.finditer(text.text) if is_encode(found[0])), None):
+            if opcode := OPCODE.search(text.text):
                 line = text.text.count("\n", 0, opcode.start()) + 1
                 yield Place(line, opcode[0], f"a file with `{sign}` compiles for targets with a suffix alone")
         elif text.language != self.language:
             yield from in_other_languages(text)
         else:
             yield from (Place(line, found) for line, found in unguarded(text.text, tree.options))
-
-    def _pasted(self, tree: Surroundings, text: Text, /) -> Iterator[Place]:
-        """Yield opcodes that a macro completes: by the format's name in this file, or by a macro of another file."""
-        named = bool(names_the_format(text.content)) or tree.any_cxx(defines_the_format)
-        if named or begins_the_format(text.content):
-            sign = needs_suffix(text.text, self.unless)
-            reason = f"a file with `{sign}` compiles for targets with a suffix alone" if sign else ""
-            yield from (place._replace(because=reason) for place in pasted(text, names=named))
 
     def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
         """Yield texts that cannot be read, and a directory of encoders that is not there."""

@@ -7,7 +7,7 @@ and only those with a hit are read as code.
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 from fp4patch.catalog.patch import Absence, MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
@@ -17,7 +17,7 @@ from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live_text import LANGUAGES, Place, Text, language
-from fp4patch.edits.operation import BySearch, Look, Surroundings
+from fp4patch.edits.operation import BySearch, Surroundings
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.tree.concerned import Quick
 from fp4patch.tree.remainder import Remainder
@@ -40,7 +40,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
     """Search the tree for what its patches are to leave nowhere. ``desired`` reads it as it will be."""
     problems: list[Problem] = []
     remainders: dict[Remainder, None] = {}
-    searches, there = _searches(wanted, pristine, desired), set(wanted.whole.files)
+    searches, there = _searches(wanted, pristine), set(wanted.whole.files)
     for file in dict.fromkeys([*wanted.whole.files, *wanted.files]):
         spoken = language(file)
         if spoken not in searches:
@@ -75,17 +75,12 @@ _Search = tuple[Patch, Quick, Callable[[Text], Iterable[Place]]]
 """Search of a patch: the quick look that passes every file with such a place, and the places of a text."""
 
 
-def _searches(wanted: Plan, pristine: Read, desired: Read) -> dict[str, list[_Search]]:
+def _searches(wanted: Plan, pristine: Read) -> dict[str, list[_Search]]:
     """Return the searches in each language that has any."""
     searches: dict[str, list[_Search]] = {}
 
-    @cache
-    def any_cxx(look: Look) -> bool:
-        files = (file for file in wanted.whole.files if language(file) == "c++")
-        return any(look(desired(file) or b"") for file in files)
-
     def around(planned: Planned) -> Surroundings:
-        return Surroundings(planned.options, any_cxx, lambda file: planned in wanted.files.get(file, ()))
+        return Surroundings(planned.options, lambda file: planned in wanted.files.get(file, ()))
 
     for spoken in LANGUAGES:
         found: list[_Search] = [

@@ -8,7 +8,7 @@ from fp4patch.edits import AddElement, Edit, Replace, WrapAsm
 from fp4patch.edits.live_text import Text, language
 from fp4patch.edits.operation import NO_OPTIONS, Surroundings
 
-ALONE = Surroundings(NO_OPTIONS, lambda _look: False, lambda _file: False)
+ALONE = Surroundings(NO_OPTIONS, lambda _file: False)
 
 
 def lines(edit: Edit, file: str, code: str) -> list[int]:

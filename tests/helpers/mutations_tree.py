@@ -115,20 +115,6 @@ def _linked(m: Mutant, rng: random.Random) -> None:
         m.links["csrc/linked"] = place.partition("/")[0]
 
 
-def _pasted(m: Mutant, rng: random.Random) -> None:
-    body = '"{.reg .b8 t; cvt.rn.satfinite." #T "x2.f32 t, %1, %2; cvt.u32.u8 %0, t;}"'
-    shapes = [
-        f'#define CVT(T) {body}\n__device__ void f(float a, float b, unsigned& v) {{\n  asm(CVT(e2m1) : "=r"(v) : "f"(a), "f"(b));\n}}\n',
-        '#define FMT "e2m1"\n__device__ void f(float a, float b, unsigned& v) {\n  asm("{.reg .b8 t; cvt.rn.satfinite." FMT '
-        '"x2.f32 t, %1, %2; cvt.u32.u8 %0, t;}" : "=r"(v) : "f"(a), "f"(b));\n}\n',
-        '#define S_(x) #x\n#define S(x) S_(x)\n#define FMT e2m1\n__device__ void f(float a, float b, unsigned& v) {\n  asm("{.reg '
-        '.b8 t; cvt.rn.satfinite." S(FMT) "x2.f32 t, %1, %2; cvt.u32.u8 %0, t;}" : "=r"(v) : "f"(a), "f"(b));\n}\n',
-        '#define LO "cvt.rn.satfinite.e2"\n#define HI "m1x2.f32 "\n__device__ void f(float a, float b, unsigned& v) {\n'
-        '  asm("{.reg .b8 t; " LO HI "t, %1, %2; cvt.u32.u8 %0, t;}" : "=r"(v) : "f"(a), "f"(b));\n}\n',
-    ]
-    m.files[f"csrc/{rng.choice(['fp4/paste.cuh', 'paste.cu', 'paste.inc'])}"] = rng.choice(shapes)
-
-
 def _dead_copy(m: Mutant, rng: random.Random) -> None:
     opening, closing = rng.choice(
         [("#if 0", "#endif"), ("#if 1\n#else", "#endif"), ("/*", "*/"), ("#if 0 && A", "#endif")]
@@ -146,7 +132,7 @@ def _in_python(m: Mutant, rng: random.Random) -> None:
     )
 
 
-ASM = {mutate.__name__: mutate for mutate in (_elsewhere, _linked, _pasted, _dead_copy, _in_python)}
+ASM = {mutate.__name__: mutate for mutate in (_elsewhere, _linked, _dead_copy, _in_python)}
 
 
 def asm_mutant(rng: random.Random) -> Mutant:
