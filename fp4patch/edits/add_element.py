@@ -15,7 +15,7 @@ from fp4patch.edits.cmake import Command, Script, parse
 from fp4patch.edits.cmake_edit import edit_cmake, proven
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live_text import Place, Text
-from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Search, Surroundings, Template
+from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, PatchedTree, Search, Template
 from fp4patch.edits.refusal import Refusal
 
 
@@ -57,7 +57,7 @@ class AddElement(MayBeAbsent, BySearch):
         if language == self.language:
             yield Search(re.compile(re.escape(self.beside).encode()).search, self._left)
 
-    def _left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
+    def _left(self, _tree: PatchedTree, text: Text, /) -> Iterable[Place]:
         try:
             return [Place(line, found) for line, found in _lacking(self, text.text)]
         except LexError as error:

@@ -43,8 +43,8 @@ class Mistake(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """The rest of the tree, as a search for remainders sees it."""
+class PatchedTree:
+    """What a search for remainders is told of the patched tree."""
 
     options: Mapping[str, str]
     """Options that the variant sets for the patch."""
@@ -57,7 +57,7 @@ class Search(NamedTuple):
 
     look: Look
     """Quick look that passes every file with such a place."""
-    places: Callable[[Surroundings, Text], Iterable[Place]]
+    places: Callable[[PatchedTree, Text], Iterable[Place]]
     """Yields the places in a text to which all edits were applied."""
 
 

@@ -19,7 +19,7 @@ from fp4patch.edits.cmake_code import CMakeCode
 from fp4patch.edits.cxx_code import CxxCode
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live_text import Place, Text
-from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Mistake, Retired, Search, Surroundings, Template
+from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Mistake, PatchedTree, Retired, Search, Template
 from fp4patch.edits.python_code import PythonCode
 from fp4patch.edits.refusal import ADDED, Refusal
 
@@ -133,7 +133,7 @@ class Replace(MayBeAbsent, BySearch):
             pattern = re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL)
             yield Search(pattern.search, self._left)
 
-    def _left(self, _tree: Surroundings, text: Text, /) -> Iterable[Place]:
+    def _left(self, _tree: PatchedTree, text: Text, /) -> Iterable[Place]:
         """Yield the code to replace that is left in a text."""
         if self.language == "python":
             return text.expressions(self.find)

@@ -30,9 +30,9 @@ from fp4patch.edits.operation import (
     BySearch,
     Look,
     Mistake,
+    PatchedTree,
     Retired,
     Search,
-    Surroundings,
     Template,
     within,
 )
@@ -132,7 +132,7 @@ class WrapAsm(BySearch):
         else:
             yield Search(in_strings, self._left)
 
-    def _left(self, tree: Surroundings, text: Text, /) -> Iterator[Place]:
+    def _left(self, tree: PatchedTree, text: Text, /) -> Iterator[Place]:
         if tree.folded(text.file) and not any(sign.encode() in text.content for sign in self.unless):
             return  # the fold has proven the files that it read
         if sign := needs_suffix(text.text, self.unless):

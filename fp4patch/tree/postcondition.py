@@ -17,7 +17,7 @@ from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live_text import LANGUAGES, Place, Text, language
-from fp4patch.edits.operation import BySearch, Surroundings
+from fp4patch.edits.operation import BySearch, PatchedTree
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.tree.concerned import Quick
 from fp4patch.tree.remainder import Remainder
@@ -79,12 +79,12 @@ def _searches(wanted: Plan, pristine: Read) -> dict[str, list[_Search]]:
     """Return the searches in each language that has any."""
     searches: dict[str, list[_Search]] = {}
 
-    def around(planned: Planned) -> Surroundings:
-        return Surroundings(planned.options, lambda file: planned in wanted.files.get(file, ()))
+    def patched(planned: Planned) -> PatchedTree:
+        return PatchedTree(planned.options, lambda file: planned in wanted.files.get(file, ()))
 
     for spoken in LANGUAGES:
         found: list[_Search] = [
-            (planned.patch, Quick(search.look), partial(search.places, around(planned)))
+            (planned.patch, Quick(search.look), partial(search.places, patched(planned)))
             for planned in wanted.edits
             for search in planned.edit.searches(spoken)
         ]

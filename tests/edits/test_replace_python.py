@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -148,3 +150,13 @@ def test_a_place_behind_wide_characters_and_old_newlines_is_found() -> None:
 def test_a_name_in_a_string_alone_is_no_name() -> None:
     assert isinstance(replace_expression(EDIT, "def check():\n    return 'capable'\n"), NothingToDo)
     assert isinstance(replace_expression(EDIT, "def check():\n    from capable import x\n"), Drift)
+
+
+def test_libcst_is_loaded_for_a_file_that_is_changed_alone() -> None:
+    code = (
+        "import sys; from fp4patch.edits import Replace; edit = Replace(search=('a.py',), about='f', find='f(1)', "
+        "replace='f(2)', count=int(sys.argv[1])); edit.rewrite('x = f(1)\\n', str); print('libcst' in sys.modules)"
+    )
+    for count, loaded in (("2", "False"), ("1", "True")):
+        done = subprocess.run([sys.executable, "-c", code, count], capture_output=True, text=True, check=True)
+        assert done.stdout.strip() == loaded

@@ -6,9 +6,9 @@ import pytest
 
 from fp4patch.edits import AddElement, Edit, Replace, WrapAsm
 from fp4patch.edits.live_text import Text, language
-from fp4patch.edits.operation import NO_OPTIONS, Surroundings
+from fp4patch.edits.operation import NO_OPTIONS, PatchedTree
 
-ALONE = Surroundings(NO_OPTIONS, lambda _file: False)
+ALONE = PatchedTree(NO_OPTIONS, lambda _file: False)
 
 
 def lines(edit: Edit, file: str, code: str) -> list[int]:
