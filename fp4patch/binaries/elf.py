@@ -16,8 +16,8 @@ import numpy as np
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import RELEASE
-from fp4patch.core.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header
 from fp4patch.core.errors import BinaryError
+from fp4patch.sass.elf import DAMAGES, EXECUTABLE, HEADER, NOTE, PROGBITS, SECTION, SYMBOL, SYMTAB, Elf, Header
 
 _EM_CUDA = 190
 _OF_DATA = (".nv.global", *(f".nv.constant{bank}" for bank in range(1, 18)))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Set
 from contextlib import suppress
 from pathlib import Path
 
-from fp4patch.core.elf import DAMAGES, Elf
+from fp4patch.sass.elf import DAMAGES, Elf
 
 _OF_FATBINS = (".nv_fatbin", "__nv_relfatbin")
 

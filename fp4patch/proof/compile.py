@@ -15,14 +15,14 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
-from fp4patch.proof import sass
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.disassemble import disassemble
-from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.probe import Compiled, Compiler, together
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
+from fp4patch.sass import text as sass
+from fp4patch.sass.instruction import SassListing
 
 SideName = Literal["pristine", "patched"]
 SIDES: tuple[SideName, ...] = ("pristine", "patched")

@@ -21,10 +21,10 @@ from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live_text import language
 from fp4patch.edits.surroundings import macros_since, targets_unseen, variables_since
 from fp4patch.proof.builds import check_id
-from fp4patch.proof.lift.result import Executed
+from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.result import BuildResult, ProbeResult, SetAside
-from fp4patch.proof.sass import kernel_of
 from fp4patch.proof.source_lines import SourceLines
+from fp4patch.sass.text import kernel_of
 from fp4patch.tree.files import decode
 
 

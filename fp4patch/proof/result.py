@@ -10,9 +10,9 @@ from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import OnTree, PassOrFail, Verdict
 from fp4patch.proof import verdict
-from fp4patch.proof.instruction import InstructionClass, SassDiff, SassListing
-from fp4patch.proof.lift.result import Executed
+from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.verdict import Check
+from fp4patch.sass.instruction import InstructionClass, SassDiff, SassListing
 
 
 @dataclass(frozen=True)

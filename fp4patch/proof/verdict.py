@@ -18,7 +18,7 @@ from fp4patch.core.verdict import OnTree, PassOrFail, Verdict, overall, verdict_
 from fp4patch.core.wording import counted, listed
 
 if TYPE_CHECKING:
-    from fp4patch.proof.lift.result import Equivalence, Execution
+    from fp4patch.proof.execution.result import Equivalence, Execution
     from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
     from fp4patch.proof.sweep_result import NumericsReport
 

@@ -12,7 +12,7 @@ from fp4patch.catalog.target import JitModule
 from fp4patch.core.arch import Arch
 from fp4patch.proof.builds import _without_absent
 from fp4patch.proof.coverage import coverage
-from fp4patch.proof.lift.result import Batch, Executed, Execution
+from fp4patch.proof.execution.result import Batch, Executed, Execution
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.source_lines import SourceLines
 

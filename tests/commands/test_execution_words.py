@@ -12,7 +12,7 @@ from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify.text import VerifyTable
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.execute import checks_of, with_checks
-from fp4patch.proof.lift.result import Executed, Execution, summary
+from fp4patch.proof.execution.result import Executed, Execution, summary
 from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
 
 

@@ -31,9 +31,9 @@ from fp4patch.commands.verify import page as html
 from fp4patch.commands.verify import rows as listing_rows
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.instruction import DiffKind, DiffRow, InstructionClass, SassDiff
 from fp4patch.proof.result import ToolchainInfo
 from fp4patch.proof.verdict import Check
+from fp4patch.sass.instruction import DiffKind, DiffRow, InstructionClass, SassDiff
 
 pytestmark = pytest.mark.slow
 

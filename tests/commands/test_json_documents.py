@@ -29,7 +29,7 @@ from fp4patch.commands.show.result import Lists, Matrix, Shown
 from fp4patch.core.arch import Arch
 from fp4patch.doctor.result import DoctorReport
 from fp4patch.images.image import Built, DryRun, Inspection
-from fp4patch.proof.lift.result import Executed, Execution
+from fp4patch.proof.execution.result import Executed, Execution
 from fp4patch.proof.result import BuildResult, VerifyReport, VerifyReports, whole
 from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.toolchain import Toolchain

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fp4patch.core.arch import Arch
-from fp4patch.proof import sass
 from fp4patch.proof.diff import compare
-from fp4patch.proof.instruction import DiffKind, InstructionClass, SassListing
+from fp4patch.sass import text as sass
+from fp4patch.sass.instruction import DiffKind, InstructionClass, SassListing
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "sass/nvdisasm"
 KINDS = {"=": DiffKind.SAME, "~": DiffKind.CHANGED, "-": DiffKind.REMOVED, "+": DiffKind.ADDED}
 
 

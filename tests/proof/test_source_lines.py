@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.proof import sass
 from fp4patch.proof.source_lines import WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.toolchain import Toolchain
+from fp4patch.sass import text as sass
 
 HEADER = """\
 #pragma once

@@ -20,12 +20,12 @@ from fp4patch.core.verdict import Verdict
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
 from fp4patch.proof.disassemble import disassemble
-from fp4patch.proof.lift import grid
-from fp4patch.proof.lift.program import KERNEL_NAME, Kernel
-from fp4patch.proof.lift.translate import translate
-from fp4patch.proof.sass import functions
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
+from fp4patch.sass import grid
+from fp4patch.sass.program import KERNEL_NAME, Kernel
+from fp4patch.sass.text import functions
+from fp4patch.sass.translate import translate
 
 A121 = Arch(12, 1, "a")
 CACHE = cache_dir() / "compilations"

@@ -23,10 +23,10 @@ from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.compile import CompileRequest
-from fp4patch.proof.instruction import InstructionClass
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
+from fp4patch.sass.instruction import InstructionClass
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 TARGET = Target(

@@ -19,13 +19,13 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.process import Runner
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof import sass
 from fp4patch.proof.cache import Cache
-from fp4patch.proof.lift.execute import Subject, execute
-from fp4patch.proof.lift.result import Execution
+from fp4patch.proof.execution.executor import Subject, execute
+from fp4patch.proof.execution.result import Execution
 from fp4patch.proof.probe import Compiler
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
+from fp4patch.sass import text as sass
 
 ARCH = Arch(12, 1, "a")
 ENCODERS = Path(__file__).parents[2] / "encoders"

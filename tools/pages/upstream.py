@@ -21,7 +21,7 @@ from fp4patch.commands.export import text
 from fp4patch.core import progress
 from fp4patch.core.wording import counted
 from fp4patch.proof.builds import check_id
-from fp4patch.proof.lift.result import summary
+from fp4patch.proof.execution.result import summary
 from fp4patch.proof.result import VerifyReport
 from fp4patch.proof.verify import VerifyRequest, verify_trees
 from tools.pages._made_part import placed

@@ -23,9 +23,10 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import key
-from fp4patch.proof import cache, sass
-from fp4patch.proof.instruction import Instruction, InstructionClass
+from fp4patch.proof import cache
 from fp4patch.proof.ptxas import Assembler, classify
+from fp4patch.sass import text as sass
+from fp4patch.sass.instruction import Instruction, InstructionClass
 
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
 _CELLS = TypeAdapter(tuple[Cell, ...])

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Iterator
 
-from fp4patch.proof.lift.result import UPSTREAM, Batch, Executed, Execution, summary
+from fp4patch.proof.execution.result import UPSTREAM, Batch, Executed, Execution, summary
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.sweep_result import Mismatch, NumericsReport, NumericsRow
 

@@ -22,9 +22,9 @@ from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import summary
 from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.instruction import DiffKind, InstructionClass
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import headline, reason
+from fp4patch.sass.instruction import DiffKind, InstructionClass
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from fp4patch.catalog.probe import ProbeKind
-from fp4patch.proof.instruction import DiffKind, DiffRow, Instruction, InstructionClass
 from fp4patch.proof.result import ProbeResult
+from fp4patch.sass.instruction import DiffKind, DiffRow, Instruction, InstructionClass
 
 LONG_SAME = 14
 """Rows that are the same on both sides are folded from this length on; CONTEXT stay visible at either end."""

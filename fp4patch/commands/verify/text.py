@@ -15,9 +15,9 @@ from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, num
 from fp4patch.commands.verify import execution_text as execution
 from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.instruction import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import counts, failed_checks, headline, reason
+from fp4patch.sass.instruction import SassListing
 
 WIDE = 100
 """Columns from which the table also has room for the reason of a failure."""

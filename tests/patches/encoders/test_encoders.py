@@ -11,9 +11,9 @@ from cubins import compile_cuda, disassembled
 from remembered import remembered
 
 from fp4patch.core.arch import Arch
-from fp4patch.proof import sass
-from fp4patch.proof.instruction import InstructionClass, SassListing
 from fp4patch.proof.toolchain import Toolchain
+from fp4patch.sass import text as sass
+from fp4patch.sass.instruction import InstructionClass, SassListing
 
 FOLDER = Path(__file__).parents[3] / "encoders"
 ENCODERS = sorted(FOLDER.glob("*.cuh"))

@@ -1,0 +1,632 @@
+"""Selected inputs for kernels with too many inputs, and the results of ``fp4patch.reference``, byte for byte.
+
+Blocks with their scales: every 16-bit value as the largest of a block, and seeded random ones. Conversions of codes:
+all codes in every pair of lanes. Launches differ in their sizes, in what MUFU.RCP gives within its bound, and in the
+poison in memory that the launch does not define.
+"""
+
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fp4patch.catalog.probe import BITS, Executes, Format, Launches, Quantizes, stored_bits
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.errors import ProofError
+from fp4patch.proof.execution.result import UPSTREAM, Batch
+from fp4patch.proof.execution.stochastic import SCALE
+from fp4patch.reference.formats import (
+    E2M1_VALUES,
+    e2m1_decode,
+    e2m1_encode,
+    e2m1_encode_stochastic,
+    e2m3_encode,
+    e3m2_encode,
+    fp6_decode,
+    random_bytes,
+)
+from fp4patch.reference.layout import pack, scale_offset
+from fp4patch.reference.vllm import (
+    quantize_as_gemv,
+    quantize_as_minimax,
+    quantize_as_vllm,
+    quantize_for_allreduce,
+    quantize_to_powers_as_vllm,
+)
+from fp4patch.sass.grid import RECIPROCALS, Array, Launch, Reciprocal, pointers
+from fp4patch.sass.immediates import corners
+from fp4patch.sass.listing import Listing
+
+Bytes = NDArray[np.uint8]
+_KINDS: dict[int, Any] = {64: np.uint64, 32: np.uint32, 16: np.uint16}
+"""NumPy's integers of so many bits; codes of fewer take a byte."""
+_FILL = 0xA5
+_AT = 0x7F00_0000_0000
+_APART = 0x1_0000_0000
+_FIRST = 4
+_MOST_LANES = 16
+_PAIRED = 192
+"""Number of immediates, with what is beside them, that come in pairs."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch, what it must store in each writable array, and how to tell which input a byte belongs to."""
+
+    launch: Launch
+    expected: tuple[tuple[Bytes, ...], ...]
+    """By what upstream's function computes, where its releases differ: one of them must fit all launches."""
+    inputs: int
+    describe: Callable[[int, int], str]
+    """Function that returns the input, given an array and an offset in it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All launches of a kernel."""
+
+    what: str
+    against: tuple[str, ...]
+    """Name of each alternative."""
+    cases: tuple[Case, ...]
+
+
+def compare(plan: Plan, stored: list[list[bytes]]) -> Batch:
+    """Compare the output of the launches with the expected one, of several alternatives the one that fits best."""
+    found = [_compare(plan, stored, which) for which in range(len(plan.against))]
+    return min(found, key=lambda one: one.mismatches)
+
+
+def _compare(plan: Plan, stored: list[list[bytes]], which: int) -> Batch:
+    wrong, first = 0, list[str]()
+    for case, arrays in zip(plan.cases, stored, strict=True):
+        for number, (expected, content) in enumerate(zip(case.expected[which], arrays, strict=True)):
+            got = np.frombuffer(content, dtype=np.uint8)
+            places = np.nonzero(got != expected)[0]
+            wrong += len(places)
+            first += [
+                f"{case.describe(number, int(at))}: expected {expected[at]:#04x}, got {got[at]:#04x}"
+                for at in places[: _FIRST - len(first)]
+            ]
+    inputs = sum(case.inputs for case in plan.cases)
+    return Batch(plan.what, inputs, wrong, tuple(first), plan.against[which])
+
+
+# --- blocks with scales ----------------------------------------------------------------------------------------------
+
+
+def reciprocal(kind: Reciprocal) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    """Return a function with the results of MUFU.RCP in a launch, as ``lift_rcp`` and ``grid.c`` compute them."""
+
+    def approximate(x: NDArray[np.float32]) -> NDArray[np.float32]:
+        flushed = _flushed(np.asarray(x, dtype=np.float32))
+        with np.errstate(all="ignore"):
+            exact = _flushed(np.float32(1) / flushed)
+        bits, magnitude = exact.view(np.uint32), exact.view(np.uint32) & np.uint32(0x7FFF_FFFF)
+        by = {"exact": 0, "up": 1, "down": -1}.get(kind)
+        off = (
+            _hashed(flushed.view(np.uint32)) % np.uint32(3) - np.uint32(1)
+            if by is None
+            else np.uint32(by & 0xFFFF_FFFF)
+        )
+        free = (magnitude > 0x0080_0000) & (magnitude < 0x7F7F_FFFF) & (flushed.view(np.uint32) & 0x1F_FFFF != 0)
+        return np.where(free, bits + off, bits).astype(np.uint32).view(np.float32)
+
+    return approximate
+
+
+def _flushed(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    bits = np.atleast_1d(x).view(np.uint32)
+    quiet = np.where(np.isnan(x), np.uint32(0x7FFF_FFFF), bits)
+    return np.where(bits & 0x7F80_0000, quiet, bits & 0x8000_0000).astype(np.uint32).view(np.float32)
+
+
+def _hashed(x: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    x = (x ^ x >> np.uint32(16)) * np.uint32(0x7FEB352D)
+    x = (x ^ x >> np.uint32(15)) * np.uint32(0x846CA68B)
+    return x ^ x >> np.uint32(16)
+
+
+_SCALES: tuple[tuple[float, Reciprocal], ...] = ((1.0, "exact"), (0.37, "up"), (2688.0, "down"), (81.3, "any"))
+_THREADS = (256, 64, 1024, 96)
+_POISON = (0x2545F491, 0xDA3E39CB)
+
+
+@cache
+def blocks(form: str) -> NDArray[Any]:
+    """Return the bits of blocks of 16 values: of 16-bit formats every value is the largest of a block once, in every
+    place.
+
+    Then come blocks of one kind of value, and random ones within a few binades of one another.
+    """
+    random = np.random.default_rng(16)
+    wide = form == "float32"
+    kind: Any = np.uint32 if wide else np.uint16
+    sign, fraction = (31, 23) if wide else (15, 10 if form == "float16" else 7)
+    tops = np.arange(1 << 16).astype(kind)
+    if wide:
+        tops = tops << np.uint32(16) | random.integers(0, 1 << 16, len(tops), dtype=np.uint32)
+    limit = np.maximum(tops & kind((1 << sign) - 1), kind(1))[:, None]
+    below = random.integers(0, 1 << sign, (len(tops), 16), dtype=kind) % limit
+    below |= random.integers(0, 2, below.shape, dtype=kind) << kind(sign)
+    below[np.arange(len(tops)), np.arange(len(tops)) % 16] = tops
+    specials = np.array([0, 1 << sign, ((1 << sign - fraction) - 1) << fraction, (1 << sign) - 1, 1], dtype=kind)
+    alike = np.repeat(specials, 16).reshape(-1, 16)
+    mixed = specials[random.integers(0, len(specials), (251, 16))]
+    base = random.integers(0, (1 << sign - fraction) - 5, (1 << 14, 1))
+    near = (base + random.integers(0, 5, (1 << 14, 16))).astype(kind) << kind(fraction)
+    near |= random.integers(0, 1 << fraction, near.shape, dtype=kind) | random.integers(
+        0, 2, near.shape, dtype=kind
+    ) << kind(sign)
+    return np.concatenate([below, alike, mixed, near])
+
+
+def values_of(form: str, bits: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of codes or of floats' bits: float64 of doubles, else float32."""
+    if form == "float16":
+        return bits.view(np.float16).astype(np.float32)
+    if form == "bfloat16":
+        return (bits.astype(np.uint32) << np.uint32(16)).view(np.float32)
+    if form in ("float32", "float64"):
+        return bits.view(form)
+    return e2m1_decode(bits) if form == "e2m1" else fp6_decode(bits, form)
+
+
+def quantization(quantizes: Quantizes, listing: Listing) -> Plan:
+    """Return the launches of a kernel that scales blocks: the last ones have the immediates of its machine code in
+    every place of a block."""
+    bits = blocks(quantizes.input)
+    beside = _with_immediates(listing, 16 * bits.itemsize, quantizes.input).view(bits.dtype)
+    if quantizes.function == "gemv":
+        return Plan("blocks", ("CUTLASS's GemvEpilogueWithScalingFactor",), tuple(_gemv(beside)))
+    if quantizes.function == "minimax":
+        return Plan("blocks", ("vLLM's storeNvfp4CacheElems",), tuple(_pages(quantizes, beside)))
+    names = {"vllm": "vLLM", "flashinfer": "FlashInfer", "allreduce": "FlashInfer"}
+    name = f"{names[quantizes.function]}'s cvt_warp_fp16_to_fp4"
+    if quantizes.scales == "power":
+        against: tuple[str, ...] = (f"{name}, scales rounded to powers of two", f"{name}, scales truncated to them")
+    elif quantizes.function == "allreduce":
+        against = tuple(f"{name} for all-reduce, {how}" for how in ("by a reciprocal", "divided"))
+    else:
+        against = (name,)
+    launches = _swizzled(quantizes, beside) if quantizes.layout == "swizzled" else _linear(quantizes, beside)
+    return Plan("blocks", against, tuple(launches))
+
+
+def _linear(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
+    each = 16 // quantizes.values
+    launches = [(blocks(quantizes.input), *of) for of in zip(_SCALES, _THREADS, strict=True)]
+    for number, (bits, (scale, kind), size) in enumerate((*launches, (beside, _SCALES[3], 256))):
+        count = len(bits) * each // size * size // each  # whole blocks of threads
+        taken = bits[:count]
+        expected = tuple(
+            tuple(array.reshape(-1) for array in made) for made in _expected(quantizes, taken, scale, reciprocal(kind))
+        )
+        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], *map(len, expected[0]))
+        launch = Launch(
+            (count * each // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, kind, _POISON[number % len(_POISON)]
+        )
+        yield Case(launch, expected, count, _block_of(taken, 1))
+
+
+def _swizzled(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
+    each, bits = 16 // quantizes.values, blocks(quantizes.input)
+    launches = ((bits[::13], 160, 13), (bits[::13], 300, 20), (beside, len(beside) // 20, 20))
+    for (of, rows, columns), (scale, kind), poison in zip(launches, _SCALES[1:], (*_POISON, _POISON[0]), strict=True):
+        taken = of[: rows * columns].reshape(rows, columns * 16)
+        expected = []
+        for packed, scales in _expected(quantizes, taken, scale, reciprocal(kind)):
+            there = np.full(-(-rows // 128) * -(-columns // 4) * 512, _FILL, dtype=np.uint8)
+            row, column = np.indices(scales.shape)
+            there[scale_offset(row, column, columns)] = scales
+            expected.append((packed.reshape(-1), there))
+        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], *map(len, expected[0]))
+        parameters = pointers(arrays) + struct.pack("<ii", rows, columns * 16)
+        launch = Launch((rows, 1, 1), (columns * each, 1, 1), parameters, arrays, kind, poison)
+        yield Case(launch, tuple(expected), rows * columns, _block_of(taken.reshape(-1, 16), columns))
+
+
+def _gemv(beside: NDArray[Any]) -> Iterator[Case]:
+    columns, all_ = 256, blocks("float32")
+    few = [(all_[number :: len(all_) // (columns * 16)][: columns * 16], number) for number in range(4)]
+    for taken, number in (*few, (beside, 0)):
+        scale, count, batches = (1.0, 0.37, 1e-3, 640.0)[number], len(taken), len(taken) // columns
+        packed, scales = quantize_as_gemv(taken.view(np.float32), scale)
+        there = np.full(columns * 128 * batches, _FILL, dtype=np.uint8)
+        batch, column = np.divmod(np.arange(count), columns)
+        there[column // 4 * 512 + column % 4 + batch * columns * 128] = scales[:, 0]
+        arrays = _placed([taken.tobytes()], packed.size, there.size)
+        # GemvEpilogueWithScalingFactor::Params: D and its stride, the scales, alpha, beta, st, the strides of a batch.
+        parameters = struct.pack(
+            "<QqQfffIqq", arrays[1].address, 0, arrays[2].address, 1, 0, scale, 0, columns * 128, columns * 16
+        )
+        parameters += struct.pack("<Q", arrays[0].address)
+        kind = _SCALES[number][1]
+        launch = Launch((columns, 1, batches), (8, 16, 1), parameters, arrays, kind, _POISON[number % len(_POISON)])
+        yield Case(launch, ((packed.reshape(-1), there),), count, _block_of(taken, 1))
+
+
+def _pages(quantizes: Quantizes, beside: NDArray[Any]) -> Iterator[Case]:
+    """Yield launches that fill pages: a slot has the codes of its tokens, then their scales.
+
+    With a scale that is not 1, vLLM's function relies on the reciprocals of E4M3 values being the rounded ones, as its
+    authors measured. So MUFU.RCP gives these there.
+    """
+    head = 128  # values of a token
+    shapes: tuple[tuple[float, Reciprocal, int, int], ...] = ((1.0, "any", 16, 8), (0.37, "exact", 64, 2))
+    shapes = (*shapes, (2688.0, "exact", 4, 4), (1.0, "up", 16, 1), (1.0, "any", 16, 8))
+    for number, (scale, kind, tokens, warps) in enumerate(shapes):
+        bits = blocks(quantizes.input) if number < len(shapes) - 1 else beside
+        slots = len(bits) * 16 // head // tokens // 2 * 2
+        taken = bits[: slots * tokens * head // 16]
+        values = values_of(quantizes.input, taken).reshape(-1, head)
+        packed, scales = quantize_as_minimax(values, scale, reciprocal(kind))
+        linear = scales.reshape(slots, tokens, 8)
+        # Slots of values (odd numbers) have the scales of four tokens group by group.
+        quads = linear.reshape(slots, tokens // 4, 4, 8).transpose(0, 1, 3, 2).reshape(slots, tokens, 8)
+        ordered = np.where(np.arange(slots)[:, None, None] % 2, quads, linear)
+        pages = np.concatenate([packed.reshape(slots, -1), ordered.reshape(slots, -1)], axis=1)
+        arrays = _placed([taken.tobytes(), struct.pack("<f", scale)], pages.size)
+        parameters = pointers(arrays) + struct.pack("<i", tokens)
+        poison = _POISON[number % len(_POISON)]
+        launch = Launch((tokens // warps, slots, 1), (32 * warps, 1, 1), parameters, arrays, kind, poison)
+
+        def describe(_: int, at: int, codes: int = tokens * head // 2, size: int = pages.shape[1]) -> str:
+            slot, place = divmod(at, size)
+            return f"codes at byte {place}" if place < codes else f"scales at byte {place - codes} of slot {slot}"
+
+        yield Case(launch, ((pages.reshape(-1),),), len(taken), describe)
+
+
+def _expected(
+    quantizes: Quantizes,
+    taken: NDArray[Any],
+    scale: float,
+    approximate: Callable[[NDArray[np.float32]], NDArray[np.float32]],
+) -> list[tuple[Bytes, Bytes]]:
+    values = values_of(quantizes.input, taken)
+    if quantizes.scales == "power":
+        return [
+            quantize_to_powers_as_vllm(values, scale, approximate, rounding="rounded"),
+            quantize_to_powers_as_vllm(values, scale, approximate, rounding="truncated"),
+        ]
+    zero: Any = "maximum" if quantizes.function == "flashinfer" else "scale"
+    divided = [quantize_for_allreduce(values, scale)] if quantizes.function == "allreduce" else []
+    return [quantize_as_vllm(values, scale, approximate, zero=zero), *divided]
+
+
+def _placed(inputs: Sequence[bytes], *outputs: int) -> tuple[Array, ...]:
+    """Return arrays with these contents, and behind them writable ones of so many bytes."""
+    contents = (*inputs, *(bytes([_FILL]) * size for size in outputs))
+    return tuple(Array(_AT + _APART * at, content, at >= len(inputs)) for at, content in enumerate(contents))
+
+
+def _block_of(taken: NDArray[Any], columns: int) -> Callable[[int, int], str]:
+    def describe(array: int, at: int) -> str:
+        if array == 1:
+            return f"scale at byte {at}" if columns > 1 else f"scale of block {at}"
+        block, byte = divmod(at, 8)
+        bits = ", ".join(f"{int(one):x}" for one in taken[block][2 * byte : 2 * byte + 2])
+        return f"values {2 * byte} and {2 * byte + 1} of block {block} ({bits})"
+
+    return describe
+
+
+# --- whole kernels ---------------------------------------------------------------------------------------------------
+
+_ARGUMENT = re.compile(r"(?P<out>out )?(?P<type>[a-z]+\d+)(?:\[(?P<count>\d+)\])?(?: (?P<values>\S.*))?")
+
+
+def launches(does: Launches) -> tuple[Launch, ...]:
+    """Return the launches of a kernel: one for each of its numbers' alternatives, at least two."""
+    alternatives = max(argument.count("|") for argument in does.arguments) + 1
+    return tuple(_launch(does, number) for number in range(max(2, alternatives)))
+
+
+def _launch(does: Launches, number: int) -> Launch:
+    arrays, parameters = list[Array](), b""
+    random = np.random.default_rng(18 + number)
+    for argument in does.arguments:
+        found = _ARGUMENT.fullmatch(argument)
+        if not found or (found["type"] != "bfloat16" and not hasattr(np, found["type"])):
+            raise ProofError(
+                f"argument {argument!r} is not understood", help="for example out bfloat16[512], int32 3|1"
+            )
+        if found["count"] is None:
+            of = (found["values"] or "0").split("|")
+            content = np.dtype(found["type"]).type(of[number % len(of)]).tobytes()
+            parameters += bytes(-len(parameters) % len(content)) + content
+            continue
+        array = Array(_AT + _APART * len(arrays), _content(found, random), bool(found["out"]))
+        arrays.append(array)
+        parameters += bytes(-len(parameters) % 8) + pointers([array])
+    size = (does.grid, 1, 1), (does.block, 1, 1)
+    kind, poison = RECIPROCALS[-1 - number % 2 * 3], _POISON[number % len(_POISON)]
+    return Launch(*size, parameters, tuple(arrays), kind, poison)
+
+
+def beside_upstream(of: tuple[Launch, ...], stored: list[list[bytes]]) -> Plan:
+    """Return launches with what upstream's kernel stored as the expected output. ProofError if that is nothing."""
+    cases = list[Case]()
+    for launch, arrays in zip(of, stored, strict=True):
+        before = (np.frombuffer(array.content, dtype=np.uint8) for array in launch.arrays if array.writable)
+        expected = tuple(np.frombuffer(array, dtype=np.uint8) for array in arrays)
+        changed = sum(int(np.sum(a != b)) for a, b in zip(expected, before, strict=True))
+        if not changed:
+            raise ProofError("upstream's code stores nothing with these arguments")
+        cases.append(Case(launch, (expected,), changed, lambda array, at: f"byte {at} of output {array}"))
+    return Plan("bytes", (UPSTREAM,), tuple(cases))
+
+
+def _content(found: re.Match[str], random: np.random.Generator) -> bytes:
+    """Return the given values over and over, or seeded ones: finite floats, some of them ties of E2M1."""
+    kind, count = found["type"], int(found["count"])
+    if found["values"]:
+        given = np.arange(count) if found["values"] == "range" else np.resize(found["values"].split(), count)
+        return given.astype(kind).tobytes()
+    if found["out"]:
+        return bytes([_FILL]) * (count * (BITS.get(kind) or 8 * np.dtype(kind).itemsize) // 8)
+    if "float" not in kind:
+        return random.integers(0, 256, count * np.dtype(kind).itemsize, dtype=np.uint8).tobytes()
+    ties = random.integers(-28, 29, count) / 4
+    others = random.standard_normal(count) * 2.0 ** random.integers(-4, 3, count)
+    values = np.where(random.random(count) < 0.5, ties, others)
+    return _bits_of(values, kind).tobytes()
+
+
+def _bits_of(values: NDArray[np.float64], form: str) -> NDArray[Any]:
+    """Return numbers in a format of floats, bfloat16 truncated."""
+    if form == "bfloat16":
+        return (values.astype(np.float32).view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    return values.astype(form)
+
+
+# --- conversions -----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _chosen(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
+    """Codes that do not depend on the machine code, a row for each thread, and their random words."""
+    return _thresholds(executes) if executes.rounding == "stochastic" else (_records(executes), None)
+
+
+def conversion(
+    executes: Executes, promise: Promise = Promise.EXACT, listing: Listing | None = None, *, decides: bool = False
+) -> Plan:
+    """Return the launches of a kernel that converts codes: all of them in every lane, and all pairs in every pair of
+    lanes.
+
+    Of 16-bit floats each goes through every lane; of wider ones it is a sample, with each exponent in every lane.
+    Stochastic rounding has all its thresholds in every lane: where the machine code allows it, this ``decides`` about
+    all inputs. Where the kernel multiplies first, products at boundaries and beside them come with these, for each
+    factor in every lane. The immediates of its machine code take every place of a record. Where the promise leaves a
+    NaN's sign free, the code may have it.
+    """
+    what = f"records of {executes.lanes}{' with random bits' if executes.rounding == 'stochastic' else ''}"
+    what += ", which decide about all others" if decides else ""
+    rows = [_chosen(executes), *([_suggested(executes, listing)] if listing else [])]
+    cases, names = list[Case](), tuple[str, ...]()
+    for codes, words in rows:
+        against = _alternatives(executes, promise, codes, words)
+        names = tuple(against)
+        cases += _cases(executes, codes, words, tuple(against.values()))
+    return Plan(what, names, tuple(cases))
+
+
+def _alternatives(
+    executes: Executes, promise: Promise, codes: NDArray[Any], words: NDArray[np.uint32] | None
+) -> dict[str, Bytes]:
+    """Return the bytes of each record that are right, by the name of what they follow."""
+    if words is not None:
+        converted = e2m1_encode_stochastic(_multiplied(executes, codes), random_bytes(words)[:, : executes.lanes])
+    else:
+        converted = _converted(executes, codes)
+    against = {f"{executes.input} to {executes.output}": _stored(executes.output, converted)}
+    if promise is Promise.EXACT_BUT_NAN_SIGN and executes.output in ("e2m1", "e2m3", "e3m2"):
+        values = values_of(executes.input, codes)
+        signs = np.where(np.isnan(values) & np.signbit(values), 1 << BITS[executes.output] - 1, 0).astype(np.uint8)
+        against[f"{executes.input} to {executes.output}, NaN with its sign"] = _stored(
+            executes.output, converted | signs
+        )
+    return against
+
+
+def _cases(
+    executes: Executes, codes: NDArray[Any], words: NDArray[np.uint32] | None, expected: tuple[Bytes, ...]
+) -> Iterator[Case]:
+    content = _stored(executes.input, codes)
+    if words is not None:
+        content = np.concatenate([content, words.view(np.uint8).reshape(len(words), -1)], axis=1)
+    for size, poison in ((256, _POISON[0]), (96, _POISON[1])):
+        count = len(codes) // size * size
+        arrays = _placed([content[:count].tobytes()], expected[0][:count].size)
+        launch = Launch((count // size, 1, 1), (size, 1, 1), pointers(arrays), arrays, poison=poison)
+
+        def describe(_: int, at: int) -> str:
+            record = codes[at // expected[0].shape[1]]
+            return f"byte {at % expected[0].shape[1]} of what {', '.join(f'{int(one):x}' for one in record)} became"
+
+        yield Case(launch, tuple((one[:count].reshape(-1),) for one in expected), count, describe)
+
+
+def _suggested(executes: Executes, listing: Listing) -> tuple[NDArray[Any], NDArray[np.uint32] | None]:
+    """Codes with the immediates of the machine code in every place of the record, and random words likewise.
+
+    Each comes twice, beside random bits and beside random numbers of the grid's size.
+    """
+    values = -(-executes.lanes * stored_bits(executes.input) // 8)
+    random = executes.rounding == "stochastic"
+    words = (executes.lanes + 3) // 4 * random
+    content = _with_immediates(listing, values + 4 * words, executes.input, pairs=random)
+    kind = _KINDS.get(executes.bits, np.uint8)
+    codes = np.ascontiguousarray(content[:, :values]).view(kind)
+    if executes.input == "e2m1":
+        codes = np.stack([codes & 15, codes >> 4], axis=-1).reshape(len(codes), -1)[:, : executes.lanes]
+    elif executes.bits == 6:
+        codes &= 63
+    return codes, np.ascontiguousarray(content[:, values:]).view("<u4") if random else None
+
+
+def _with_immediates(listing: Listing, size: int, form: Format, *, pairs: bool = False) -> Bytes:
+    """Return records of so many bytes, a whole number of blocks of threads of each size.
+
+    ``pairs``: the first immediates come in every place with each other in the last word.
+    """
+    random = np.random.default_rng(21)
+    found = [np.zeros((0, size), dtype=np.uint8)]
+
+    def beside(count: int, number: int) -> Bytes:
+        rest = random.integers(0, 256, (count, size), dtype=np.uint8)
+        if number % 2 and BITS[form] >= 16:
+            numbers = random.uniform(-6.5, 6.5, (count, size * 8 // BITS[form]))
+            rest[:, : numbers.shape[1] * BITS[form] // 8] = _bits_of(numbers, form).view(np.uint8)
+        return rest
+
+    for bits in (8, 16, 32, 64):
+        width = bits // 8
+        if width > size or bits not in {32, BITS[form], *((8, 64) if BITS[form] < 8 else ())}:
+            continue
+        all_of_them = np.array(corners(listing, bits), dtype=np.uint64).astype(f"<u{width}").view(np.uint8)
+        single = all_of_them.reshape(-1, width)
+        for place in range(0, size // width * width, width):
+            for number in range(2):
+                rows = beside(len(single), number)
+                rows[:, place : place + width] = single
+                found.append(rows)
+        if bits == 32 and size > 4:
+            first, last = single[:_PAIRED], size // 4 * 4 - 4
+            for number, place in enumerate(range(0, last, 4) if pairs else (0,)):
+                rows = beside(len(first) ** 2, number)
+                rows[:, place : place + 4] = np.repeat(first, len(first), axis=0)
+                rows[:, last : last + 4] = np.tile(first, (len(first), 1))
+                found.append(rows)
+    whole = np.concatenate(found)
+    return np.resize(whole, (-(-max(len(whole), 1) // 768) * 768, size))
+
+
+def _thresholds(executes: Executes) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+    """Codes, a row for each thread, and its random words.
+
+    Every lane sees the least and the greatest float32 of each half that the encoder makes, of either sign, and every
+    16-bit float: with the bytes around its threshold, the least and the greatest byte. Random pairs, and what is no
+    number, come with them.
+    """
+    random = np.random.default_rng(40)
+    factors = executes.factors or (1.0,)
+    pairs = np.concatenate([_around_thresholds(executes, factor) for factor in factors])
+    if executes.bits == 32:
+        special = [0x7F80_0000, 0x7F80_0001, 0x7FC0_0000, 0x7FFF_FFFF]
+        ends = np.array([(bits | sign, byte) for bits in special for sign in (0, 1 << 31) for byte in (0, 1, 254, 255)])
+        pairs = np.concatenate([pairs, ends, random.integers(0, 1 << 32, (1 << 16, 2))]).astype(np.uint32)
+    pairs = np.resize(pairs, (-(-len(pairs) // 768) * 768, 2))  # whole blocks of threads, of each size
+    rows = np.stack([np.roll(pairs, 40503 * lane + lane, axis=0) for lane in range(executes.lanes)], axis=1)
+    each = np.zeros((len(rows), -(-executes.lanes // 4), 4), dtype=np.uint32)
+    for lane in range(executes.lanes):
+        each[:, lane // 4, lane % 4] = rows[:, lane, 1] & 255
+    words = each[..., 0] | each[..., 1] << 16 | each[..., 2] << 8 | each[..., 3] << 24
+    return rows[..., 0].astype(_KINDS[executes.bits]), words.astype("<u4")
+
+
+def _around_thresholds(executes: Executes, factor: float) -> NDArray[np.uint32]:
+    """Return pairs of a value's bits and a byte."""
+    if executes.bits == 32:
+        ends = _ends_of_halves(factor * np.float32(1))
+        bits = np.concatenate([ends, ends | np.uint32(1 << 31)])
+    else:
+        bits = np.arange(1 << 16, dtype=np.uint32)
+    kind = _KINDS[executes.bits]
+    with np.errstate(all="ignore"):
+        magnitude = np.abs(values_of(executes.input, bits.astype(kind)) * np.float32(factor)).astype(np.float64)
+        code = np.minimum(np.searchsorted(E2M1_VALUES, magnitude, side="right"), 7)
+        below, above = E2M1_VALUES[code - 1].astype(np.float64), E2M1_VALUES[code].astype(np.float64)
+        first = np.nan_to_num(np.ceil((above - magnitude) / (above - below) * 256), nan=0, neginf=0)
+    around = np.clip(np.add.outer([-1, 0, 1, -256, 256], first), 0, 255).astype(np.uint32)
+    pairs = np.stack([np.broadcast_to(bits, around.shape), around], axis=-1).reshape(-1, 2)
+    return np.unique(pairs, axis=0)
+
+
+def _ends_of_halves(factor: np.float32) -> NDArray[np.uint32]:
+    """Return the bits of the least and of the greatest float of each half: of their product with the factor and the
+    encoder's scale, rounded toward zero."""
+    halves = np.arange(0x7C02)
+    low, high = np.zeros(len(halves), dtype=np.int64), np.full(len(halves), 0x7F80_0000)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        with np.errstate(all="ignore"):
+            product = middle.astype(np.uint32).view(np.float32) * factor * np.float32(SCALE)
+            nearest = product.astype(np.float16)
+        half = nearest.view(np.uint16) - (nearest.astype(np.float32) > product)
+        low, high = np.where(half < halves, middle + 1, low), np.where(half < halves, high, middle)
+    ends = np.concatenate([low, low - 1])
+    return np.unique(ends[(ends >= 0) & (ends <= 0x7F80_0000)]).astype(np.uint32)
+
+
+def _records(executes: Executes) -> NDArray[Any]:
+    """Codes, a row for each thread."""
+    random, lanes, bits = np.random.default_rng(8), executes.lanes, executes.bits
+    kind = _KINDS.get(bits, np.uint8)
+    if bits == 16:
+        each = np.arange(1 << 16, dtype=np.uint32)[:, None]
+        return (each + np.arange(lanes, dtype=np.uint32) * np.uint32(40503)).astype(kind)
+    if bits >= 32:
+        # Every upper 16 bits with several rests, in every lane: each boundary between two codes, and what is beside it.
+        # Of a whole record of host code fewer, for its memory. Of a double also what rounds to such a boundary as a
+        # float, and what a float ends with.
+        rest = bits - 16
+        tops = (np.add.outer(np.arange(1 << 16), np.arange(lanes) * 40503) & 0xFFFF).astype(kind) << kind(rest)
+        few = lanes > _MOST_LANES
+        half, whole = 1 << rest - 1, 1 << rest
+        ends = [0, 1, whole - 1] if few else [0, 1, half - 1, half, half + 1, whole - 1]
+        ends += [1 << 28, (1 << 29) - 1, 1 << 29, whole - (1 << 29), whole - (1 << 28)] if bits == 64 else []
+        chosen = (tops | np.array(ends, dtype=kind)[:, None, None]).reshape(-1, lanes)
+        if executes.factors:
+            borders = (E2M1_VALUES[1:] + E2M1_VALUES[:-1]) / np.float32(2)
+            at = np.divide.outer(borders, np.array(executes.factors, dtype=np.float32)).view(np.uint32)
+            beside = np.add.outer(np.arange(-64, 64), at.reshape(-1)).astype(kind).reshape(-1, 1)
+            chosen = np.concatenate([chosen, np.repeat(beside, lanes, axis=1)])
+        return np.concatenate([chosen, random.integers(0, 1 << bits, (1 << 17 >> 4 * few, lanes), dtype=kind)])
+    codes = np.arange(1 << bits, dtype=kind)
+    records = random.integers(0, 1 << bits, (1 << 14, lanes), dtype=kind)
+    found = [records]
+    for one, other in combinations(range(lanes), 2):
+        pairs = random.integers(0, 1 << bits, (len(codes) ** 2, lanes), dtype=kind)
+        pairs[:, one], pairs[:, other] = np.repeat(codes, len(codes)), np.tile(codes, len(codes))
+        found.append(pairs)
+    found.append(np.repeat(codes, lanes).reshape(-1, lanes).repeat(96, axis=0))
+    return np.concatenate(found)
+
+
+def _stored(form: Format, codes: NDArray[Any]) -> Bytes:
+    """Codes as in memory: bytes of each record."""
+    if form != "e2m1":
+        return np.ascontiguousarray(codes).view(np.uint8).reshape(len(codes), -1)
+    whole = np.zeros((len(codes), codes.shape[1] + codes.shape[1] % 2), dtype=np.uint8)
+    whole[:, : codes.shape[1]] = codes
+    return pack(whole)
+
+
+def _multiplied(executes: Executes, codes: NDArray[Any]) -> NDArray[Any]:
+    """Return the values of a record's codes, multiplied in float by the factors."""
+    values = values_of(executes.input, codes)
+    if not executes.factors:
+        return values
+    with np.errstate(all="ignore"):
+        return values * np.resize(np.array(executes.factors, dtype=np.float32), values.shape[-1])
+
+
+def _converted(executes: Executes, codes: NDArray[Any]) -> NDArray[Any]:
+    values = _multiplied(executes, codes)
+    encoders: dict[str, Callable[[Any], Bytes]] = {"e2m1": e2m1_encode, "e2m3": e2m3_encode, "e3m2": e3m2_encode}
+    if executes.output in encoders:
+        return encoders[executes.output](values)
+    if executes.output == "float32":
+        return values.view(np.uint32)
+    if executes.output == "float16":
+        return values.astype(np.float16).view(np.uint16)
+    return (values.view(np.uint32) >> np.uint32(16)).astype(np.uint16)  # exact for the narrow formats

@@ -1,0 +1,211 @@
+"""Prove from the machine code that a kernel does the same to each of its values.
+
+Every stored code is followed back to the values of the thread's record, bit by bit, through branches too. Lanes whose
+codes are the same function of their own value are *alike*: all inputs through one of them are all inputs through each.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from itertools import combinations
+
+from fp4patch.core.errors import ProofError
+from fp4patch.sass import flow as control
+from fp4patch.sass.bit_functions import ONE, OTHER, ZERO, Bit, Symbols, Word, number
+from fp4patch.sass.c_evaluator import Evaluator, NotFollowedError
+from fp4patch.sass.listing import STEP, Instruction, Listing
+from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
+from fp4patch.sass.semantics import TABLE
+
+_RECORDS = 128
+"""Bytes at multiples of which the two arrays are taken to begin. CUDA allocates at multiples of 256."""
+
+
+def groups(listing: Listing, graph: control.Flow, *, lanes: int, bits: int, stored: int) -> tuple[tuple[int, ...], ...]:
+    """Return the lanes in groups of those that are alike; each lane alone where that is not shown.
+
+    A record has ``lanes`` values of ``bits`` bits, and a code takes ``stored`` bits.
+    """
+    try:
+        symbols = Symbols()
+        record = tuple(bit for lane in range(lanes) for bit in symbols.of_value(lane, bits))
+        memory = Walk(listing, graph, symbols, record, max(1, lanes * stored // 8)).memory
+    except (NotFollowedError, Lacks, ProofError, RecursionError):
+        return tuple((lane,) for lane in range(lanes))
+    found: dict[object, list[int]] = {}
+    for lane, code in enumerate(codes(memory, lanes=lanes, stored=stored)):
+        own = all(bit != OTHER and bit.value in (lane, None) for bit in code)
+        found.setdefault(tuple(bit.diagram for bit in code) if own else lane, []).append(lane)
+    return tuple(tuple(group) for group in found.values())
+
+
+def codes(memory: Mapping[int, Word], *, lanes: int, stored: int) -> tuple[Word, ...]:
+    """Return the code of each lane from the bytes of a record."""
+    width = 8 if lanes == 1 else stored
+    ends = [range(lane * width, (lane + 1) * width) for lane in range(lanes)]
+    return tuple(tuple(memory.get(at // 8, (OTHER,) * 8)[at % 8] for at in bits) for bits in ends)
+
+
+def turns(found: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the fewest rotations of the inputs over the lanes by which each group gets all of them."""
+    lanes = sum(map(len, found))
+    every = set(range(lanes))
+    for count in range(1, lanes):
+        for some in combinations(range(1, lanes), count - 1):
+            if all({(lane + by) % lanes for lane in group for by in (0, *some)} == every for group in found):
+                return (0, *some)
+    return tuple(range(lanes))
+
+
+@dataclass
+class _State:
+    """Registers on one way through the code, and where that way is taken."""
+
+    taken: Bit
+    registers: dict[str, Word] = field(default_factory=dict)
+
+
+class Walk:
+    """Follows the code once, each block after all that lead to it.
+
+    ``record`` is what a thread reads, and ``stored`` the number of bytes that it writes. Both are powers of two of
+    bytes, unless only the ``first`` thread is followed.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        graph: control.Flow,
+        symbols: Symbols,
+        record: Word,
+        stored: int,
+        *,
+        first: bool = False,
+    ) -> None:
+        self.memory: dict[int, Word] = {}
+        """Stored bytes, by their place in the record."""
+        self._sizes = (_RECORDS, _RECORDS) if first else (len(record) // 8, stored)
+        self._layout: Layout = LAYOUTS[listing.arch[0]]
+        self._symbols = symbols
+        self._record = record
+        index = (ZERO if first else OTHER,) * 32
+        self._evaluator = Evaluator(symbols, self._constant, self._load, index)
+        arriving: dict[int, list[_State]] = {graph.blocks[0].start: [_State(ONE)]}
+        for block in _in_order(graph):
+            state = self._joined(arriving.pop(block.start, []))
+            if state:
+                for there, one in self._through(block, state, graph):
+                    arriving.setdefault(there, []).append(one)
+
+    # memory
+
+    def _constant(self, place: int) -> Word:
+        """A word of constant bank 0: of the pointers the lowest bits are known."""
+        known = (_RECORDS.bit_length() - 1) if place in (self._layout.parameters, self._layout.parameters + 8) else 0
+        return (ZERO,) * known + (OTHER,) * (32 - known)
+
+    def _place(self, address: Word, size: int) -> int:
+        """Offset of an address in the thread's record of a power of two of bytes."""
+        place = number(address[: size.bit_length() - 1])
+        if place is None:
+            raise NotFollowedError("an address that depends on more than the thread's index")
+        return place
+
+    def _load(self, address: Word, bits: int) -> Word:
+        at = 8 * self._place(address, self._sizes[0])
+        if at + bits > len(self._record):
+            raise NotFollowedError("a load outside of the record")
+        return self._record[at : at + bits]
+
+    def _stored(self, address: Word, value: Word, taken: Bit) -> None:
+        at = self._place(address, self._sizes[1])
+        for byte in range(len(value) // 8):
+            old, new = self.memory.get(at + byte, (OTHER,) * 8), value[8 * byte : 8 * byte + 8]
+            self.memory[at + byte] = tuple(self._symbols.choose(taken, a, b) for a, b in zip(new, old, strict=True))
+
+    # ways
+
+    def _joined(self, states: Sequence[_State]) -> _State | None:
+        if not states:
+            return None
+        joined, *rest = states
+        for state in rest:
+            names = joined.registers.keys() | state.registers.keys()
+            joined = _State(
+                self._symbols.either(joined.taken, state.taken),
+                {
+                    name: self._chosen(state.taken, _of(state.registers, name), _of(joined.registers, name))
+                    for name in names
+                },
+            )
+        return joined
+
+    def _chosen(self, test: Bit, one: Word, other: Word) -> Word:
+        return tuple(self._symbols.choose(test, a, b) for a, b in zip(one, other, strict=True))
+
+    def _through(self, block: control.Block, state: _State, graph: control.Flow) -> Iterator[tuple[int, _State]]:
+        for instruction in block.instructions:
+            if instruction.opcode not in control.CONTROL:
+                self._execute(instruction, state)
+        last = block.instructions[-1]
+        after = last.address + STEP
+        if last.opcode in control.CALL | control.RETURN:
+            raise NotFollowedError(last.opcode)
+        if last.opcode not in control.CONTROL - control.OPEN:
+            yield block.goes_to[0], state
+            return
+        test = self._test(last, state)
+        if last.opcode not in control.EXIT:
+            there = graph.meets[last.address] if last.opcode in control.MEET else control.target(last)
+            yield there, _State(self._symbols.both(state.taken, test), dict(state.registers))
+        if test != ONE:
+            yield after, _State(self._symbols.both(state.taken, self._symbols.invert(test)), state.registers)
+
+    def _test(self, instruction: Instruction, state: _State) -> Bit:
+        """Return the condition on which a jump is made."""
+        operands = Operands(instruction, self._layout)
+        texts = [operands.value(instruction.predicate)] if instruction.predicate else []
+        if instruction.opcode in control.BRANCH and operands.peek_predicate():
+            texts.append(operands.truth())
+        registers = {name: _of(state.registers, name) for name in operands.read}
+        test = ONE
+        for text in texts:
+            test = self._symbols.both(test, self._evaluator.truth(text, registers))
+        return test
+
+    def _execute(self, instruction: Instruction, state: _State) -> None:
+        operands = Operands(instruction, self._layout)
+        guard = operands.value(instruction.predicate) if instruction.predicate else ""
+        statements = TABLE[instruction.opcode].emit(operands)
+        registers = {name: _of(state.registers, name) for name in operands.read}
+        holds = self._evaluator.truth(guard, registers) if guard else ONE
+        taken = self._symbols.both(state.taken, holds)
+        written = self._evaluator.run(statements, registers, lambda a, v: self._stored(a, v, taken))
+        for name, word in written.items():
+            state.registers[name] = self._chosen(holds, word, _of(state.registers, name))
+
+
+def _of(registers: Mapping[str, Word], name: str) -> Word:
+    return registers.get(name, (OTHER,) * 32)
+
+
+def loops(graph: control.Flow) -> bool:
+    """Return whether some instruction may run more than once."""
+    try:
+        return not _in_order(graph)
+    except NotFollowedError:
+        return True
+
+
+def _in_order(graph: control.Flow) -> list[control.Block]:
+    """Return the blocks so that each comes after all that lead to it."""
+    order = TopologicalSorter[int]()
+    for block in graph.blocks:
+        order.add(block.start)
+        for there in block.goes_to:
+            order.add(there, block.start)
+    by_start = {block.start: block for block in graph.blocks}
+    try:
+        return [by_start[start] for start in order.static_order()]
+    except CycleError:
+        raise NotFollowedError("a loop") from None

@@ -1,0 +1,445 @@
+"""An instruction's operands as C: taken one by one, and refused where they are left over or of the wrong kind."""
+
+import struct
+from dataclasses import dataclass, replace
+
+from fp4patch.sass.listing import Constant, Instruction, Integer, Memory, Real, Register, Special
+
+
+class Lacks(Exception):  # noqa: N818 - a statement about the table
+    """The table has no such opcode, or not with these operands."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Byte offsets of the driver's data for a kernel in constant bank 0."""
+
+    block_size: int
+    """blockDim.x, .y and .z."""
+    grid_size: int
+    """gridDim.x, .y and .z."""
+    parameters: int
+    stack: int
+    """The end of local memory, which kernels load into R1 whether they use it or not."""
+    descriptor: int | None
+    """Descriptor of global memory, for LDG and STG: 8 bytes. None: there is none, and addresses are not marked as
+    pairs of registers."""
+    shared: int
+    """Start of a kernel's own shared memory."""
+
+
+_BLACKWELL = Layout(block_size=0x360, grid_size=0x370, parameters=0x380, stack=0x37C, descriptor=0x358, shared=0x400)
+LAYOUTS = {
+    7: Layout(block_size=0x00, grid_size=0x0C, parameters=0x160, stack=0x28, descriptor=None, shared=0),
+    8: Layout(block_size=0x00, grid_size=0x0C, parameters=0x160, stack=0x28, descriptor=0x118, shared=0),
+    9: Layout(block_size=0x00, grid_size=0x0C, parameters=0x210, stack=0x28, descriptor=0x208, shared=0x400),
+    10: _BLACKWELL,
+    12: _BLACKWELL,
+}
+"""By major compute capability; by experiment. For parameters, EIATTR_PARAM_CBANK of any cubin states the same."""
+
+_OWN = 2
+"""Constant bank of a kernel's own constants."""
+PARAMETERS_END = 0x1000
+"""Kernel parameters are at most 4 KB (CUDA C++ Programming Guide, "Function Parameters")."""
+
+
+def name(register: Register) -> str:
+    """Return the C variable of a register that is not RZ or PT."""
+    assert register.index is not None
+    return f"{register.file.lower()}{register.index}"
+
+
+class Operands:
+    """Takes an instruction's operands one by one, and refuses what is left over or of the wrong kind."""
+
+    def __init__(self, instruction: Instruction, layout: Layout, *, grid: bool = False) -> None:
+        self._rest = list(instruction.operands)
+        self.layout = layout
+        self.at = instruction.address
+        self.grid = grid
+        """Whether whole warps are executed: then threads can exchange values."""
+        self.read: set[str] = set()
+        """Variables that were named, for their declarations."""
+        self.written: list[str] = []
+        """Variables that are destinations."""
+        self.sources: set[str] = set()
+        """Variables that are sources."""
+
+    def __len__(self) -> int:
+        return len(self._rest)
+
+    def peek(self, kind: type, *files: str) -> bool:
+        """Return whether the next operand is of this kind, and a register of one of these files."""
+        if not self._rest or not isinstance(self._rest[0], kind):
+            return False
+        first = self._rest[0]
+        return not files or (isinstance(first, Register) and first.file in files)
+
+    def peek_predicate(self) -> bool:
+        """Return whether the next operand is a predicate."""
+        return self.peek(Register, "P", "UP")
+
+    def only_in_a_grid(self) -> None:
+        """Refuse an instruction that is in the table of whole warps alone."""
+        if not self.grid:
+            raise Lacks("no such opcode in the table")
+
+    def end(self) -> None:
+        """Nothing may be left."""
+        if self._rest:
+            raise Lacks("more operands than this opcode is known with")
+
+    def _take(self, what: str) -> object:
+        if not self._rest:
+            raise Lacks(f"no {what} where one is expected")
+        return self._rest.pop(0)
+
+    def _named(self, register: Register) -> str:
+        self.sources.add(name(register))
+        self.read.add(name(register))
+        return name(register)
+
+    def _to(self, register: Register) -> str:
+        self.written.append(name(register))
+        self.read.add(name(register))
+        return name(register)
+
+    # destinations
+
+    def to(self, words: int = 1) -> list[str]:
+        """Return the variables of a destination, lowest first; empty for RZ."""
+        register = self._take("destination")
+        if not is_plain(register, "R", "UR"):
+            raise Lacks("its destination is not a register")
+        assert isinstance(register, Register)
+        if register.index is None:
+            return []
+        if register.index % words:
+            raise Lacks(f"its destination is no aligned group of {words}")
+        return [self._to(Register(register.file, register.index + i)) for i in range(words)]
+
+    def to_predicate(self) -> str:
+        """Return the variable of a destination; empty for PT."""
+        register = self._take("predicate")
+        if not (isinstance(register, Register) and register.file in ("P", "UP") and not register.inverted):
+            raise Lacks("its destination is not a predicate")
+        return "" if register.index is None else self._to(register)
+
+    # sources
+
+    def values(self, words: int) -> list[str]:
+        """Return an aligned group of registers that is stored, lowest first; zeros for RZ."""
+        if self.is_zero(negated=False):
+            return [self.word()] * words
+        register = self._take("source")
+        if not is_plain(register, "R", "UR"):
+            raise Lacks("what it stores is not a register")
+        assert isinstance(register, Register)
+        assert register.index is not None
+        if register.index % words:
+            raise Lacks(f"what it stores is no aligned group of {words}")
+        return [self._named(Register(register.file, register.index + i)) for i in range(words)]
+
+    def truth(self) -> str:
+        """Return a predicate as 0 or 1."""
+        register = self._take("predicate")
+        if not (isinstance(register, Register) and register.file in ("P", "UP")):
+            raise Lacks("a source is not a predicate")
+        return self.value(register)
+
+    def value(self, register: Register) -> str:
+        """Return a predicate as 0 or 1, also where it guards an instruction."""
+        if register.index is None:
+            return "0" if register.inverted else "1"
+        return f"!{self._named(register)}" if register.inverted else self._named(register)
+
+    def negations(self, sources: int) -> int:
+        """Return how many of the next operands are registers with a minus sign."""
+        return sum(isinstance(one, (Register, Constant)) and one.negated for one in self._rest[:sources])
+
+    def word(self, *, negation: bool = False, inversion: bool = False, complement: bool = False) -> str:
+        """32 bits as an integer. ``complement``: of a source with a minus sign, the complement, one less."""
+        source = self._take("source")
+        if isinstance(source, Integer):
+            if not -(1 << 31) <= source.value < 1 << 32:
+                raise Lacks("an immediate has more than 32 bits")
+            return hexadecimal(source.value)
+        if isinstance(source, (Register, Constant)):
+            signed = source.negated and not (negation or complement)
+            if source.absolute or signed or (source.inverted and not inversion):
+                raise Lacks("a source has a sign, bars or a tilde")
+            word = self._bits(source)
+            if source.inverted or (source.negated and complement):
+                return f"(~{word})"
+            return f"(0u - {word})" if source.negated else word
+        raise Lacks("a source is not an integer")
+
+    def immediate(self) -> int:
+        """Return an immediate number of the instruction."""
+        source = self._take("immediate")
+        if not isinstance(source, Integer):
+            raise Lacks("an operand is not an immediate")
+        return source.value
+
+    def pair(self, *, negation: bool = False) -> str:
+        """64 bits: two registers."""
+        if self.peek(Constant):
+            place = self.constant()
+            return f"lift_pair({self.loaded(place, 0)}, {self.loaded(place, 1)})"
+        source = self._take("source")
+        negated = negation and isinstance(source, Register) and source.negated
+        plain = replace(source, negated=False) if negated and isinstance(source, Register) else source
+        if not is_plain(plain, "R", "UR"):
+            raise Lacks("a source is not a pair of registers")
+        assert isinstance(plain, Register)
+        return f"(0 - {self._pair(plain)})" if negated else self._pair(plain)
+
+    def wide(self, *, negation: bool = False) -> str:
+        """64 bits: two registers, or an immediate with its sign."""
+        if not self.peek(Integer):
+            return self.pair(negation=negation)
+        value = self.immediate()
+        if not -(1 << 31) <= value < 1 << 31:
+            raise Lacks("an immediate whose sign is not known")
+        return f"UINT64_C({value & (1 << 64) - 1:#x})"
+
+    def _pair(self, source: Register) -> str:
+        if source.index is None:
+            return "UINT64_C(0)"
+        if source.index % 2:
+            raise Lacks("a pair of registers begins with an odd one")
+        return f"lift_pair({self._named(source)}, {self._named(Register(source.file, source.index + 1))})"
+
+    def single(self, *, flush: bool = False) -> str:
+        """Return the bits of a float32."""
+        source = self._take("source")
+        if isinstance(source, Real):
+            bits = single_bits(source)
+        elif isinstance(source, Integer):
+            bits = hexadecimal(source.value)
+        elif isinstance(source, (Register, Constant)):
+            if source.inverted:
+                raise Lacks("a source has a tilde")
+            bits = self._signed(source)
+        else:
+            raise Lacks("a source is not a float")
+        return f"lift_flush({bits})" if flush else bits
+
+    def two_singles(self) -> tuple[str, str]:
+        """Return the bits of two float32, the lower register's first; F32 names one register for both, NP negates the
+        upper one."""
+        source = self._take("source")
+        parts = ("F32x2.HI_LO", "F32x2.HI_LO.NP", "F32")
+        if not isinstance(source, Register) or source.inverted or source.part not in parts:
+            raise Lacks("a source is not two floats")
+        if source.index is None or source.part == "F32":
+            bits = self._signed(replace(source, part=""))
+            return bits, bits
+        if source.index % 2:
+            raise Lacks("a pair of registers begins with an odd one")
+        low = replace(source, part="")
+        opposite = source.negated != source.part.endswith(".NP")
+        return self._signed(low), self._signed(replace(low, index=source.index + 1, negated=opposite))
+
+    def halves(self, *, brain: bool = False) -> str:
+        """Return the bits of two halves, or of two bfloat16 (``brain``). Of immediates the first is the high one."""
+        source = self._take("source")
+        if isinstance(source, Real):
+            low = self._take("second immediate")
+            if not isinstance(low, Real):
+                raise Lacks("one immediate where there are two of half precision")
+            bits_of = brain_bits if brain else half_bits
+            return hexadecimal(bits_of(source) << 16 | bits_of(low))
+        if not isinstance(source, Register) or source.inverted or source.file not in ("R", "UR"):
+            raise Lacks("a source is not two halves")
+        bits = "0u" if source.index is None else self._named(source)
+        if source.part == "H0_H0":
+            bits = f"(({bits} & 0xffffu) * 0x10001u)"
+        elif source.part == "H1_H1":
+            bits = f"(({bits} >> 16) * 0x10001u)"
+        elif source.part:
+            raise Lacks(f"part {source.part} of a source")
+        bits = f"({bits} & 0x7fff7fffu)" if source.absolute else bits
+        return f"({bits} ^ 0x80008000u)" if source.negated else bits
+
+    def one_half(self) -> str:
+        """Return the bits of the half that H0_H0 or H1_H1 names."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.part not in ("H0_H0", "H1_H1"):
+            raise Lacks("a source is not one half")
+        bits = "0u" if source.index is None else self._named(source)
+        bits = f"({bits} >> 16)" if source.part == "H1_H1" else f"({bits} & 0xffffu)"
+        bits = f"({bits} & 0x7fffu)" if source.absolute else bits
+        return f"({bits} ^ 0x8000u)" if source.negated else bits
+
+    def brain(self) -> str:
+        """Return the bits of a float from a bfloat16: the half that H1 names; without it, the lower one."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.absolute or source.part not in ("", "H1"):
+            raise Lacks("a source is not one bfloat16")
+        bits = "0u" if source.index is None else self._named(source)
+        bits = f"({bits} & 0xffff0000u)" if source.part else f"({bits} << 16)"
+        return f"({bits} ^ 0x80000000u)" if source.negated else bits
+
+    def byte(self) -> str:
+        """Return the bits of the byte that B0 to B3 names; without one, the lowest."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
+            raise Lacks("a source is not one byte")
+        if source.part not in ("", "B0", "B1", "B2", "B3"):
+            raise Lacks(f"part {source.part} of a source")
+        bits = "0u" if source.index is None else self._named(source)
+        return f"({bits} >> {8 * int(source.part[1:] or '0')})"
+
+    def two_bytes(self) -> str:
+        """Return the bits of the upper two bytes, which H1 names; without a part, of the lower two."""
+        source = self._take("source")
+        if not isinstance(source, Register) or source.inverted or source.negated or source.absolute:
+            raise Lacks("a source is not two bytes")
+        if source.part not in ("", "H1"):
+            raise Lacks(f"part {source.part} of a source")
+        bits = "0u" if source.index is None else self._named(source)
+        return f"({bits} >> 16)" if source.part else bits
+
+    def in_bars(self, *, halves: bool) -> str:
+        """Return a source of .XORSIGN, in bars or an immediate: its bits with the sign, as they are before the bars."""
+        source = self._rest[0] if self._rest else None
+        if isinstance(source, Register) and source.absolute and not source.negated:
+            self._rest[0] = replace(source, absolute=False)
+        elif not isinstance(source, (Real, Integer)):
+            raise Lacks("a source of .XORSIGN is not in bars")
+        return self.halves() if halves else self.single()
+
+    def is_zero(self, *, negated: bool) -> bool:
+        """Return whether the next source is RZ or -RZ."""
+        source = self._rest[0] if self._rest else None
+        return (
+            isinstance(source, Register)
+            and source.file in ("R", "UR")
+            and source.index is None
+            and source.negated is negated
+            and not source.absolute
+            and not source.inverted
+        )
+
+    def constant(self) -> Constant:
+        """Return a place in a constant bank."""
+        source = self._take("constant")
+        if not isinstance(source, Constant) or source.negated or source.absolute or source.inverted:
+            raise Lacks("its source is not a place in a constant bank")
+        if source.bank != _OWN and source.register and source.register.index is not None:
+            raise Lacks("its place in the constant bank is computed")
+        return source
+
+    def address(self) -> str:
+        """Return a global address, 64 bits."""
+        memory = self._take("address")
+        marked = self.layout.descriptor is not None or (isinstance(memory, Memory) and memory.uniform)
+        if not isinstance(memory, Memory) or memory.base.part != ("64" if marked else ""):
+            raise Lacks("its address is not a pair of registers")
+        if memory.uniform and self.layout.descriptor is not None:
+            raise Lacks("its address has a uniform part")
+        if memory.descriptor:
+            self._named(memory.descriptor)
+        uniform = f" + {self._pair(memory.uniform)}" if memory.uniform else ""
+        # A count of bytes that may be negative, as the hardware adds it.
+        return f"{self._pair(memory.base)}{uniform} + UINT64_C({memory.offset & (1 << 64) - 1:#x})"
+
+    def shared_address(self) -> str:
+        """Return an address in shared memory, 32 bits."""
+        memory = self._take("address")
+        if not isinstance(memory, Memory) or memory.base.part == "64" or memory.descriptor:
+            raise Lacks("its address is not one of shared memory")
+        scale = int(memory.base.part[1:] or "1")
+        base = replace(memory.base, part="")
+        parts = [self._bits(register) for register in (base, memory.uniform) if register]
+        parts[0] += f" * {scale}u" if scale > 1 else ""
+        return " + ".join([*parts, hexadecimal(memory.offset)])
+
+    def barrier(self) -> None:
+        """A barrier register, which one thread alone does not wait at."""
+        if not is_plain(self._take("barrier"), "B"):
+            raise Lacks("its source is not a barrier register")
+
+    def not_a_number(self) -> None:
+        """An immediate that is some NaN."""
+        source = self._take("immediate")
+        if not (isinstance(source, Real) and source.text.endswith("QNAN")):
+            raise Lacks("its source is not an immediate NaN")
+
+    def some_nan(self) -> str:
+        """Return an immediate's bits; of a NaN, which has unknown ones, those of a NaN with poison in it."""
+        source = self._rest[0]
+        if not (isinstance(source, Real) and source.text.endswith("QNAN")):
+            return self.single()
+        self.not_a_number()
+        return "(0x7fc00000u | LIFT_POISON >> 10)"
+
+    def special(self) -> str:
+        """Return a special register's name."""
+        source = self._take("special register")
+        if not isinstance(source, Special):
+            raise Lacks("its source is not a special register")
+        return source.name
+
+    def _signed(self, source: Register | Constant) -> str:
+        """Return the bits of a float with the bars and the sign that the operand has."""
+        bits = self._bits(source)
+        bits = f"({bits} & 0x7fffffffu)" if source.absolute else bits
+        return f"({bits} ^ 0x80000000u)" if source.negated else bits
+
+    def _bits(self, source: Register | Constant) -> str:
+        if isinstance(source, Constant):
+            if source.register and source.register.index is not None:
+                raise Lacks("a place in a constant bank is computed")
+            return self.loaded(source, 0)
+        if source.file not in ("R", "UR") or source.part:
+            raise Lacks(f"a source is {source.file}{'.' + source.part if source.part else ''}")
+        return "0u" if source.index is None else self._named(source)
+
+    def loaded(self, place: Constant, step: int) -> str:
+        """Return a word of constant bank 0 or 2, ``step`` words on; raise ``Lacks`` if nothing defines it."""
+        offset = place.offset + 4 * step
+        if place.bank == _OWN and self.grid:
+            base = self._named(place.register) + " + " if place.register and place.register.index is not None else ""
+            return f"lift_own_constant({base}{offset:#x}u)"
+        known = (
+            offset == self.layout.stack
+            or (self.layout.descriptor is not None and offset - self.layout.descriptor in (0, 4))
+            or any(at <= offset < at + 12 for at in (self.layout.block_size, self.layout.grid_size))
+            or self.layout.parameters <= offset < self.layout.parameters + PARAMETERS_END
+        )
+        if place.bank != 0 or not known or offset % 4:
+            raise Lacks(f"the contents of c[{place.bank:#x}][{offset:#x}] is not known")
+        return f"lift_constant(launch, {offset:#x}u)"
+
+
+def is_plain(operand: object, *files: str) -> bool:
+    """Return whether an operand is a whole register of these files: no sign, no bars, no part of it."""
+    return isinstance(operand, Register) and operand == Register(operand.file, operand.index) and operand.file in files
+
+
+def hexadecimal(value: int) -> str:
+    """Return a 32-bit constant of C."""
+    return f"{value & 0xFFFF_FFFF:#x}u"
+
+
+def single_bits(source: Real) -> str:
+    """Return a decimal immediate's bits: the disassembler writes 20 digits, which are enough for exactly one float."""
+    if source.text.endswith("QNAN"):
+        raise Lacks("an immediate is a NaN, whose bits the disassembler does not print")
+    return f"{struct.unpack('<I', struct.pack('<f', float(source.text)))[0]:#x}u"
+
+
+def half_bits(source: Real) -> int:
+    """Return the same of half precision."""
+    if source.text.endswith("QNAN"):
+        raise Lacks("an immediate is a NaN, whose bits the disassembler does not print")
+    bits: int = struct.unpack("<H", struct.pack("<e", float(source.text)))[0]
+    return bits
+
+
+def brain_bits(source: Real) -> int:
+    """Return the same of bfloat16."""
+    return int(single_bits(source)[:-1], 16) >> 16

@@ -1,0 +1,224 @@
+"""Write a kernel's machine code as one C function that does what one thread does.
+
+Registers become local variables, blocks labels, and each instruction its entry in the table of ``semantics``, with the
+machine code beside it. The result needs ``runtime.h``, and nothing else.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.core.problem import Problem
+from fp4patch.sass import flow as control
+from fp4patch.sass.listing import Instruction, Listing, read
+from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
+from fp4patch.sass.semantics import TABLE
+
+RUNTIME = "runtime.h"
+"""The header that the C includes."""
+
+LANE = """\
+struct lane {
+  uint32_t registers[LIFT_REGISTERS];
+  uint32_t at, kind, value, b, c, result, inside, done; /* where the thread waits and for what, and what it got */
+};"""
+
+
+class Unsupported(ProofError):  # noqa: N818 - the verdict's word
+    """The table does not support this machine code. ``problems`` has each opcode and its first address."""
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A kernel as C."""
+
+    c: str
+    """Defines ``static void <name>(const struct launch *launch)``, after an ``#include`` of the runtime; of a grid
+    ``static void <name>(const struct launch *launch, struct lane *lane)``, and ``LIFT_REGISTERS``, for ``grid.c``."""
+    opcodes: tuple[str, ...]
+    """The distinct opcodes with modifiers that were translated."""
+    instructions: int
+    parameters: int
+    """Byte offset of the kernel's parameters in constant bank 0."""
+    block_size: int
+    """Byte offset of blockDim.x in that bank."""
+    listing: Listing
+
+
+def runtime() -> str:
+    """Return the text of ``runtime.h``."""
+    return (resources.files("fp4patch.sass") / RUNTIME).read_text(encoding="utf-8")
+
+
+def translate(
+    text: str,
+    *,
+    arch: Arch,
+    kernel: str = "probe",
+    name: str = "kernel",
+    words: tuple[int, ...] = (),
+    grid: bool = False,
+) -> Translation:
+    """C (gnu11) of one kernel of a cubin, from what ``nvdisasm -c`` wrote.
+
+    LDG and STG take addresses as the host's own; constants come from ``launch->constants``, indices from ``launch``.
+    ``grid``: for whole blocks of threads, which exchange values; each thread returns where it waits for others, and is
+    called again. ``words`` are the kernel's own constants, which only a grid can read. Unsupported, with every opcode
+    and operand form that the table does not have; ProofError if the listing is not understood.
+    """
+    listing = read(text, arch=arch, kernel=kernel, words=words)
+    layout = LAYOUTS.get(listing.arch[0])
+    if layout is None:
+        raise Unsupported(
+            f"sm_{listing.arch[0]}{listing.arch[1]} cannot be executed: where it keeps parameters is not known",
+            help=f"known are the architectures of {', '.join(f'sm_{major}x' for major in sorted(LAYOUTS))}",
+        )
+    try:
+        graph = control.flow(listing)
+    except ProofError:
+        _statements(listing.instructions, layout, grid=grid)  # an unknown opcode is the reason, where there is one
+        raise
+    reached = {instruction.address: instruction for block in graph.blocks for instruction in block.instructions}
+    statements, variables = _statements(reached.values(), layout, grid=grid)
+    lines = [*(_table(words) if grid else []), *_head(name, variables, statements if grid else None)]
+    for number, block in enumerate(graph.blocks):
+        after = graph.blocks[number + 1].start if number + 1 < len(graph.blocks) else None
+        lines.append(f"{_label(block.start)}:;")
+        for instruction in block.instructions:
+            if instruction.opcode in control.CONTROL:
+                lines += _jump(instruction, graph, after, Operands(instruction, layout))
+            else:
+                lines += statements[instruction.address]
+        if block.goes_to and block.instructions[-1].opcode not in control.CONTROL and block.goes_to != (after,):
+            lines.append(f"  goto {_label(block.goes_to[0])};")
+    lines += _tail(variables) if grid else ["}"]
+    return Translation(
+        c="\n".join([*lines, ""]),
+        opcodes=tuple(sorted({instruction.opcode for instruction in listing.instructions})),
+        instructions=len(listing.instructions),
+        parameters=layout.parameters,
+        block_size=layout.block_size,
+        listing=listing,
+    )
+
+
+def _statements(
+    instructions: Iterable[Instruction], layout: Layout, *, grid: bool
+) -> tuple[dict[int, list[str]], set[str]]:
+    """C of each instruction that is not control flow, by address, and the variables that they name."""
+    statements: dict[int, list[str]] = {}
+    variables: set[str] = set()
+    lacking: dict[tuple[str, str], Instruction] = {}
+    for instruction in instructions:
+        operands = Operands(instruction, layout, grid=grid)
+        try:
+            if instruction.opcode not in control.CONTROL:
+                statements[instruction.address] = _statement(instruction, operands)
+            elif instruction.predicate:
+                operands.value(instruction.predicate)
+            if instruction.opcode in control.BRANCH and operands.peek_predicate():
+                operands.truth()
+            if instruction.opcode in control.INDEXED | control.DIVERGENT:
+                operands.only_in_a_grid()
+            if instruction.opcode in control.RETURN | control.INDEXED:
+                operands.word()
+        except Lacks as why:
+            lacking.setdefault((instruction.opcode, str(why)), instruction)
+        variables |= operands.read
+    if lacking:
+        raise _unsupported(lacking)
+    return statements, variables
+
+
+def _unsupported(lacking: dict[tuple[str, str], Instruction]) -> Unsupported:
+    opcodes = list(dict.fromkeys(opcode for opcode, _ in lacking))
+    problems = tuple(
+        Problem(expected="an instruction that can be executed", found=f"{at.address:#06x} {at.text}: {why}")
+        for (_, why), at in lacking.items()
+    )
+    return Unsupported(
+        f"the lifter does not support {', '.join(opcodes)}",
+        help="; ".join(problem.found for problem in problems),
+        problems=problems,
+    )
+
+
+def _statement(instruction: Instruction, operands: Operands) -> list[str]:
+    known = TABLE.get(instruction.opcode)
+    if known is None:
+        raise Lacks("no such opcode in the table")
+    guard = operands.value(instruction.predicate) if instruction.predicate else ""
+    body = known.emit(operands)
+    head, comment = f"  if ({guard}) {{" if guard else "  {", instruction.text.replace("*/", "* /")
+    return [f"  /* {instruction.address:#06x} {comment} */", f"{head} {' '.join(body)} }}"] if body else []
+
+
+def _jump(instruction: Instruction, graph: control.Flow, after: int | None, operands: Operands) -> list[str]:
+    """C of a control instruction. A jump backwards has a hook before it, by which a caller limits the run time."""
+    if instruction.opcode in control.OPEN | control.DIVERGENT:
+        return []
+    conditions = [operands.value(instruction.predicate)] if instruction.predicate else []
+    if instruction.opcode in control.EXIT:
+        action = "LIFT_EXIT;"
+    elif instruction.opcode in control.RETURN:
+        cases = " ".join(f"case {place:#x}: goto {_label(place)};" for place in graph.returns)
+        action = f"switch ({operands.word()}) {{ {cases} default: LIFT_LOST; }}"
+    elif instruction.opcode in control.INDEXED:
+        places = control.indexed(instruction, graph.listing)
+        cases = " ".join(f"case {value:#x}: goto {_label(place)};" for value, place in places.items())
+        action = f"switch ({operands.word()}) {{ {cases} default: LIFT_LOST; }}"
+    else:
+        if instruction.opcode in control.MEET:
+            there = graph.meets[instruction.address]
+        else:
+            there = control.target(instruction)
+            if operands.peek_predicate():
+                conditions.append(operands.truth())
+        if there == after:
+            return []
+        back = "LIFT_BACKWARD; " if there <= instruction.address else ""
+        action = f"{back}goto {_label(there)};"
+    return [f"  if ({' & '.join(f'({one})' for one in conditions)}) {{ {action} }}" if conditions else f"  {action}"]
+
+
+def _table(words: tuple[int, ...]) -> list[str]:
+    """Return the kernel's own constants as C."""
+    content = ", ".join(f"{word:#x}u" for word in words) or "0"
+    return [f"static const uint32_t lift_own[] = {{{content}}};", f"enum {{ LIFT_OWN = {4 * len(words)} }};"]
+
+
+def _label(address: int) -> str:
+    return f"at_{address:x}"
+
+
+def _ordered(variables: Iterable[str]) -> list[str]:
+    return sorted(variables, key=lambda one: (one.rstrip("0123456789"), int(one.lstrip("urp"))))
+
+
+def _head(name: str, variables: Iterable[str], resumed: Mapping[int, list[str]] | None) -> list[str]:
+    """Return the beginning of the function: what a register holds that nothing wrote is poison, which must not
+    matter."""
+    ordered = _ordered(variables)
+    initial = "lift_poison(launch, {})" if resumed is None else "lane->registers[{}]"
+    declared = [
+        f"  uint32_t {one} = {initial.format(number)}{' & 1u' if 'p' in one else ''};"
+        for number, one in enumerate(ordered)
+    ]
+    if resumed is None:
+        return [f"static void {name}(const struct launch *launch) {{", "  (void)launch;", *declared]
+    places = [address for address, lines in resumed.items() if any("LIFT_EXCHANGE(" in line for line in lines)]
+    return [
+        f"enum {{ LIFT_REGISTERS = {len(ordered) or 1} }};",
+        LANE,
+        f"static void {name}(const struct launch *launch, struct lane *lane) {{",
+        *("  (void)launch;", *declared),
+        *("  switch (lane->at) {", *(f"    case {at:#x}: goto resume_{at:x};" for at in places), "  }"),
+    ]
+
+
+def _tail(variables: Iterable[str]) -> list[str]:
+    """Return the end of a grid's function: where a thread waits, its registers are kept."""
+    kept = [f"  lane->registers[{number}] = {one};" for number, one in enumerate(_ordered(variables))]
+    return ["  LIFT_EXIT;", "suspend:;", *kept, "}"]

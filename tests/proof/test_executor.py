@@ -1,0 +1,181 @@
+"""Executing real machine code of small probes: what it comes to, for one architecture and between two.
+
+They convert bfloat16, of which there are 65,536, so that every input takes no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cubins import compile_cuda, disassembled
+
+from fp4patch.catalog.probe import Executes, Launches
+from fp4patch.catalog.rule import Promise
+from fp4patch.commands.verify import execution_text as report
+from fp4patch.core.arch import Arch
+from fp4patch.core.cache import cache_dir
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.execution.executor import Subject, execute, inexact
+from fp4patch.proof.execution.result import Executed, Execution, Side
+from fp4patch.proof.sweep_result import InputClass, NumericsReport, NumericsRow
+from fp4patch.proof.toolchain import Toolchain
+from fp4patch.sass import text as sass
+
+A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
+EIGHT = Executes(input="bfloat16", lanes=8)
+ENCODERS = Path(__file__).parents[2] / "encoders"
+CACHE = cache_dir() / "executions"
+NANS = 8 * 127
+INSTRUCTION = """
+__device__ unsigned int instruction(float const (&v)[8]) {
+  unsigned int packed;
+  asm("{ .reg .b8 a, b, c, d;"
+      "cvt.rn.satfinite.e2m1x2.f32 a, %2, %1; cvt.rn.satfinite.e2m1x2.f32 b, %4, %3;"
+      "cvt.rn.satfinite.e2m1x2.f32 c, %6, %5; cvt.rn.satfinite.e2m1x2.f32 d, %8, %7; mov.b32 %0, {a, b, c, d}; }"
+      : "=r"(packed)
+      : "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]), "f"(v[4]), "f"(v[5]), "f"(v[6]), "f"(v[7]));
+  return packed;
+}
+"""
+KERNEL = """
+struct alignas(16) Load {{ unsigned short value[8]; }};
+extern "C" __global__ void probe(Load const* source, unsigned int* packed) {{
+  int const i = blockIdx.x * blockDim.x + threadIdx.x;
+  Load const in = source[i];
+  float v[8];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) v[k] = __uint_as_float(in.value[k] << 16);
+  packed[i] = {called};
+}}
+"""
+ALL = ", ".join(f"v[{k}]" for k in range(8))
+
+Build = Callable[[str, Arch, Side, Promise], Subject]
+
+
+@pytest.fixture
+def build(toolchain: Toolchain, tmp_path: Path) -> Build:
+    """A subject of the probe ``lib/eight`` that calls an encoder of ours, ``instruction``, or any expression."""
+
+    def get(called: str, arch: Arch, side: Side, promise: Promise) -> Subject:
+        source = INSTRUCTION if called == "instruction" else ""
+        if (ENCODERS / f"{called}.cuh").is_file():
+            source, called = (ENCODERS / f"{called}.cuh").read_text(), f"fp4patch_{called}::e2m1_x8({ALL})"
+        elif called == "instruction":
+            called = "instruction(v)"
+        source += KERNEL.format(called=called)
+        cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", f"-arch={arch}").read_bytes()
+        text = disassembled(toolchain, cubin)
+        listing = sass.parse(text, arch=arch, registers=1, code_sha256=sass.code_digest(cubin))
+        return Subject("lib/eight", EIGHT, arch, side, cubin, listing, promise)
+
+    return get
+
+
+@pytest.fixture
+def ran(toolchain: Toolchain) -> Callable[..., Executed]:
+    return lambda *subjects, cache=CACHE: execute(subjects, toolchain=toolchain, cache=cache, threads=2)
+
+
+def test_the_software_for_sm121_is_compared_with_the_cards_instruction(
+    build: Build, ran: Callable[..., Executed], tmp_path: Path
+) -> None:
+    card = build("instruction", A120, "pristine", Promise.EXACT_BUT_NAN_SIGN)
+    exact = build("half_pair", A121, "patched", Promise.EXACT)
+    found = ran(card, exact, cache=tmp_path / "cache")
+    assert found.verdicts == [Verdict.PASS] * 3
+    assert [one.instruction for one in found.executions] == [True, False]
+    assert [report.cell(one) for one in found.executions] == ["0 of 2^16", "0 of 2^16"]
+    (pair,) = found.equivalences
+    assert (pair.one, pair.other, pair.differences) == ("pristine sm_120a", "patched sm_121a", 0)
+    assert "no proof of silicon" in found.notes[0]
+    # A second look runs nothing.
+    assert [one.cached for one in found.executions] == [False, False]
+    assert [one.cached for one in ran(card, exact, cache=tmp_path / "cache").executions] == [True, True]
+
+
+def test_a_nans_sign_is_a_difference_that_the_variant_declares_or_not(
+    build: Build, ran: Callable[..., Executed]
+) -> None:
+    card = build("instruction", A120, "pristine", Promise.EXACT_BUT_NAN_SIGN)
+    declared = ran(card, build("threshold", A121, "patched", Promise.EXACT_BUT_NAN_SIGN))
+    assert declared.verdicts == [Verdict.PASS] * 3
+    (pair,) = declared.equivalences
+    assert (pair.differences, pair.only_nan_signs) == (NANS, True)
+    assert pair.sentence.endswith("but for the sign of 1,016 NaNs, as the variant declares")
+    found = ran(card, build("threshold", A121, "patched", Promise.EXACT))
+    assert found.verdicts == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+    assert "which the variant does not declare" in found.equivalences[0].sentence
+
+
+def test_two_that_both_depart_from_the_specification_are_run_side_by_side(
+    build: Build, ran: Callable[..., Executed]
+) -> None:
+    lenient = Promise.EXACT_BUT_NAN_SIGN
+    found = ran(build("threshold", A120, "patched", lenient), build("predicate_sum", A121, "patched", lenient))
+    (pair,) = found.equivalences
+    assert (pair.one, pair.differences, pair.verdict) == ("patched sm_120a", 0, Verdict.PASS)
+    assert not pair.same_code
+    assert sum(row.inputs for row in pair.rows) == 8 << 16
+
+
+def test_two_are_run_side_by_side_where_either_departs_from_the_specification() -> None:
+    def execution(*mismatches: int) -> Execution:
+        rows = tuple(NumericsRow(cls, 9, wrong, 0) for cls, wrong in zip(InputClass, mismatches, strict=True))
+        report = NumericsReport("", "", 1, rows, Promise.EXACT, 0.0)
+        return Execution("lib/one", A121, "patched", report)
+
+    pair = [execution(0, 0, 3, 0, 0, 2), execution(0, 1, 0, 0, 0, 2)]
+    assert inexact(pair) == inexact(pair[::-1]) == 0b100110
+    assert inexact([execution(0, 0, 0, 0, 0, 0)] * 2) == 0
+
+
+def test_the_same_code_for_both_is_said_to_be(build: Build, ran: Callable[..., Executed]) -> None:
+    lenient = Promise.EXACT_BUT_NAN_SIGN
+    found = ran(build("predicate_sum", A120, "patched", lenient), build("predicate_sum", A121, "patched", lenient))
+    (pair,) = found.equivalences
+    assert (pair.same_code, pair.verdict) == (True, Verdict.PASS)
+
+
+def test_a_wrong_nibble_fails_with_the_input_that_shows_it(build: Build, ran: Callable[..., Executed]) -> None:
+    found = ran(build("(unsigned int)(v[7] > 1.0f) << 28", A121, "patched", Promise.EXACT_BUT_NAN_SIGN))
+    assert found.verdicts == [Verdict.FAIL]
+    assert "mismatches" in next(iter(report.failures(found)))
+
+
+def test_an_instruction_that_is_not_known_is_unsupported_by_name(build: Build, ran: Callable[..., Executed]) -> None:
+    found = ran(build("__float_as_uint(__sinf(v[0]))", A121, "patched", Promise.EXACT))
+    assert found.verdicts == [Verdict.UNSUPPORTED]
+    assert found.verdicts[0].failed
+    assert "MUFU.SIN" in found.executions[0].problem
+    assert report.cell(found.executions[0]) == "unsupported"
+
+
+def test_a_kernel_that_stores_elsewhere_fails(build: Build, ran: Callable[..., Executed]) -> None:
+    found = ran(build("0; packed[i + 1] = __float_as_uint(v[0])", A121, "patched", Promise.EXACT))
+    assert found.verdicts == [Verdict.FAIL]
+    assert "stray store" in found.executions[0].problem
+
+
+def test_a_whole_kernel_is_compared_with_upstreams_for_the_card(build: Build, ran: Callable[..., Executed]) -> None:
+    does = Launches(arguments=("bfloat16[512]", "out uint32[64]"), block=64)
+
+    def whole(called: str, arch: Arch, side: Side) -> Subject:
+        return replace(build(called, arch, side, Promise.EXACT), does=does)
+
+    card, same = whole("instruction", A120, "pristine"), whole("half_pair", A121, "patched")
+    found = ran(card, same)
+    assert found.verdicts == [Verdict.PASS, Verdict.PASS]
+    for one in found.executions:
+        assert one.batch
+        assert (one.batch.what, one.batch.mismatches) == ("bytes of 1 kernel", 0)
+        assert 400 < one.batch.inputs <= 512, "two launches of 256 bytes; some are what was there before"
+    wrong = ran(card, whole("(unsigned int)(v[7] > 1.0f) << 28", A121, "patched")).executions[1]
+    assert (wrong.verdict, bool(wrong.batch and wrong.batch.mismatches)) == (Verdict.FAIL, True)
+    # Without upstream's code there is nothing to compare with, which is no pass.
+    alone = ran(same).executions[0]
+    assert (alone.verdict, alone.batch) == (Verdict.FAIL, None)
+    assert "nothing to compare with" in alone.problem

@@ -1,0 +1,195 @@
+"""The program that runs translated machine code: what it finds, on kernels that are written by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fp4patch.catalog.probe import Executes
+from fp4patch.catalog.rule import Promise
+from fp4patch.core.errors import ProofError
+from fp4patch.proof.execution import sweep
+from fp4patch.proof.execution.sweep import Swept
+from fp4patch.proof.sweep_result import InputClass
+from fp4patch.sass.program import Kernel
+
+EIGHT = Executes(input="float32", lanes=8)
+
+# A kernel that stores CODE of each value, as translations look: addresses in 64 bits, one thread.
+BODY = """
+#define pointer(launch, at) lift_pair(lift_constant(launch, at), lift_constant(launch, at + 4))
+static void FP4PATCH_KERNEL(const struct launch *launch) {{
+  const uint32_t thread = launch->ctaid_x * lift_constant(launch, 0x360) + launch->tid_x;
+  const uint64_t from = pointer(launch, 0x380) + (uint64_t)thread * {record};
+  const uint64_t to = pointer(launch, 0x388) + (uint64_t)thread * {stored};
+  uint32_t packed = 0;
+  for (int lane = 0; lane < {lanes}; ++lane) {{
+    const uint32_t x = {load}(from + {bytes} * lane);
+    packed |= ({code}) << 4 * lane;
+  }}
+  {store}(to, packed);
+}}
+"""
+
+
+def kernel(code: str, *, executes: Executes = EIGHT, store: str = "", extra: str = "") -> Kernel:
+    wide = executes.input == "float32"
+    text = BODY.format(
+        record=executes.lanes * (4 if wide else 2),
+        stored=max(1, executes.lanes // 2),
+        lanes=executes.lanes,
+        bytes=4 if wide else 2,
+        load="lift_load_32" if wide else "lift_load_16",
+        store=store or ("lift_store_32" if executes.lanes == 8 else "lift_store_8"),
+        code=code,
+    )
+    return Kernel(text, parameters=0x380, block_size=0x360)
+
+
+def swept(
+    folder: Path, one: Kernel, executes: Executes = EIGHT, *, reference: Kernel | None = None, **how: object
+) -> Swept:
+    folder.mkdir(exist_ok=True)
+    return sweep.read(sweep.run(sweep.build(folder, one, executes, reference), threads=2, **how))  # type: ignore[arg-type]
+
+
+def total(found: Swept) -> tuple[int, int, int]:
+    """Inputs, mismatches among them, mismatches among the corners."""
+    return (
+        sum(row.inputs for row in found.rows),
+        sum(row.mismatches for row in found.rows),
+        sum(row.mismatches for row in found.corners),
+    )
+
+
+EXACT = "lift_to_e2m1(x)"
+SIGNED_NAN = "lift_is_nan(x) ? (x >> 28 & 8u) | 7u : lift_to_e2m1(x)"
+
+
+def test_every_float_goes_through_and_one_that_is_wrong_is_found(tmp_path: Path) -> None:
+    found = swept(tmp_path, kernel("lift_to_e2m1(x) ^ (x == 0xc1234567u)"))
+    assert total(found)[:2] == (1 << 32, 1)
+    (row,) = [row for row in found.rows if row.mismatches]
+    assert (row.cls, row.first[0].input, row.first[0].expected, row.first[0].got) == (
+        InputClass.FINITE,
+        0xC1234567,
+        0xF,
+        0xE,
+    )
+    assert [row.inputs for row in found.rows] == [1, 1, (1 << 32) - (1 << 24) - 2, 2, (1 << 23) - 1, (1 << 23) - 1]
+
+
+def test_a_tie_that_one_lane_rounds_wrongly_is_a_corner(tmp_path: Path) -> None:
+    """In the sweep each input goes through one lane; the boundaries go through all of them."""
+    found = swept(tmp_path, kernel("lift_to_e2m1(x) + (lane == 5 && x == 0x3e800000u)"), stride=1 << 20)
+    assert total(found)[2] > 0
+    assert found.corners[2].first[0].input == 0x3E800000
+
+
+def test_a_nans_sign_is_counted_as_a_sign(tmp_path: Path) -> None:
+    found = swept(tmp_path, kernel(SIGNED_NAN), stride=1 << 12)
+    nan = found.rows[5]
+    assert nan.cls is InputClass.NEGATIVE_NAN
+    assert (nan.mismatches, nan.magnitudes) == (nan.inputs, 0)
+    assert nan.mismatches > 0
+    assert not any(row.breaks(Promise.EXACT_BUT_NAN_SIGN) for row in found.rows)
+    assert any(row.breaks(Promise.EXACT) for row in found.rows)
+
+
+def test_it_ends_at_the_first_mismatch_that_the_promise_does_not_allow(tmp_path: Path) -> None:
+    wrong = kernel("lift_to_e2m1(x) ^ (x == 0x3f800000u)")
+    assert total(swept(tmp_path / "a", wrong, until=Promise.EXACT))[0] == 0  # a corner: nothing else was run
+    assert total(swept(tmp_path / "b", wrong, stride=1 << 12))[0] > 0
+
+
+def test_two_kernels_are_compared_with_one_another(tmp_path: Path) -> None:
+    found = swept(tmp_path, kernel(SIGNED_NAN), reference=kernel(EXACT), stride=1 << 12)
+    wrong = [row for row in found.rows if row.mismatches]
+    assert [row.cls for row in wrong] == [InputClass.NEGATIVE_NAN]
+    assert wrong[0].first[0].expected == 7
+    assert wrong[0].first[0].got == 15
+    both = swept(tmp_path, kernel(SIGNED_NAN), reference=kernel(SIGNED_NAN), stride=1 << 12)
+    assert total(both)[1:] == (0, 0)
+
+
+def test_classes_that_are_known_to_match_are_counted_and_not_run(tmp_path: Path) -> None:
+    one = Executes(input="float32", lanes=1)
+    signed, exact = kernel(SIGNED_NAN, executes=one), kernel(EXACT, executes=one)
+    every, of_nans, others = (
+        swept(tmp_path, signed, one, reference=exact, stride=1 << 12, classes=classes)
+        for classes in (sweep.EVERY_CLASS, 1 << 4 | 1 << 5, 1 << 2)
+    )
+    assert of_nans.rows == every.rows
+    assert [row.inputs for row in others.rows] == [row.inputs for row in every.rows]
+    # Infinity and what follows it are one block, which is run.
+    assert 0 < others.rows[5].mismatches < every.rows[5].mismatches
+
+
+def test_every_half_goes_through_every_lane(tmp_path: Path) -> None:
+    eight = Executes(input="float16", lanes=8)
+    widened = "lift_bits(lift_of_half(x))"
+    found = swept(tmp_path, kernel(f"lift_to_e2m1({widened})", executes=eight), eight, turns=range(8))
+    assert total(found) == (8 << 16, 0, 0)
+    wrong = f"lift_to_e2m1({widened}) ^ (lane == 7 && x == 0x3555)"
+    found = swept(tmp_path, kernel(wrong, executes=eight), eight, turns=range(8))
+    assert total(found) == (8 << 16, 1, 0)
+    assert found.rows[2].first[0].input == int(np.float32(np.array(0x3555, np.uint16).view(np.float16)).view(np.uint32))
+
+
+def test_the_digest_is_the_sum_over_what_each_thread_stores(tmp_path: Path) -> None:
+    found = swept(
+        tmp_path,
+        kernel("lift_to_e2m1(x << 16)", executes=Executes(input="bfloat16", lanes=1)),
+        Executes(input="bfloat16", lanes=1),
+        digest=True,
+    )
+    bits = np.arange(1 << 16, dtype=np.uint32)
+    values = (bits << 16).view(np.float32)
+    borders = [(0.25, False), (0.75, True), (1.25, False), (1.75, True), (2.5, False), (3.5, True), (5.0, False)]
+    size = np.abs(values)
+    code = sum((size >= b if closed else size > b).astype(np.uint64) for b, closed in borders)
+    code = np.where(np.isnan(values), 7, code | (bits >> 12 & 8)).astype(np.uint64)
+    with np.errstate(over="ignore"):
+        z = bits.astype(np.uint64) << np.uint64(32) | code
+        z = (z ^ z >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ z >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+        assert found.digest == f"{int((z ^ z >> np.uint64(31)).sum(dtype=np.uint64)):016x}"
+
+
+@pytest.mark.parametrize(
+    ("code", "store", "stray"),
+    [
+        ("lift_to_e2m1(x)", "lift_store_32(to + 4096, packed); (void)", "stray store of 4 bytes"),
+        ("lift_to_e2m1(x)", "lift_store_16(to, packed); (void)", "stored 2 bytes of its 4"),
+        ("lift_to_e2m1(x)", "if (thread != 77) lift_store_32", "stray store: thread 77 stored 0 bytes of its 4"),
+        ("lift_to_e2m1(lift_load_32(from - 0x10000000))", "", "stray load of 4 bytes"),
+        ("lift_to_e2m1(lift_load_32(from + 2))", "", "stray load of 4 bytes"),
+    ],
+)
+def test_a_kernel_that_leaves_its_memory_is_stopped(tmp_path: Path, code: str, store: str, stray: str) -> None:
+    found = swept(tmp_path, kernel(code, store=store))
+    assert stray in found.stray
+    assert found.rows == ()
+
+
+def test_a_kernel_that_does_not_end_is_an_error(tmp_path: Path) -> None:
+    endless = kernel("({ volatile int on = 1; while (on) {} lift_to_e2m1(x); })")
+    with pytest.raises(ProofError, match="did not run to its end: SIG"):
+        swept(tmp_path, endless, seconds=1)
+
+
+def test_what_does_not_compile_is_an_error_with_the_compilers_words(tmp_path: Path) -> None:
+    with pytest.raises(ProofError, match="does not compile") as error:
+        sweep.build(tmp_path, kernel("no_such_function(x)"), EIGHT)
+    assert "no_such_function" in error.value.help
+
+
+def test_progress_goes_from_nothing_to_all(tmp_path: Path) -> None:
+    said: list[float] = []
+    executes = Executes(input="bfloat16", lanes=1)
+    one = kernel("lift_to_e2m1(x << 16)", executes=executes)
+    sweep.run(sweep.build(tmp_path, one, executes), progress=said.append)
+    assert said == sorted(said)
+    assert said[-1] == 1.0

@@ -1,0 +1,92 @@
+"""Control flow as one thread sees it."""
+
+from __future__ import annotations
+
+import pytest
+from listings import ARCH, document
+
+from fp4patch.core.errors import ProofError
+from fp4patch.sass.flow import Flow, flow
+from fp4patch.sass.listing import read
+
+
+def graph(*lines: str) -> Flow:
+    return flow(read(document(*lines), arch=ARCH))
+
+
+def edges(of: Flow) -> dict[int, tuple[int, ...]]:
+    return {block.start: block.goes_to for block in of.blocks}
+
+
+def test_code_without_a_branch_is_one_block() -> None:
+    assert edges(graph("NOP", "MOV R0,0x1", "EXIT")) == {0: ()}
+
+
+def test_a_branch_ends_a_block_and_begins_two() -> None:
+    #            0      10            20             30     40
+    found = graph("NOP", "@P0 BRA 0x40", "MOV R0,0x1", "EXIT", "MOV R0,0x2", "EXIT")
+    assert edges(found) == {0x00: (0x20, 0x40), 0x20: (), 0x40: ()}
+
+
+def test_a_branch_on_a_second_predicate_may_go_on() -> None:
+    assert edges(graph("BRA P1,0x20", "EXIT", "EXIT")) == {0x00: (0x10, 0x20), 0x10: (), 0x20: ()}
+
+
+def test_code_that_nothing_reaches_is_left_out() -> None:
+    assert edges(graph("BRA 0x20", "MOV R0,0x1", "EXIT")) == {0x00: (0x20,), 0x20: ()}
+
+
+def test_a_branch_by_a_register_leads_where_its_table_does() -> None:
+    #                 0                      10             20      30     40
+    lines = ("LDC R2,c[0x2][R0]", "BRX R2,-0x20", "EXIT", "NOP", "EXIT")
+    found = flow(read(document(*lines), arch=ARCH, words=(0x40, 0x20, 0x7FC00000, 0x24)))
+    assert edges(found) == {0x00: (0x20, 0x40), 0x20: (), 0x40: ()}
+    relative = flow(read(document("BRXU UR2,0x10", "EXIT", "EXIT", "EXIT"), arch=ARCH, words=(0, 0x10)))
+    assert edges(relative) == {0x00: (0x20, 0x30), 0x20: (), 0x30: ()}
+
+
+def test_a_branch_of_a_divergent_warp_is_not_followed() -> None:
+    assert edges(graph("BRA.DIV UR4,0x20", "EXIT", "WARPSYNC.COLLECTIVE R1,0x20")) == {0x00: (0x10,), 0x10: ()}
+
+
+def test_a_guarded_exit_may_go_on() -> None:
+    assert edges(graph("@P0 EXIT", "EXIT")) == {0x00: (0x10,), 0x10: ()}
+
+
+def test_threads_go_on_where_the_region_said() -> None:
+    #             0                  10              20          30       40
+    found = graph("BSSY B0,0x40", "@P0 BRA 0x30", "MOV R0,0x1", "BSYNC B0", "EXIT")
+    assert found.meets == {0x30: 0x40}
+    assert edges(found)[0x30] == (0x40,)
+
+
+def test_regions_may_stand_in_one_another_and_in_loops() -> None:
+    #  0                    10              20           30              40          50                60          70
+    found = graph("BSSY B0,0x70", "BSSY B1,0x40", "NOP", "BSYNC B1", "NOP", "@P0 BRA 0x10", "BSYNC B0", "EXIT")
+    assert found.meets == {0x30: 0x40, 0x60: 0x70}
+
+
+def test_one_register_may_be_used_again() -> None:
+    found = graph("BSSY B0,0x20", "BSYNC B0", "BSSY B0,0x40", "BSYNC B0", "EXIT")
+    assert found.meets == {0x10: 0x20, 0x30: 0x40}
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        # Two regions of one register end in two places, and one BSYNC closes either.
+        (("@P0 BRA 0x30", "BSSY B0,0x50", "BRA 0x40", "BSSY B0,0x60", "BSYNC B0", "EXIT", "EXIT"), "0x50, 0x60"),
+        (("BSYNC B0", "EXIT"), "no known place"),
+        (("BSSY B0,0x30", "BMOV.32.CLEAR B0,B1", "BSYNC B0", "EXIT"), "no known place"),
+        (("MOV R0,0x1",), "runs on to 0x10"),
+        (("BRA 0x80", "EXIT"), "runs on to 0x80"),
+        (("BRA 0x8", "EXIT"), "runs on to 0x8"),
+        (("BRA R2,0x10", "EXIT"), "form of a control instruction"),
+        (("EXIT 0x1",), "form of a control instruction"),
+        (("@P0 BSSY B0,0x10", "EXIT"), "opened on a condition"),
+        ((), "no instruction"),
+    ],
+)
+def test_refuses_flow_that_it_cannot_follow(rows: tuple[str, ...], why: str) -> None:
+    with pytest.raises(ProofError, match=why):
+        graph(*rows)

@@ -1,0 +1,270 @@
+"""The parser on golden listings (nvdisasm/regen.sh makes them), on lines that it must refuse, and on cubins."""
+
+from __future__ import annotations
+
+import re
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
+from fp4patch.sass import text as sass
+from fp4patch.sass.instruction import InstructionClass, SassListing
+
+GOLDEN = Path(__file__).parent / "nvdisasm"
+LISTINGS = sorted(GOLDEN.glob("*.txt"))
+
+
+def read(text: str, arch: str = "sm_121a") -> SassListing:
+    return sass.parse(text, arch=Arch.parse(arch), registers=24, code_sha256="0" * 64)
+
+
+def golden(name: str) -> str:
+    return (GOLDEN / f"{name}.txt").read_text()
+
+
+def test_there_are_golden_listings() -> None:
+    assert len(LISTINGS) >= 6
+
+
+@pytest.mark.parametrize("path", LISTINGS, ids=lambda path: path.stem)
+def test_every_golden_listing_is_understood(path: Path) -> None:
+    text = path.read_text()
+    listing = read(text)
+    printed = re.findall(r"/\*[0-9a-f]{4}\*/", text)
+    start = listing.instructions[0].address
+    assert start == (320 if path.stem.endswith("sm_87") else 0)
+    padding = len(printed) - start // 16 - len(listing.instructions)
+    # What is left out is the branch to itself and the NOPs after it, before sm_87's kernels a row, and nothing else.
+    tail = [line.split("*/", 1)[1].split() for line in text.splitlines() if re.search(r"/\*[0-9a-f]{4}\*/", line)]
+    assert [words[0].rstrip(";") for words in tail[-padding:]] == ["BRA"] + ["NOP"] * (padding - 1)
+    assert listing.instructions[-1].opcode in ("EXIT", "RET.REL.NODEC")
+    assert [i.address for i in listing.instructions] == list(range(start, start + 16 * listing.count(), 16))
+
+
+def test_the_conversion_is_seen_for_what_it_is() -> None:
+    for arch in ("sm_120a", "sm_121a"):
+        listing = read(golden(f"e2m1.{arch}"), arch)
+        (conversion,) = [i for i in listing.instructions if i.cls is InstructionClass.FP4]
+        assert conversion.opcode == "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"
+        assert conversion.operands == "R0, R5, R4, RZ"
+        assert listing.count() == 13
+        assert str(listing.arch) == arch
+
+
+def test_predicates_branches_and_classes_are_read() -> None:
+    listing = read(golden("branches.sm_121a"))
+    assert any(i.predicate.startswith("@P") for i in listing.instructions)
+    assert any(i.predicate.startswith("@!P") for i in listing.instructions)
+    for cls in ("branch", "convert", "f64", "memory", "control", "compare", "float", "integer", "move"):
+        assert listing.count(InstructionClass(cls)), cls
+    for instruction in listing.instructions:
+        for target in re.findall(r"`\((\.L_x_\d+)\)", instruction.operands):
+            assert target in listing.labels.values(), instruction.text
+
+
+def test_local_memory_is_a_class_of_its_own() -> None:
+    listing = read(golden("spills.sm_90"), "sm_90")
+    assert listing.count(InstructionClass.LOCAL) > 32
+    assert read(golden("branches.sm_90"), "sm_90").count(InstructionClass.LOCAL) == 0
+
+
+def test_older_headers_and_encodings_change_nothing() -> None:
+    assert read(golden("branches.cuda12-form")) == read(golden("branches.sm_90"))
+    assert read(golden("e2m1-hex.sm_121a")) == read(golden("e2m1.sm_121a"))
+
+
+@pytest.mark.parametrize(
+    ("opcode", "cls"),
+    [
+        ("F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C", InstructionClass.FP4),
+        ("F2FP.F16.E2M1.UNPACK_B", InstructionClass.FP4),
+        ("F2FP.SATFINITE.E2M3.F32.PACK_AB_MERGE_C", InstructionClass.CONVERT),
+        ("F2F.F64.F32", InstructionClass.F64),
+        ("MUFU.RCP64H", InstructionClass.F64),
+        ("MUFU.RCP", InstructionClass.FLOAT),
+        ("HADD2.F32", InstructionClass.CONVERT),
+        ("HADD2", InstructionClass.FLOAT),
+        ("OMMA.SF.16864.F32.E2M1.E2M1.UE4M3.4X", InstructionClass.MMA),
+        ("IADD.64", InstructionClass.INTEGER),
+        ("BRA.U", InstructionClass.BRANCH),
+        ("BSSY.RECONVERGENT", InstructionClass.CONTROL),
+        ("SHFL.IDX", InstructionClass.OTHER),
+        ("FROB", None),
+    ],
+)
+def test_modifiers_decide_the_class_where_opcodes_do_not(opcode: str, cls: InstructionClass | None) -> None:
+    assert sass.classify(opcode) is cls
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("        /*0090*/                   FROB.E2M1 R0, R5, R4 ;", "unknown instruction FROB"),
+        ("        /*0090*/                   F2FP.SATFINITE.E2M1 R0, R5, R4", "no known form of line"),
+        ("        /*00a0*/                   MOV R0, R5 ;", "address 0xa0 where 0x90 follows"),
+        ("        /*0090*/            @P1P2  MOV R0, R5 ;", "no known form of line"),
+        ("        /*0090*/                   { MOV R0, R5 ;", "no known form of line"),
+        ("        .frob  8", "no known form of line"),
+        ("nvdisasm warning : something", "no known form of line"),
+    ],
+)
+def test_a_line_of_no_known_form_is_refused_with_the_line(line: str, why: str) -> None:
+    lines = golden("e2m1.sm_121a").splitlines()
+    number = next(n for n, old in enumerate(lines) if "F2FP" in old)
+    lines[number] = line
+    with pytest.raises(ProofError) as caught:
+        read("\n".join(lines))
+    assert f"line {number + 1} " in caught.value.message
+    assert why in caught.value.message
+    assert line.strip() in caught.value.message
+
+
+@given(st.data())
+def test_a_lost_instruction_never_goes_unnoticed(data: st.DataObject) -> None:
+    lines = golden("e2m1.sm_121a").splitlines()
+    code = [n for n, line in enumerate(lines) if "/*" in line and "NOP" not in line]
+    lost = data.draw(st.sampled_from(code))
+    with pytest.raises(ProofError):
+        read("\n".join(lines[:lost] + lines[lost + 1 :]))
+
+
+def test_a_listing_without_code_is_refused() -> None:
+    for text in ("", "\t.target\tsm_121a\n", re.sub(r"(?m)^ +/\*.*\n", "", golden("e2m1.sm_121a"))):
+        with pytest.raises(ProofError, match="holds no instruction"):
+            read(text)
+
+
+def test_another_kernel_is_refused() -> None:
+    text = golden("e2m1.sm_121a")
+    with pytest.raises(ProofError, match=r"begins \.text\.other"):
+        read(text.replace("probe", "other"))
+    with pytest.raises(ProofError, match=r"begins \.text\.second"):
+        read(text + text.replace("probe", "second"))
+
+
+def test_a_branch_elsewhere_is_not_padding() -> None:
+    text = golden("e2m1.sm_121a").replace("BRA `(.L_x_0)", "BRA `(.L_x_1)")
+    assert read(text).instructions[-1].opcode == "BRA"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("BMOV.32.CLEAR B7, B6", "BMOV.32.CLEAR B7, B5"),
+        ("UMOV UR2, 0x1", "UMOV UR2, 0x2"),
+        ("@P0 BRA `(.L_x_0)", "@P0 BRA `(.L_x_1)"),
+        ("@P0 BRA `(.L_x_0)", "     EXIT"),
+    ],
+)
+def test_what_begins_as_a_kernel_of_sm_87_and_differs_is_code(old: str, new: str) -> None:
+    text = golden("branches.sm_87")
+    assert text.count(old) == 1
+    assert read(text, "sm_87").count() + 20 == read(text.replace(old, new), "sm_87").count()
+
+
+def test_a_unit_of_sm_87_counts_each_kernel_from_its_own_code() -> None:
+    text = golden("branches.sm_87")
+    both = sass.parse_unit(
+        text + text.replace("probe", "second"), arch=Arch.parse("sm_87"), registers=24, code_sha256=""
+    )
+    one = read(text, "sm_87")
+    assert both.size == 2 * one.size
+    assert [address for address, name in both.labels.items() if name == "probe"] == [320]
+    assert [address for address, name in both.labels.items() if name == "second"] == [
+        both.instructions[one.size].address
+    ]
+    addresses = [i.address for i in both.instructions]
+    assert addresses == sorted(set(addresses))
+
+
+def test_registers_are_those_of_the_one_kernel() -> None:
+    assert sass.registers("ptxas info    : Used 22 registers, used 0 barriers") == 22
+    for log in ("", "Used 8 registers\nUsed 9 registers"):
+        with pytest.raises(ProofError, match="one is expected"):
+            sass.registers(log)
+
+
+# --- cubins, made by hand: name, flags, content ---
+
+CODE, DATA = 0x6, 0x2  # alloc + exec, alloc
+
+
+def cubin(*sections: tuple[str, int, bytes]) -> bytes:
+    """An ELF file with these sections, and the table of their names last."""
+    names, body, rows = b"\0", b"", [(0, 0, 0, 0, 0)]
+    for name, flags, content in (*sections, (".shstrtab", 0, b"")):
+        at, names = len(names), names + name.encode() + b"\0"
+        data = names if name == ".shstrtab" else content
+        rows.append((at, 3 if name == ".shstrtab" else 1, flags, 64 + len(body), len(data)))
+        body += data
+    headers = b"".join(struct.pack("<IIQQQQIIQQ", *row[:3], 0, *row[3:], 0, 0, 1, 0) for row in rows)
+    head = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+    head += struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, 64 + len(body), 0, 64, 0, 0, 64, len(rows), len(rows) - 1)
+    return head + body + headers
+
+
+def test_the_digest_is_of_code_and_constants_alone() -> None:
+    code, table = (".text.probe", CODE, b"code"), (".nv.constant3", DATA, b"table")
+    digest = sass.code_digest(cubin(code, table, (".debug_frame", 0, b"one")))
+    assert digest == sass.code_digest(cubin(table, code, (".debug_frame", 0, b"another")))
+    assert digest != sass.code_digest(cubin((".text.probe", CODE, b"node"), table))
+    assert digest != sass.code_digest(cubin(code, (".nv.constant3", DATA, b"fable")))
+
+
+def test_a_cubin_with_other_kernels_or_none_is_refused() -> None:
+    with pytest.raises(ProofError, match="no code"):
+        sass.code_digest(cubin((".nv.constant3", DATA, b"table")))
+    with pytest.raises(ProofError, match=r"\.text\.other, \.text\.probe"):
+        sass.code_digest(cubin((".text.other", CODE, b"x"), (".text.probe", CODE, b"x")))
+    for broken in (b"", b"not an object file", cubin((".text.probe", CODE, b"x"))[:70]):
+        with pytest.raises(ProofError, match="not a cubin"):
+            sass.code_digest(broken)
+
+
+def test_a_listing_that_was_cut_off_anywhere_is_not_whole() -> None:
+    lines = golden("e2m1.sm_121a").splitlines()
+    last = max(n for n, line in enumerate(lines) if "NOP" in line)
+    held = cubin((".text.probe", CODE, bytes(16 * sum("/*" in line for line in lines))))
+    sass.check_whole("\n".join(lines), held)
+    for end in range(last + 1):
+        with pytest.raises(ProofError, match="instructions, and the object file"):
+            sass.check_whole("\n".join(lines[:end]), held)
+
+
+# --- whole source files ----------------------------------------------------------------------------------------------
+
+
+def read_unit(text: str) -> SassListing:
+    return sass.parse_unit(text, arch=Arch.parse("sm_121a"), registers=24, code_sha256="0" * 64)
+
+
+def test_the_kernels_of_a_source_file_follow_one_another() -> None:
+    one, two = golden("e2m1.sm_121a"), golden("branches.sm_121a")
+    first, second = read(one), read(two)
+    both = read_unit(two.replace("probe", "zeta") + one.replace("probe", "alpha"))
+    assert both.function == "2 kernels"
+    assert [i.opcode for i in both.instructions] == [i.opcode for i in (*first.instructions, *second.instructions)]
+    assert [i.address for i in both.instructions] == list(range(0, 16 * both.count(), 16))
+    assert both.labels[0] == "alpha"
+    assert both.labels[16 * first.count()] == "zeta"
+    assert both.count(InstructionClass.FP4) == 1
+    assert set(second.labels.values()) <= set(both.labels.values())
+
+
+def test_a_source_file_without_kernels_or_with_a_strange_line_is_refused() -> None:
+    with pytest.raises(ProofError, match="no instruction"):
+        read_unit("")
+    with pytest.raises(ProofError, match="not understood"):
+        read_unit(golden("e2m1.sm_121a") + "\n what is this\n")
+
+
+def test_the_registers_of_a_source_file_are_the_most_that_a_kernel_takes() -> None:
+    log = "ptxas info    : Used 12 registers\nptxas info    : Used 40 registers\nptxas info    : Used 8 registers\n"
+    assert sass.registers(log, whole_unit=True) == 40
+    with pytest.raises(ProofError, match="0 kernels"):
+        sass.registers("", whole_unit=True)
