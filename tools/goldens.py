@@ -46,7 +46,8 @@ EXAMINED = (
     *(("flashinfer", version) for version in ("0.5.0", "0.6.0", "0.6.7", "0.7.2")),
     *(("cutlass", version) for version in ("4.0.0", "4.2.1", "4.4.2", "4.8.0")),
     *(("transformer_engine", version) for version in ("2.8.0", "2.12.0", "2.18.0")),
-    *(("qutlass", version) for version in ("0.1.0", "0.2.0")),
+    ("vllm", "0.12.0"),
+    ("vllm", "0.25.1"),
 )
 WHEELS = (
     "comfy-kitchen",
