@@ -8,27 +8,24 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import json
 import lzma
 import os
 import posixpath
 import re
-import shutil
-import subprocess
 import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Self, cast
+from typing import IO, Self, cast
 
 import zstandard
 
 from fp4patch.binaries.stream_reader import Readable
-from fp4patch.core.errors import BinaryError, UsageError
+from fp4patch.core.errors import BinaryError
 
 _TEXTS = frozenset(
     (
@@ -42,7 +39,8 @@ _TEXTS = frozenset(
 _BOMB = 300
 """Bytes from one compressed byte: zeros give deflate's limit of 1032, the most repetitive library measured 20."""
 _HEAD = 512
-_WHITEOUT, _OPAQUE = ".wh.", ".wh..wh..opq"
+WHITEOUT = ".wh."
+"""Beginning of a file's name in a layer that deletes the rest of the name."""
 _HARMLESS = 1 << 28  # bytes; below this, a file of zeros is no burden
 _MOST_SPOOLED = 1 << 32  # bytes of an archive inside an archive
 _LONGEST_HEADER = 1 << 20
@@ -74,24 +72,6 @@ class Member:
     link: str = ""
     """File that a hard link names; it has the content."""
     regular: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class IndexedLayer(Member):
-    """A layer of an image whose files are read one by one; nothing is read from its own stream."""
-
-    members: Iterator[Member]
-
-
-@dataclass(frozen=True)
-class Image:
-    """One image of an archive: what to call it, its platform, and its layers."""
-
-    name: str
-    platform: str
-    """``linux/arm64``; empty where it is not stated."""
-    layers: tuple[str, ...]
-    """Names of the archive's members, the lowest layer first."""
 
 
 def kind(head: bytes) -> str:
@@ -153,7 +133,7 @@ def _opened(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Iter
         yield _Refused(f"{name} is damaged: {error}", "get it again")
         return
     with stream:
-        yield _Guarded(stream, name)
+        yield Guarded(stream, name)
 
 
 class _Refused:
@@ -209,12 +189,12 @@ def tar(stream: Readable, name: str) -> Iterator[Member]:
     directory that the tar is unpacked to.
     """
     try:
-        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_Header) as archive:
+        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_BoundedHeader) as archive:
             for member in archive:
                 content = archive.extractfile(member) if member.isfile() else None
                 place = _place(member.name) + "/" * member.isdir()
                 if content is not None:
-                    yield Member(place, member.size, _Guarded(content, name))
+                    yield Member(place, member.size, Guarded(content, name))
                 else:
                     link = _place(member.linkname) if member.islnk() else ""
                     yield Member(place, 0, io.BytesIO(), link, regular=False)
@@ -226,7 +206,7 @@ def _place(name: str) -> str:
     return posixpath.normpath(f"/{name}").lstrip("/")
 
 
-class _Header(tarfile.TarInfo):
+class _BoundedHeader(tarfile.TarInfo):
     """A header of a tar; one that would have tarfile read without bounds is refused."""
 
     @classmethod
@@ -238,7 +218,7 @@ class _Header(tarfile.TarInfo):
         return header
 
 
-class _Guarded:
+class Guarded:
     """A member of an archive, which may turn out to be damaged when it is read."""
 
     def __init__(self, stream: IO[bytes], archive: str) -> None:
@@ -276,11 +256,11 @@ def opened(member: Member) -> Iterator[tuple[str, Member]]:
     """Yield a member's kind, and the member to read it from; of a compressed one, what is inside."""
     stream = Peeked(member.stream)
     found = kind(stream.head)
-    if member.regular and not PurePosixPath(member.name).name.startswith(_WHITEOUT):
+    if member.regular and not PurePosixPath(member.name).name.startswith(WHITEOUT):
         check_kind(member.name, stream.head)
     if found == "compressed":
         reader = next(reader for magic, reader in _COMPRESSED.items() if stream.head.startswith(magic))
-        stream = Peeked(_Guarded(reader(cast("IO[bytes]", stream)), member.name))
+        stream = Peeked(Guarded(reader(cast("IO[bytes]", stream)), member.name))
         found = kind(stream.head)
         if found in ("code", "zip"):  # whose size must be known
             with spooled(stream, member.name) as (file, size):
@@ -296,150 +276,3 @@ _COMPRESSED: Mapping[bytes, Callable[[IO[bytes]], IO[bytes]]] = {
     b"\xfd7zXZ\0": lambda plain: cast("IO[bytes]", lzma.LZMAFile(plain)),  # noqa: SIM115 - it opens nothing
 }
 """First bytes of each compressed format, and its reader. The reader uses only ``read`` of the file."""
-
-
-def may_describe(name: str) -> bool:
-    """Return whether ``images`` may need a member of an image's tar."""
-    return name in ("manifest.json", "index.json") or name.startswith("blobs/")
-
-
-def is_layout(path: Path) -> bool:
-    """Return whether a directory is an image: an OCI layout, or an unpacked ``docker save``."""
-    return (path / "blobs").is_dir() and any((path / name).is_file() for name in ("index.json", "manifest.json"))
-
-
-def layout(path: Path) -> Iterator[Member]:
-    """Yield the files of a directory that is an image, as those of its tar would come."""
-    for file, size in folder(path, texts=True):
-        try:
-            with file.open("rb") as stream:
-                yield Member(file.relative_to(path.resolve()).as_posix(), size, _Guarded(stream, str(file)))
-        except OSError as error:
-            raise BinaryError(f"cannot read {file}: {error.strerror}", help="check its permissions") from error
-
-
-def images(documents: dict[str, bytes]) -> tuple[list[Image], list[str]] | None:
-    """Return the images of an archive by its JSON, and the names of those whose manifests are not in it.
-
-    None if it is no image. Raises BinaryError where the JSON is damaged.
-    """
-    try:
-        if "index.json" in documents:  # an OCI layout, also in what docker has saved since version 25
-            return _indexed(documents)
-        if "manifest.json" in documents:  # docker save
-            saved = json.loads(documents["manifest.json"])
-            return [
-                Image(", ".join(one.get("RepoTags") or ()), "", tuple(map(str, one["Layers"]))) for one in saved
-            ], []
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise BinaryError(f"the image's manifest is damaged: {error!r}", help="save the image again") from error
-    return None
-
-
-_TAG, _KIND = "org.opencontainers.image.ref.name", "vnd.docker.reference.type"
-
-
-def _indexed(documents: dict[str, bytes]) -> tuple[list[Image], list[str]]:
-    """Follow an index to its manifests, perhaps by way of another. Attestations hold no code."""
-    found, missing, seen = [], [], set()
-    pending = [("", descriptor) for descriptor in json.loads(documents["index.json"])["manifests"]]
-    while pending:
-        inherited, descriptor = pending.pop(0)
-        notes, on = descriptor.get("annotations") or {}, descriptor.get("platform") or {}
-        tag = notes.get(_TAG) or inherited
-        platform = platform_of(on)
-        blob = _blob(descriptor)
-        if is_attestation(descriptor) or (blob, platform) in seen:
-            continue
-        seen.add((blob, platform))
-        if blob not in documents:
-            missing.append(" ".join(filter(None, (tag, platform))) or descriptor["digest"])
-            continue
-        document = json.loads(documents[blob])
-        if "layers" in document:
-            layers = tuple(_blob(layer) for layer in document["layers"])
-            stated = documents.get(_blob(document["config"]), b"{}") if "config" in document else b"{}"
-            found.append(Image(tag, platform or platform_of(json.loads(stated)), layers))
-        else:
-            pending += [(tag, below) for below in document["manifests"]]
-    return found, missing
-
-
-def is_attestation(descriptor: dict[str, Any]) -> bool:
-    """Return whether an entry of an index is no image, but what a builder attests of one."""
-    return bool((descriptor.get("annotations") or {}).get(_KIND) == "attestation-manifest")
-
-
-def platform_of(stated: dict[str, Any]) -> str:
-    """Return ``linux/arm64``, as an index or an image's configuration states it; empty where it does not."""
-    parts = (stated.get("os"), stated.get("architecture"))
-    return "/".join(map(str, parts)) if all(parts) else ""
-
-
-def _blob(descriptor: dict[str, Any]) -> str:
-    return "blobs/" + str(descriptor["digest"]).replace(":", "/")
-
-
-def visible(layers: list[list[str]], links: list[Mapping[str, str]]) -> set[tuple[int, str]]:
-    """Return the layer of each file whose content is visible, given each layer's names: a later layer replaces or
-    deletes files.
-
-    ``.wh.NAME`` deletes NAME, ``.wh..wh..opq`` deletes everything that lower layers have in its directory (OCI image
-    layer). A directory takes the place of a file, and a file or a link that of a directory. ``links`` has each hard
-    link of a layer, and the file of this layer that it names.
-    """
-    seen: dict[str, int] = {}
-    for number, names in enumerate(layers):
-        gone, emptied, here = set[str](), set[str](), dict[str, int]()
-        for name in names:
-            place, _, base = name.rpartition("/")
-            if base == _OPAQUE:
-                emptied.add(place)
-            elif base:
-                gone.add(f"{place}/{base.removeprefix(_WHITEOUT)}".lstrip("/"))
-                here[name] = number
-        above = gone | emptied
-        gone |= {name[:-1] for name in names if name.endswith("/")}
-        lower = {name: layer for name, layer in seen.items() if name not in gone and not _has_above(name, above)}
-        seen = lower | here
-    found = {(number, name) for name, number in seen.items()}
-    return found | {(number, links[number][name]) for number, name in found if name in links[number]}
-
-
-def _has_above(name: str, places: Set[str]) -> bool:
-    """Return whether one of the directories above a file is among these; all are below the root, ``""``."""
-    return "" in places or any(name[:at] in places for at, letter in enumerate(name) if letter == "/")
-
-
-@contextmanager
-def save(reference: str) -> Iterator[IO[bytes]]:
-    """An image as a tar, from the first engine on PATH; UsageError if there is none, or it has no such image."""
-    for engine in ("docker", "podman"):
-        if program := shutil.which(engine):
-            break
-    else:
-        raise UsageError(
-            f"there is no file or package {reference}, and there is no docker or"
-            " podman that could have an image of that name",
-            help="check the path; or save the image where it is (docker save -o FILE.tar) and name the file",
-        )
-    command = [program, "save", *(["--format", "oci-archive"] if engine == "podman" else []), "--", reference]
-    with tempfile.TemporaryFile() as said:
-        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said)
-        assert running.stdout is not None
-        try:
-            head = running.stdout.peek(1)[:1]  # type: ignore[attr-defined]  # a BufferedReader
-            if head:
-                yield running.stdout
-        finally:
-            running.stdout.close()
-            running.terminate()
-            running.wait()
-        if not head:
-            said.seek(0)
-            words = said.read().decode(errors="replace").strip().splitlines()
-            raise UsageError(
-                f"there is no file or package {reference}, and {engine} has no image of that name:"
-                f" {words[-1] if words else 'no message'}",
-                help=f"check the path; or check the image's name with `{engine} images`, or pull it",
-            )

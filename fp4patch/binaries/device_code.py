@@ -22,8 +22,6 @@ from fp4patch.binaries.report import (
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.arch import Arch
 
-Price = Callable[[bytes, Arch], float | None]
-
 
 @dataclass(frozen=True)
 class _Image:
@@ -43,13 +41,8 @@ class _Image:
         return str(self.arch) if self.entry.kind == "cubin" else f"compute_{self.arch.number}"
 
 
-def examine(
-    member: Member, gpus: Sequence[Arch], tick: Callable[[int], None], price: Price | None = None
-) -> BinaryFile | None:
-    """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one.
-
-    ``price`` measures how long PTX takes to compile for a GPU.
-    """
+def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -> BinaryFile | None:
+    """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
     window = Window(member.stream, member.name, member.size, tick)
     elf.check_whole(window.peek(64), member.size, member.name)
     groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
@@ -65,8 +58,7 @@ def examine(
             index = loaded([(image.entry, image.arch) for image in images], gpu)
             chosen = None if index is None else images[index]
             if chosen and chosen.entry.kind == "ptx":
-                text = fatbin.unpack(chosen.entry, unit.name)
-                jit[gpu, chosen.label, chosen.entry.isa].add(text, price(text, gpu) if price else None)
+                jit[gpu, chosen.label, chosen.entry.isa].add(fatbin.unpack(chosen.entry, unit.name))
             label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
             loads[gpu, label, outcome, held_by].append((code, lost))
     if not number:
@@ -92,23 +84,21 @@ def examine(
 
 @dataclass
 class _Texts:
-    """PTX that a GPU loads: how many texts, how long, their kernels, and what compiling them took."""
+    """PTX that a GPU loads: how many texts, how long, and their kernels."""
 
     fatbins: int = 0
     size: int = 0
     kernels: dict[str, None] = field(default_factory=dict)
-    seconds: float | None = None
 
-    def add(self, text: bytes, seconds: float | None) -> None:
+    def add(self, text: bytes) -> None:
         """Count one."""
         self.fatbins += 1
         self.size += len(text)
         self.kernels.update(dict.fromkeys(ptx.kernels(text)))
-        self.seconds = self.seconds if seconds is None else (self.seconds or 0) + seconds
 
     def row(self, gpu: Arch, arch: str, isa: str) -> JustInTime:
         """Return all of it."""
-        return JustInTime(gpu, arch, isa, self.fatbins, self.size, tuple(self.kernels), self.seconds)
+        return JustInTime(gpu, arch, isa, self.fatbins, self.size, tuple(self.kernels))
 
 
 def _order(image: _Image) -> tuple[bool, int, int, str]:

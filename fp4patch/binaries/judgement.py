@@ -52,13 +52,11 @@ def _with_jit(verdict: GpuVerdict, rows: Sequence[JustInTime], driver_cuda: str)
     cuda, driver = ptx_needs(newest)
     needs = f"a driver for CUDA {cuda}{f' ({driver})' if driver else ''} or later"
     shown = readable_names(kernel for row in rows for kernel in row.kernels)
-    took = [row.seconds for row in rows if row.seconds is not None]
-    measured = f"; ptxas takes {sum(took):.1f} s for it on this machine" if took else ""
     fatbins = counted(sum(row.fatbins for row in rows), "fatbin")
     archs = listed(sorted({row.arch for row in rows}))
     why = (
         f"the driver compiles the PTX of {fatbins} when first used ({shown}): {archs},"
-        f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which requires {needs}{measured}"
+        f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which requires {needs}"
     )
     verdict = replace(verdict, because=f"{verdict.because}; {why}")
     if driver_cuda and Version(driver_cuda) < Version(cuda):

@@ -232,8 +232,6 @@ class JustInTime(Document):
     size: int
     """Bytes of PTX."""
     kernels: tuple[str, ...]
-    seconds: float | None = None
-    """Compilation time of the installed ptxas in seconds, one fatbin after the other; None if it was not measured."""
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from fp4patch.binaries import containers, device_code, object_duplicates, registry, remedies, run_time
-from fp4patch.binaries.containers import Image, Member
-from fp4patch.binaries.device_code import Price
+from fp4patch.binaries import containers, device_code, image, object_duplicates, registry, remedies, run_time
+from fp4patch.binaries.containers import Member
+from fp4patch.binaries.image import Image
 from fp4patch.binaries.judgement import judge
 from fp4patch.binaries.report import BinaryFile, BinaryReport, GpuVerdict, RunTimeCompiler, Unread
 from fp4patch.binaries.result_cache import Known, cached_result, keep_result, name_of, placed
@@ -40,24 +40,21 @@ def examine(
     gpus: Sequence[Arch] = GPUS,
     progress: OnProgress = silent,
     cache: Path | None = None,
-    price: Price | None = None,
     driver_cuda: str = "",
 ) -> BinaryReport:
     """Look into a wheel, library, executable, cubin, fatbin, directory, or the tar of an image.
 
-    ``gpus`` are those to judge for; ``cache`` is a directory for results, None for none. ``price``
-    measures how long PTX takes to compile, and what it measures is not kept. ``driver_cuda`` is the newest CUDA release
-    that the installed driver serves.
+    ``gpus`` are those to judge for; ``cache`` is a directory for results, None for none. ``driver_cuda`` is the newest
+    CUDA release that the installed driver serves.
     Raises BinaryError for a damaged file, and for one in which no code could be.
     """
     begun = time.monotonic()
-    search = _Search(gpus, _Tally(progress, str(path)), price)
-    cache = None if price else cache
+    search = _Search(gpus, _Tally(progress, str(path)))
     if not path.exists():
         raise BinaryError(f"{path} does not exist", help="check the path")
     cached = False
-    if path.is_dir() and containers.is_layout(path):
-        search.archive(containers.layout(path), 0)
+    if path.is_dir() and image.is_layout(path):
+        search.archive(image.layout(path), 0)
     elif path.is_dir():
         cached = _folder(path, search, cache)
         if not (search.searched or search.unread):
@@ -90,7 +87,7 @@ def examine_image(
         members, left_out = registry.members(reference, platforms)
         search.archive(members, 0)
     else:
-        with containers.save(reference) as stream:
+        with image.save(reference) as stream:
             search.archive(containers.tar(stream, reference), 0)
     source = f"{reference} (not read: {', '.join(left_out)})" if left_out else reference
     return _report(source, search, begun, cached=False, driver_cuda=driver_cuda)
@@ -192,8 +189,8 @@ class _Search:
     The name of what is inside an archive comes after the archive's; the one that the user named has none.
     """
 
-    def __init__(self, gpus: Sequence[Arch], tally: _Tally, price: Price | None = None) -> None:
-        self.gpus, self.tally, self.price = tuple(gpus), tally, price
+    def __init__(self, gpus: Sequence[Arch], tally: _Tally) -> None:
+        self.gpus, self.tally = tuple(gpus), tally
         self.searched = 0
         self.files: list[BinaryFile] = []
         self.unread: list[Unread] = []
@@ -201,7 +198,7 @@ class _Search:
 
     def inner(self) -> _Search:
         """Return one of the same question that has found nothing yet."""
-        return _Search(self.gpus, self.tally, self.price)
+        return _Search(self.gpus, self.tally)
 
     def take(self, other: _Search, place: str) -> None:
         """Add what another one found below ``place``."""
@@ -241,7 +238,7 @@ class _Search:
                 self.tally.name = member.name
                 compiler = run_time.Listening(content.stream, place) if run_time.role(place) else None
                 heard = replace(content, stream=compiler or content.stream)
-                found = device_code.examine(heard, self.gpus, self.tally, self.price)
+                found = device_code.examine(heard, self.gpus, self.tally)
                 self.files += [replace(found, name="")] if found else []
                 self.compilers += [replace(compiler.compiler(self.gpus), name="")] if compiler else []
             elif kind == "tar":
@@ -260,15 +257,11 @@ class _Search:
         layers: dict[str, _Layer] = {}
         with self.reading(""):
             for member in members:
-                if isinstance(member, containers.IndexedLayer):
-                    layers[member.name] = layer = _Layer(self.inner())
-                    layer.search.members(_noting(member.members, layer), depth + 1)
-                    continue
                 found = self.inner()
                 with found.reading(""), containers.opened(member) as (kind, content):
                     head = content.stream.head if isinstance(content.stream, containers.Peeked) else b""
                     small = member.size < 1 << 22 and head[:1] in (b"[", b"{")
-                    if small and containers.may_describe(member.name):
+                    if small and image.may_describe(member.name):
                         documents[member.name] = _all(content.stream)
                     elif kind == "tar" and depth <= _DEEPEST:
                         layers[member.name] = layer = _Layer(self.inner())
@@ -278,9 +271,9 @@ class _Search:
                         found.file(content, depth + 1)
                 self.take(found, member.name)
                 _check_size(documents, member.name)
-            images = containers.images(documents)
-            if images is not None:
-                self._images(*images, layers)
+            described = image.images(documents)
+            if described is not None:
+                self._images(*described, layers)
                 return
         for name, layer in layers.items():
             self.take(layer.search, name)
@@ -288,17 +281,17 @@ class _Search:
     def _images(self, images: Sequence[Image], missing: Sequence[str], layers: Mapping[str, _Layer]) -> None:
         """Judge each image by what its container sees, and each GPU by the image for its own platform, if any."""
         self.unread += [Unread(name, "its manifest is not in this file", _SAVE) for name in missing]
-        platforms = {image.platform for image in images}
-        for number, image in enumerate(images, 1):
-            place = "" if len(images) == 1 else image.platform if len(platforms) == len(images) else f"image {number}"
-            here = [layer for layer in image.layers if layer in layers]
+        platforms = {listed.platform for listed in images}
+        for number, listed in enumerate(images, 1):
+            place = "" if len(images) == 1 else listed.platform if len(platforms) == len(images) else f"image {number}"
+            here = [layer for layer in listed.layers if layer in layers]
             found = self.inner()
             found.unread += [
                 Unread(layer, f"the image does not contain the layer {layer}", _SAVE)
-                for layer in image.layers
+                for layer in listed.layers
                 if layer not in layers
             ]
-            seen = containers.visible([layers[layer].names for layer in here], [layers[layer].links for layer in here])
+            seen = image.visible([layers[layer].names for layer in here], [layers[layer].links for layer in here])
             for order, layer in enumerate(here):
                 inner = layers[layer].search
                 found.searched += inner.searched
@@ -306,8 +299,8 @@ class _Search:
                 found.files += [
                     replace(
                         one,
-                        loading=tuple(row for row in one.loading if _is_for(row.gpu, image.platform, platforms)),
-                        jit=tuple(row for row in one.jit if _is_for(row.gpu, image.platform, platforms)),
+                        loading=tuple(row for row in one.loading if _is_for(row.gpu, listed.platform, platforms)),
+                        jit=tuple(row for row in one.jit if _is_for(row.gpu, listed.platform, platforms)),
                     )
                     for one in inner.files
                     if _seen(order, one.name, seen)

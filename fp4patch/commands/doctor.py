@@ -35,18 +35,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--require",
-    metavar="GPU[:native]",
+    metavar="GPU[:native|:VARIANT]",
     multiple=True,
-    help="Fail unless every compiled file has code, or FP4 instructions (:native), for this GPU.",
-)
-@click.option(
-    "--strict", is_flag=True, help="With --require: fail also on PTX, and on code that no required GPU loads."
-)
-@click.option(
-    "--variant", metavar="NAME", default="", help="Fail unless compiled files convert as builds of this variant do."
-)
-@click.option(
-    "--time-jit", is_flag=True, help="Measure the time that ptxas takes for the PTX that the driver compiles."
+    help="Fail unless every compiled file has code, or FP4 instructions, or all have what a variant makes.",
 )
 @JSON
 def doctor(
@@ -56,9 +47,6 @@ def doctor(
     cuda: str | None,
     python: str,
     require: tuple[str, ...],
-    strict: bool,
-    variant: str,
-    time_jit: bool,
     as_json: bool,
 ) -> None:
     """Check this machine, or each PATH, for FP4 support.
@@ -78,12 +66,11 @@ def doctor(
     from fp4patch.doctor import run as verb
     from fp4patch.doctor.result import DoctorReport
 
-    question = verb.question(gpus, arch_list, cuda, require, strict=strict, variant=variant, time_jit=time_jit)
-    compiled_only = bool(question.required or question.variant)
+    question = verb.question(gpus, arch_list, cuda, require)
+    compiled_only = bool(question.required)
     if compiled_only and not paths:
-        option = "--require" if question.required else "--variant"
         raise UsageError(
-            f"{option} applies to compiled files only", help="name a wheel, a library, a directory or an image"
+            "--require applies to compiled files only", help="name a wheel, a library, a directory or an image"
         )
     if python and paths:
         raise UsageError("--python applies to this machine only", help="omit every PATH")

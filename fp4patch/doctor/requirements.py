@@ -1,18 +1,16 @@
 """Requirements of a continuous integration: what compiled files must hold for a GPU, or the check fails."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from fp4patch.binaries.findings import Level
-from fp4patch.binaries.report import BinaryFile, BinaryReport, GpuVerdict, Outcome, RequirementRow
+from fp4patch.binaries.report import BinaryFile, BinaryReport, Loading, Outcome, RequirementRow
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import listed
 from fp4patch.doctor.outlook import conversion_of
-from fp4patch.doctor.result import Requirement
+from fp4patch.doctor.result import NATIVE, Requirement
 
-_JIT = " (JIT)"
 _NOT_NATIVE = {
     Outcome.LOST: "fatbins without the FP4 code that another target has",
     Outcome.SOFTWARE: "fatbins that convert in software",
@@ -20,34 +18,53 @@ _NOT_NATIVE = {
 }
 
 
-def judge(report: BinaryReport, required: Sequence[Requirement], *, strict: bool) -> tuple[RequirementRow, ...]:
+def judge(report: BinaryReport, required: Sequence[Requirement]) -> tuple[RequirementRow, ...]:
     """Return one row for each requirement. A report without device code meets none."""
-    rows = []
-    for requirement in required:
-        reasons = [f"{file.name}: {reason}" for file in report.files for reason in _missing(file, requirement, strict)]
-        if strict:
-            gpus = [one.gpu for one in required]
-            reasons += [f"{file.name}: {reason}" for file in report.files for reason in _extra(file, gpus)]
-        loading = [row for file in report.files for row in file.loading if row.gpu == requirement.gpu]
-        if not loading:
-            reasons.append("there is no device code")
-        elif requirement.native and not any(row.outcome is Outcome.NATIVE for row in loading):
-            reasons.append("no file has FP4 instructions for it")
-        rows.append(RequirementRow(str(requirement), not reasons, tuple(reasons)))
-    return tuple(rows)
+    return tuple(
+        RequirementRow(str(requirement), not reasons, tuple(reasons))
+        for requirement in required
+        for reasons in [list(_reasons(report, requirement))]
+    )
 
 
-def as_made(report: BinaryReport, variant: Variant) -> BinaryReport:
-    """Return the report with a red verdict for each GPU whose code a build of the variant does not make.
-
-    Such code is software for a target for which no rule of the variant requires software, or no FP4 code at all.
+def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
+    """Yield each reason why a requirement is not met. A variant's is one of all files together: vLLM has files for
+    other GPUs alone.
     """
-    return replace(report, verdicts=tuple(_as_made(verdict, report, variant) for verdict in report.verdicts))
+    loading = [row for file in report.files for row in file.loading if row.gpu == required.gpu]
+    if required.what not in ("", NATIVE):
+        yield from _as_made(report, loading, required.gpu, load().variant(required.what))
+        return
+    native = required.what == NATIVE
+    for file in report.files:
+        yield from (f"{file.name}: {reason}" for reason in _missing(file, required.gpu, native=native))
+    if not loading:
+        yield "there is no device code"
+    elif native and not any(row.outcome is Outcome.NATIVE for row in loading):
+        yield "no file has FP4 instructions for it"
 
 
-def _as_made(verdict: GpuVerdict, report: BinaryReport, variant: Variant) -> GpuVerdict:
-    rows = [row for file in report.files for row in file.loading if row.gpu == verdict.gpu]
-    software = sorted({row.loads.removesuffix(_JIT) for row in rows if row.outcome is Outcome.SOFTWARE})
+def _missing(file: BinaryFile, gpu: Arch, *, native: bool) -> Iterator[str]:
+    rows = [row for row in file.loading if row.gpu == gpu]
+    if rows and all(row.loads == "nothing" for row in rows):
+        yield "nothing loads"
+    if not native:
+        return
+    for outcome, what in _NOT_NATIVE.items():
+        if number := sum(row.fatbins for row in rows if row.outcome is outcome):
+            yield f"{number} {what}"
+    if useless := {kernel.name for row in rows for kernel in row.lost if kernel.level is Level.RED}:
+        yield f"{len(useless)} kernels that compute nothing on it"
+
+
+def _as_made(report: BinaryReport, loading: Sequence[Loading], gpu: Arch, variant: Variant) -> Iterator[str]:
+    """Yield each reason why the code of a GPU is not what a build of the variant makes.
+
+    Such code is red in any case, or software for a target for which no rule of the variant requires software, or has
+    no FP4 code at all.
+    """
+    yield from (row.because for row in report.verdicts if row.gpu == gpu and row.level is Level.RED)
+    software = sorted({row.loads.removesuffix(" (JIT)") for row in loading if row.outcome is Outcome.SOFTWARE})
     targets = [load().target(name) for name in variant.targets]
     wrong = [
         arch
@@ -55,29 +72,6 @@ def _as_made(verdict: GpuVerdict, report: BinaryReport, variant: Variant) -> Gpu
         if not any(conversion_of(variant, target, Arch.parse(arch)) == "software" for target in targets)
     ]
     if wrong:
-        reason = f"{variant.name} does not convert in software for {listed(wrong)}"
-    elif not software and not any(row.outcome is Outcome.NATIVE for row in rows):
-        reason = f"a build of {variant.name} has FP4 code for {verdict.gpu}"
-    else:
-        return verdict
-    return replace(verdict, because=f"{verdict.because}; {reason}", level=Level.RED)
-
-
-def _missing(file: BinaryFile, required: Requirement, strict: bool) -> Iterator[str]:
-    rows = [row for row in file.loading if row.gpu == required.gpu]
-    if rows and all(row.loads == "nothing" for row in rows):
-        yield "nothing loads"
-    elif strict and (missing := sum(row.fatbins for row in rows if row.loads == "nothing" or row.loads.endswith(_JIT))):
-        yield f"{missing} of {file.fatbins} fatbins have no machine code for it"
-    for outcome, what in _NOT_NATIVE.items() if required.native else ():
-        if number := sum(row.fatbins for row in rows if row.outcome is outcome):
-            yield f"{number} {what}"
-    useless = {kernel.name for row in rows for kernel in row.lost if kernel.level is Level.RED}
-    if required.native and useless:
-        yield f"{len(useless)} kernels that compute nothing on it"
-
-
-def _extra(file: BinaryFile, gpus: Sequence[Arch]) -> Iterator[str]:
-    loaded = {row.loads.removesuffix(_JIT) for row in file.loading if row.gpu in gpus}
-    if extra := dict.fromkeys(group.arch for group in file.images if group.arch not in loaded):
-        yield f"code that no required GPU loads: {', '.join(extra)}"
+        yield f"{variant.name} does not convert in software for {listed(wrong)}"
+    elif not software and not any(row.outcome is Outcome.NATIVE for row in loading):
+        yield f"a build of {variant.name} has FP4 code for {gpu}"

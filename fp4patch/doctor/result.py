@@ -10,17 +10,20 @@ from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.state import State
 
+NATIVE = "native"
+
 
 @dataclass(frozen=True)
 class Requirement:
-    """Code that every compiled file must hold for a GPU: code that loads, or FP4 instructions."""
+    """Code that compiled files must hold for a GPU: code that loads, FP4 instructions, or a variant's conversions."""
 
     gpu: Arch
-    native: bool
+    what: str = ""
+    """``native``, or the name of a variant; empty: any code that loads."""
 
     def __str__(self) -> str:
         """Return the form used on the command line: ``sm_121:native``."""
-        return f"{self.gpu}{':native' if self.native else ''}"
+        return f"{self.gpu}{':' * bool(self.what)}{self.what}"
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,6 @@ class Question:
     """CUDA release. Empty: the release of the installed toolkit."""
     required: tuple[Requirement, ...] = ()
     """Requirements of the user. If there are any, they alone decide."""
-    strict: bool = False
-    """True if code that no required GPU loads, and code that is compiled when it loads, fails a requirement."""
-    variant: str = ""
-    """Variant that compiled files must be made of. Empty: any."""
-    time_jit: bool = False
-    """True if the time that ptxas takes for PTX that a GPU loads is to be measured."""
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 import importlib.util
 import re
-import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,28 +21,16 @@ from fp4patch.doctor import gpus, machine, requirements, reverse_patches
 from fp4patch.doctor.lists import judge_list
 from fp4patch.doctor.packages import settings
 from fp4patch.doctor.recommend import toolkit
-from fp4patch.doctor.result import MachineReport, Question, RecipeReport, Requirement, Section, TreeReport
+from fp4patch.doctor.result import NATIVE, MachineReport, Question, RecipeReport, Requirement, Section, TreeReport
 from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.doctor.tree import examine_each
-from fp4patch.proof import toolkits
 from fp4patch.tree.status import status
 from fp4patch.tree.transaction import OnWait
 
 
-def question(
-    gpus: str | None,
-    arch_list: str | None,
-    cuda: str | None,
-    require: Sequence[str] = (),
-    *,
-    strict: bool = False,
-    variant: str = "",
-    time_jit: bool = False,
-) -> Question:
+def question(gpus: str | None, arch_list: str | None, cuda: str | None, require: Sequence[str] = ()) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
     required = tuple(one for text in require for one in _requirements(text))
-    if strict and not required:
-        raise UsageError("--strict requires --require", help="for example --require sm_121:native --strict")
     named = dict.fromkeys((*(() if gpus is None else _gpus(gpus)), *(one.gpu for one in required)))
     return Question(
         tuple(named) or GPUS,
@@ -52,17 +38,14 @@ def question(
         _list(arch_list) if arch_list is not None else "",
         _cuda(cuda) if cuda is not None else "",
         required,
-        strict,
-        load().variant(variant).name if variant else "",
-        time_jit,
     )
 
 
 def _requirements(text: str) -> tuple[Requirement, ...]:
     named, colon, what = text.partition(":")
-    if colon and what != "native":
-        raise UsageError(f"{text!r} requires {what!r}", help="for example --require sm_121, or --require sm_121:native")
-    return tuple(Requirement(gpu, bool(colon)) for gpu in _gpus(named))
+    if colon and what != NATIVE:
+        what = load().variant(what).name
+    return tuple(Requirement(gpu, what) for gpu in _gpus(named))
 
 
 def _gpus(text: str) -> tuple[Arch, ...]:
@@ -170,22 +153,11 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
             gpus=own,
             progress=on_step,
             cache=cache_dir() / "doctor",
-            price=_price if question.time_jit else None,
             driver_cuda=driver.cuda if driver else "",
         )
     else:
         found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver.cuda if driver else "")
-    if question.variant:
-        found = requirements.as_made(found, load().variant(question.variant))
-    return replace(found, requirements=requirements.judge(found, question.required, strict=question.strict))
-
-
-def _price(text: bytes, gpu: Arch) -> float | None:
-    """Return the seconds that the ptxas at hand takes for PTX; None where it refuses it."""
-    with tempfile.TemporaryDirectory(prefix="fp4patch-jit-") as folder:
-        begun = time.monotonic()
-        errors = toolkits.installed().assemble(text.decode(errors="replace").rstrip("\0"), gpu, Path(folder) / "unit")
-        return None if errors else time.monotonic() - begun
+    return replace(found, requirements=requirements.judge(found, question.required))
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

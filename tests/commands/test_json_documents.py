@@ -263,7 +263,7 @@ def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolcha
     (tmp_path / "Dockerfile").write_text("RUN sed -i s/CUTLASS_ARCH_MMA_SM121A_ENABLED// float_subbyte.h\n")
     recipe = fp4patch("doctor", "--json", tmp_path / "Dockerfile").document
     compile_cuda(toolchain, CONVERTS, tmp_path / "ptx.o", "-c", *targets("compute_90"))
-    loads = fp4patch("doctor", "--json", "--time-jit", tmp_path / "ptx.o").document
+    loads = fp4patch("doctor", "--json", tmp_path / "ptx.o").document
     holds("doctor", machine, tree, jit, binary, unread, required, recipe, loads)
 
 

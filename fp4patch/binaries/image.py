@@ -1,0 +1,184 @@
+"""Container images: what their manifests list, which files their layers leave visible, and images of an engine.
+
+An image comes as a tar (``docker save``, OCI), as a directory with an OCI layout, or from a registry.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from fp4patch.binaries.containers import WHITEOUT, Guarded, Member, folder
+from fp4patch.core.errors import BinaryError, UsageError
+
+_OPAQUE = ".wh..wh..opq"
+
+
+@dataclass(frozen=True)
+class Image:
+    """One image of an archive: what to call it, its platform, and its layers."""
+
+    name: str
+    platform: str
+    """``linux/arm64``; empty where it is not stated."""
+    layers: tuple[str, ...]
+    """Names of the archive's members, the lowest layer first."""
+
+
+def may_describe(name: str) -> bool:
+    """Return whether ``images`` may need a member of an image's tar."""
+    return name in ("manifest.json", "index.json") or name.startswith("blobs/")
+
+
+def is_layout(path: Path) -> bool:
+    """Return whether a directory is an image: an OCI layout, or an unpacked ``docker save``."""
+    return (path / "blobs").is_dir() and any((path / name).is_file() for name in ("index.json", "manifest.json"))
+
+
+def layout(path: Path) -> Iterator[Member]:
+    """Yield the files of a directory that is an image, as those of its tar would come."""
+    for file, size in folder(path, texts=True):
+        try:
+            with file.open("rb") as stream:
+                yield Member(file.relative_to(path.resolve()).as_posix(), size, Guarded(stream, str(file)))
+        except OSError as error:
+            raise BinaryError(f"cannot read {file}: {error.strerror}", help="check its permissions") from error
+
+
+def images(documents: dict[str, bytes]) -> tuple[list[Image], list[str]] | None:
+    """Return the images of an archive by its JSON, and the names of those whose manifests are not in it.
+
+    None if it is no image. Raises BinaryError where the JSON is damaged.
+    """
+    try:
+        if "index.json" in documents:  # an OCI layout, also in what docker has saved since version 25
+            return _indexed(documents)
+        if "manifest.json" in documents:  # docker save
+            saved = json.loads(documents["manifest.json"])
+            return [
+                Image(", ".join(one.get("RepoTags") or ()), "", tuple(map(str, one["Layers"]))) for one in saved
+            ], []
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+        raise BinaryError(f"the image's manifest is damaged: {error!r}", help="save the image again") from error
+    return None
+
+
+_TAG, _KIND = "org.opencontainers.image.ref.name", "vnd.docker.reference.type"
+
+
+def _indexed(documents: dict[str, bytes]) -> tuple[list[Image], list[str]]:
+    """Follow an index to its manifests, perhaps by way of another. Attestations hold no code."""
+    found, missing, seen = [], [], set()
+    pending = [("", descriptor) for descriptor in json.loads(documents["index.json"])["manifests"]]
+    while pending:
+        inherited, descriptor = pending.pop(0)
+        notes, on = descriptor.get("annotations") or {}, descriptor.get("platform") or {}
+        tag = notes.get(_TAG) or inherited
+        platform = platform_of(on)
+        blob = _blob(descriptor)
+        if is_attestation(descriptor) or (blob, platform) in seen:
+            continue
+        seen.add((blob, platform))
+        if blob not in documents:
+            missing.append(" ".join(filter(None, (tag, platform))) or descriptor["digest"])
+            continue
+        document = json.loads(documents[blob])
+        if "layers" in document:
+            layers = tuple(_blob(layer) for layer in document["layers"])
+            stated = documents.get(_blob(document["config"]), b"{}") if "config" in document else b"{}"
+            found.append(Image(tag, platform or platform_of(json.loads(stated)), layers))
+        else:
+            pending += [(tag, below) for below in document["manifests"]]
+    return found, missing
+
+
+def is_attestation(descriptor: dict[str, Any]) -> bool:
+    """Return whether an entry of an index is no image, but what a builder attests of one."""
+    return bool((descriptor.get("annotations") or {}).get(_KIND) == "attestation-manifest")
+
+
+def platform_of(stated: dict[str, Any]) -> str:
+    """Return ``linux/arm64``, as an index or an image's configuration states it; empty where it does not."""
+    parts = (stated.get("os"), stated.get("architecture"))
+    return "/".join(map(str, parts)) if all(parts) else ""
+
+
+def blob_name(digest: str) -> str:
+    """Return the name of a blob in an OCI layout."""
+    return f"blobs/{digest.replace(':', '/')}"
+
+
+def _blob(descriptor: dict[str, Any]) -> str:
+    return blob_name(str(descriptor["digest"]))
+
+
+def visible(layers: list[list[str]], links: list[Mapping[str, str]]) -> set[tuple[int, str]]:
+    """Return the layer of each file whose content is visible, given each layer's names: a later layer replaces or
+    deletes files.
+
+    ``.wh.NAME`` deletes NAME, ``.wh..wh..opq`` deletes everything that lower layers have in its directory (OCI image
+    layer). A directory takes the place of a file, and a file or a link that of a directory. ``links`` has each hard
+    link of a layer, and the file of this layer that it names.
+    """
+    seen: dict[str, int] = {}
+    for number, names in enumerate(layers):
+        gone, emptied, here = set[str](), set[str](), dict[str, int]()
+        for name in names:
+            place, _, base = name.rpartition("/")
+            if base == _OPAQUE:
+                emptied.add(place)
+            elif base:
+                gone.add(f"{place}/{base.removeprefix(WHITEOUT)}".lstrip("/"))
+                here[name] = number
+        above = gone | emptied
+        gone |= {name[:-1] for name in names if name.endswith("/")}
+        lower = {name: layer for name, layer in seen.items() if name not in gone and not _has_above(name, above)}
+        seen = lower | here
+    found = {(number, name) for name, number in seen.items()}
+    return found | {(number, links[number][name]) for number, name in found if name in links[number]}
+
+
+def _has_above(name: str, places: Set[str]) -> bool:
+    """Return whether one of the directories above a file is among these; all are below the root, ``""``."""
+    return "" in places or any(name[:at] in places for at, letter in enumerate(name) if letter == "/")
+
+
+@contextmanager
+def save(reference: str) -> Iterator[IO[bytes]]:
+    """An image as a tar, from the first engine on PATH; UsageError if there is none, or it has no such image."""
+    for engine in ("docker", "podman"):
+        if program := shutil.which(engine):
+            break
+    else:
+        raise UsageError(
+            f"there is no file or package {reference}, and there is no docker or"
+            " podman that could have an image of that name",
+            help="check the path; or save the image where it is (docker save -o FILE.tar) and name the file",
+        )
+    command = [program, "save", *(["--format", "oci-archive"] if engine == "podman" else []), "--", reference]
+    with tempfile.TemporaryFile() as said:
+        running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said)
+        assert running.stdout is not None
+        try:
+            head = running.stdout.peek(1)[:1]  # type: ignore[attr-defined]  # a BufferedReader
+            if head:
+                yield running.stdout
+        finally:
+            running.stdout.close()
+            running.terminate()
+            running.wait()
+        if not head:
+            said.seek(0)
+            words = said.read().decode(errors="replace").strip().splitlines()
+            raise UsageError(
+                f"there is no file or package {reference}, and {engine} has no image of that name:"
+                f" {words[-1] if words else 'no message'}",
+                help=f"check the path; or check the image's name with `{engine} images`, or pull it",
+            )
