@@ -7,14 +7,11 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from fp4patch.binaries.report import BinaryFile, RunTimeCompiler
-from fp4patch.core.store import Store, key
-
-SCAN = 6
-"""Part of every key. Raise it with any change of what is looked for: older results are then not found."""
+from fp4patch.core.store import Store, key, source_hash
 
 
 @dataclass(frozen=True)
-class Known:
+class FileResult:
     """Result of one file: the number of files searched, and those with device code."""
 
     searched: int
@@ -22,27 +19,22 @@ class Known:
     compilers: tuple[RunTimeCompiler, ...] = ()
 
 
-_KNOWN = TypeAdapter(Known)
+_RESULT = TypeAdapter(FileResult)
 
 
-def cached_result(folder: Path, name: str) -> Known | None:
+def key_of(sha256: str, question: Sequence[str]) -> str:
+    """Return one key for a file's content, the question, and the code that looks into it."""
+    return key(source_hash("fp4patch.binaries", "fp4patch.core"), sha256, *question)
+
+
+def cached_result(folder: Path, key: str) -> FileResult | None:
     """Return the stored result; None if there is none, or it is damaged."""
     try:
-        return _KNOWN.validate_python(Store(folder).get(name))
+        return _RESULT.validate_python(Store(folder).get(key))
     except ValidationError:
         return None
 
 
-def keep_result(folder: Path, name: str, known: Known) -> None:
+def keep_result(folder: Path, key: str, result: FileResult) -> None:
     """Keep a result."""
-    Store(folder).put(name, _KNOWN.dump_python(known, mode="json"))
-
-
-def name_of(sha256: str, gpus: Sequence[str]) -> str:
-    """Return one name for a file's content and the question."""
-    return key(str(SCAN), sha256, *gpus)
-
-
-def placed(name: str, place: str) -> str:
-    """Return the name of what is called ``name`` inside the archive, directory or file at ``place``."""
-    return f"{place}!{name}" if name and place else name or place
+    Store(folder).put(key, _RESULT.dump_python(result, mode="json"))

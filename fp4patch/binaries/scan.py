@@ -18,7 +18,7 @@ from fp4patch.binaries.containers import Member
 from fp4patch.binaries.image import Image
 from fp4patch.binaries.judgement import judge
 from fp4patch.binaries.report import BinaryFile, BinaryReport, GpuVerdict, RunTimeCompiler, Unread
-from fp4patch.binaries.result_cache import Known, cached_result, keep_result, name_of, placed
+from fp4patch.binaries.result_cache import FileResult, cached_result, keep_result, key_of
 from fp4patch.binaries.stream_reader import Readable
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cache import sha256
@@ -151,7 +151,7 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
     found, size = search.inner(), 0
     try:
         size = path.stat().st_size
-        key = name_of(sha256(path), (*map(str, search.gpus), run_time.role(path.as_posix()))) if cache else ""
+        key = key_of(sha256(path), (*map(str, search.gpus), run_time.role(path.as_posix()))) if cache else ""
         known = cached_result(cache, key) if cache else None
         if known:
             found.searched, found.files, found.compilers = known.searched, list(known.files), list(known.compilers)
@@ -160,7 +160,7 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
             with path.open("rb") as stream:
                 found.file(containers.Member(path.name, size, stream), 0, path=path)
             if cache and not found.unread:
-                keep_result(cache, key, Known(found.searched, tuple(found.files), tuple(found.compilers)))
+                keep_result(cache, key, FileResult(found.searched, tuple(found.files), tuple(found.compilers)))
     except OSError as error:
         found.unread.append(Unread("", f"cannot read {path}: {error.strerror}", "check its permissions"))
         known = None
@@ -183,6 +183,11 @@ class _Tally:
         self._progress(Step(self.done if self.total is None else min(self.done, self.total), self.total, self.name))
 
 
+def _placed(name: str, place: str) -> str:
+    """Return the name of what is called ``name`` inside the archive, directory or file at ``place``."""
+    return f"{place}!{name}" if name and place else name or place
+
+
 class _Search:
     """Looks into files and the archives that hold them, and collects what it finds and what it cannot read.
 
@@ -203,9 +208,9 @@ class _Search:
     def take(self, other: _Search, place: str) -> None:
         """Add what another one found below ``place``."""
         self.searched += other.searched
-        self.files += [replace(one, name=placed(one.name, place)) for one in other.files] if place else other.files
-        self.unread += [replace(one, name=placed(one.name, place)) for one in other.unread]
-        self.compilers += [replace(one, name=placed(one.name, place)) for one in other.compilers]
+        self.files += [replace(one, name=_placed(one.name, place)) for one in other.files] if place else other.files
+        self.unread += [replace(one, name=_placed(one.name, place)) for one in other.unread]
+        self.compilers += [replace(one, name=_placed(one.name, place)) for one in other.compilers]
 
     @contextmanager
     def reading(self, name: str) -> Iterator[None]:

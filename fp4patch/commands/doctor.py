@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--require",
-    metavar="GPU[:native|:VARIANT]",
+    metavar="GPU[:native|:variant=NAME]",
     multiple=True,
     help="Fail unless every compiled file has code, or FP4 instructions, or all have what a variant makes.",
 )

@@ -9,7 +9,7 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import listed
 from fp4patch.doctor.outlook import conversion_of
-from fp4patch.doctor.result import NATIVE, Requirement
+from fp4patch.doctor.result import Requirement
 
 _NOT_NATIVE = {
     Outcome.LOST: "fatbins without the FP4 code that another target has",
@@ -32,15 +32,14 @@ def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
     other GPUs alone.
     """
     loading = [row for file in report.files for row in file.loading if row.gpu == required.gpu]
-    if required.what not in ("", NATIVE):
-        yield from _as_made(report, loading, required.gpu, load().variant(required.what))
+    if required.variant:
+        yield from _as_made(report, loading, required.gpu, load().variant(required.variant))
         return
-    native = required.what == NATIVE
     for file in report.files:
-        yield from (f"{file.name}: {reason}" for reason in _missing(file, required.gpu, native=native))
+        yield from (f"{file.name}: {reason}" for reason in _missing(file, required.gpu, native=required.native))
     if not loading:
         yield "there is no device code"
-    elif native and not any(row.outcome is Outcome.NATIVE for row in loading):
+    elif required.native and not any(row.outcome is Outcome.NATIVE for row in loading):
         yield "no file has FP4 instructions for it"
 
 

@@ -18,12 +18,15 @@ class Requirement:
     """Code that compiled files must hold for a GPU: code that loads, FP4 instructions, or a variant's conversions."""
 
     gpu: Arch
-    what: str = ""
-    """``native``, or the name of a variant; empty: any code that loads."""
+    native: bool = False
+    """True if FP4 instructions are required."""
+    variant: str = ""
+    """Variant whose conversions are required; empty: those of any."""
 
     def __str__(self) -> str:
         """Return the form used on the command line: ``sm_121:native``."""
-        return f"{self.gpu}{':' * bool(self.what)}{self.what}"
+        what = f":variant={self.variant}" if self.variant else f":{NATIVE}" if self.native else ""
+        return f"{self.gpu}{what}"
 
 
 @dataclass(frozen=True)

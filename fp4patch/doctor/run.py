@@ -43,9 +43,12 @@ def question(gpus: str | None, arch_list: str | None, cuda: str | None, require:
 
 def _requirements(text: str) -> tuple[Requirement, ...]:
     named, colon, what = text.partition(":")
-    if colon and what != NATIVE:
-        what = load().variant(what).name
-    return tuple(Requirement(gpu, what) for gpu in _gpus(named))
+    variant = what.removeprefix("variant=") if what.startswith("variant=") else ""
+    if colon and what != NATIVE and not variant:
+        help_text = "for example --require sm_121, --require sm_121:native, or --require sm_121:variant=next3"
+        raise UsageError(f"{text!r} requires {what!r}", help=help_text)
+    variant = load().variant(variant).name if variant else ""
+    return tuple(Requirement(gpu, native=what == NATIVE, variant=variant) for gpu in _gpus(named))
 
 
 def _gpus(text: str) -> tuple[Arch, ...]:

@@ -154,8 +154,8 @@ def test_remembers_a_file_by_its_content(compiled: Compiled, tmp_path: Path) -> 
     assert (again.files, again.verdicts) == (first.files, first.verdicts)
     wheel_of(wheel, {"p/a.so": compiled(SOFTWARE, "120").read_bytes()})
     assert states(scan.examine(wheel, cache=tmp_path / "cache"))[GB10] is Fp4State.SOFTWARE
-    for entry in (tmp_path / "cache").iterdir():
-        entry.write_text("damaged")
+    for path in (tmp_path / "cache").rglob("*.json"):
+        path.write_text("damaged")
     assert scan.examine(wheel, cache=tmp_path / "cache").cached is False
 
 
@@ -673,7 +673,7 @@ def test_a_requirement_is_met_by_every_file_or_says_why_not(
     assert main.run(["doctor", str(path), *(f"--require={one}" for one in required)]) == any(reasons)
 
 
-@pytest.mark.parametrize("what", ["", ":native", ":turbo"])
+@pytest.mark.parametrize("what", ["", ":native", ":variant=turbo"])
 def test_a_file_without_code_meets_no_requirement(tmp_path: Path, what: str) -> None:
     empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
     assert main.run(["doctor", str(empty), "--require", f"sm_121{what}"]) == 1
@@ -697,15 +697,21 @@ def test_a_requirement_can_be_what_builds_of_a_variant_have(
     compiled: Compiled, source: str, name: str, variant: str, wrong: str
 ) -> None:
     path = compiled(source, name)
-    asked = verb.question(None, None, None, [f"sm_121:{variant}"])
+    asked = verb.question(None, None, None, [f"sm_121:variant={variant}"])
     (row,) = verb.examine_binary(path, path.name, asked, on_step=lambda _: None).requirements
     assert row.met == (not wrong)
     assert wrong in "; ".join(row.because)
-    assert main.run(["doctor", f"--require=sm_121:{variant}", str(path)]) == bool(wrong)
+    assert main.run(["doctor", f"--require=sm_121:variant={variant}", str(path)]) == bool(wrong)
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--require", "sm_121:fast", "x.whl"], ["--require", "sm_999", "x.whl"], ["--require", "sm_121"]]
+    "arguments",
+    [
+        ["--require", "sm_121:fast", "x.whl"],
+        ["--require", "sm_121:variant=next9", "x.whl"],
+        ["--require", "sm_999", "x.whl"],
+        ["--require", "sm_121"],
+    ],
 )
 def test_a_requirement_that_cannot_be_asked_is_a_usage_error(arguments: list[str]) -> None:
     assert main.run(["doctor", *arguments]) == 2
