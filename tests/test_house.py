@@ -86,7 +86,7 @@ NAMES_A_TARGET = {
     "images": "an image is one of vLLM with CUTLASS",
     "commands/build": "the same",
     "commands/inspect/run.py": "the same",
-    "doctor/room.py": "the same",
+    "doctor/memory.py": "a build of vLLM",
     "catalog/probe.py": "the names of published kernels' interfaces and arithmetic",
     "proof/execution/chosen_inputs.py": "the same",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fp4patch.adapters import flashinfer, vllm
-from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.target import Build, JitModule, Target
 from fp4patch.core.arch import Arch
 
@@ -31,7 +31,7 @@ class Adapter(Protocol):
 ADAPTERS: Mapping[str, Adapter] = {"flash_attention": vllm, "flashinfer": flashinfer, "vllm": vllm}
 """Adapter of each target with a ``[build]`` table."""
 
-MODULES: Mapping[str, Callable[[Path, Build, Sequence[tuple[JitModule, Arch]]], list[Compiled | str]]] = {
+MODULES: Mapping[str, Callable[[Path, Build, Sequence[tuple[JitModule, Arch]]], list[JitTargets | str]]] = {
     "flashinfer": flashinfer.compiled
 }
 """Function of each target whose build compiles modules one by one: it returns the targets of a module on the machine of

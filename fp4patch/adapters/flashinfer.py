@@ -23,7 +23,7 @@ import packaging
 from packaging.version import Version
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.target import Build, JitModule
 from fp4patch.core import process
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
@@ -41,7 +41,7 @@ _OTHERWISE = ("-gencode", "--generate-code", "-arch", "--gpu-", "-code")
 """Other notations of the same name."""
 
 
-class NotKnown(Exception):  # noqa: N818 - a result
+class TargetsUnknown(Exception):  # noqa: N818 - a result
     """The tree's Python does not determine the targets of a module, or did not run to its end."""
 
 
@@ -63,34 +63,34 @@ def evaluate(root: Path, build: Build, questions: Sequence[tuple[str, str]]) -> 
     machines = [(cuda, asked, gpu) for cuda, asked in questions for gpu in GPUS]
     try:
         answers = run(root, build, machines)
-    except NotKnown as error:
+    except TargetsUnknown as error:
         return tuple(BuildRow(cuda, asked, (), error=str(error)) for cuda, asked in questions)
     pairs = [answers[at : at + len(GPUS)] for at in range(0, len(answers), len(GPUS))]
     return tuple(_row(cuda, asked, made) for (cuda, asked), made in zip(questions, pairs, strict=True))
 
 
-def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> list[Compiled | NotKnown]:
+def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> list[JitTargets | TargetsUnknown]:
     """Return the targets of the build's modules for each machine: CUDA release, arch list (empty: not set), GPU.
 
-    NotKnown is raised if the tree's Python does not come to an end.
+    TargetsUnknown is raised if the tree's Python does not come to an end.
     """
     return _ask(root, build, [(build.modules, *machine) for machine in machines])
 
 
-def compiled(root: Path, build: Build, asked: Sequence[tuple[JitModule, Arch]]) -> list[Compiled | str]:
+def compiled(root: Path, build: Build, asked: Sequence[tuple[JitModule, Arch]]) -> list[JitTargets | str]:
     """Return the targets of each module on a GPU's machine, by the first CUDA release of the build; else the reason
     why they are not known."""
     try:
         answers = _ask(root, build, [((module,), build.cuda[0], "", gpu) for module, gpu in asked])
-    except NotKnown as error:
+    except TargetsUnknown as error:
         return [str(error)] * len(asked)
-    return [str(one) if isinstance(one, NotKnown) else one for one in answers]
+    return [str(one) if isinstance(one, TargetsUnknown) else one for one in answers]
 
 
 def _ask(
     root: Path, build: Build, asked: Sequence[tuple[Sequence[JitModule], str, str, Arch]]
-) -> list[Compiled | NotKnown]:
-    """Return the targets of modules by CUDA release, arch list and GPU; NotKnown is raised as by ``run``."""
+) -> list[JitTargets | TargetsUnknown]:
+    """Return the targets of modules by CUDA release, arch list and GPU; TargetsUnknown is raised as by ``run``."""
     inside = root / "flashinfer"
     question = {
         "root": str((inside if inside.is_dir() else root).absolute()),
@@ -105,16 +105,16 @@ def _ask(
         try:
             done = process.run(command, limit=TIMEOUT, folder=result.parent, environ=environ, text=json.dumps(question))
         except OSError as error:
-            raise NotKnown(f"its Python {error.strerror}") from None
+            raise TargetsUnknown(f"its Python {error.strerror}") from None
         if not result.is_file():
-            raise NotKnown(f"its Python ended with status {done.status} and no result")
+            raise TargetsUnknown(f"its Python ended with status {done.status} and no result")
         try:
             with result.open("rb") as file:
                 answers = _ANSWERS.validate_json(file.read(_LARGEST))
         except (OSError, ValidationError):
             answers = []
     if len(answers) != len(asked):
-        raise NotKnown("its Python returned a result that is not valid")
+        raise TargetsUnknown("its Python returned a result that is not valid")
     return [_compiled(answer, modules, cuda) for answer, (modules, cuda, _, _) in zip(answers, asked, strict=True)]
 
 
@@ -131,10 +131,11 @@ def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) ->
     }
 
 
-def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compiled | NotKnown:
+def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> JitTargets | TargetsUnknown:
     """Return the targets by the flags of each module. The first that its compiler refuses stops the build."""
     if answer.unknown or answer.stops:
-        return NotKnown(answer.unknown) if answer.unknown else Compiled({}, " ".join(answer.stops.rstrip(".").split()))
+        stops = " ".join(answer.stops.rstrip(".").split())
+        return TargetsUnknown(answer.unknown) if answer.unknown else JitTargets({}, stops)
     found: dict[str, tuple[str, ...]] = {}
     ptx: dict[str, tuple[str, ...]] = {}
     for module in modules:
@@ -143,20 +144,20 @@ def _compiled(answer: _Answer, modules: Sequence[JitModule], cuda: str) -> Compi
             if target := _GENCODE.fullmatch(flag):
                 (made if target[1] == "sm" else beside).add(f"{target[2]}.{target[3]}")
             elif flag.startswith("-gencode=arch="):
-                return Compiled({}, f"nvcc does not support {flag}")
+                return JitTargets({}, f"nvcc does not support {flag}")
             elif flag.startswith(_OTHERWISE):
-                return NotKnown(f"{module.function} returns {flag}")
+                return TargetsUnknown(f"{module.function} returns {flag}")
         if not made:
-            return NotKnown(f"{module.function} names no architectures")
+            return TargetsUnknown(f"{module.function} names no architectures")
         if stops := refused(Version(cuda), map(Arch.parse, sorted(made))):
-            return Compiled({}, stops)
+            return JitTargets({}, stops)
         found[module.name], ptx[module.name] = tuple(sorted(made)), tuple(sorted(beside))
-    return Compiled(found, ptx=ptx)
+    return JitTargets(found, ptx=ptx)
 
 
-def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow:
-    on = {gpu: there for gpu, there in zip(GPUS, made, strict=True) if isinstance(there, Compiled)}
-    if lost := next((there for there in made if isinstance(there, NotKnown)), None):
+def _row(cuda: str, asked: str, made: Sequence[JitTargets | TargetsUnknown]) -> BuildRow:
+    on = {gpu: there for gpu, there in zip(GPUS, made, strict=True) if isinstance(there, JitTargets)}
+    if lost := next((there for there in made if isinstance(there, TargetsUnknown)), None):
         return BuildRow(cuda, asked, (), error=str(lost))
     kernels = {arch for there in on.values() for archs in there.modules.values() for arch in archs}
     ptx = {f"{name} on {gpu}": archs for gpu, there in on.items() for name, archs in there.ptx.items()}
@@ -164,7 +165,7 @@ def _row(cuda: str, asked: str, made: Sequence[Compiled | NotKnown]) -> BuildRow
     return BuildRow(cuda, asked, tuple(sorted(kernels)), on=on, ptx=ptx, reaches=reaches)
 
 
-def _together(there: Compiled, gpu: Arch) -> Reach:
+def _together(there: JitTargets, gpu: Arch) -> Reach:
     if served := there.served(gpu):
         return Reach.SUFFIXED if len(served) == len(there.modules) else Reach.PARTLY
     return reach([Arch.parse(arch) for archs in there.modules.values() for arch in archs], gpu)

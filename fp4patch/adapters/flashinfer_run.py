@@ -60,7 +60,7 @@ _OWN = (RuntimeError, ValueError, AssertionError)
 """Exceptions that FlashInfer raises on purpose. Others mean that something is missing that a real machine has."""
 
 
-class NotKnown(BaseException):
+class UnknownDecides(BaseException):
     """An unknown value decides. No handler in FlashInfer's code may catch this."""
 
 
@@ -72,28 +72,28 @@ class Called(BaseException):
 
 
 def _decides(*_: object) -> NoReturn:
-    raise NotKnown("an unknown value decides")
+    raise UnknownDecides("an unknown value decides")
 
 
-class Unknown:
+class UnknownValue:
     """A value of a package that is not there. It can be handed on, called and indexed, and cannot decide anything."""
 
     def __init__(self, *_: object, **__: object) -> None: ...
 
-    def __getattr__(self, name: str) -> Unknown:
+    def __getattr__(self, name: str) -> UnknownValue:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Unknown()
+        return UnknownValue()
 
-    def __call__(self, *_: object, **__: object) -> Unknown:
+    def __call__(self, *_: object, **__: object) -> UnknownValue:
         """Return an unknown value."""
-        return Unknown()
+        return UnknownValue()
 
-    def __getitem__(self, _: object) -> Unknown:
-        return Unknown()
+    def __getitem__(self, _: object) -> UnknownValue:
+        return UnknownValue()
 
-    def __or__(self, _: object) -> Unknown:
-        return Unknown()
+    def __or__(self, _: object) -> UnknownValue:
+        return UnknownValue()
 
     __ror__ = __or__
 
@@ -113,10 +113,10 @@ class StandIn(ModuleType):
 
     __path__ = []  # noqa: RUF012 - as the import system wants it
 
-    def __getattr__(self, name: str) -> Unknown:
+    def __getattr__(self, name: str) -> UnknownValue:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Unknown()
+        return UnknownValue()
 
 
 class Template:
@@ -179,9 +179,9 @@ class Finder(MetaPathFinder, Loader):
             exec(self._codes[spec.origin], vars(module))  # noqa: S102 - that is what this process is for
         except _OWN:
             raise
-        except (Exception, NotKnown) as error:
+        except (Exception, UnknownDecides) as error:
             self.failed = self.failed or self.place(error, spec.origin)
-            vars(module)["__getattr__"] = lambda _: Unknown()
+            vars(module)["__getattr__"] = lambda _: UnknownValue()
         if "gen_jit_spec" in vars(module):
             vars(module)["gen_jit_spec"] = _gen_jit_spec
 
@@ -211,7 +211,7 @@ class Finder(MetaPathFinder, Loader):
         lines = [line for line in traceback.extract_tb(error.__traceback__) if line.filename.startswith(own)]
         where = f"{lines[-1].filename.removeprefix(own)}:{lines[-1].lineno}: " if lines else ""
         where = where or (f"{file.removeprefix(own)}: " if file else "")
-        if isinstance(error, NotKnown):
+        if isinstance(error, UnknownDecides):
             return f"{where}`{lines[-1].line}`: {error}" if lines else str(error)
         return f"{where}{type(error).__name__}: {error}"
 
@@ -253,21 +253,21 @@ def _answer_for_nvcc(cuda: str, targets: Sequence[str]) -> None:
 
 
 def _flags(root: Path, module: Mapping[str, Any]) -> list[str]:
-    """Return the flags of one module. NotKnown is raised if the function does not determine them."""
+    """Return the flags of one module. UnknownDecides is raised if the function does not determine them."""
     file = next((path for path in module["search"] if (root / path).is_file()), module["search"][-1])
     if not (root / file).is_file():
-        raise NotKnown(f"there is no {file}")
+        raise UnknownDecides(f"there is no {file}")
     found = importlib.import_module(".".join((PACKAGE, *Path(file).with_suffix("").parts)))
     function = getattr(found, module["function"], None)
     if function is None:
-        raise NotKnown(f"{file} defines no function {module['function']}")
+        raise UnknownDecides(f"{file} defines no function {module['function']}")
     try:
         function(*module["arguments"])
     except Called as called:
         if isinstance(called.flags, list) and all(isinstance(flag, str) for flag in called.flags):
             return called.flags
-        raise NotKnown(f"{file}: the flags that {module['function']} gives are not known") from None
-    raise NotKnown(f"{file}: {module['function']} does not call gen_jit_spec")
+        raise UnknownDecides(f"{file}: the flags that {module['function']} gives are not known") from None
+    raise UnknownDecides(f"{file}: {module['function']} does not call gen_jit_spec")
 
 
 def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) -> Mapping[str, object]:
@@ -277,7 +277,7 @@ def _answer(finder: Finder, root: Path, modules: Sequence[Mapping[str, Any]]) ->
     for module in modules:
         try:
             flags[module["name"]] = _flags(root, module)
-        except NotKnown as error:
+        except UnknownDecides as error:
             return {"unknown": finder.failed or finder.place(error)}
         except _OWN as error:
             return {"stops": f"{type(error).__name__}: {error}"}
@@ -310,7 +310,7 @@ def _restrict(scratch: Path) -> None:
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
         if event in _REFUSED or ((writes or event in _CHANGES) and not inside(arguments[0])):
-            raise NotKnown(f"{event} is refused")
+            raise UnknownDecides(f"{event} is refused")
 
     builtins.open = io.open = open_
     os.mkdir = mkdir

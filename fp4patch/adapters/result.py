@@ -13,7 +13,7 @@ from fp4patch.core.document import HIDDEN, Document
 
 
 @dataclass(frozen=True)
-class Compiled(Document):
+class JitTargets(Document):
     """Architectures for which a build at run time, on the GPU's own machine, compiles its FP4 modules."""
 
     modules: dict[str, tuple[str, ...]]
@@ -48,7 +48,7 @@ class BuildRow(Document):
     the kernels has on any of the GPUs."""
     in_part: tuple[str, ...] = field(default=(), metadata=HIDDEN)
     """Architectures that some of the kernels have and others do not."""
-    on: dict[Arch, Compiled] = field(default_factory=dict)
+    on: dict[Arch, JitTargets] = field(default_factory=dict)
     """Result of a build at run time for each GPU (``sm_121``) on whose machine it happens. Empty for other builds."""
     code: dict[str, tuple[str, ...]] = field(default_factory=dict, metadata=HIDDEN)
     """Machine code of each source, not of FP4 kernels alone; empty for a build at run time."""

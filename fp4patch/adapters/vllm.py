@@ -36,7 +36,7 @@ _FROM_LEAST = (Reach.NOTHING, Reach.PTX, Reach.BARE, Reach.SUFFIXED)
 
 
 @dataclass(frozen=True)
-class Configured:
+class EvaluatedBuild:
     """Result of one configuration of the tree. Architectures as in TORCH_CUDA_ARCH_LIST, sorted."""
 
     everywhere: tuple[str, ...]
@@ -77,7 +77,7 @@ def _row(root: Path, build: Build, cuda: str, asked: str) -> BuildRow:
     return row.reached(requested if made.error else {*common, *(a for archs in made.sources.values() for a in archs)})
 
 
-def _support(made: Configured, source: str, gpu: Arch, build: Build) -> Reach:
+def _support(made: EvaluatedBuild, source: str, gpu: Arch, build: Build) -> Reach:
     found = reach(map(Arch.parse, made.sources[source]), gpu)
     if build.converts:
         return found
@@ -107,7 +107,7 @@ def gencode(arch_list: str) -> str:
     return " ".join(flags)
 
 
-def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configured:
+def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> EvaluatedBuild:
     """Evaluate the tree's CMakeLists.txt for a CUDA release and a TORCH_CUDA_ARCH_LIST; ``scratch`` is a directory.
 
     Raises ToolchainError where this machine's cmake is missing, does not run, or is too old for the tree.
@@ -142,7 +142,7 @@ def configure(tree: Path, cuda: str, arch_list: str, scratch: Path) -> Configure
     try:
         done = process.run([program, "-P", script], limit=TIMEOUT, folder=tree)
     except TimeoutError as error:
-        return Configured((), error=f"cmake {error.strerror}")
+        return EvaluatedBuild((), error=f"cmake {error.strerror}")
     except OSError as error:
         raise ToolchainError(f"{program} {error.strerror}", help=INSTALL) from error
     told = record.read_text(encoding="utf-8", errors="replace")
@@ -178,7 +178,7 @@ def _quoted(value: str) -> str:
     return '"' + re.sub(r'([\\"$])', r"\\\1", value) + '"'
 
 
-def _read(record: str, error: str) -> Configured:
+def _read(record: str, error: str) -> EvaluatedBuild:
     everywhere: tuple[str, ...] = ()
     sources: dict[str, set[str]] = {}
     ptx: dict[str, set[str]] = {}
@@ -192,7 +192,7 @@ def _read(record: str, error: str) -> Configured:
             if kind in ("sm", "compute"):
                 made = sources if kind == "sm" else ptx
                 made.setdefault(source, set()).add(Arch.parse(number).torch)
-    return Configured(everywhere, _sorted(sources), _sorted(ptx), error)
+    return EvaluatedBuild(everywhere, _sorted(sources), _sorted(ptx), error)
 
 
 def _sorted(made: dict[str, set[str]]) -> dict[str, tuple[str, ...]]:

@@ -122,7 +122,7 @@ def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:
 @contextmanager
 def _opened(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Iterator[Readable]:
     if entry.file_size > _HARMLESS and entry.file_size > _BOMB * max(1, entry.compress_size):
-        yield _Refused(
+        yield _RefusedMember(
             f"{name}: {entry.filename} claims {entry.file_size} bytes, unpacked from {entry.compress_size}",
             "no library compresses that well: the wheel is damaged, or was made to exhaust memory; do not use it",
         )
@@ -130,13 +130,13 @@ def _opened(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> Iter
     try:
         stream = archive.open(entry)
     except _DAMAGES as error:
-        yield _Refused(f"{name} is damaged: {error}", "get it again")
+        yield _RefusedMember(f"{name} is damaged: {error}", "get it again")
         return
     with stream:
         yield Guarded(stream, name)
 
 
-class _Refused:
+class _RefusedMember:
     """A member that is not read: the attempt raises BinaryError."""
 
     def __init__(self, message: str, help: str) -> None:  # noqa: A002 - as BinaryError's

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fp4patch.binaries import by_design, elf, fatbin, ptx, sass_bits, writes_nothing
 from fp4patch.binaries.containers import Member
 from fp4patch.binaries.driver_choice import loaded
-from fp4patch.binaries.fatbin import Entry, Unit
+from fp4patch.binaries.fatbin import DriverModule, FatbinEntry
 from fp4patch.binaries.report import (
     BinaryFile,
     Fp4Code,
@@ -15,21 +15,24 @@ from fp4patch.binaries.report import (
     ImageGroup,
     JustInTime,
     Loading,
+    LoadOutcome,
     LostKernel,
-    Outcome,
     total,
 )
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.arch import Arch
 
+_LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...]]
+"""GPU, target of the loaded code, outcome, and the architectures that hold the FP4 code."""
+
 
 @dataclass(frozen=True)
 class _Image:
-    entry: Entry
+    entry: FatbinEntry
     arch: Arch
     compiler: str
     code: Fp4Code
-    kernels: Mapping[str, sass_bits.Found] = field(default_factory=dict)
+    kernels: Mapping[str, sass_bits.FunctionCode] = field(default_factory=dict)
     """Each kernel of a cubin that can have FP4 code."""
     says: tuple[str, ...] = ()
     """Messages about a wrong architecture."""
@@ -46,10 +49,12 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
     window = Window(member.stream, member.name, member.size, tick)
     elf.check_whole(window.peek(64), member.size, member.name)
     groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
-    loads: dict[tuple[Arch, str, Outcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(list)
+    loads: dict[tuple[Arch, str, LoadOutcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(
+        list
+    )
     jit: dict[tuple[Arch, str, str], _Texts] = defaultdict(_Texts)
     number = 0
-    for unit in fatbin.units(window):
+    for unit in fatbin.driver_modules(window):
         images = [_image(entry, unit) for entry in unit.entries]
         number += bool(images)
         for image in images:
@@ -110,7 +115,7 @@ def _lighter(image: _Image) -> _Image:
     return _Image(replace(image.entry, payload=b""), image.arch, image.compiler, image.code)
 
 
-def _image(entry: Entry, unit: Unit) -> _Image:
+def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
     name = f"{unit.name} (fatbin at byte {unit.position})" if unit.container else unit.name
     modern = not unit.container or entry.arch.major >= fatbin.FIRST_WITH_FP4
     if entry.kind == "ptx":
@@ -135,7 +140,7 @@ def _image(entry: Entry, unit: Unit) -> _Image:
 
 def _loading(
     images: Sequence[_Image], chosen: _Image | None, gpu: Arch
-) -> tuple[str, Outcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
+) -> tuple[str, LoadOutcome, Fp4Code, tuple[str, ...], list[LostKernel]]:
     """Return the code that one GPU loads of a fatbin, its outcome, and the owners of FP4 code that it does not get."""
     code = chosen.code if chosen else Fp4Code()
     label = "nothing" if chosen is None else chosen.label + (" (JIT)" if chosen.entry.kind == "ptx" else "")
@@ -143,14 +148,14 @@ def _loading(
     held_by = tuple(dict.fromkeys(image.label for image in holders))
     lost = list(_lost(chosen, images, gpu)) if chosen else []
     if code.software:
-        return label, Outcome.SOFTWARE, code, (), lost
+        return label, LoadOutcome.SOFTWARE, code, (), lost
     if code.native:
-        return label, Outcome.NATIVE, code, (), lost
+        return label, LoadOutcome.NATIVE, code, (), lost
     if any(image.arch.major == gpu.major for image in holders):
-        return label, Outcome.LOST, code, held_by, lost
+        return label, LoadOutcome.LOST, code, held_by, lost
     if code.named:
-        return label, Outcome.UNWRITTEN, code, held_by, lost
-    return label, Outcome.OTHER if holders else Outcome.PLAIN, code, held_by, lost
+        return label, LoadOutcome.UNWRITTEN, code, held_by, lost
+    return label, LoadOutcome.OTHER if holders else LoadOutcome.PLAIN, code, held_by, lost
 
 
 def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:

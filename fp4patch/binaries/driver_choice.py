@@ -7,13 +7,13 @@ feature set compiler targets".)
 
 from collections.abc import Sequence
 
-from fp4patch.binaries.fatbin import Entry
+from fp4patch.binaries.fatbin import FatbinEntry
 from fp4patch.core.arch import Arch
 
 _SPECIFIC = {"": 0, "f": 1, "a": 2}
 
 
-def loaded(entries: Sequence[tuple[Entry, Arch]], gpu: Arch) -> int | None:
+def loaded(entries: Sequence[tuple[FatbinEntry, Arch]], gpu: Arch) -> int | None:
     """Return the index of the entry that the GPU's driver takes, given each with its target; None if none fits."""
     cubins = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "cubin" and arch.runs_on(gpu)]
     texts = [i for i, (entry, arch) in enumerate(entries) if entry.kind == "ptx" and arch.compiles_on(gpu)]

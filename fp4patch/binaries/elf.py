@@ -48,7 +48,7 @@ LARGEST = 1 << 30
 
 
 @dataclass(frozen=True)
-class Function:
+class DeviceFunction:
     """The code of a kernel or device function."""
 
     name: str
@@ -66,7 +66,7 @@ class Cubin:
     arch: Arch
     compiler: str
     """``13.0.88``; empty if the file does not state it (before CUDA 12.8 for SM100)."""
-    functions: tuple[Function, ...]
+    functions: tuple[DeviceFunction, ...]
     """Functions in the order of the file."""
     says: tuple[str, ...] = ()
     """Messages about a wrong architecture among its data."""
@@ -149,7 +149,7 @@ def _parse(elf: Elf) -> Cubin:
         elif section.flags & EXECUTABLE and section.size:
             name = elf.name(section).removeprefix(".text.")
             called = frozenset(calls.get(index, ()))
-            functions.append(Function(name, section.begin, section.end, index in kernels, called))
+            functions.append(DeviceFunction(name, section.begin, section.end, index in kernels, called))
         elif section.kind == NOTE and elf.name(section) == ".note.nv.tkinfo":
             note += elf.content(section)
         elif section.kind == PROGBITS and section.size <= unsearched and elf.name(section).startswith(_OF_DATA):

@@ -45,7 +45,7 @@ _ENOUGH = 1 << 20
 
 
 @dataclass(frozen=True)
-class Entry:
+class FatbinEntry:
     """A cubin or PTX as it is stored."""
 
     kind: str
@@ -62,18 +62,18 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Unit:
+class DriverModule:
     """Contents of one driver module: a fatbin's entries, or one cubin."""
 
     name: str
     position: int
-    entries: Iterator[Entry]
+    entries: Iterator[FatbinEntry]
     """The entries as they are read: each payload replaces the one before it in memory, unless the reader keeps it."""
     container: bool
     """True if it is a fatbin."""
 
 
-def units(window: Window) -> Iterator[Unit]:
+def driver_modules(window: Window) -> Iterator[DriverModule]:
     """Yield every fatbin and every cubin outside of any, in the order of the file.
 
     Raises BinaryError for a container or a cubin that the file's end cuts off.
@@ -86,7 +86,9 @@ def units(window: Window) -> Iterator[Unit]:
                 window.step(4)
                 continue
             cubin = window.take(length, "a cubin")
-            yield Unit(window.name, at, iter([Entry("cubin", Arch(0, 0), "none", length, cubin)]), container=False)
+            yield DriverModule(
+                window.name, at, iter([FatbinEntry("cubin", Arch(0, 0), "none", length, cubin)]), container=False
+            )
             continue
         if not _plausible(window):
             window.step(4)  # the magic number as data: a program that reads fatbins has it
@@ -99,12 +101,12 @@ def units(window: Window) -> Iterator[Unit]:
                 help="it was cut off, or has other contents than its name states; get it again",
             )
         entries = _entries(window, window.position + length)
-        yield Unit(window.name, at, entries, container=True)
+        yield DriverModule(window.name, at, entries, container=True)
         for _ in entries:
             pass  # what the reader left
 
 
-def unpack(entry: Entry, name: str) -> bytes:
+def unpack(entry: FatbinEntry, name: str) -> bytes:
     """Return the cubin or PTX itself; BinaryError where it is damaged."""
     import lz4.block  # noqa: PLC0415 - few files need it
 
@@ -120,7 +122,7 @@ def unpack(entry: Entry, name: str) -> bytes:
         raise _does_not_unpack(entry, name, error) from error
 
 
-def pieces(entry: Entry, name: str) -> Iterator[bytes]:
+def pieces(entry: FatbinEntry, name: str) -> Iterator[bytes]:
     """It unpacked, from the beginning, for a reader that needs no more than some of it."""
     if entry.compression != "zstd":
         yield unpack(entry, name)
@@ -133,7 +135,7 @@ def pieces(entry: Entry, name: str) -> Iterator[bytes]:
         raise _does_not_unpack(entry, name, error) from error
 
 
-def _does_not_unpack(entry: Entry, name: str, error: Exception) -> BinaryError:
+def _does_not_unpack(entry: FatbinEntry, name: str, error: Exception) -> BinaryError:
     return BinaryError(
         f"{name} is damaged: the {entry.kind} for {entry.arch} does not unpack ({error})", help="get the file again"
     )
@@ -163,7 +165,7 @@ def _sane(fields: tuple[int, ...], room: int) -> bool:
     )
 
 
-def _entries(window: Window, end: int) -> Iterator[Entry]:
+def _entries(window: Window, end: int) -> Iterator[FatbinEntry]:
     while window.position + _ENTRY.size <= end:
         at = window.position
         fields = _ENTRY.unpack(window.peek(_ENTRY.size))
@@ -188,7 +190,7 @@ def _entries(window: Window, end: int) -> Iterator[Entry]:
         after = window.position + padded
         if kind in _KINDS:
             suffix = "a" if flags & _ARCH_SPECIFIC else "f" if flags & _FAMILY_SPECIFIC else ""
-            yield Entry(
+            yield FatbinEntry(
                 _KINDS[kind],
                 Arch(sm // 10, sm % 10, suffix),  # type: ignore[arg-type]  # the three that there are
                 compression,

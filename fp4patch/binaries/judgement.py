@@ -15,8 +15,8 @@ from fp4patch.binaries.report import (
     GpuVerdict,
     JustInTime,
     Loading,
+    LoadOutcome,
     LostKernel,
-    Outcome,
     Unread,
     readable_names,
     total,
@@ -132,7 +132,7 @@ def _software(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
 
 def _native(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
     native = f"{_hardware(rows)}, in {_targets(rows)}"
-    unwritten = [row for row in loading if row.outcome is Outcome.UNWRITTEN]
+    unwritten = [row for row in loading if row.outcome is LoadOutcome.UNWRITTEN]
     if unwritten and not total(row.code for row in loading).hardware:
         return f"{native}; nothing converts to E2M1, and {_unwritten(unwritten, loading)}"
     return native
@@ -152,7 +152,7 @@ def _other(rows: Sequence[Loading], _: Sequence[Loading]) -> str:
 
 def _lost(rows: Sequence[Loading], loading: Sequence[Loading]) -> str:
     lost = sum(row.fatbins for row in rows)
-    reached = sum(row.fatbins for row in loading if row.outcome in (Outcome.NATIVE, Outcome.SOFTWARE))
+    reached = sum(row.fatbins for row in loading if row.outcome in (LoadOutcome.NATIVE, LoadOutcome.SOFTWARE))
     holders = listed(sorted({holder for row in rows for holder in row.held_by}))
     got = listed(sorted({_says(row.loads) for row in rows}))
     return f"{lost} of {lost + reached} fatbins with FP4 code have it for {holders}; of them this GPU loads {got}"
@@ -181,9 +181,9 @@ def _targets(rows: Iterable[Loading]) -> str:
 
 _VERDICTS = {
     # The first that occurs decides.
-    Outcome.LOST: (Fp4State.MISSING, _lost),
-    Outcome.SOFTWARE: (Fp4State.SOFTWARE, _software),
-    Outcome.NATIVE: (Fp4State.NATIVE, _native),
-    Outcome.UNWRITTEN: (Fp4State.MISSING, _unwritten),
-    Outcome.OTHER: (Fp4State.MISSING, _other),
+    LoadOutcome.LOST: (Fp4State.MISSING, _lost),
+    LoadOutcome.SOFTWARE: (Fp4State.SOFTWARE, _software),
+    LoadOutcome.NATIVE: (Fp4State.NATIVE, _native),
+    LoadOutcome.UNWRITTEN: (Fp4State.MISSING, _unwritten),
+    LoadOutcome.OTHER: (Fp4State.MISSING, _other),
 }

@@ -12,7 +12,7 @@ _Table = TypeVar("_Table")
 
 
 @dataclass(frozen=True)
-class Compiler:
+class CompilerProgram:
     """A compiler that runs when a program does. known.toml explains the fields of this and the next classes."""
 
     file: str
@@ -55,10 +55,10 @@ class Recipe:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownPrograms:
     """The contents of known.toml."""
 
-    compiler: tuple[Compiler, ...]
+    compiler: tuple[CompilerProgram, ...]
     package: tuple[Package, ...]
     cache: tuple[KernelCache, ...]
     recipe: Recipe
@@ -76,6 +76,6 @@ def _read(name: str, kind: Any) -> Any:
     return TypeAdapter(kind).validate_python(tomllib.loads(text))
 
 
-def known() -> Known:
+def known() -> KnownPrograms:
     """Return known.toml."""
-    return read("known.toml", Known)
+    return read("known.toml", KnownPrograms)

@@ -12,7 +12,7 @@ from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
 
 
 @dataclass(frozen=True)
-class Release:
+class BetterRelease:
     """A published release that is green on both GPUs."""
 
     distribution: str
@@ -26,7 +26,7 @@ class Remedies:
     """The contents of remedies.toml."""
 
     cause: Mapping[str, str]
-    release: tuple[Release, ...]
+    release: tuple[BetterRelease, ...]
 
 
 def load() -> Remedies:
@@ -44,7 +44,7 @@ def finding(level: Level, subject: str, found: str, cause: str, *, link: str = "
     return Finding(level, subject, found, of(cause, **values), cause, link)
 
 
-def newer(source: str) -> Release | None:
+def newer(source: str) -> BetterRelease | None:
     """Return the published release to use instead of a wheel or an installed package; None if none is known."""
     name = PurePath(source).name
     try:

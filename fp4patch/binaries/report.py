@@ -28,7 +28,7 @@ class Fp4State(StrEnum):
     """No device code was read."""
 
 
-class Outcome(StrEnum):
+class LoadOutcome(StrEnum):
     """Result for one GPU and one fatbin (one translation unit) or one separate cubin."""
 
     NATIVE = "native"
@@ -207,7 +207,7 @@ class Loading(Document):
     gpu: Arch
     loads: str
     """Target of the loaded code: ``sm_120f``; ``compute_90 (JIT)``; ``nothing``."""
-    outcome: Outcome
+    outcome: LoadOutcome
     fatbins: int
     code: Fp4Code
     """Counts of the loaded code."""

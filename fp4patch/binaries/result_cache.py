@@ -11,7 +11,7 @@ from fp4patch.core.store import Store, key, source_hash
 
 
 @dataclass(frozen=True)
-class FileResult:
+class ScannedFile:
     """Result of one file: the number of files searched, and those with device code."""
 
     searched: int
@@ -19,7 +19,7 @@ class FileResult:
     compilers: tuple[RunTimeCompiler, ...] = ()
 
 
-_RESULT = TypeAdapter(FileResult)
+_RESULT = TypeAdapter(ScannedFile)
 
 
 def key_of(sha256: str, question: Sequence[str]) -> str:
@@ -27,7 +27,7 @@ def key_of(sha256: str, question: Sequence[str]) -> str:
     return key(source_hash("fp4patch.binaries", "fp4patch.core"), sha256, *question)
 
 
-def cached_result(folder: Path, key: str) -> FileResult | None:
+def cached_result(folder: Path, key: str) -> ScannedFile | None:
     """Return the stored result; None if there is none, or it is damaged."""
     try:
         return _RESULT.validate_python(Store(folder).get(key))
@@ -35,6 +35,6 @@ def cached_result(folder: Path, key: str) -> FileResult | None:
         return None
 
 
-def keep_result(folder: Path, key: str, result: FileResult) -> None:
+def keep_result(folder: Path, key: str, result: ScannedFile) -> None:
     """Keep a result."""
     Store(folder).put(key, _RESULT.dump_python(result, mode="json"))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fp4patch.binaries.elf import Function
+    from fp4patch.binaries.elf import DeviceFunction
 
 WORD = 16
 """Bytes in an instruction."""
@@ -37,7 +37,7 @@ _TOGETHER = 1 << 23
 
 
 @dataclass(frozen=True)
-class Class:
+class BitPattern:
     """One kind of instruction: those with ``value`` under ``mask``, and what to call one."""
 
     name: str
@@ -85,16 +85,16 @@ def _from(source: str) -> Callable[[int], str]:
 
 _STOCHASTIC = 0x02000000
 CLASSES = (
-    Class("encode", _F2FP, _CONVERSION, 0x0420700000, _STOCHASTIC, _from("F32")),
-    Class("encode", _F2FP, _CONVERSION, 0x0420320000, _STOCHASTIC, _from("F16")),
-    Class("encode", _F2FP, _CONVERSION, 0x0428320000, _STOCHASTIC, _from("BF16")),
-    Class("decode", _F2FP, _CONVERSION, 0x0204020000, 0, lambda _: "F16"),
-    Class("decode", _F2FP, _CONVERSION, 0x0204120000, 0, lambda _: "BF16"),
-    Class("mma", _OMMA, 0, 0, 0xFF000000, _omma),
-    Class("mma", _QMMA, 0, 0, 0xFF00FFFF0000, _qmma),
+    BitPattern("encode", _F2FP, _CONVERSION, 0x0420700000, _STOCHASTIC, _from("F32")),
+    BitPattern("encode", _F2FP, _CONVERSION, 0x0420320000, _STOCHASTIC, _from("F16")),
+    BitPattern("encode", _F2FP, _CONVERSION, 0x0428320000, _STOCHASTIC, _from("BF16")),
+    BitPattern("decode", _F2FP, _CONVERSION, 0x0204020000, 0, lambda _: "F16"),
+    BitPattern("decode", _F2FP, _CONVERSION, 0x0204120000, 0, lambda _: "BF16"),
+    BitPattern("mma", _OMMA, 0, 0, 0xFF000000, _omma),
+    BitPattern("mma", _QMMA, 0, 0, 0xFF00FFFF0000, _qmma),
     # Tensor memory's (SM100): bit 7 of byte 7 tells UTCOMMA from UTCHMMA, bits 0 and 1 of byte 9 from UTCQMMA.
-    Class("mma", _UTCMMA, 0x0000030080, 0x0000000080, 0x40, lambda key: "UTCOMMA" if key & 0x40 else "UTCOMMA.4X"),
-    Class("trap", _BPT, 0x0070000000, 0x0030000000, 0, lambda _: "TRAP"),
+    BitPattern("mma", _UTCMMA, 0x0000030080, 0x0000000080, 0x40, lambda key: "UTCOMMA" if key & 0x40 else "UTCOMMA.4X"),
+    BitPattern("trap", _BPT, 0x0070000000, 0x0030000000, 0, lambda _: "TRAP"),
 )
 
 _NOP, _EXIT = 0x118, 0x14D
@@ -128,7 +128,7 @@ _FP4_NAME = re.compile(r"fp4|e2m1", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
-class Found:
+class FunctionCode:
     """FP4 code of a function."""
 
     code: Fp4Code
@@ -138,7 +138,7 @@ class Found:
     """True if it multiplies in SM100's tensor memory, on operands of any type."""
 
 
-_NOTHING = Found(Fp4Code())
+_NOTHING = FunctionCode(Fp4Code())
 
 
 def _words(code: bytes) -> NDArray[np.uint64]:
@@ -146,7 +146,7 @@ def _words(code: bytes) -> NDArray[np.uint64]:
     return np.frombuffer(code[: len(code) - len(code) % WORD], "<u8").reshape(-1, 2)
 
 
-def _found(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> Iterator[tuple[Class, NDArray[Any], NDArray[Any]]]:
+def _found(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> Iterator[tuple[BitPattern, NDArray[Any], NDArray[Any]]]:
     """Yield each class that occurs, the positions of its instructions, and the bits that distinguish their kinds."""
     at = np.flatnonzero(_PROPERTIES[opcodes] & np.uint8(_CLASS))
     low, high, which = words[at, 0], words[at, 1], opcodes[at]
@@ -157,7 +157,7 @@ def _found(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> Iterator[tuple[C
             yield candidate, at[here], keys[here] & candidate.kinds
 
 
-def find(code: bytes) -> list[tuple[int, Class, str]]:
+def find(code: bytes) -> list[tuple[int, BitPattern, str]]:
     """Return every instruction of a class in a function's code: its place, its class, and what it is called."""
     words = _words(code)
     found = _found(words, (words[:, 0] & 0x1FF).astype(np.uint16))
@@ -171,10 +171,10 @@ def find(code: bytes) -> list[tuple[int, Class, str]]:
     )
 
 
-def by_function(data: bytes, functions: Sequence[Function]) -> list[Found]:
+def by_function(data: bytes, functions: Sequence[DeviceFunction]) -> list[FunctionCode]:
     """Return what each of a cubin's functions holds; ``data`` is the cubin."""
-    found: list[Found] = []
-    pending: list[Function] = []
+    found: list[FunctionCode] = []
+    pending: list[DeviceFunction] = []
     for function in functions:
         if pending and function.end - pending[0].begin > _TOGETHER:
             found += _together(data, pending)
@@ -183,12 +183,12 @@ def by_function(data: bytes, functions: Sequence[Function]) -> list[Found]:
     return found + (_together(data, pending) if pending else [])
 
 
-def scan(data: bytes, functions: Sequence[Function]) -> Fp4Code:
+def scan(data: bytes, functions: Sequence[DeviceFunction]) -> Fp4Code:
     """Return what a cubin's functions hold together."""
     return total(found.code for found in by_function(data, functions))
 
 
-def _together(data: bytes, functions: Sequence[Function]) -> list[Found]:
+def _together(data: bytes, functions: Sequence[DeviceFunction]) -> list[FunctionCode]:
     codes = [data[f.begin : f.end - (f.end - f.begin) % WORD] for f in functions]
     borders = np.cumsum([0, *(len(code) // WORD for code in codes)])
     words = _words(b"".join(codes))
@@ -215,8 +215,8 @@ def _together(data: bytes, functions: Sequence[Function]) -> list[Found]:
 
 
 def _function(
-    function: Function, code: bytes, has: int, counts: dict[str, Counter[str]], *, encodes: bool, doubles: int
-) -> Found:
+    function: DeviceFunction, code: bytes, has: int, counts: dict[str, Counter[str]], *, encodes: bool, doubles: int
+) -> FunctionCode:
     encoders = recognise(code) if encodes else {}
     roundings = encoders.pop(ROUNDING, 0)
     fp4 = bool(encoders or counts.keys() & {"encode", "decode", "mma"})
@@ -238,10 +238,10 @@ def _function(
         empty=name if idle is Idle.EMPTY else (),
         named=name if named else (),
     )
-    return Found(code_found, idle, tensor_memory)
+    return FunctionCode(code_found, idle, tensor_memory)
 
 
-def _idle(function: Function, code: bytes, has: int) -> Idle | None:
+def _idle(function: DeviceFunction, code: bytes, has: int) -> Idle | None:
     """Return in which way a kernel does nothing of use, if it does not."""
     if has & _TRAP or (has & _CALL and function.calls):
         if not writes_nothing.writes(code, function.calls):

@@ -18,7 +18,7 @@ from fp4patch.binaries.containers import Member
 from fp4patch.binaries.image import Image
 from fp4patch.binaries.judgement import judge
 from fp4patch.binaries.report import BinaryFile, BinaryReport, GpuVerdict, RunTimeCompiler, Unread
-from fp4patch.binaries.result_cache import FileResult, cached_result, keep_result, key_of
+from fp4patch.binaries.result_cache import ScannedFile, cached_result, keep_result, key_of
 from fp4patch.binaries.stream_reader import Readable
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cache import sha256
@@ -160,7 +160,7 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
             with path.open("rb") as stream:
                 found.file(containers.Member(path.name, size, stream), 0, path=path)
             if cache and not found.unread:
-                keep_result(cache, key, FileResult(found.searched, tuple(found.files), tuple(found.compilers)))
+                keep_result(cache, key, ScannedFile(found.searched, tuple(found.files), tuple(found.compilers)))
     except OSError as error:
         found.unread.append(Unread("", f"cannot read {path}: {error.strerror}", "check its permissions"))
         known = None

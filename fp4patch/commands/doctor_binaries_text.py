@@ -13,7 +13,7 @@ from fp4patch.binaries.report import (
     Fp4State,
     GpuVerdict,
     ImageGroup,
-    Outcome,
+    LoadOutcome,
     readable_names,
     total,
 )
@@ -125,7 +125,7 @@ def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:
     for row in rows:
         loads[row.loads] += row.fatbins
     text = ", ".join(f"{name} ×{number}" for name, number in loads.most_common())
-    lost = sum(row.fatbins for row in rows if row.outcome is Outcome.LOST)
+    lost = sum(row.fatbins for row in rows if row.outcome is LoadOutcome.LOST)
     if lost:
         text += f"; {counted(lost, 'fatbin')} without their FP4 code"
     return Hanging(f"  {gpu} loads ", text, "bold red" if lost else "")

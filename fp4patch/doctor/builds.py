@@ -14,13 +14,13 @@ from fp4patch.catalog.target import Build
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.doctor.result import Content, Question
-from fp4patch.doctor.surveyed import Release, recorded_build
+from fp4patch.doctor.surveyed import SurveyedRelease, recorded_build
 
 
 class Builds:
     """Results of a tree's build, each evaluated once: the tree must not change meanwhile."""
 
-    def __init__(self, tree: Identified, releases: Sequence[Release], what: Content) -> None:
+    def __init__(self, tree: Identified, releases: Sequence[SurveyedRelease], what: Content) -> None:
         """``releases``: the surveyed ones, whose records count where a program is missing; none for a patched tree."""
         self.tree, self.releases, self.what = tree, releases, what
         self._known: dict[tuple[str, str], BuildRow] = {}
@@ -68,7 +68,7 @@ def _recorded(
     build: Build,
     questions: Sequence[tuple[str, str]],
     cuda: Version | None,
-    releases: Sequence[Release],
+    releases: Sequence[SurveyedRelease],
     what: Content,
     failed: ToolchainError,
 ) -> tuple[tuple[BuildRow, ...], list[Finding]]:

@@ -16,7 +16,7 @@ from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.cuda import FAMILIES_SINCE, has
 from fp4patch.core.errors import ToolchainError
-from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.doctor.host import Host
 from fp4patch.proof.toolchain import (
     INSTALL,
     USUAL,
@@ -49,22 +49,22 @@ class Toolkit:
         return {release(version) for version in self.parts.values()}
 
 
-def toolkits(s: Surroundings) -> tuple[Toolkit, ...]:
+def toolkits(host: Host) -> tuple[Toolkit, ...]:
     """Return each toolkit once, in the order in which a build would meet them."""
     found: dict[Path, list[str]] = {}
-    for place, root in _roots(s):
+    for place, root in _roots(host):
         if any((root / "bin" / tool).is_file() for tool in ("nvcc", "ptxas")):
             found.setdefault(root.resolve(), []).append(place)
     return tuple(_toolkit(root, tuple(dict.fromkeys(places))) for root, places in found.items())
 
 
-def _roots(s: Surroundings) -> Iterator[tuple[str, Path]]:
-    yield from named_roots(s.environ)
+def _roots(host: Host) -> Iterator[tuple[str, Path]]:
+    yield from named_roots(host.environ)
     with suppress(ToolchainError):  # a script in the place of nvcc; the search for the one to use reports it
-        yield from (("PATH", root) for root in roots_on_path(s.path))
-    for usual in sorted((s.root / "usr/local").glob("cuda*")):
-        yield f"/{usual.relative_to(s.root)}", usual
-    yield from (("wheels of this Python", root) for root in wheel_roots((*s.site_packages, *s.own)))
+        yield from (("PATH", root) for root in roots_on_path(host.path))
+    for usual in sorted((host.root / "usr/local").glob("cuda*")):
+        yield f"/{usual.relative_to(host.root)}", usual
+    yield from (("wheels of this Python", root) for root in wheel_roots((*host.site_packages, *host.own)))
 
 
 def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:
@@ -82,16 +82,16 @@ def _toolkit(root: Path, places: tuple[str, ...]) -> Toolkit:
     return Toolkit(root, places, parts, tuple(broken))
 
 
-def examine(s: Surroundings, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
+def examine(host: Host, gpus: Sequence[Arch] = ()) -> tuple[Finding, ...]:
     """Return a finding for each toolkit, then which one fp4patch takes, and the host compiler.
 
     ``gpus``: those that matter; empty where that is not known.
     """
-    found = toolkits(s)
+    found = toolkits(host)
     used: Path | None = None
     try:
         chain = find_toolchain(
-            environ=s.environ, site_packages=s.own or s.site_packages, usual=s.root / USUAL.relative_to("/")
+            environ=host.environ, site_packages=host.own or host.site_packages, usual=host.root / USUAL.relative_to("/")
         )
     except ToolchainError as error:
         if not found:

@@ -8,19 +8,19 @@ from packaging.version import Version
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import GB10, Arch
-from fp4patch.doctor.surroundings import Surroundings, said
+from fp4patch.doctor.host import Host, said
 from fp4patch.proof.gpu import Driver, Gpu, ask_driver
 
 QUERY = "--query-gpu=name,compute_cap,driver_version,memory.total"
 
 
-def driver(s: Surroundings) -> Driver | None:
+def driver(host: Host) -> Driver | None:
     """None where no driver is installed."""
-    program = shutil.which("nvidia-smi", path=s.path)
-    library = ask_driver(s.libcuda)
+    program = shutil.which("nvidia-smi", path=host.path)
+    library = ask_driver(host.libcuda)
     if program is None:
         return library
-    status, output = said([program, QUERY, "--format=csv,noheader"], s.environ)
+    status, output = said([program, QUERY, "--format=csv,noheader"], host.environ)
     if status:
         return Driver("", library.cuda if library else "", library.gpus if library else (), output.splitlines()[-1])
     gpus, version = [], ""
@@ -29,11 +29,11 @@ def driver(s: Surroundings) -> Driver | None:
         if len(fields) == 4 and re.fullmatch(r"\d+\.\d", fields[1]):
             name, capability, version, memory = fields
             gpus.append(Gpu(name, Arch.parse(capability), memory if memory[:1].isdigit() else ""))
-    return Driver(version, library.cuda if library else _cuda_of_smi(program, s), tuple(gpus))
+    return Driver(version, library.cuda if library else _cuda_of_smi(program, host), tuple(gpus))
 
 
-def _cuda_of_smi(program: str, s: Surroundings) -> str:
-    found = re.search(r"CUDA Version:\s*(\d+\.\d+)", said([program], s.environ)[1])
+def _cuda_of_smi(program: str, host: Host) -> str:
+    found = re.search(r"CUDA Version:\s*(\d+\.\d+)", said([program], host.environ)[1])
     return found[1] if found else ""
 
 

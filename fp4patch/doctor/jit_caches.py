@@ -17,7 +17,7 @@ from fp4patch.binaries.known_programs import KernelCache, known
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError
 from fp4patch.core.release import is_version
-from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.doctor.host import Host
 
 _MOST = 20_000
 """Entries of one cache that are read."""
@@ -27,23 +27,23 @@ _Entry = tuple[list[Arch], str]
 _ARCHS = re.compile(r"\d{2,3}[af]?(_\d{2,3}[af]?)*")
 
 
-def examine(s: Surroundings, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
+def examine(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     """Return a finding for each cache that has entries. ``gpus``: those that matter; empty where that is not known."""
     seen = set[Path]()  # one program may keep its cache inside another's, and links are no second kernel
     return tuple(
         finding
         for one in known().cache
-        if (folder := _directory(s, one)).is_dir() and (finding := _examine(s, one, folder, gpus, seen))
+        if (folder := _directory(host, one)).is_dir() and (finding := _examine(host, one, folder, gpus, seen))
     )
 
 
-def _directory(s: Surroundings, one: KernelCache) -> Path:
-    usual = one.directory.format(user=s.home.name)
-    place = s.home / usual[2:] if usual.startswith("~/") else s.root / usual[1:]
-    return Path(s.environ.get(one.variable) or place) / one.below
+def _directory(host: Host, one: KernelCache) -> Path:
+    usual = one.directory.format(user=host.home.name)
+    place = host.home / usual[2:] if usual.startswith("~/") else host.root / usual[1:]
+    return Path(host.environ.get(one.variable) or place) / one.below
 
 
-def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[Arch], seen: set[Path]) -> Finding | None:
+def _examine(host: Host, one: KernelCache, folder: Path, gpus: Sequence[Arch], seen: set[Path]) -> Finding | None:
     found = []
     for file in islice((path for path in sorted(folder.rglob("*")) if path.is_file()), _MOST):
         same = file.resolve()
@@ -52,7 +52,7 @@ def _examine(s: Surroundings, one: KernelCache, folder: Path, gpus: Sequence[Arc
             found.append(entry)
     if not found:
         return None
-    installed = s.distribution(one.distribution) if one.distribution else None
+    installed = host.distribution(one.distribution) if one.distribution else None
     foreign = [archs for archs, _ in found if archs and gpus and not any(a.runs_on(gpu) for a in archs for gpu in gpus)]
     older = [release for _, release in found if installed and release and release != installed.version]
     others = ", ".join(map(str, sorted({arch for archs in foreign for arch in archs})))

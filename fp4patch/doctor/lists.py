@@ -12,7 +12,7 @@ from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import refused
 from fp4patch.core.wording import listed
 from fp4patch.doctor.builds import names, quoted
-from fp4patch.doctor.surveyed import Release, surveyed
+from fp4patch.doctor.surveyed import SurveyedRelease, surveyed
 
 
 def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[Arch], cuda: Version | None) -> Finding:
@@ -54,7 +54,9 @@ def judge_list(catalog: Catalog, finding: Finding, value: str, gpus: Sequence[Ar
     return remedies.finding(Level.RED if gpus else Level.YELLOW, finding.subject, about, **remedy)
 
 
-def _reaches(release: Release, build: Build, asked: str, cuda: Version | None) -> Mapping[Arch, tuple[str, bool]]:
+def _reaches(
+    release: SurveyedRelease, build: Build, asked: str, cuda: Version | None
+) -> Mapping[Arch, tuple[str, bool]]:
     """Return for each GPU what it gets of a list, in words, and whether that is FP4 code; nothing if not recorded."""
     cudas = [name for name in release.builds if cuda is None or Version(name).major == cuda.major]
     found: dict[Arch, tuple[str, bool]] = {}

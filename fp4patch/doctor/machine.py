@@ -12,48 +12,47 @@ from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.wording import joined
-from fp4patch.doctor import compilers, engines, gpus, jit_caches, packages, room
-from fp4patch.doctor.result import MachineReport, Section
-from fp4patch.doctor.surroundings import Surroundings
-from fp4patch.images.engine import data_root
+from fp4patch.doctor import compilers, gpus, jit_caches, memory, packages
+from fp4patch.doctor.host import Host
+from fp4patch.doctor.result import MachineReport, MachineSection
 from fp4patch.proof.toolchain import version_of
 
 
-def examine(s: Surroundings, asked: Sequence[Arch] = (), *, cache: Path | None = None) -> MachineReport:
+def examine(host: Host, asked: Sequence[Arch] = (), *, cache: Path | None = None) -> MachineReport:
     """Return all that is found. ``asked``: the GPUs that matter, and if none is named, those of this machine.
 
     ``cache`` is a directory for what is found in the compiled code of packages.
     """
-    driver = gpus.driver(s)
+    driver = gpus.driver(host)
     matter = tuple(asked) or gpus.sm12x(driver)
-    torch = packages.torch(s)
+    torch = packages.torch(host)
     sections = (
-        Section("compilers", compilers.examine(s, matter)),
-        Section(
+        MachineSection("compilers", compilers.examine(host, matter)),
+        MachineSection(
             "packages",
             (
-                *packages.examine_torch(torch, matter, _nvcc_of_builds(s)),
-                *packages.examine_triton(s, matter),
-                *packages.examine_targets(s),
-                *packages.examine_others(s, matter, cache),
+                *packages.examine_torch(torch, matter, _nvcc_of_builds(host)),
+                *packages.examine_triton(host, matter),
+                *packages.examine_targets(host),
+                *packages.examine_others(host, matter, cache),
             )
-            or _no_packages(s),
+            or _no_packages(host),
         ),
-        Section("caches of compiled kernels", jit_caches.examine(s, matter)),
-        Section("environment", packages.examine_lists(s)),
-        Section("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
-        Section("for a build", (*engines.examine(s), *room.examine(s, data_root(s.environ) or Path.cwd()))),
+        MachineSection("caches of compiled kernels", jit_caches.examine(host, matter)),
+        MachineSection("environment", packages.examine_lists(host)),
+        MachineSection("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
+        MachineSection("for a build", memory.examine(host)),
     )
-    name = f"{_system(s)}, Python {s.version} ({s.python})"
+    name = f"{_system(host)}, Python {host.version} ({host.python})"
     return MachineReport(name, tuple(section for section in sections if section.findings))
 
 
-def _system(s: Surroundings) -> str:
+def _system(host: Host) -> str:
     """Return the distribution, on a DGX Spark its DGX OS too, and the architecture; never the serial number."""
     text = ""
     for name in ("etc/dgx-release", "etc/os-release"):
         with suppress(OSError):
-            text += (s.root / name).read_text(encoding="utf-8", errors="replace")
+            text += (host.root / name).read_text(encoding="utf-8", errors="replace")
     stated = dict(re.findall(r"^(\w+)=[\"']?(.*?)[\"']?$", text, re.MULTILINE))
     dgx = joined(
         stated.get("DGX_PRETTY_NAME", ""), stated.get("DGX_OTA_VERSION") or stated.get("DGX_SWBUILD_VERSION", "")
@@ -61,16 +60,16 @@ def _system(s: Surroundings) -> str:
     return joined(dgx, stated.get("PRETTY_NAME", ""), f"{platform.system()} {platform.machine()}", by=", ")
 
 
-def _no_packages(s: Surroundings) -> tuple[Finding, ...]:
-    missing = f"none of {', '.join(packages.looked_for())} is in {s.python}"
+def _no_packages(host: Host) -> tuple[Finding, ...]:
+    missing = f"none of {', '.join(packages.looked_for())} is in {host.python}"
     return (remedies.finding(Level.NONE, "packages", missing, "no_packages"),)
 
 
-def _nvcc_of_builds(s: Surroundings) -> str:
+def _nvcc_of_builds(host: Host) -> str:
     """Return the version of the nvcc that PyTorch's build extension takes."""
-    home = s.environ.get("CUDA_HOME") or s.environ.get("CUDA_PATH")
-    on_path = shutil.which("nvcc", path=s.path)
-    program = Path(home) / "bin/nvcc" if home else Path(on_path) if on_path else s.root / "usr/local/cuda/bin/nvcc"
+    home = host.environ.get("CUDA_HOME") or host.environ.get("CUDA_PATH")
+    on_path = shutil.which("nvcc", path=host.path)
+    program = Path(home) / "bin/nvcc" if home else Path(on_path) if on_path else host.root / "usr/local/cuda/bin/nvcc"
     try:
         return version_of(program) if program.is_file() else ""
     except ToolchainError:

@@ -19,7 +19,7 @@ from fp4patch.core.cuda import FAMILIES_SINCE
 from fp4patch.core.errors import BinaryError, ToolchainError
 from fp4patch.core.wording import listed
 from fp4patch.doctor.compilers import toolkits
-from fp4patch.doctor.surroundings import Surroundings, said
+from fp4patch.doctor.host import Host, said
 from fp4patch.proof.toolchain import release, version_of
 from fp4patch.tree.installed import bypasses
 
@@ -43,20 +43,20 @@ class Torch:
     """``sm_120``, ``compute_120``; empty where it could not be asked."""
 
 
-def torch(s: Surroundings) -> Torch | None:
+def torch(host: Host) -> Torch | None:
     """PyTorch's version and CUDA from its files, its architectures from a Python of its own; None: not installed."""
-    installed, folder = s.distribution("torch"), s.package("torch")
+    installed, folder = host.distribution("torch"), host.package("torch")
     if installed is None or folder is None:
         return None
     stated = folder / "version.py"
     text = stated.read_text(encoding="utf-8", errors="replace") if stated.is_file() else ""
     cuda = re.search(r"^cuda(?:\s*:[^=]+)?\s*=\s*['\"]([0-9.]+)['\"]", text, re.MULTILINE)
-    return Torch(installed.version, cuda[1] if cuda else "", _archs(s) if cuda else ())
+    return Torch(installed.version, cuda[1] if cuda else "", _archs(host) if cuda else ())
 
 
-def _archs(s: Surroundings) -> tuple[str, ...]:
-    environ = dict(s.environ) | {"PYTHONPATH": os.pathsep.join(str(folder) for folder in s.site_packages)}
-    status, output = said([s.python, "-W", "ignore", "-c", IMPORT], environ, IMPORT_SECONDS)
+def _archs(host: Host) -> tuple[str, ...]:
+    environ = dict(host.environ) | {"PYTHONPATH": os.pathsep.join(str(folder) for folder in host.site_packages)}
+    status, output = said([host.python, "-W", "ignore", "-c", IMPORT], environ, IMPORT_SECONDS)
     lines = output.splitlines()
     try:
         return tuple(json.loads(lines[-1])) if status == 0 and lines else ()
@@ -111,24 +111,24 @@ def _false_alarm(found: Torch) -> list[Finding]:
     return [Finding(Level.GREEN, "PyTorch's 12.1 warning", text, link=FALSE_ALARM)]
 
 
-def examine_triton(s: Surroundings, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
+def examine_triton(host: Host, gpus: Sequence[Arch]) -> tuple[Finding, ...]:
     """Triton's own assembler, or the one that the environment puts in its place."""
-    folder = s.package("triton")
+    folder = host.package("triton")
     if folder is None:
         return ()
     bundled = folder / "backends/nvidia/bin"
     # Releases that bring a ptxas-blackwell take it for sm_100 and later.
     name = "ptxas-blackwell" if (bundled / "ptxas-blackwell").is_file() else "ptxas"
     variable = "TRITON_PTXAS_BLACKWELL_PATH" if name == "ptxas-blackwell" else "TRITON_PTXAS_PATH"
-    named = s.environ.get(variable)
+    named = host.environ.get(variable)
     ptxas = Path(named) if named else bundled / name
-    installed = s.distribution("triton")
+    installed = host.distribution("triton")
     what = f"Triton{f' {installed.version}' if installed else ''}"
     if not ptxas.is_file():
         why = f"{f'{variable} is {named}' if named else name}, which does not exist"
         cause = "triton_variable" if named else "triton_incomplete"
         return (remedies.finding(Level.RED, what, why, cause, variable=variable),)
-    newer = _newer_ptxas(s)
+    newer = _newer_ptxas(host)
     cause = "triton_too_old" if newer else "triton_too_old_everywhere"
     try:
         version = version_of(ptxas)
@@ -143,23 +143,23 @@ def examine_triton(s: Surroundings, gpus: Sequence[Arch]) -> tuple[Finding, ...]
     return (Finding(Level.GREEN, what, f"{said_so} is {version}; {users}"),)
 
 
-def _newer_ptxas(s: Surroundings) -> Path | None:
+def _newer_ptxas(host: Host) -> Path | None:
     """Return the first assembler on this machine that is new enough."""
-    for kit in toolkits(s):
+    for kit in toolkits(host):
         if "ptxas" in kit.parts and Version(kit.parts["ptxas"]) >= FAMILIES_SINCE:
             return kit.root / "bin/ptxas"
     return None
 
 
-def examine_targets(s: Surroundings) -> tuple[Finding, ...]:
+def examine_targets(host: Host) -> tuple[Finding, ...]:
     """Return each target that is an installed package, and compiled code that it would run instead of its sources."""
     findings = []
     for target in load().targets.values():
-        installed = s.distribution(target.distribution) if target.distribution else None
+        installed = host.distribution(target.distribution) if target.distribution else None
         if installed:
             root = Path(str(installed.locate_file(""))) / target.name
             findings.append(Finding(Level.GREEN, target.title, installed.version))
-            findings += bypass_findings(root, target, Version(installed.version), s.environ, s.home)
+            findings += bypass_findings(root, target, Version(installed.version), host.environ, host.home)
     return tuple(findings)
 
 
@@ -177,7 +177,7 @@ def looked_for() -> list[str]:
     return ["PyTorch", "Triton", *targets, *(package.name for package in known().package)]
 
 
-def examine_others(s: Surroundings, gpus: Sequence[Arch], cache: Path | None) -> tuple[Finding, ...]:
+def examine_others(host: Host, gpus: Sequence[Arch], cache: Path | None) -> tuple[Finding, ...]:
     """Return the other packages with kernels, what each GPU gets of their compiled code, and compilers in packages.
 
     ``cache`` is a directory for what is found in compiled code.
@@ -185,8 +185,8 @@ def examine_others(s: Surroundings, gpus: Sequence[Arch], cache: Path | None) ->
     findings = []
     for package in known().package:
         subject = package.name
-        installed = next(filter(None, map(s.distribution, package.distributions)), None)
-        folder = s.package(package.code) if package.code else None
+        installed = next(filter(None, map(host.distribution, package.distributions)), None)
+        folder = host.package(package.code) if package.code else None
         if installed is None:
             continue
         if folder is None or not gpus:
@@ -197,7 +197,7 @@ def examine_others(s: Surroundings, gpus: Sequence[Arch], cache: Path | None) ->
             why = "this machine has no SM12x GPU, and --for is not set"
             findings.append(remedies.finding(Level.NONE, f"{subject}'s code", why, "code_not_examined"))
     patterns = [pattern for compiler in known().compiler for pattern in compiler.installed]
-    files = {file for folder in s.site_packages for pattern in patterns for file in folder.glob(pattern)}
+    files = {file for folder in host.site_packages for pattern in patterns for file in folder.glob(pattern)}
     for file in sorted(file for file in files if run_time.role(file.as_posix())):
         one = run_time.read(file, file.as_posix(), gpus)
         support = f", which does not support {listed(one.unsupported)}" if one.unsupported else ""
@@ -224,11 +224,11 @@ def settings() -> dict[str, Build | None]:
     return {TORCH_LIST: None} | {build.setting: build for build in builds}
 
 
-def examine_lists(s: Surroundings) -> tuple[Finding, ...]:
+def examine_lists(host: Host) -> tuple[Finding, ...]:
     """Architecture lists in the environment: one for SM12x without a suffix compiles no FP4 instruction."""
     findings = []
     for name, build in settings().items():
-        given = s.environ.get(name)
+        given = host.environ.get(name)
         value = (given or "").strip()
         if build and build.form and given is not None and not re.fullmatch(build.form, given):
             why = f"{given!r}: {build.otherwise}"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from fp4patch.binaries.findings import Level
-from fp4patch.binaries.report import BinaryFile, BinaryReport, Loading, Outcome, RequirementRow
+from fp4patch.binaries.report import BinaryFile, BinaryReport, Loading, LoadOutcome, RequirementRow
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
@@ -12,9 +12,9 @@ from fp4patch.doctor.outlook import conversion_of
 from fp4patch.doctor.result import Requirement
 
 _NOT_NATIVE = {
-    Outcome.LOST: "fatbins without the FP4 code that another target has",
-    Outcome.SOFTWARE: "fatbins that convert in software",
-    Outcome.UNWRITTEN: "fatbins with kernels named for FP4 and no FP4 instruction",
+    LoadOutcome.LOST: "fatbins without the FP4 code that another target has",
+    LoadOutcome.SOFTWARE: "fatbins that convert in software",
+    LoadOutcome.UNWRITTEN: "fatbins with kernels named for FP4 and no FP4 instruction",
 }
 
 
@@ -39,7 +39,7 @@ def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
         yield from (f"{file.name}: {reason}" for reason in _missing(file, required.gpu, native=required.native))
     if not loading:
         yield "there is no device code"
-    elif required.native and not any(row.outcome is Outcome.NATIVE for row in loading):
+    elif required.native and not any(row.outcome is LoadOutcome.NATIVE for row in loading):
         yield "no file has FP4 instructions for it"
 
 
@@ -63,7 +63,7 @@ def _as_made(report: BinaryReport, loading: Sequence[Loading], gpu: Arch, varian
     no FP4 code at all.
     """
     yield from (row.because for row in report.verdicts if row.gpu == gpu and row.level is Level.RED)
-    software = sorted({row.loads.removesuffix(" (JIT)") for row in loading if row.outcome is Outcome.SOFTWARE})
+    software = sorted({row.loads.removesuffix(" (JIT)") for row in loading if row.outcome is LoadOutcome.SOFTWARE})
     targets = [load().target(name) for name in variant.targets]
     wrong = [
         arch
@@ -72,5 +72,5 @@ def _as_made(report: BinaryReport, loading: Sequence[Loading], gpu: Arch, varian
     ]
     if wrong:
         yield f"{variant.name} does not convert in software for {listed(wrong)}"
-    elif not software and not any(row.outcome is Outcome.NATIVE for row in loading):
+    elif not software and not any(row.outcome is LoadOutcome.NATIVE for row in loading):
         yield f"a build of {variant.name} has FP4 code for {gpu}"

@@ -59,7 +59,7 @@ class Content(Document):
 
 
 @dataclass(frozen=True)
-class PatchRow(Document):
+class PatchInTree(Document):
     """A patch on this tree."""
 
     patch: str
@@ -105,7 +105,7 @@ class TreeReport(Document):
     variant: str
     """Variant that is applied; empty if none."""
     state: State
-    patches: tuple[PatchRow, ...]
+    patches: tuple[PatchInTree, ...]
     setting: str = field(metadata=HIDDEN)
     """Environment variable that sets the build's architectures; empty if the build has none of its own."""
     builds: tuple[BuildRow, ...]
@@ -152,7 +152,7 @@ class RecipeReport(Document):
 
 
 @dataclass(frozen=True)
-class Section(Document):
+class MachineSection(Document):
     """Findings of one kind: compilers, Python packages, GPUs."""
 
     title: str
@@ -165,7 +165,7 @@ class MachineReport(Document):
 
     name: str
     """Description of the machine: ``Ubuntu 24.04.3 LTS, Linux x86_64, Python 3.12.3``."""
-    sections: tuple[Section, ...]
+    sections: tuple[MachineSection, ...]
 
     @property
     def levels(self) -> tuple[Level, ...]:

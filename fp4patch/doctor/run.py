@@ -9,6 +9,7 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.binaries import registry, scan
+from fp4patch.binaries.findings import Finding
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
@@ -18,11 +19,19 @@ from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.doctor import gpus, machine, requirements, reverse_patches
+from fp4patch.doctor.host import Host
 from fp4patch.doctor.lists import judge_list
 from fp4patch.doctor.packages import settings
 from fp4patch.doctor.recommend import toolkit
-from fp4patch.doctor.result import NATIVE, MachineReport, Question, RecipeReport, Requirement, Section, TreeReport
-from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.doctor.result import (
+    NATIVE,
+    MachineReport,
+    MachineSection,
+    Question,
+    RecipeReport,
+    Requirement,
+    TreeReport,
+)
 from fp4patch.doctor.tree import examine_each
 from fp4patch.tree.status import status
 from fp4patch.tree.transaction import OnWait
@@ -81,20 +90,22 @@ def _cuda(text: str) -> str:
 
 def examine_machine(question: Question, python: str = "") -> MachineReport:
     """Look at this machine and a Python, as far as the GPUs go that are asked about, or that it has."""
-    s = Surroundings.here(python)
-    own = question.gpus if question.named else gpus.sm12x(gpus.driver(s))
-    found = machine.examine(s, own, cache=cache_dir() / "doctor")
+    host = Host.here(python)
+    own = question.gpus if question.named else gpus.sm12x(gpus.driver(host))
+    found = machine.examine(host, own, cache=cache_dir() / "doctor")
     cuda = Version(question.cuda) if question.cuda else toolkit()
-    return replace(found, sections=tuple(_judged(section, s, own, cuda) for section in found.sections))
+    return replace(found, sections=tuple(_judged(section, host, own, cuda) for section in found.sections))
 
 
-def _judged(section: Section, s: Surroundings, own: Sequence[Arch], cuda: Version | None) -> Section:
+def _judged(section: MachineSection, host: Host, own: Sequence[Arch], cuda: Version | None) -> MachineSection:
     """Return the section, its lists of architectures judged by what surveyed releases make of them."""
-    findings = [
-        judge_list(load(), finding, s.environ[finding.subject], own, cuda) if finding.subject in settings() else finding
-        for finding in section.findings
-    ]
-    return replace(section, findings=tuple(findings))
+
+    def judged(finding: Finding) -> Finding:
+        if finding.subject not in settings():
+            return finding
+        return judge_list(load(), finding, host.environ[finding.subject], own, cuda)
+
+    return replace(section, findings=tuple(map(judged, section.findings)))
 
 
 def find(name: str) -> Path | None:
@@ -148,7 +159,7 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
 
     It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
     """
-    driver = gpus.driver(Surroundings.here())
+    driver = gpus.driver(Host.here())
     own = question.gpus if question.named else gpus.sm12x(driver) or question.gpus
     if path:
         found = scan.examine(

@@ -21,7 +21,7 @@ HASH = 16
 
 
 @dataclass(frozen=True)
-class Release:
+class SurveyedRelease:
     """One surveyed release of a target."""
 
     target: str
@@ -34,14 +34,14 @@ class Release:
 
 
 @cache
-def surveyed(root: Path) -> tuple[Release, ...]:
+def surveyed(root: Path) -> tuple[SurveyedRelease, ...]:
     """Return every surveyed release, in order of target and version; none where nothing is recorded."""
     file = root / RECORD
     if not file.is_file():
         return ()
     rows = json.loads(file.read_text(encoding="utf-8"))["releases"]
     return tuple(
-        Release(
+        SurveyedRelease(
             row["target"],
             row["version"],
             row["files"],
@@ -51,7 +51,7 @@ def surveyed(root: Path) -> tuple[Release, ...]:
     )
 
 
-def content(releases: tuple[Release, ...], hashes: Mapping[str, str]) -> Content:
+def content(releases: tuple[SurveyedRelease, ...], hashes: Mapping[str, str]) -> Content:
     """Return the release (of one target) of a tree, by the hashes of its files; missing files have none."""
     compared = []
     for release in releases:
@@ -65,7 +65,7 @@ def content(releases: tuple[Release, ...], hashes: Mapping[str, str]) -> Content
     return Content((), nearest, differs, of) if differs < of else Content(())
 
 
-def recorded_build(release: Release, cuda: str, asked: str) -> BuildRow | None:
+def recorded_build(release: SurveyedRelease, cuda: str, asked: str) -> BuildRow | None:
     """Return the recorded result of the release's build for a list and a CUDA major release; None without a record."""
     major = cuda.partition(".")[0]
     for looked_at, made in release.builds.items():

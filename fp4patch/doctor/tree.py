@@ -22,7 +22,7 @@ from fp4patch.doctor.builds import Builds
 from fp4patch.doctor.outlook import instead, outlooks
 from fp4patch.doctor.packages import bypass_findings
 from fp4patch.doctor.recommend import recommend, toolkit
-from fp4patch.doctor.result import Content, PatchRow, Question, TreeReport
+from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
 from fp4patch.doctor.surveyed import HASH, content, surveyed
 from fp4patch.tree.journal import sha256
 from fp4patch.tree.locked import reading
@@ -103,17 +103,19 @@ def hashes_of(target: Target, read: Read) -> dict[str, str]:
     return {}
 
 
-def _patches(catalog: Catalog, tried: Sequence[PatchStatus], found: TreeStatus) -> tuple[PatchRow, ...]:
+def _patches(catalog: Catalog, tried: Sequence[PatchStatus], found: TreeStatus) -> tuple[PatchInTree, ...]:
     """Return every patch of the target: its state if it is applied, else the state that it would have."""
     standing = {p.patch: p for p in found.patches} if found.variant else {}
     rows = []
     for patch in (standing.get(p.patch, p) for p in tried):
         variants = tuple(v.name for v in catalog.variants.values() if patch.patch in v.patch_ids)
-        rows.append(PatchRow(patch.patch, patch.state, patch.because, variants))
+        rows.append(PatchInTree(patch.patch, patch.state, patch.because, variants))
     return tuple(rows)
 
 
-def _defects(tree: Identified, patches: Sequence[PatchRow], question: Question, advice: Advice | None) -> list[Finding]:
+def _defects(
+    tree: Identified, patches: Sequence[PatchInTree], question: Question, advice: Advice | None
+) -> list[Finding]:
     """Return the known defects of this release on the GPUs in question, without those that a patch has repaired."""
     open_patches = {row.patch.partition("/")[2] for row in patches if row.state is State.PRISTINE}
     variant = advice.variant if advice else ""

@@ -8,7 +8,6 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -78,14 +77,14 @@ def look(builder: str, *, needs_engine: bool) -> Engine:
     )
 
 
-def host(environ: Mapping[str, str] | None = None) -> str:
+def host() -> str:
     """Return the address of the engine in use (``unix:///…``), by DOCKER_HOST or its context; empty if none."""
-    return _docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}", environ=environ).out.strip()
+    return _docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}").out.strip()
 
 
-def versions(environ: Mapping[str, str] | None = None) -> tuple[str, dict[str, Any], str]:
+def versions() -> tuple[str, dict[str, Any], str]:
     """Return the version of the client, the values of its engine, and the complaint of the client if none answers."""
-    done = _docker("version", "--format", "{{json .}}", environ=environ)
+    done = _docker("version", "--format", "{{json .}}")
     try:
         told = json.loads(done.out.splitlines()[0])
     except (ValueError, IndexError):
@@ -94,20 +93,9 @@ def versions(environ: Mapping[str, str] | None = None) -> tuple[str, dict[str, A
     return str(client.get("Version", "")), server, "" if server else (done.err or done.out).strip()
 
 
-def data_root(environ: Mapping[str, str] | None = None) -> Path | None:
-    """Return the directory where the local engine keeps images, or None where there is no engine or it is elsewhere."""
-    if not host(environ).startswith("unix://"):
-        return None
-    try:
-        root = Path(_info(environ).get("DockerRootDir", ""))
-    except ImageError:
-        return None
-    return root if root.is_absolute() and root.exists() else None
-
-
-def buildx(environ: Mapping[str, str] | None = None) -> str:
+def buildx() -> str:
     """Return the version of buildx; raise ImageError if there is none that can build."""
-    done = _docker("buildx", "version", environ=environ)
+    done = _docker("buildx", "version")
     found = re.match(r"github\.com/docker/buildx v?(\d+\.\d+(?:\.\d+)?)", done.out)
     if done.status or not found:
         raise ImageError(
@@ -170,15 +158,15 @@ def _free(root: str) -> int | None:
     return None
 
 
-def _docker(*words: str, environ: Mapping[str, str] | None = None) -> process.Done:
+def _docker(*words: str) -> process.Done:
     try:
-        return process.run(["docker", *words], environ={**(environ or os.environ), "DOCKER_BUILDKIT": "1"})
+        return process.run(["docker", *words], environ=environment())
     except OSError as error:
         return process.Done(127, "", f"docker {error.strerror}")
 
 
-def _info(environ: Mapping[str, str] | None = None) -> dict[str, Any]:
-    done = _docker("info", "--format", "{{json .}}", environ=environ)
+def _info() -> dict[str, Any]:
+    done = _docker("info", "--format", "{{json .}}")
     try:
         return dict(json.loads(done.out))
     except ValueError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
-from fp4patch.adapters.result import BuildRow, Compiled
+from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.coverage import Covered, names, without
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.patch import BuildCheck, BuiltFor, ConditionCheck, Patch
@@ -79,7 +79,7 @@ def absent(root: Path, target: Target, patches: Sequence[Patch], covered: Sequen
     return tuple(_without_absent(one, rules[one], found) if one in rules else one for one in covered)
 
 
-def _without_absent(one: Covered, rule: BuiltFor, found: Mapping[tuple[JitModule, Arch], Compiled | str]) -> Covered:
+def _without_absent(one: Covered, rule: BuiltFor, found: Mapping[tuple[JitModule, Arch], JitTargets | str]) -> Covered:
     def compiles_for(gpu: Arch) -> tuple[Arch, ...] | None:
         """Return the targets on the machine of a GPU; None if they are not known."""
         there = found[rule.module, gpu]
@@ -154,7 +154,7 @@ def _said(row: BuildRow) -> str:
     return "; ".join(f"on {gpu} {_modules(there)}" for gpu, there in sorted(row.on.items()))
 
 
-def _modules(there: Compiled) -> str:
+def _modules(there: JitTargets) -> str:
     """Return the targets of modules compiled at run time on one GPU's machine: ``GEMM 12.1a, quantization 12.0f``."""
     return there.stops or ", ".join(f"{name} {' '.join(archs)}" for name, archs in there.modules.items())
 

@@ -18,7 +18,7 @@ from flashinfer_wheel import is_python, unpack
 from packaging.version import Version
 
 from fp4patch.adapters import flashinfer
-from fp4patch.adapters.result import Compiled
+from fp4patch.adapters.result import JitTargets
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main as cli
 from fp4patch.core.arch import GB10, GPUS, Arch
@@ -50,7 +50,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Get:
 
 
 @cache
-def answers(root: Path, cuda: str) -> dict[tuple[str, Arch], Compiled | flashinfer.NotKnown]:
+def answers(root: Path, cuda: str) -> dict[tuple[str, Arch], JitTargets | flashinfer.TargetsUnknown]:
     """Return the result of every list on every GPU."""
     machines = [(cuda, archs, gpu) for archs in LISTS for gpu in GPUS]
     return {
@@ -62,9 +62,9 @@ def answers(root: Path, cuda: str) -> dict[tuple[str, Arch], Compiled | flashinf
 SM120 = Arch(12, 0)
 
 
-def said(root: Path, archs: str, gpu: Arch, cuda: str = "13.0") -> Compiled:
+def said(root: Path, archs: str, gpu: Arch, cuda: str = "13.0") -> JitTargets:
     made = answers(root, cuda)[archs, gpu]
-    assert isinstance(made, Compiled), made
+    assert isinstance(made, JitTargets), made
     return made
 
 

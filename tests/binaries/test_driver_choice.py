@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from fp4patch.binaries.driver_choice import loaded
-from fp4patch.binaries.fatbin import Entry
+from fp4patch.binaries.fatbin import FatbinEntry
 from fp4patch.core.arch import Arch
 
 
-def entries(*names: str) -> list[tuple[Entry, Arch]]:
+def entries(*names: str) -> list[tuple[FatbinEntry, Arch]]:
     made = []
     for name in names:
         kind = "ptx" if name.startswith("compute_") else "cubin"
         arch = Arch.parse(name)
-        made.append((Entry(kind, arch, "none", 0, b""), arch))
+        made.append((FatbinEntry(kind, arch, "none", 0, b""), arch))
     return made
 
 

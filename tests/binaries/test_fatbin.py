@@ -23,12 +23,12 @@ MANY = ("90", "120f", "121a", "compute_90", "compute_121a")
 
 
 class Read(NamedTuple):
-    unit: fatbin.Unit
-    entries: tuple[fatbin.Entry, ...]
+    unit: fatbin.DriverModule
+    entries: tuple[fatbin.FatbinEntry, ...]
 
 
 def read(data: bytes) -> list[Read]:
-    found = fatbin.units(Window(BytesIO(data), "file", len(data), lambda _: None))
+    found = fatbin.driver_modules(Window(BytesIO(data), "file", len(data), lambda _: None))
     return [Read(unit, tuple(unit.entries)) for unit in found]
 
 

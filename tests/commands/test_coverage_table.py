@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fp4patch.adapters.result import Compiled
+from fp4patch.adapters.result import JitTargets
 from fp4patch.catalog.coverage import Covered, How
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import BuiltFor
@@ -78,14 +78,14 @@ def test_a_function_of_a_kernel_that_did_not_run_is_not_executed(kernel: str, ho
 @pytest.mark.parametrize(
     ("on_100", "on_90", "absent"),
     [
-        (Compiled({"m": ("10.0a",)}), Compiled({}, "ValueError: not built for sm_90a"), True),
-        (Compiled({"m": ("10.0a",)}), Compiled({"m": ("9.0a",)}), False),
-        (Compiled({"m": ("10.0a",)}), "an unknown value decides", False),
-        (Compiled({}, "ValueError: another name"), Compiled({}, "ValueError: another name"), False),
+        (JitTargets({"m": ("10.0a",)}), JitTargets({}, "ValueError: not built for sm_90a"), True),
+        (JitTargets({"m": ("10.0a",)}), JitTargets({"m": ("9.0a",)}), False),
+        (JitTargets({"m": ("10.0a",)}), "an unknown value decides", False),
+        (JitTargets({}, "ValueError: another name"), JitTargets({}, "ValueError: another name"), False),
     ],
 )
 def test_a_function_is_absent_only_where_the_build_shows_it(
-    on_100: Compiled | str, on_90: Compiled | str, absent: bool
+    on_100: JitTargets | str, on_90: JitTargets | str, absent: bool
 ) -> None:
     module = JitModule(name="m", search=("jit.py",), function="gen")
     rule = BuiltFor(functions=("f(",), module=module, targets=("sm_100a",))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from surroundings_on_disk import machine, program, tool, toolkit
+from host_on_disk import machine, program, tool, toolkit
 
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.doctor import compilers
-from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.doctor.host import Host
 from fp4patch.proof.toolchain import Toolchain
 
 
@@ -18,7 +18,7 @@ def about(findings: tuple[Finding, ...], subject: str) -> Finding:
 
 
 def test_finds_the_real_toolkit_of_this_python(toolchain: Toolchain) -> None:
-    here = Surroundings.here()
+    here = Host.here()
     kit = next(kit for kit in compilers.toolkits(here) if kit.root == toolchain.root)
     assert kit.parts == {"nvcc": toolchain.info.nvcc, "cicc": toolchain.info.cicc, "ptxas": toolchain.info.ptxas}
     assert any("fp4patch uses it" in finding.found for finding in compilers.examine(here))

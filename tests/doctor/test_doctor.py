@@ -22,7 +22,7 @@ from fp4patch.commands import main
 from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import has, known_gpus
 from fp4patch.doctor.run import question
-from fp4patch.doctor.surveyed import Release, content, recorded_build, surveyed
+from fp4patch.doctor.surveyed import SurveyedRelease, content, recorded_build, surveyed
 from fp4patch.proof.toolchain import Toolchain
 
 Trees = Callable[[str, str], Path]
@@ -116,8 +116,8 @@ def test_a_tree_without_a_version_is_known_by_content_and_advised_by_it(
 
 
 def test_an_unknown_release_names_the_nearest() -> None:
-    one = Release("vllm", "1.0", {"a": "1", "b": "2", "c": "3"}, {})
-    two = Release("vllm", "1.1", {"a": "1", "b": "2", "c": "4"}, {})
+    one = SurveyedRelease("vllm", "1.0", {"a": "1", "b": "2", "c": "3"}, {})
+    two = SurveyedRelease("vllm", "1.1", {"a": "1", "b": "2", "c": "4"}, {})
     found = content((one, two), {"a": "1", "b": "2", "c": "5"})
     assert (found.releases, found.nearest, found.differs, found.of) == ((), "1.1", 1, 3)
     assert content((one, two), {"a": "9"}).nearest == ""
@@ -218,7 +218,7 @@ def test_without_cmake_the_record_answers_and_says_that_it_is_one(
 
 
 def test_a_record_of_the_same_major_cuda_release_answers() -> None:
-    release = Release("vllm", "1.0", {}, {"12.9": {"12.1a": ("12.1a",)}, "13.0": {"12.1a": ("12.0f",)}})
+    release = SurveyedRelease("vllm", "1.0", {}, {"12.9": {"12.1a": ("12.1a",)}, "13.0": {"12.1a": ("12.0f",)}})
     assert recorded_build(release, "12.8", "12.1a") == BuildRow("12.9", "12.1a", ("12.1a",), recorded=True)
     assert recorded_build(release, "13.5", "12.1a") == BuildRow("13.0", "12.1a", ("12.0f",), recorded=True)
     assert recorded_build(release, "13.0", "9.0a") is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from surroundings_on_disk import machine, program
+from host_on_disk import machine, program
 
 from fp4patch.binaries.findings import Level
 from fp4patch.core.arch import GPUS, Arch

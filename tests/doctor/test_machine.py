@@ -6,16 +6,16 @@ import platform
 from pathlib import Path
 
 import pytest
-from surroundings_on_disk import machine, program, toolkit, torch, triton
+from host_on_disk import machine, program, toolkit, torch, triton
 
 from fp4patch.binaries.findings import Level
 from fp4patch.core.arch import Arch
+from fp4patch.doctor.host import Host
 from fp4patch.doctor.machine import examine
-from fp4patch.doctor.surroundings import Surroundings
 
 
 def test_the_real_machine_is_examined_with_a_remedy_for_all_that_is_not_green() -> None:
-    found = examine(Surroundings.here())
+    found = examine(Host.here())
     assert {"compilers", "packages", "GPUs", "for a build"} <= {section.title for section in found.sections}
     for section in found.sections:
         for finding in section.findings:
@@ -25,7 +25,7 @@ def test_the_real_machine_is_examined_with_a_remedy_for_all_that_is_not_green() 
 
 
 @pytest.fixture
-def spark(tmp_path: Path) -> Surroundings:
+def spark(tmp_path: Path) -> Host:
     """Make a DGX Spark with a Triton that does not support it."""
     site = tmp_path / "site"
     site.mkdir()
@@ -40,13 +40,13 @@ def spark(tmp_path: Path) -> Surroundings:
     return here
 
 
-def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Surroundings) -> None:
+def test_the_machines_own_gpu_decides_where_none_is_asked_about(spark: Host) -> None:
     found = examine(spark)
     (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
     assert triton_.level is Level.RED
 
 
-def test_a_dgx_spark_is_named_without_its_serial_number(spark: Surroundings) -> None:
+def test_a_dgx_spark_is_named_without_its_serial_number(spark: Host) -> None:
     etc = spark.root / "etc"
     etc.mkdir()
     (etc / "os-release").write_text('PRETTY_NAME="Ubuntu 24.04.3 LTS"\nNAME="Ubuntu"\nID=ubuntu\n')
@@ -60,21 +60,21 @@ def test_a_dgx_spark_is_named_without_its_serial_number(spark: Surroundings) -> 
     assert "1234567" not in name
 
 
-def test_a_dgx_sparks_toolkit_outside_path_is_used(spark: Surroundings) -> None:
+def test_a_dgx_sparks_toolkit_outside_path_is_used(spark: Host) -> None:
     compilers = next(section for section in examine(spark).sections if section.title == "compilers")
     assert {finding.level for finding in compilers.findings} == {Level.GREEN}
     assert "fp4patch uses it" in compilers.findings[0].found
 
 
-def test_an_asked_gpu_goes_before_the_machines_own(spark: Surroundings) -> None:
+def test_an_asked_gpu_goes_before_the_machines_own(spark: Host) -> None:
     found = examine(spark, [Arch(12, 0)])
     (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))
     assert triton_.level is Level.YELLOW
 
 
-def test_the_nvcc_in_the_usual_place_is_compared_with_pytorchs_cuda(spark: Surroundings, tmp_path: Path) -> None:
+def test_the_nvcc_in_the_usual_place_is_compared_with_pytorchs_cuda(spark: Host, tmp_path: Path) -> None:
     toolkit(tmp_path / "root/opt/cuda-12.9", "12.9.86")
-    old = Surroundings(
+    old = Host(
         dict(spark.environ) | {"CUDA_HOME": str(tmp_path / "root/opt/cuda-12.9")},
         spark.site_packages,
         spark.root,

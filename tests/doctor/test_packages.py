@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from surroundings_on_disk import distribution, machine, tool, toolkit, torch, triton
+from host_on_disk import distribution, machine, tool, toolkit, torch, triton
 
 from fp4patch.binaries.findings import Level
 from fp4patch.core.arch import GB10, Arch

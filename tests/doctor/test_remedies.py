@@ -14,7 +14,7 @@ import pytest
 from command import Said
 from cubins import CONVERTS, compile_cuda, targets
 from flashinfer_wheel import is_python, unpack
-from surroundings_on_disk import machine, program, toolkit, torch, triton
+from host_on_disk import machine, program, toolkit, torch, triton
 
 from fp4patch.binaries import remedies, scan
 from fp4patch.binaries.findings import Finding, Level
@@ -97,7 +97,7 @@ def test_each_release_that_is_recommended_is_green_in_the_record_of_published_wh
 def test_a_better_release_is_named_for_a_wheel_and_an_installed_package_and_not_for_itself(tmp_path: Path) -> None:
     old = "transformer_engine_cu13-2.18.0-py3-none-manylinux_2_28_x86_64.whl"
     for name in (f"/a/{old}", "/site-packages/transformer_engine"):
-        assert remedies.newer(name) == remedies.Release("transformer-engine-cu13", "transformer_engine", "2.20.2")
+        assert remedies.newer(name) == remedies.BetterRelease("transformer-engine-cu13", "transformer_engine", "2.20.2")
     for name in (old.replace("2.18.0", "2.20.2"), "other-1.0-py3-none-any.whl", "/a/x.so"):
         assert remedies.newer(name) is None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cubins import CONVERTS, compile_cuda, targets
-from surroundings_on_disk import distribution, machine
+from host_on_disk import distribution, machine
 
 from fp4patch.binaries import run_time, scan
 from fp4patch.binaries.findings import Level
@@ -21,8 +21,8 @@ from fp4patch.commands import main
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.errors import UsageError
 from fp4patch.doctor import jit_caches, packages
+from fp4patch.doctor.host import Host
 from fp4patch.doctor.machine import examine
-from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.proof.toolchain import Toolchain
 
 BIN = "triton/backends/nvidia/bin"
@@ -100,11 +100,11 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     compile_cuda(toolchain, CONVERTS, site / "vllm/_C.so", "-c", *targets("120f"))
     monkeypatch.setenv("FP4PATCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
-    assert Surroundings.here().python == sys.executable
+    assert Host.here().python == sys.executable
     for python in (str(tmp_path / "env"), str(tmp_path / "env/bin/python")):
-        assert site in Surroundings.here(python).site_packages
+        assert site in Host.here(python).site_packages
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
-    findings = packages.examine_others(Surroundings.here(), [GB10], None)
+    findings = packages.examine_others(Host.here(), [GB10], None)
     assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.GREEN)]
     assert "sm_121: NVFP4 native" in findings[0].found
     main.run(["doctor", "--json", "--python", str(tmp_path / "env"), "--for", "sm_121"])
@@ -115,7 +115,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
 @pytest.mark.parametrize("python", ["/nowhere/python", "/bin/cat"])
 def test_what_is_no_python_is_a_usage_error(python: str) -> None:
     with pytest.raises(UsageError, match="does not run as a Python"):
-        Surroundings.here(python)
+        Host.here(python)
     assert main.run(["doctor", "--python", python]) == 2
 
 

@@ -6,17 +6,13 @@ import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from fp4patch.binaries.findings import Level
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ImageError
-from fp4patch.doctor import room
-from fp4patch.doctor.surroundings import Surroundings
 from fp4patch.images import engine as preflight
 from fp4patch.images import sources
 from fp4patch.images.engine import GIB, check, estimate, look, notes
@@ -60,16 +56,6 @@ def test_room_is_asked_for_by_stage() -> None:
     assert memory.startswith("8 GiB of memory")
     assert found(small, replace(REQUEST, target=Stage.KERNELS)) == []
     assert found(replace(LARGE, disk=None, memory=None)) == []  # another machine's, and not known
-
-
-@pytest.mark.parametrize("free", [39, 40, 64, Stage.RUNTIME.disk - 1, Stage.RUNTIME.disk])
-def test_doctor_and_build_agree_on_the_space_that_an_image_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int
-) -> None:
-    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free * GIB))
-    *_, disk = room.examine(Surroundings.here(), tmp_path)
-    assert (disk.level is Level.GREEN) == (found(replace(LARGE, disk=free * GIB)) == [])
-    assert f"{Stage.RUNTIME.disk} GiB" in disk.found
 
 
 def test_an_emulated_platform_is_no_place_for_a_build_of_hours() -> None:

@@ -14,7 +14,7 @@ import pytest
 from flashinfer_wheel import is_python, unpack
 
 from fp4patch.adapters.flashinfer import run
-from fp4patch.adapters.result import Compiled
+from fp4patch.adapters.result import JitTargets
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import JitModule
 from fp4patch.commands import main
@@ -38,7 +38,7 @@ def made(root: Path, gpu: str) -> tuple[str, ...]:
     shutil.copy(root / "compilation_context.py", tree)
     (tree / FILE).write_text(re.sub(r"(?s)\n    checksum = .*?(?=\n    nvcc_flags)", "", (root / FILE).read_text()))
     (found,) = run(tree, BUILD, [("13.0", "", Arch.parse(gpu))])
-    assert isinstance(found, Compiled), found
+    assert isinstance(found, JitTargets), found
     return (REFUSES, found.stops) if found.stops else found.modules["moe_utils"]
 
 

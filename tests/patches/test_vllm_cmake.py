@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from vllm_edits import run
 
-from fp4patch.adapters.vllm import Configured, cmake, configure
+from fp4patch.adapters.vllm import EvaluatedBuild, cmake, configure
 from fp4patch.core.arch import Arch
 from fp4patch.core.outcome import Drift
 
@@ -60,9 +60,9 @@ class Release:
     before: Path
     after: Path
     scratch: Path
-    known: dict[tuple[str, str], tuple[Configured, Configured]] = field(default_factory=dict)
+    known: dict[tuple[str, str], tuple[EvaluatedBuild, EvaluatedBuild]] = field(default_factory=dict)
 
-    def configure(self, cuda: str, arch_list: str) -> tuple[Configured, Configured]:
+    def configure(self, cuda: str, arch_list: str) -> tuple[EvaluatedBuild, EvaluatedBuild]:
         if (cuda, arch_list) not in self.known:
             before = configure(self.before, cuda, arch_list, self.scratch)
             after = configure(self.after, cuda, arch_list, self.scratch)
@@ -156,7 +156,7 @@ BUILDS = EVERY if os.environ.get("FP4PATCH_TEST_ALL_TREES") else [("12.9", "12.1
 
 
 @pytest.fixture(scope="module")
-def native(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Configured]:
+def native(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], EvaluatedBuild]:
     """Return the configuration of the tree with both patches."""
     root = tmp_path_factory.mktemp("native")
     for entry in release.after.iterdir():
@@ -169,7 +169,7 @@ def native(release: Release, tmp_path_factory: pytest.TempPathFactory) -> Callab
 
 @pytest.mark.parametrize(("cuda", "arch_list"), BUILDS)
 def test_marlin_and_hadacore_have_code_for_each_gpu_of_the_build_and_nothing_else_changes(
-    release: Release, native: Callable[[str, str], Configured], cuda: str, arch_list: str
+    release: Release, native: Callable[[str, str], EvaluatedBuild], cuda: str, arch_list: str
 ) -> None:
     _, before = release.configure(cuda, arch_list)
     after = native(cuda, arch_list)
@@ -188,7 +188,7 @@ def gpu_of(arch: str) -> Arch:
 
 
 def test_a_build_without_sm12x_keeps_its_architectures(
-    release: Release, native: Callable[[str, str], Configured]
+    release: Release, native: Callable[[str, str], EvaluatedBuild]
 ) -> None:
     assert native("13.0", "7.5;8.9;9.0a") == configure(release.before, "13.0", "7.5;8.9;9.0a", release.scratch)
 

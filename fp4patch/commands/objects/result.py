@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fp4patch.binaries.report import Outcome
+from fp4patch.binaries.report import LoadOutcome
 from fp4patch.core.arch import Arch, Reach, reach
 from fp4patch.core.document import HIDDEN, Document, Report
 
@@ -24,7 +24,7 @@ class ObjectFile(Document):
     """Patched or converting files that it is or includes."""
     itself: bool = True
     """True if the statement is in a file of the source's own tree, and not only in a library's header."""
-    outcomes: Mapping[Arch, frozenset[Outcome]] = field(default_factory=dict, metadata=HIDDEN)
+    outcomes: Mapping[Arch, frozenset[LoadOutcome]] = field(default_factory=dict, metadata=HIDDEN)
     """Outcomes of each GPU in the object file, if the object file exists and is as new as its command."""
 
     def missed(self, gpus: Sequence[Arch]) -> tuple[Arch, ...]:
@@ -37,9 +37,9 @@ class ObjectFile(Document):
 
     def _misses(self, gpu: Arch) -> bool:
         held = self.outcomes.get(gpu, frozenset())
-        if held & {Outcome.LOST, Outcome.UNWRITTEN}:
+        if held & {LoadOutcome.LOST, LoadOutcome.UNWRITTEN}:
             return True
-        if Outcome.NATIVE in held or (held and not self.itself and held <= {Outcome.PLAIN, Outcome.OTHER}):
+        if LoadOutcome.NATIVE in held or (held and not self.itself and held <= {LoadOutcome.PLAIN, LoadOutcome.OTHER}):
             return False
         of_family = [arch for arch in self.architectures if arch.major == gpu.major]
         if of_family:

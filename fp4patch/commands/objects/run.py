@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fp4patch.binaries.report import Outcome
+from fp4patch.binaries.report import LoadOutcome
 from fp4patch.binaries.scan import examine
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
@@ -200,7 +200,7 @@ def _folders(command: str, directory: Path, options: Sequence[str] = ("-I", "-iq
     return [(directory / name).resolve() for name in named]
 
 
-def _outcomes(build: Path, name: str, asked: Sequence[Arch]) -> dict[Arch, frozenset[Outcome]]:
+def _outcomes(build: Path, name: str, asked: Sequence[Arch]) -> dict[Arch, frozenset[LoadOutcome]]:
     """Return the outcomes of each GPU in an object file; empty if it is missing, damaged or older than its command."""
     path = build / name
     try:

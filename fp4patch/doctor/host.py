@@ -21,7 +21,7 @@ _ASK = (
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class Host:
     """A machine as doctor sees it."""
 
     environ: Mapping[str, str]
@@ -39,7 +39,7 @@ class Surroundings:
     """Directories from which fp4patch itself imports, if that is another Python."""
 
     @classmethod
-    def here(cls, python: str = "") -> Surroundings:
+    def here(cls, python: str = "") -> Host:
         """Return this machine with the packages of a Python: the one that is named, VIRTUAL_ENV's, or this one.
 
         ``python`` is a program, or a virtual environment. Raises UsageError where it does not run.

@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from fp4patch.doctor.surroundings import Surroundings
+from fp4patch.doctor.host import Host
 
 
 def program(path: Path, script: str) -> Path:
@@ -63,7 +63,7 @@ def triton(site: Path, **assemblers: str) -> None:
         tool(site / "triton/backends/nvidia/bin" / name.replace("_", "-"), version)
 
 
-def machine(tmp: Path, **environ: str) -> Surroundings:
+def machine(tmp: Path, **environ: str) -> Host:
     """Return a machine that has g++ and the usual tools, and below ``tmp`` what a test put there."""
     tools = tmp / "tools"
     tools.mkdir(exist_ok=True)
@@ -74,4 +74,4 @@ def machine(tmp: Path, **environ: str) -> Surroundings:
             link.symlink_to(real)
     (tmp / "site").mkdir(exist_ok=True)
     environ = {"PATH": str(tools), "HOME": str(tmp / "home")} | environ
-    return Surroundings(environ, (tmp / "site",), tmp / "root", tmp / "home", libcuda=str(tmp / "libcuda.so.1"))
+    return Host(environ, (tmp / "site",), tmp / "root", tmp / "home", libcuda=str(tmp / "libcuda.so.1"))

@@ -1,0 +1,52 @@
+"""Memory: the figures of the machine, and those of a container's limit, compared with the jobs of a build."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from host_on_disk import machine
+
+from fp4patch.binaries.findings import Level
+from fp4patch.doctor import memory
+from fp4patch.doctor.host import Host
+
+
+def meminfo(tmp_path: Path, gib: int, limit: str = "", *, free: int | None = None) -> None:
+    (tmp_path / "root/proc").mkdir(parents=True)
+    (tmp_path / "root/proc/meminfo").write_text(f"MemTotal:       {gib << 20} kB\nMemFree:  1 kB\n")
+    if free is not None:
+        with (tmp_path / "root/proc/meminfo").open("a") as file:
+            file.write(f"MemAvailable:  {free << 20} kB\n")
+    if limit:
+        (tmp_path / "root/sys/fs/cgroup").mkdir(parents=True)
+        (tmp_path / "root/sys/fs/cgroup/memory.max").write_text(f"{limit}\n")
+
+
+def test_the_real_machine_says_how_much_it_has() -> None:
+    assert memory.usable(Host.here())
+
+
+@pytest.mark.parametrize(("limit", "usable"), [(str(16 << 30), 16), ("max", 119)])
+def test_a_containers_limit_counts(tmp_path: Path, limit: str, usable: int) -> None:
+    meminfo(tmp_path, 119, limit)
+    assert memory.usable(machine(tmp_path)) == usable << 30
+
+
+@pytest.mark.parametrize(
+    ("gib", "free", "jobs", "remedy"),
+    [
+        (119, None, "20", "export MAX_JOBS=14"),
+        (119, None, "8", ""),
+        (119, 20, "8", "export MAX_JOBS=2"),  # a served model holds the rest
+        (119, 20, "2", ""),
+        (4, None, "1", "add swap"),
+    ],
+)
+def test_more_jobs_than_memory_serves_are_noticed(
+    tmp_path: Path, gib: int, free: int | None, jobs: str, remedy: str
+) -> None:
+    meminfo(tmp_path, gib, free=free)
+    (finding,) = memory.examine(machine(tmp_path, MAX_JOBS=jobs))
+    assert finding.level is (Level.YELLOW if remedy else Level.GREEN)
+    assert finding.remedy.endswith(remedy)
