@@ -19,9 +19,9 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 SEARCHED = {
     "__CUDA_ARCH_FEAT_SM121_ALL": "messages.html",
-    "e2m1x2": "features.html",
+    "e2m1x2": "instructions.html",
     "no kernel image is available": "messages.html",
-    "12.1a": "gb10.html",
+    "12.1a": "gpus.html",
 }
 """Words that owners type, and a page that must be among the results."""
 

@@ -1,4 +1,4 @@
-"""Pages of the site that a program makes: each release, patch by patch; doctor on each release; the keys of edits."""
+"""Pages of the site that a program makes: patches and doctor on each release, instructions, the keys of edits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.catalog.manifest import load
+from fp4patch.commands.explore.answers import unpacked
+from fp4patch.commands.explore.run import INSTRUCTIONS
 from fp4patch.commands.show.text import MATRIX, matrix_rows
+from fp4patch.core.arch import Arch
 from fp4patch.doctor.surveyed import RECORD
 from tools.pages import manifests
 
@@ -82,10 +85,51 @@ def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> s
     return f"\n## {title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
+def instructions(root: Path) -> str:
+    """Return the machine code of each FP4 instruction on each target, from ``records/instructions.json``."""
+    record = unpacked(json.loads((root / INSTRUCTIONS).read_text(encoding="utf-8"))["nodes"])
+    text = """# FP4 instructions of each target
+
+[What the outcomes mean](features.md). Targets with equal results share a column. "from 13.0" means from that CUDA
+release on; *refused*, by the newest ptxas; ≈ is emulated by other instructions.
+"""
+    for group in record["groups"]:
+        columns: dict[tuple[str, ...], list[str]] = {}
+        for target in sorted(group["features"][0]["cells"], key=Arch.parse):
+            results = tuple(_code(feature["cells"][target]) for feature in group["features"])
+            columns.setdefault(results, []).append(target.removeprefix("sm_"))
+        rows = [
+            [f"`{feature['instruction']}`", *(results[at] for results in columns)]
+            for at, feature in enumerate(group["features"])
+        ]
+        text += _table(group["title"], ["PTX", *(" ".join(targets) for targets in columns.values())], rows)
+    return text
+
+
+def _code(by_release: Mapping[str, Sequence[str]]) -> str:
+    """Return the machine code by the newest compiler, and the release from which on it is that."""
+    oldest = next(iter(by_release))
+    outcome, code = list(by_release.values())[-1]
+    if outcome == "rejected":
+        return "refused"
+    first = oldest
+    for release, result in reversed(by_release.items()):
+        if result != [outcome, code]:
+            break
+        first = release
+    shown = f"`{code}`" if outcome == "hardware" else f"≈ {code or 'nothing'}"
+    return shown if first == oldest else f"{shown} from {first}"
+
+
 def keys(_root: Path) -> str:
     """Return the keys of each edit operation, from the dataclasses."""
     return f"# Keys of the edit operations\n\n{manifests.keys_of_edits()}"
 
 
-PAGES: Mapping[str, Callable[[Path], str]] = {"matrix.md": matrix, "doctor-trees.md": doctor, "keys.md": keys}
+PAGES: Mapping[str, Callable[[Path], str]] = {
+    "matrix.md": matrix,
+    "doctor-trees.md": doctor,
+    "instructions.md": instructions,
+    "keys.md": keys,
+}
 """Name of the page below docs/, and the function that makes it of the catalog's directory."""

@@ -166,12 +166,3 @@ def test_the_usual_commands_that_write_do_nothing_and_the_originals_do(tmp_path:
         (tmp_path / "CMakeLists.txt").write_text(f"set(made {made})\n{text}")
         assert configure(tmp_path, "13.0", "12.1a", tmp_path).error == ""
         assert {path.name for path in made.iterdir()} == expected
-
-
-def test_the_pages_and_the_help_say_that_a_trees_cmake_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["doctor", "--help"]) == 0
-    texts = [capsys.readouterr().out, *((ROOT / page).read_text() for page in ("SECURITY.md", "docs/doctor.md"))]
-    for text in texts:
-        said = " ".join(text.split())
-        assert "as a build would" in said
-        assert "not a protection" in said

@@ -89,7 +89,7 @@ def test_a_build_for_each_target_that_is_named_is_green(
 def test_each_release_that_is_recommended_is_green_in_the_record_of_published_wheels() -> None:
     rows = [line for line in WHEELS.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     for release in remedies.load().release:
-        name = f"{release.distribution.replace('-', '_')}-{release.good}-"
+        name = f"{release.distribution.replace('-', '_')}-{release.good} "
         (row,) = (line for line in rows if line.startswith(f"| {name}"))
         assert row.count("| **green**, *NVFP4 native*") == len(GPUS), row
 

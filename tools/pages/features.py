@@ -1,9 +1,8 @@
-"""Write docs/features.md and records/instructions.json: the result of the ptxas of every release for every feature.
+"""Write records/instructions.json: the result of the ptxas of every release for every feature.
 
     python -m tools.regenerate features
 
-The tables are the same as `fp4patch features --toolkit all --markdown`, put below the marker of the page. `fp4patch
-explore` shows the record.
+The site has it as tables, and `fp4patch explore` shows it.
 """
 
 from __future__ import annotations
@@ -21,17 +20,11 @@ from fp4patch.core import progress
 from fp4patch.core.schema import SCHEMA
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "features.md"
-MARKER = "<!-- below: python -m tools.regenerate features -->\n"
 
 
 def main(_arguments: list[str]) -> None:
-    """Probe the toolkits, and write the page and the record."""
+    """Probe the toolkits, and write the record."""
     report = probe(assemblers(["all"], (), on_download=progress.silent))
-    prose, marker, _ = PAGE.read_text(encoding="utf-8").partition(MARKER)
-    if not marker:
-        raise SystemExit(f"{PAGE.name} has lost its marker {MARKER.strip()}")
-    PAGE.write_text(f"{prose}{MARKER}\n{features.markdown(report)}", encoding="utf-8")
     text = json.dumps({"schema": SCHEMA, "nodes": packed(record(report))}, ensure_ascii=False, separators=(",", ":"))
     (ROOT / INSTRUCTIONS).write_text(text + "\n", encoding="utf-8")
 

@@ -51,17 +51,29 @@ class Pull:
 
 PULLS = (
     Pull("cutlass-constructor", "cutlass", "4.8.0", "e2m1-constructor", ("cutlass/construct-*-x8",)),
-    Pull("cutlass-encode", "cutlass", "4.8.0", "e2m1-encode", ("cutlass/encode-*",)),
+    Pull(
+        "cutlass-encode",
+        "cutlass",
+        "4.8.0",
+        "e2m1-encode",
+        ("cutlass/encode-float", "cutlass/encode-*-x8", "cutlass/encode-gemv-epilogue"),
+    ),
     Pull(
         "cutlass-decode", "cutlass", "4.8.0", "e2m1-decode", ("cutlass/decode-value-x8", "cutlass/decode-bfloat16-x8")
     ),
     Pull("vllm-architectures", "vllm", "0.33.0", "cmake-sm121a"),
     Pull("vllm-native-code", "vllm", "0.33.0", "native-arch"),
     Pull("flashinfer-moe-utils", "flashinfer", "0.7.2", "moe-utils-sm12x", below="flashinfer"),
-    Pull("flashinfer-conversions", "flashinfer", "0.7.2", "e2m1-asm", ("flashinfer/*",)),
+    Pull(
+        "flashinfer-conversions",
+        "flashinfer",
+        "0.7.2",
+        "e2m1-asm",
+        ("flashinfer/float2x*-to-e2m1", "flashinfer/bf16-block-to-nvfp4", "flashinfer/half-matrix-to-nvfp4"),
+    ),
     Pull("qutlass-family", "qutlass", "0.2.0", "sm120-family", ("qutlass/*",)),
     Pull("transformer-engine-architectures", "transformer_engine", "2.18.0", "arch-list"),
-    Pull("transformer-engine-backport", "transformer_engine", "2.18.0", "e2m1-stochastic", ("transformer_engine/*",)),
+    Pull("transformer-engine-backport", "transformer_engine", "2.18.0", "e2m1-stochastic", ("*/*-x4",)),
     Pull("mlx-family", "mlx", "0.32.1", "family-guard", ("mlx/*",), archs="sm_120a,sm_120f,sm_121a,sm_121f"),
 )
 
