@@ -113,7 +113,7 @@ def _code(by_release: Mapping[str, Sequence[str]]) -> str:
     if outcome == "rejected":
         return "refused"
     first = oldest
-    for release, result in reversed(by_release.items()):
+    for release, result in reversed([*by_release.items()]):
         if result != [outcome, code]:
             break
         first = release
