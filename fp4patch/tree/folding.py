@@ -6,7 +6,6 @@ Apply, status and verify are three uses of this.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from fp4patch.catalog.manifest import Catalog
@@ -24,7 +23,7 @@ from fp4patch.tree.concerned import concerned
 from fp4patch.tree.files import decode, encode
 from fp4patch.tree.locked import Desired, DesiredFile, LockedTree
 from fp4patch.tree.lost import lost, lost_file
-from fp4patch.tree.postcondition import check
+from fp4patch.tree.postcondition import check, predates
 from fp4patch.tree.remainder import Remainder
 from fp4patch.tree.stamp import stamped
 
@@ -112,7 +111,8 @@ def _fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
 
     checked = check(wanted, tree.read, desired)
     known = {(problem.patch, problem.file) for problem in problems}
-    more = tuple(problem for problem in checked.problems if (problem.patch, problem.file) not in known)
+    refused = {path for path, done in files.items() if done.problems}
+    more = tuple(p for p in checked.problems if (p.patch, p.file) not in known and p.file not in refused)
     return FoldedTree(files, _by_id(unplaced), problems + more, checked.remainders)
 
 
@@ -187,8 +187,7 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
 def missing(wanted: Plan, path: str) -> Outcome:
     """Return the outcome for a missing file: an older release never had it; else it was removed."""
     version, patch = wanted.tree.version, wanted.files[path][0].patch
-    oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
-    if version and oldest and version < oldest:
+    if predates(version, patch):
         return NothingToDo(State.NOT_NEEDED, f"{wanted.tree.target.name} {version} has no {path}")
     return Drift("the file is there", "no such file", help="this is not the whole source tree, or an unknown release")
 

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
 from fp4patch.catalog.patch import Absence, MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.whole import glob
@@ -121,6 +124,12 @@ def _problem(patch: Patch, file: str, place: Place) -> Problem:
     return Problem(expected, f"`{place.found}`", ADVICE, patch.id, file, place.line, state=State.DRIFTED)
 
 
+def predates(version: Version | None, patch: Patch) -> bool:
+    """Tell whether a release is older than all that a patch is for: it may never have had a file."""
+    oldest = min((Version(s.version) for s in SpecifierSet(patch.applies) if s.operator == ">="), default=None)
+    return version is not None and oldest is not None and version < oldest
+
+
 def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:
     """Return the problem of a macro of the patched tree: defined where it must be off, or different from before."""
     definers = [promise.header]
@@ -130,6 +139,9 @@ def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, de
             definers.append(file)
     for file in definers:
         if desired(file) is None:
+            if file == promise.header and not predates(wanted.tree.version, patch):
+                advice = "this is not the whole source tree, or an unknown release"
+                yield Problem("the file is there", "no such file", advice, patch.id, file, state=State.DRIFTED)
             continue
         try:
             yield from _promised(patch, promise, file, pristine, desired)
