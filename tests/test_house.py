@@ -92,7 +92,7 @@ NAMES_A_TARGET = {
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
     "commands/fetch/run.py": "an example in a message",
     "commands/objects/run.py": "an example in a message",
-    "commands/verify/command.py": "an example in a help text",
+    "commands/verify.py": "an example in a help text",
 }
 """Parts whose code names a target, with the reason. Every other part works on any target by its data."""
 

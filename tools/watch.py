@@ -36,9 +36,9 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
+from fp4patch.commands import verify_execution_words as execution
 from fp4patch.commands.apply.run import apply, revert
 from fp4patch.commands.show.text import MATRIX
-from fp4patch.commands.verify import execution_text as execution
 from fp4patch.core import progress
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.schema import SCHEMA

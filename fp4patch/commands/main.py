@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from fp4patch import __version__
-from fp4patch.commands import doctor
+from fp4patch.commands import doctor, verify
 from fp4patch.commands.apply import command as apply
 from fp4patch.commands.build import command as build
 from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
@@ -26,7 +26,6 @@ from fp4patch.commands.inspect import command as inspect
 from fp4patch.commands.objects import command as objects
 from fp4patch.commands.show import command as show_
 from fp4patch.commands.status import command as status
-from fp4patch.commands.verify import command as verify
 from fp4patch.core.errors import Fp4PatchError, UsageError
 
 EXIT_BUG, EXIT_INTERRUPTED = 3, 130

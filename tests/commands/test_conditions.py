@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.verify.summary import build_lines, build_sentence
+from fp4patch.commands.verify_words import build_lines, build_sentence
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import conditions
 from fp4patch.proof.result import BuildResult

@@ -8,8 +8,8 @@ import pytest
 from verify_reports import REPORTS, SM121A, text
 
 from fp4patch.catalog.rule import Promise
-from fp4patch.commands.verify import execution_text as execution
-from fp4patch.commands.verify.text import VerifyTable
+from fp4patch.commands import verify_execution_words as execution
+from fp4patch.commands.verify_text import VerifyTable
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.execute import checks_of, with_checks
 from fp4patch.proof.execution.result import Executed, Execution, summary

@@ -27,8 +27,8 @@ from verify_reports import (
     software,
 )
 
-from fp4patch.commands.verify import page as html
-from fp4patch.commands.verify import rows as listing_rows
+from fp4patch.commands import verify_page as html
+from fp4patch.commands import verify_rows as listing_rows
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.result import ToolchainInfo

@@ -7,8 +7,8 @@ import re
 
 from verify_reports import REPORTS, host, on_120, on_121
 
+from fp4patch.commands import verify_words as summary
 from fp4patch.commands import words
-from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import verdict
 from fp4patch.proof.result import BuildResult

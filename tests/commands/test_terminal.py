@@ -9,11 +9,10 @@ import pytest
 from verify_reports import DRIFT, REPORTS, host, report, text
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import terminal
+from fp4patch.commands import terminal, verify_text
 from fp4patch.commands.show.result import lists
 from fp4patch.commands.show.text import list_table, matrix_table
 from fp4patch.commands.terminal import NONE
-from fp4patch.commands.verify import text as verify_text
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict

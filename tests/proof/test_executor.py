@@ -14,7 +14,7 @@ from cubins import compile_cuda, disassembled
 
 from fp4patch.catalog.probe import Executes, Launches
 from fp4patch.catalog.rule import Promise
-from fp4patch.commands.verify import execution_text as report
+from fp4patch.commands import verify_execution_words as report
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.verdict import Verdict

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fp4patch.commands.verify import page as html
-from fp4patch.commands.verify import text as report
+from fp4patch.commands import verify_page as html
+from fp4patch.commands import verify_text as report
 from fp4patch.proof.verify import VerifyRequest, verify_trees
 
 HERE = Path(__file__).parents[2] / "docs" / "images"

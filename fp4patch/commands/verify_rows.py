@@ -38,8 +38,8 @@ CLASSES: dict[InstructionClass, tuple[str, str]] = {
 """CSS class of each instruction class (two letters, since it appears in every row), and its words in the legend."""
 
 NEXT = "."
-"""Address 16 bytes after the one above on the same side, which ``page.js`` writes out: digits that count up are most of
-a compressed listing."""
+"""Address 16 bytes after the one above on the same side, which ``verify_page.js`` writes out: digits that count up are
+most of a compressed listing."""
 
 MINUS = "\N{MINUS SIGN}"
 

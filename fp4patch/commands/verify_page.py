@@ -1,7 +1,7 @@
 """The HTML page of verify: one file without network that shows the machine code before and after.
 
-Its contents are prepared here and in ``rows``; ``page.html.j2`` lays them out, and escapes everything. The listings are
-compressed, and ``page.js`` shows them; all else is there without script.
+Its contents are prepared here and in ``verify_rows``; ``verify_page.html.j2`` lays them out, and escapes everything.
+The listings are compressed, and ``verify_page.js`` shows them; all else is there without script.
 """
 
 import base64
@@ -16,11 +16,11 @@ from typing import Any
 from markupsafe import Markup
 
 from fp4patch.catalog.probe import ProbeKind
+from fp4patch.commands import verify_execution_words as execution
+from fp4patch.commands import verify_words as summary
 from fp4patch.commands import words
 from fp4patch.commands.templates import own_script, render
-from fp4patch.commands.verify import execution_text as execution
-from fp4patch.commands.verify import summary
-from fp4patch.commands.verify.rows import CLASSES, MINUS, Stretch, stretches_of
+from fp4patch.commands.verify_rows import CLASSES, MINUS, Stretch, stretches_of
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import headline, reason
@@ -74,7 +74,7 @@ def page(reports: Sequence[VerifyReport]) -> str:
     }
     context: dict[str, Any] = {
         "packed": packed,
-        "script": own_script(Path(__file__).parent / "page.js"),
+        "script": own_script(Path(__file__).parent / "verify_page.js"),
         "head": headline(reports),
         "trees": trees,
         "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
@@ -83,7 +83,7 @@ def page(reports: Sequence[VerifyReport]) -> str:
         "summary": summary,
         "execution": execution,
     }
-    rendered = render("page.html.j2", Path(__file__).parent, **context)
+    rendered = render("verify_page.html.j2", Path(__file__).parent, **context)
     # A path that is not UTF-8 arrives as lone surrogates, which no file can hold.
     return rendered.encode("utf-8", "backslashreplace").decode("utf-8")
 

@@ -10,10 +10,10 @@ from rich.table import Column
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
+from fp4patch.commands import verify_execution_words as execution
+from fp4patch.commands import verify_words as summary
 from fp4patch.commands import words
 from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
-from fp4patch.commands.verify import execution_text as execution
-from fp4patch.commands.verify import summary
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import counts, failed_checks, headline, reason

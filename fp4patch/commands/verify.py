@@ -70,7 +70,8 @@ def verify(
     nvcc on PATH, else /usr/local/cuda.
     """
     from fp4patch.commands import progress
-    from fp4patch.commands.verify import page, text
+    from fp4patch.commands.verify_page import page
+    from fp4patch.commands.verify_text import VerifyTable
     from fp4patch.proof.result import whole
     from fp4patch.proof.verify import VerifyRequest, verify_trees
 
@@ -89,12 +90,12 @@ def verify(
     document = whole(reports)
     to_stdout = str(json_file) == "-"
     for report in () if to_stdout else reports:  # before any file is written: an error in writing must not hide it
-        show(text.VerifyTable(report))
+        show(VerifyTable(report))
     if json_file:
         written = as_json(document) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)
     if report_file:
-        write(report_file, page.page(reports))
+        write(report_file, page(reports))
         click.echo(f"report: {report_file}", err=True)
     if document.verdict.failed:
         raise click.exceptions.Exit(EXIT_REFUSED)
