@@ -1,35 +1,28 @@
-"""Verify's table for a terminal, at whatever width it has."""
+"""Verify's result for a terminal: the numbers before and after, what failed, and last the verdict."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
-from rich.segment import Segment, Segments
-from rich.table import Column
+from rich.table import Table
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import verify_execution_words as execution
 from fp4patch.commands import verify_words as summary
-from fp4patch.commands import words
 from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import counts, failed_checks, headline, reason
 from fp4patch.sass.instruction import SassListing
 
-WIDE = 100
-"""Columns from which the table also has room for the reason of a failure."""
-
 
 @dataclass(frozen=True)
 class VerifyTable:
-    """A table with a row for each probe and architecture, which chooses its columns when the width is known.
+    """A table with a row for each probe and architecture: numbers before → after, and the verdict.
 
-    It has instructions, branches, conversions and registers before → after, and the verdict. Below it are the failures,
-    each with rule, finding and reason; last, one line with verdict, number of checks, tool versions
-    and seconds.
+    Below it are the failures, each with rule, finding and reason; last, the verdict, the number of checks, the versions
+    of the tools and the seconds.
     """
 
     report: VerifyReport
@@ -39,7 +32,7 @@ class VerifyTable:
         yield Hanging(f"{report.variant} ", f"on {report.target} {report.version}  {report.tree}", "bold")
         if report.results:
             yield Text()
-            yield from _table(console, options, report)
+            yield _table(report)
         for result in report.results:
             if result.verdict.failed:
                 yield Text()
@@ -51,8 +44,8 @@ class VerifyTable:
             reasons.setdefault(probe.because, []).append(probe.probe.removeprefix(f"{report.target}/"))
         for because, probes in reasons.items():
             yield Hanging("not run  ", f"{', '.join(probes)}: {because}", "dim")
-        if said := summary.unrecorded(report):
-            yield Hanging("not recorded  ", said, "dim")
+        if unrecorded := summary.unrecorded(report):
+            yield Hanging("not recorded  ", unrecorded, "dim")
         if report.executed:
             yield Text()
             for line in execution.failures(report.executed):
@@ -80,48 +73,17 @@ def _covered(report: VerifyReport) -> Iterator[RenderableType]:
         yield Hanging("", line, "dim")
 
 
-def _table(console: Console, options: ConsoleOptions, report: VerifyReport) -> RenderResult:
-    """Yield the table. Where it would cut names of probes in the middle, each name has its rows below it."""
-    for wide, gap in ((True, 2), (True, 1), (False, 1)):
-        if wide and options.max_width < WIDE:
-            continue
-        columns, names, rows = _cells(report, wide=wide)
-        others = table(columns[:-1], [row[:-1] for row in rows], gap=gap)
-        room = options.max_width - Measurement.get(console, options, others).maximum - 2 * gap
-        room -= max(len(result.verdict.value) for result in report.results)
-        if room >= max(map(len, names)):
-            yield table([whole("probe"), *columns], zip(names, *zip(*rows, strict=True), strict=True), gap=gap)
-            return
-    head, *lines = console.render_lines(
-        table(columns, rows, gap=gap), options.update(width=options.max_width), pad=False
-    )
-    yield Segments([*head, Segment.line()])
-    for name, line in zip(names, lines, strict=True):
-        if name:
-            yield Hanging("", name)
-        yield Segments([*line, Segment.line()])
-
-
-def _cells(report: VerifyReport, *, wide: bool) -> tuple[list[Column], list[str], list[tuple[RenderableType, ...]]]:
-    """Return the columns beside the probe, its name in each row, empty where it is repeated, and the rows."""
-    results, executed = report.results, report.executed
-    columns = [whole("arch"), *map(number, ("instructions", "branches", "FP4 cvt", "registers"))]
-    if wide and executed:
-        columns.append(number("executed, wrong"))
-    columns.append(folded("verdict", no_wrap=not wide))
-    short = summary.short_names(results)
-    names: list[str] = []
-    rows: list[tuple[RenderableType, ...]] = []
-    previous = ""
-    for result in results:
+def _table(report: VerifyReport) -> Table:
+    """Return the table of the results; a probe has its name in its first row."""
+    columns = [folded("probe"), whole("arch")]
+    columns += [*map(number, ("instructions", "branches", "FP4 cvt", "registers")), whole("verdict")]
+    short, rows, previous = summary.short_names(report.results), [], ""
+    for result in report.results:
+        name = short[result.probe] if result.probe != previous else ""
         verdict = Text(result.verdict.value, style=STYLES[result.verdict])
-        if wide and result.verdict is Verdict.FAIL:
-            verdict.append(f": {words.printable(reason(result), kept=words.LINES)}", style="default not bold")
-        names.append(short[result.probe] if result.probe != previous else "")
-        wrong = [execution.cell(execution.of(executed, result))] if wide and executed else []
-        rows.append((str(result.arch), *_numbers(result), *wrong, verdict))
+        rows.append((name, str(result.arch), *_numbers(result), verdict))
         previous = result.probe
-    return columns, names, rows
+    return table(columns, rows, gap=1)
 
 
 def _numbers(result: ProbeResult) -> tuple[str, str, str, str]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-
 import pytest
 from verify_reports import DRIFT, REPORTS, host, report, text
 
@@ -18,41 +15,21 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
 
 
-def test_the_table_at_80_columns() -> None:
-    lines = text(verify_text.VerifyTable(REPORTS["pass"])).splitlines()
-    assert [line.rstrip().replace(NONE, "-") for line in lines[2:6]] == [
-        "probe        arch    instructions branches FP4 cvt registers verdict",
-        "e2m1-x2      sm_120a        3 → 3    0 → 0   1 → 1     8 → 8 pass",
-        "             sm_121a        3 → 4    0 → 1   1 → 0    8 → 10 pass",
-        "include-only sm_120a    host pass        -       -         - pass",
-    ]
-    assert lines[-3:] == [
-        "PASS  Verified: next2 on cutlass 4.2.1 satisfies its rules",
-        "      4 checks, nvcc 13.0.88, ptxas 13.0.88, nvdisasm 13.5.37, 1.2 s, 1 of 3",
-        "      from cache",
-    ]
+def test_the_table_has_each_row_before_and_after_and_the_verdict_last() -> None:
+    lines = [line.split() for line in text(verify_text.VerifyTable(REPORTS["pass"]), 120).splitlines()]
+    first = next(number for number, line in enumerate(lines) if line[:1] == ["probe"])
+    assert lines[first + 2] == [*["sm_121a", "3", "→", "4", "0", "→", "1", "1", "→", "0", "8", "→", "10", "pass"]]
+    assert lines[first + 3] == ["include-only", "sm_120a", "host", "pass", NONE, NONE, NONE, "pass"]
+    assert lines[-2][0] == "PASS"
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("name", REPORTS)
-def test_no_line_is_wider_than_the_terminal(name: str, width: int) -> None:
+def test_no_line_is_wider_than_the_terminal_and_no_verdict_is_cut(name: str, width: int) -> None:
     lines = text(verify_text.VerifyTable(REPORTS[name]), width).splitlines()
     assert max(len(line) for line in lines) <= width
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_no_name_of_a_probe_is_broken_into_pieces(width: int) -> None:
-    short = REPORTS["pass"]
-    results = tuple(replace(one, probe=f"{one.probe}-of-bfloat16") for one in short.results)
-    lines = text(verify_text.VerifyTable(replace(short, results=results)), width).splitlines()
-    firsts = {one.probe.rpartition("/")[2]: one for one in reversed(results)}
-    assert len(firsts) == 2
-    for name, one in firsts.items():
-        (at,) = (number for number, line in enumerate(lines) if line.startswith(name))
-        row = lines[at + 1] if width == 60 else lines[at].removeprefix(name).strip()
-        assert row.startswith(str(one.arch))
-        assert one.verdict.value in row
-    assert max(len(line) for line in lines) <= width
+    for result in REPORTS[name].results:
+        assert any(str(result.arch) in line and line.rstrip().endswith(result.verdict.value) for line in lines)
 
 
 def test_the_matrix_has_all_states_at_any_width() -> None:
@@ -75,17 +52,6 @@ def test_the_matrix_has_all_states_at_any_width() -> None:
     ]
 
 
-@pytest.mark.parametrize("longer", [8, 24, 50])
-def test_no_width_breaks_a_long_name_of_a_probe(longer: int) -> None:
-    short = REPORTS["fail"]
-    results = tuple(replace(one, probe=f"{one.probe}-{'y' * longer}") for one in short.results)
-    names = {one.probe.rpartition("/")[2] for one in results}
-    for width in range(64, 150, 4):
-        lines = text(verify_text.VerifyTable(replace(short, results=results)), width).splitlines()
-        assert max(map(len, lines)) <= width
-        assert names <= {line.split()[0] for line in lines if line.strip()}, width
-
-
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_list_breaks_no_name_and_no_word(width: int) -> None:
     found = lists(load(), None)
@@ -106,13 +72,6 @@ def test_a_failing_check_says_rule_finding_and_reason() -> None:
     block = "fail: cutlass/e2m1-x2 on sm_121a\n  rule     without branches\n  found    1 branch: BRA\n"
     assert block + "  because  both sides would be paid for\n" in shown
     assert "FAIL  Not verified: 2 of 4 checks failed" in shown
-
-
-def test_a_wide_table_gives_the_reason_in_its_row() -> None:
-    rows = text(verify_text.VerifyTable(REPORTS["fail"]), 120)
-    assert re.search(r"sm_121a .* fail: without branches", rows)
-    assert re.search(r"host pass .* fail: a\.h\(3\): error: no", rows)
-    assert "fail: without branches" not in text(verify_text.VerifyTable(REPORTS["fail"]), 80)
 
 
 def test_an_empty_report_says_that_nothing_was_checked() -> None:
