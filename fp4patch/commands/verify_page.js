@@ -11,14 +11,12 @@ async function show(place) {
   const packed = place.dataset.packed;
   delete place.dataset.packed;
   place.innerHTML = await inflated(packed); // the page's own markup, escaped when it was made
-  const section = place.closest("section").id, last = {};
+  const section = place.closest("section").id;
   for (const table of place.querySelectorAll(".sass")) {
     for (const row of table.tBodies[0].rows) {
       for (const [at, side] of [[0, "b"], [3, "a"]]) {
-        const cell = row.cells[at], written = cell.textContent;
-        if (!written) continue;
-        last[side] = written === "." ? last[side] + 16 : parseInt(written, 16);
-        const address = last[side].toString(16).padStart(4, "0");
+        const cell = row.cells[at], address = cell.textContent;
+        if (!address) continue;
         const link = Object.assign(document.createElement("a"), { className: "at", id: `${section}-${side}-${address}`, href: `#${section}-${side}-${address}`, textContent: address });
         cell.replaceChildren(link);
       }

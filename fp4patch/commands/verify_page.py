@@ -20,7 +20,7 @@ from fp4patch.commands import verify_execution_words as execution
 from fp4patch.commands import verify_words as summary
 from fp4patch.commands import words
 from fp4patch.commands.templates import own_script, render
-from fp4patch.commands.verify_rows import CLASSES, MINUS, Stretch, stretches_of
+from fp4patch.commands.verify_rows import CLASSES, MARKS, MINUS, ROW_CLASS, Stretch, operands, stretches_of
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import headline, reason
@@ -38,8 +38,6 @@ class Section:
     stretches: tuple[Stretch, ...]
     delta: tuple[tuple[str, str, str], ...]
     """Differences in number: CSS class, words, signed number."""
-    bars: tuple[int, int] | None
-    """Instructions before and after, in percent of the longest listing of the tree."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,10 @@ def page(reports: Sequence[VerifyReport]) -> str:
         "trees": trees,
         "legend": [CLASSES[cls] for cls in InstructionClass if cls in shown],
         "words": words,
-        "counted": counted,
+        "classes": CLASSES,
+        "marks": MARKS,
+        "row_class": ROW_CLASS,
+        "operands": operands,
         "summary": summary,
         "execution": execution,
     }
@@ -94,10 +95,7 @@ def packed(markup: Markup) -> str:
 
 
 def _tree(report: VerifyReport, prefix: str) -> Tree:
-    longest = max((listing.count() for r in report.results for listing in (r.before, r.after) if listing), default=0)
-    sections = tuple(
-        _section(result, f"{prefix}-{number}", longest) for number, result in enumerate(report.results, start=1)
-    )
+    sections = tuple(_section(result, f"{prefix}-{number}") for number, result in enumerate(report.results, start=1))
     archs = ",".join(str(arch) for arch in report.arch)
     command = [
         "fp4patch",
@@ -112,24 +110,16 @@ def _tree(report: VerifyReport, prefix: str) -> Tree:
     return Tree(report, sections, groups, summary.short_names(report.results), shlex.join(command))
 
 
-def _section(result: ProbeResult, anchor: str, longest: int) -> Section:
-    diff, before, after = result.diff, result.before, result.after
-    delta = diff.delta if diff else {}
-    bars = (_percent(before.count(), longest), _percent(after.count(), longest)) if before and after else None
+def _section(result: ProbeResult, anchor: str) -> Section:
+    delta = result.diff.delta if result.diff else {}
     return Section(
         anchor=anchor,
         result=result,
         reason=reason(result),
         comparison=_comparison(result),
-        stretches=stretches_of(result, anchor),
+        stretches=stretches_of(result),
         delta=tuple((*CLASSES[cls], f"{number:+d}".replace("-", MINUS)) for cls, number in delta.items()),
-        bars=bars,
     )
-
-
-def _percent(part: int, whole: int) -> int:
-    """Return the share in percent, at least 1 so that a short bar is visible."""
-    return max(1, round(100 * part / whole)) if whole else 0
 
 
 def _comparison(result: ProbeResult) -> str:
