@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from fp4patch.proof.execution.result import UPSTREAM, Batch, Executed, Execution, summary
 from fp4patch.proof.result import ProbeResult
-from fp4patch.proof.sweep_result import Mismatch, NumericsReport, NumericsRow
+from fp4patch.proof.sweep_result import Mismatch, NumericsRow
 
 MAGNITUDES = ("0", "0.5", "1", "1.5", "2", "3", "4", "6")
 """Values of the E2M1 codes 0 to 7."""
@@ -38,61 +38,17 @@ def cell(execution: Execution | None) -> str:
 
 def sentence(execution: Execution) -> str:
     """Return ``cutlass/float-to-e2m1-x8, patched sm_121a: 4,294,967,296 inputs, 0 mismatches``."""
-    name = f"{execution.probe}, {execution.side} {execution.arch}"
-    only_corners = not _mismatches(execution.report.rows) and _mismatches(execution.corners) if execution.report else 0
-    if execution.report is None or only_corners:
-        return f"{name}: {summary(execution)}"
-    signs = " of NaN's sign alone" if cell(execution).endswith("signs") else ""
-    inputs = f"{1 << execution.report.bits:,} inputs"
-    return f"{name}: {inputs}{lanes(execution.report)}, {_mismatches(execution.report.rows):,} mismatches{signs}"
+    signs = f" ({cell(execution)})" if cell(execution).endswith("NaN signs") else ""
+    return f"{execution.probe}, {execution.side} {execution.arch}: {summary(execution)}{signs}"
 
 
-def lanes(report: NumericsReport) -> str:
-    """Return the lanes that each input went through: empty if a thread has one value."""
-    if report.lanes == 1:
-        return ""
-    if report.passes == report.lanes:
-        return " through every lane"
-    if report.alike:
-        return ", each in one lane of those that are proven alike"
-    return ", each in one lane, boundaries in every lane"
-
-
-def worst(execution: Execution) -> str:
-    """Return the mismatch with the largest error, of the first ones of each class of input; empty if there is none.
-
-    Mismatches that break the promise precede those that it allows.
-    """
+def mismatches(execution: Execution) -> list[str]:
+    """Return the first inputs whose result is wrong: those that break the promise, else those that it allows."""
     if execution.report is None:
-        return execution.batch.first[0] if execution.batch and execution.batch.first else ""
-    rows = (*execution.report.rows, *execution.corners)
-    found = [
-        ((row.breaks(execution.report.promise), error(mismatch)), row, mismatch)
-        for row in rows
-        for mismatch in row.first
-    ]
-    if not found:
-        return ""
-    _, row, mismatch = max(found, key=lambda one: one[0])
-    return f"{row.cls.value}: {mismatch_sentence(mismatch)}"
-
-
-def first_mismatches(report: NumericsReport) -> Iterator[str]:
-    """Return the first mismatches in words: those that break the promise, else those that it allows."""
-    wrong = [row for row in report.rows if row.mismatches]
-    for row in [row for row in wrong if row.breaks(report.promise)] or wrong:
-        for mismatch in row.first:
-            yield f"{row.cls.value}  {mismatch_sentence(mismatch)}"
-
-
-def error(mismatch: Mismatch) -> float:
-    """Return the distance of the result from the expected value; of codes that are not E2M1, of the codes."""
-    if max(mismatch.got, mismatch.expected) > 15:
-        return abs(mismatch.got - mismatch.expected)
-    got, expected = (
-        float(MAGNITUDES[code & 7]) * (-1 if code & 8 else 1) for code in (mismatch.got, mismatch.expected)
-    )
-    return abs(got - expected)
+        return list(execution.batch.first) if execution.batch else []
+    wrong = [row for row in (*execution.report.rows, *execution.corners) if row.mismatches]
+    rows = [row for row in wrong if row.breaks(execution.report.promise)] or wrong
+    return [f"{row.cls.value}  {mismatch_sentence(mismatch)}" for row in rows for mismatch in row.first]
 
 
 def mismatch_sentence(mismatch: Mismatch) -> str:
@@ -145,10 +101,7 @@ def failures(executed: Executed) -> Iterator[str]:
     for one in executed.executions:
         if one.verdict.failed:
             yield sentence(one) + (f"; {one.problem}" if one.problem and one.report else "")
-            if one.report:
-                yield from (f"  {line}" for line in list(first_mismatches(one.report))[:4])
-            elif one.batch:
-                yield from (f"  {line}" for line in one.batch.first)
+            yield from (f"  {line}" for line in mismatches(one)[:4])
     for pair in executed.equivalences:
         if pair.verdict.failed:
             yield pair.sentence
