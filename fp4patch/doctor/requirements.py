@@ -11,6 +11,7 @@ from fp4patch.core.wording import listed
 from fp4patch.doctor.outlook import conversion_of
 from fp4patch.doctor.result import Requirement
 
+NO_CODE = "there is no device code"
 _NOT_NATIVE = {
     LoadOutcome.LOST: "fatbins without the FP4 code that another target has",
     LoadOutcome.SOFTWARE: "fatbins that convert in software",
@@ -38,7 +39,7 @@ def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
     for file in report.files:
         yield from (f"{file.name}: {reason}" for reason in _missing(file, required.gpu, native=required.native))
     if not loading:
-        yield "there is no device code"
+        yield NO_CODE
     elif required.native and not any(row.outcome is LoadOutcome.NATIVE for row in loading):
         yield "no file has FP4 instructions for it"
 
@@ -63,6 +64,8 @@ def _as_made(report: BinaryReport, loading: Sequence[Loading], gpu: Arch, varian
     no FP4 code at all.
     """
     yield from (row.because for row in report.verdicts if row.gpu == gpu and row.level is Level.RED)
+    if not loading:
+        yield NO_CODE
     software = sorted({row.loads.removesuffix(" (JIT)") for row in loading if row.outcome is LoadOutcome.SOFTWARE})
     targets = [load().target(name) for name in variant.targets]
     wrong = [

@@ -679,6 +679,15 @@ def test_a_file_without_code_meets_no_requirement(tmp_path: Path, what: str) -> 
     assert main.run(["doctor", str(empty), "--require", f"sm_121{what}"]) == 1
 
 
+def test_files_without_code_are_not_what_a_variant_makes_and_both_reasons_are_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
+    assert main.run(["doctor", str(empty), "--require", "sm_121:variant=next3", "--json"]) == 1
+    (row,) = json.loads(capsys.readouterr().out)["binaries"][0]["requirements"]
+    assert row["because"] == ["there is no device code", "a build of next3 has FP4 code for sm_121"]
+
+
 @pytest.mark.parametrize(
     ("source", "name", "variant", "wrong"),
     [
