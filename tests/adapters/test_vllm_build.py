@@ -16,7 +16,6 @@ from fp4patch.core import progress
 from fp4patch.core.errors import ToolchainError
 from fp4patch.sources.index import download
 
-ROOT = Path(__file__).parents[2]
 DEBIAN_12 = Archive(
     version="3.25.2",
     project="cmake",
@@ -125,11 +124,6 @@ def test_a_cmake_that_does_not_run_is_named_and_the_record_answers(
     said = "".join(capsys.readouterr().out.split())  # a long path is broken at the width
     assert f"{broken}doesnotrun" in said
     assert "the rows are from the record of 0.33.0".replace(" ", "") in said
-
-
-def test_a_policy_of_before_cmake_3_5_is_no_error(tmp_path: Path) -> None:
-    (tmp_path / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.1)\n")
-    assert configure(tmp_path, "13.0", "12.1a", tmp_path).error == ""
 
 
 def test_without_a_cmake_there_is_a_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,10 +77,6 @@ def test_agrees_with_cuobjdump(toolchain: Toolchain, objects: Callable[[str], by
     assert sorted(re.findall(r"\.(sm_\d+[af]?)\.(?:cubin|ptx)", run.stdout)) == sorted(hidden)
 
 
-def test_reads_several_fatbins_in_one_file(objects: Callable[[str], bytes]) -> None:
-    assert len(read(objects("none") + b"padding" + objects("size") + objects("speed"))) == 3
-
-
 @pytest.mark.parametrize("arch", ["90a", "120", "120a", "120f", "121", "121a", "121f", "100a"])
 def test_reads_a_cubin_with_its_suffix_and_compiler(toolchain: Toolchain, arch: str, tmp_path: Path) -> None:
     cubin = compile_cuda(toolchain, CONVERTS, tmp_path / "k.cubin", "-cubin", "-arch", f"sm_{arch}")

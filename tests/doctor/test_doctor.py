@@ -15,17 +15,17 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from fp4patch.adapters.result import BuildRow
 from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
-from fp4patch.core.arch import GB10, GPUS, Arch, Reach, reach
+from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cuda import has, known_gpus
 from fp4patch.doctor.run import question
-from fp4patch.doctor.surveyed import SurveyedRelease, content, recorded_build, surveyed
+from fp4patch.doctor.surveyed import SurveyedRelease, content, surveyed
 from fp4patch.proof.toolchain import Toolchain
 
 Trees = Callable[[str, str], Path]
+Doctor = Callable[..., tuple[int, dict[str, Any]]]
 SURVEYED = tuple(archive.version for archive in load().target("vllm").pinned)
 LOOKED_AT = SURVEYED if os.environ.get("FP4PATCH_TEST_ALL_TREES") else ("0.10.2", "0.14.1", "0.33.0")
 
@@ -33,7 +33,7 @@ needs_cmake = pytest.mark.skipif(cmake() is None, reason="no cmake: pip install 
 
 
 @pytest.fixture
-def doctor(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, dict[str, Any]]]:
+def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
     """Exit status and document."""
 
     def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
@@ -67,22 +67,13 @@ def test_a_cubin_loads_by_the_rule_of_its_suffix(arch: str, on_120: bool, on_121
     assert [Arch.parse(arch).runs_on(gpu) for gpu in GPUS] == [on_120, on_121]
 
 
-def test_the_best_of_what_loads_counts() -> None:
-    gb10 = Arch.parse("sm_121")
-    assert reach([Arch.parse("12.0"), Arch.parse("12.0f")], gb10) is Reach.SUFFIXED
-    assert reach([Arch.parse("12.0a"), Arch.parse("12.0")], gb10) is Reach.BARE
-    assert reach([Arch.parse("12.0a")], gb10) is Reach.NOTHING
-
-
 # --- which release it is ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("target", "version"), [("cutlass", "4.2.1"), ("cutlass", "4.5.0"), *(("vllm", v) for v in LOOKED_AT)]
 )
-def test_knows_a_release_by_its_content(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, target: str, version: str
-) -> None:
+def test_knows_a_release_by_its_content(doctor: Doctor, pristine_tree: Trees, target: str, version: str) -> None:
     _, document = doctor(pristine_tree(target, version), "--cuda", "13.0")
     tree = document["trees"][0]
     assert (tree["target"], tree["version"]) == (target, version)
@@ -90,9 +81,7 @@ def test_knows_a_release_by_its_content(
     assert not [finding for finding in tree["findings"] if finding["subject"] == "version"]
 
 
-def test_a_tree_that_lies_about_its_version_is_told(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], tree_copy: Trees
-) -> None:
+def test_a_tree_that_lies_about_its_version_is_told(doctor: Doctor, tree_copy: Trees) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     header = tree / "include/cutlass/version.h"
     header.write_text(header.read_text().replace("#define CUTLASS_MINOR 2", "#define CUTLASS_MINOR 3"))
@@ -104,7 +93,7 @@ def test_a_tree_that_lies_about_its_version_is_told(
 
 
 def test_a_tree_without_a_version_is_known_by_content_and_advised_by_it(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], vllm: Callable[[str], Path]
+    doctor: Doctor, vllm: Callable[[str], Path]
 ) -> None:
     tree = vllm("0.33.0")
     (tree / "PKG-INFO").unlink()
@@ -131,7 +120,7 @@ def test_an_unknown_release_names_the_nearest() -> None:
 @pytest.mark.parametrize("version", LOOKED_AT)
 @pytest.mark.parametrize("cuda", ["12.9", "13.0"])
 def test_the_verdict_is_what_the_trees_own_functions_make_of_the_list(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, version: str, cuda: str
+    doctor: Doctor, pristine_tree: Trees, version: str, cuda: str
 ) -> None:
     """Against the record, which ``tools.regenerate releases`` made, and for each GPU by the rule of the suffix."""
     status, document = doctor(pristine_tree("vllm", version), "--cuda", cuda)
@@ -146,7 +135,7 @@ def test_the_verdict_is_what_the_trees_own_functions_make_of_the_list(
 
 @needs_cmake
 def test_a_list_that_reaches_no_kernel_on_gb10_is_red_and_another_is_named(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees
+    doctor: Doctor, pristine_tree: Trees
 ) -> None:
     asked = ("--cuda", "13.0", "--torch-cuda-arch-list", "12.0a;12.1a")
     status, document = doctor(pristine_tree("vllm", "0.33.0"), *asked)
@@ -161,7 +150,7 @@ def test_a_list_that_reaches_no_kernel_on_gb10_is_red_and_another_is_named(
 
 @needs_cmake
 def test_a_gpu_that_the_list_does_not_name_is_not_judged_unless_it_is_asked_about(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees
+    doctor: Doctor, pristine_tree: Trees
 ) -> None:
     asked = ("--cuda", "12.9", "--torch-cuda-arch-list", "12.1a")
     status, document = doctor(pristine_tree("vllm", "0.33.0"), *asked)
@@ -172,7 +161,7 @@ def test_a_gpu_that_the_list_does_not_name_is_not_judged_unless_it_is_asked_abou
 
 @needs_cmake
 def test_a_patched_tree_is_judged_as_it_is(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], vllm: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    doctor: Doctor, vllm: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = vllm("0.14.1")
     asked = ("--cuda", "12.9", "--torch-cuda-arch-list", "12.0a;12.1a")
@@ -194,7 +183,7 @@ def test_a_patched_tree_is_judged_as_it_is(
 
 @needs_cmake
 def test_a_software_variant_is_named_where_the_build_compiles_it(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], vllm: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    doctor: Doctor, vllm: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = vllm("0.33.0")
     assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
@@ -202,27 +191,6 @@ def test_a_software_variant_is_named_where_the_build_compiles_it(
     _, document = doctor(tree, "--cuda", "13.0", "--torch-cuda-arch-list", "12.0a;12.1a")
     assert gpu(document, "sm_120")["verdict"] == "NVFP4 native"
     assert gpu(document, "sm_121")["verdict"] == "software conversion (turbo)"
-
-
-def test_without_cmake_the_record_answers_and_says_that_it_is_one(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # As where the wheel of the package index is not installed, and PATH has none: the import fails.
-    monkeypatch.setitem(__import__("sys").modules, "cmake", None)
-    monkeypatch.setenv("PATH", "/nonexistent")
-    status, document = doctor(pristine_tree("vllm", "0.33.0"), "--cuda", "13.2")
-    (tree,) = document["trees"]
-    assert {(row["recorded"], row["cuda"]) for row in tree["builds"]} == {(True, "13.0")}
-    assert [finding["subject"] for finding in tree["findings"]] == ["cmake"]
-    assert (status, gpu(document, "sm_121")["verdict"]) == (0, "NVFP4 native")
-
-
-def test_a_record_of_the_same_major_cuda_release_answers() -> None:
-    release = SurveyedRelease("vllm", "1.0", {}, {"12.9": {"12.1a": ("12.1a",)}, "13.0": {"12.1a": ("12.0f",)}})
-    assert recorded_build(release, "12.8", "12.1a") == BuildRow("12.9", "12.1a", ("12.1a",), recorded=True)
-    assert recorded_build(release, "13.5", "12.1a") == BuildRow("13.0", "12.1a", ("12.0f",), recorded=True)
-    assert recorded_build(release, "13.0", "9.0a") is None
-    assert recorded_build(release, "14.0", "12.1a") is None
 
 
 @needs_cmake
@@ -239,7 +207,7 @@ def test_a_record_of_the_same_major_cuda_release_answers() -> None:
     ],
 )
 def test_a_target_that_the_compiler_does_not_have_is_red_and_no_patch_is_recommended(
-    doctor: Callable[..., tuple[int, dict[str, Any]]],
+    doctor: Doctor,
     pristine_tree: Trees,
     cuda: str,
     asked: str,
@@ -261,7 +229,7 @@ def test_a_target_that_the_compiler_does_not_have_is_red_and_no_patch_is_recomme
     [("12.4", "red", "red"), ("12.8", "green", "red"), ("12.9", "green", "green"), ("13.0", "green", "green")],
 )
 def test_headers_are_judged_for_the_cuda_release_that_compiles_them(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, cuda: str, on_120: str, on_121: str
+    doctor: Doctor, pristine_tree: Trees, cuda: str, on_120: str, on_121: str
 ) -> None:
     status, document = doctor(pristine_tree("cutlass", "4.5.0"), "--cuda", cuda)
     assert [gpu(document, name)["level"] for name in map(str, GPUS)] == [on_120, on_121]
@@ -269,9 +237,7 @@ def test_headers_are_judged_for_the_cuda_release_that_compiles_them(
     assert bool(document["trees"][0]["recommended"]["variant"]) <= (cuda != "12.4")
 
 
-def test_a_gpu_of_another_family_is_not_judged_of_a_tree(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees
-) -> None:
+def test_a_gpu_of_another_family_is_not_judged_of_a_tree(doctor: Doctor, pristine_tree: Trees) -> None:
     for tree in (pristine_tree("vllm", "0.33.0"), pristine_tree("cutlass", "4.5.0")):
         status, document = doctor(tree, "--for", "sm_90", "--cuda", "13.0")
         assert (status, gpu(document, "sm_90")["level"], gpu(document, "sm_90")["verdict"]) == (
@@ -297,26 +263,19 @@ def test_the_table_of_targets_is_what_the_compiler_says(toolchain: Toolchain) ->
     ("name", "value", "asked", "level"),
     [
         ("TORCH_CUDA_ARCH_LIST", "12.0a;12.1a", "sm_121", "red"),  # CUDA 13 drops 12.1a from it
-        ("TORCH_CUDA_ARCH_LIST", "12.1a 12.0a", "sm_121", "red"),
         ("TORCH_CUDA_ARCH_LIST", "12.0a;12.1a", "", "yellow"),
-        ("TORCH_CUDA_ARCH_LIST", "12.0a", "sm_120", "green"),
-        ("TORCH_CUDA_ARCH_LIST", "9.0a;12.1a", "sm_121", "green"),
         ("TORCH_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
         ("TORCH_CUDA_ARCH_LIST", "12.0 12.1", "", "yellow"),
-        ("TORCH_CUDA_ARCH_LIST", "12.0f;12.1f", "", "yellow"),
-        ("TORCH_CUDA_ARCH_LIST", "9.0a", "sm_121", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", "Blackwell", "sm_121", "yellow"),
         ("TORCH_CUDA_ARCH_LIST", " 9.0a+PTX;;12.1a+PTX ;", "sm_121", "green"),
         ("TORCH_CUDA_ARCH_LIST", "9.0a,12.1a", "sm_121", "red"),  # PyTorch refuses these
         ("TORCH_CUDA_ARCH_LIST", "121a", "sm_121", "red"),
-        ("TORCH_CUDA_ARCH_LIST", "sm_121a", "sm_121", "red"),
-        ("TORCH_CUDA_ARCH_LIST", "native", "sm_121", "red"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0a", "sm_121", "red"),
         ("FLASHINFER_CUDA_ARCH_LIST", "12.0f", "sm_121", "green"),
     ],
 )
 def test_a_list_in_the_environment_is_judged_as_a_tree_would_judge_it_and_its_remedy_is_green(
-    doctor: Callable[..., tuple[int, dict[str, Any]]],
+    doctor: Doctor,
     monkeypatch: pytest.MonkeyPatch,
     name: str,
     value: str,
@@ -350,7 +309,7 @@ def test_a_list_in_the_environment_is_judged_as_a_tree_would_judge_it_and_its_re
     ],
 )
 def test_cutlass_is_judged_by_the_condition_in_its_header(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], pristine_tree: Trees, version: str, level: str, verdict: str
+    doctor: Doctor, pristine_tree: Trees, version: str, level: str, verdict: str
 ) -> None:
     status, document = doctor(pristine_tree("cutlass", version))
     line = gpu(document, "sm_121")
@@ -371,7 +330,7 @@ def test_cutlass_is_judged_by_the_condition_in_its_header(
     ],
 )
 def test_cutlass_is_judged_for_the_targets_of_the_list(
-    doctor: Callable[..., tuple[int, dict[str, Any]]],
+    doctor: Doctor,
     pristine_tree: Trees,
     asked: list[str],
     on_120: str | None,
@@ -388,7 +347,7 @@ OPERAND = " || defined(CUTLASS_ARCH_MMA_SM121{}_ENABLED)"
 
 
 def test_cutlass_that_was_edited_by_hand_is_judged_by_what_its_header_comes_to(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], tree_copy: Trees
+    doctor: Doctor, tree_copy: Trees
 ) -> None:
     """The expectations are those of ``g++ -E -dM`` with the macros of nvcc."""
     tree = tree_copy("cutlass", "4.2.1")
@@ -413,7 +372,7 @@ def test_cutlass_that_was_edited_by_hand_is_judged_by_what_its_header_comes_to(
     [("turbo", "software conversion (turbo)"), ("next2", "software conversion (next2)"), ("next3", "NVFP4 native")],
 )
 def test_the_variant_on_cutlass_decides_for_sm_121_alone(
-    doctor: Callable[..., tuple[int, dict[str, Any]]],
+    doctor: Doctor,
     tree_copy: Trees,
     capsys: pytest.CaptureFixture[str],
     variant: str,
@@ -429,7 +388,7 @@ def test_the_variant_on_cutlass_decides_for_sm_121_alone(
 
 
 def test_a_file_that_somebody_edited_since_is_red(
-    doctor: Callable[..., tuple[int, dict[str, Any]]], tree_copy: Trees, capsys: pytest.CaptureFixture[str]
+    doctor: Doctor, tree_copy: Trees, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
@@ -451,21 +410,13 @@ def test_a_file_that_somebody_edited_since_is_red(
         ["--for", "GB10"],
         ["--for", "sm_121a"],
         ["--for", "sm_999"],
-        ["--for", "sm_122"],
-        ["--for", ","],
-        ["--for", "sm_120,,GB10"],
         ["--require", "sm_120,sm_999"],
         ["no-such-folder/x.y"],
-        ["vllm-0.99"],
         ["--torch-cuda-arch-list", "Blackwell"],
-        ["--torch-cuda-arch-list", " "],
         ["--torch-cuda-arch-list", "12.2a"],
         ["--cuda", "latest"],
         ["--cuda", "\N{ARABIC-INDIC DIGIT ONE}3.0"],
-        ["--for", "sm_\N{ARABIC-INDIC DIGIT ONE}21"],
-        ["./no-such-folder"],
         ["no such name"],
-        ["no-such-wheel-1.0.whl"],
     ],
 )
 def test_what_cannot_be_asked_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -473,38 +424,22 @@ def test_what_cannot_be_asked_is_a_usage_error(arguments: list[str], capsys: pyt
     assert "help:" in capsys.readouterr().err
 
 
-def test_lists_have_the_separators_and_the_messages_of_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_have_the_separators_of_every_command() -> None:
     for text in ("sm_121,sm_120", "sm_121;12.0", "121 sm_120", "sm_121,sm_120,"):
         assert question(text, None, None).gpus == (GB10, Arch(12, 0))
     for text in ("12.0a;12.1a+PTX", "12.0a,12.1a+PTX", "sm_120a 121a+PTX", "12.0a; 12.1a+PTX;"):
         assert question(None, text, None).asked == "12.0a;12.1a+PTX"
     required = question(None, None, None, ["sm_120,sm_121:native", "sm_121"]).required
     assert list(map(str, required)) == ["sm_120:native", "sm_121:native", "sm_121"]
-    said = []
-    for command in (["doctor"], ["objects", "--build", "."]):
-        assert main.run([*command, "--for", "GB10", "."]) == 2
-        said.append(capsys.readouterr().err.splitlines()[0])
-    assert said[0] == said[1]
 
 
-def test_the_machine_is_examined_where_nothing_is_named(doctor: Callable[..., tuple[int, dict[str, Any]]]) -> None:
+def test_the_machine_is_examined_where_nothing_is_named(doctor: Doctor) -> None:
     status, document = doctor()
     assert document["schema"] == 1
     assert document["trees"] == document["binaries"] == []
     levels = {f["level"] for section in document["machine"]["sections"] for f in section["findings"]}
     assert status == (1 if "red" in levels else 0)
     assert document["verdict"] == ("red" if "red" in levels else "yellow" if "yellow" in levels else "green")
-
-
-@pytest.mark.parametrize("columns", [60, 100, 200])
-def test_the_text_fits_the_terminal_and_ends_in_one_line_of_verdict(
-    pristine_tree: Trees, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(columns))
-    assert main.run(["doctor", "--cuda", "13.0", str(pristine_tree("cutlass", "4.2.1"))]) == 0
-    text = capsys.readouterr().out
-    assert text.rstrip().splitlines()[-1] == "GREEN  all well"
-    assert "sm_121" in text
 
 
 def test_doctor_changes_nothing(pristine_tree: Trees, tmp_path: Path) -> None:

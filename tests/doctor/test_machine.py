@@ -60,12 +60,6 @@ def test_a_dgx_spark_is_named_without_its_serial_number(spark: Host) -> None:
     assert "1234567" not in name
 
 
-def test_a_dgx_sparks_toolkit_outside_path_is_used(spark: Host) -> None:
-    compilers = next(section for section in examine(spark).sections if section.title == "compilers")
-    assert {finding.level for finding in compilers.findings} == {Level.GREEN}
-    assert "fp4patch uses it" in compilers.findings[0].found
-
-
 def test_an_asked_gpu_goes_before_the_machines_own(spark: Host) -> None:
     found = examine(spark, [Arch(12, 0)])
     (triton_,) = (f for section in found.sections for f in section.findings if f.subject.startswith("Triton"))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 from command import Said
@@ -34,32 +32,6 @@ IDENTIFY = (
 )
 Command = Callable[..., Said]
 Trees = Callable[[str, str], Path]
-Test = TypeVar("Test", bound=Callable[..., None])
-
-FOLLOWED = set[str]()
-NOT_FOLLOWED = {
-    "tree_drifted": "the places are shown; the action depends on the edit",
-    "recipe_unread": "the tests run as root, who reads every file",
-}
-"""Causes of red findings whose remedy cannot be followed here, with the reason."""
-
-
-def follows(*causes: str) -> Callable[[Test], Test]:
-    """Mark a test that follows the remedies for some causes."""
-    FOLLOWED.update(causes)
-    return lambda test: test
-
-
-def test_every_cause_of_a_red_finding_has_a_remedy_that_is_followed() -> None:
-    levels: dict[str, set[str]] = {}
-    for source in Path(packages.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Call(ast.Attribute(attr="finding"), [level, _, _, ast.Constant(str(cause)), *_]):
-                    levels.setdefault(cause, set()).add(ast.unparse(level))
-    never_red = {cause for cause, found in levels.items() if found <= {"Level.YELLOW", "Level.NONE"}}
-    assert "torch_import" in never_red
-    assert set(remedies.load().cause) - never_red - {"list_unknown"} == FOLLOWED | NOT_FOLLOWED.keys()
 
 
 def red(findings: Iterable[Finding], cause: str) -> list[Finding]:
@@ -69,7 +41,6 @@ def red(findings: Iterable[Finding], cause: str) -> list[Finding]:
 # --- compiled code ---------------------------------------------------------------------------------------------------
 
 
-@follows("code_for_other_targets", "tensor_memory", "gpu_without_fp4")
 @pytest.mark.parametrize("cause", ["code_for_other_targets", "tensor_memory", "gpu_without_fp4"])
 @pytest.mark.parametrize("gpu", GPUS)
 def test_a_build_for_each_target_that_is_named_is_green(
@@ -85,7 +56,6 @@ def test_a_build_for_each_target_that_is_named_is_green(
         assert (verdict.level, verdict.todo) == (Level.GREEN, ""), target
 
 
-@follows("better_release")
 def test_each_release_that_is_recommended_is_green_in_the_record_of_published_wheels() -> None:
     rows = [line for line in WHEELS.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     for release in remedies.load().release:
@@ -94,15 +64,6 @@ def test_each_release_that_is_recommended_is_green_in_the_record_of_published_wh
         assert row.count("| **green**, *NVFP4 native*") == len(GPUS), row
 
 
-def test_a_better_release_is_named_for_a_wheel_and_an_installed_package_and_not_for_itself(tmp_path: Path) -> None:
-    old = "transformer_engine_cu13-2.18.0-py3-none-manylinux_2_28_x86_64.whl"
-    for name in (f"/a/{old}", "/site-packages/transformer_engine"):
-        assert remedies.newer(name) == remedies.BetterRelease("transformer-engine-cu13", "transformer_engine", "2.20.2")
-    for name in (old.replace("2.18.0", "2.20.2"), "other-1.0-py3-none-any.whl", "/a/x.so"):
-        assert remedies.newer(name) is None
-
-
-@follows("driver_for_ptx")
 def test_the_driver_that_is_named_takes_the_ptx(toolchain: Toolchain, tmp_path: Path) -> None:
     built = compile_cuda(toolchain, PLAIN, tmp_path / "x.o", "-c", *targets("compute_90"))
     (before,) = scan.examine(built, gpus=[GB10], driver_cuda="12.8").verdicts
@@ -122,7 +83,6 @@ def outlook(fp4patch: Command, tree: Path, *options: str) -> tuple[str, str]:
     return line["level"], line["todo"]
 
 
-@follows("cuda_too_old")
 def test_the_cuda_release_that_is_named_is_not_too_old(fp4patch: Command, pristine_tree: Trees) -> None:
     tree = pristine_tree("cutlass", "4.2.1")
     level, todo = outlook(fp4patch, tree, "--cuda", "12.8")
@@ -132,7 +92,6 @@ def test_the_cuda_release_that_is_named_is_not_too_old(fp4patch: Command, pristi
     assert outlook(fp4patch, tree, "--cuda", found[1])[0] == "green"
 
 
-@follows("arch_list", "arch_list_unset")
 def test_the_arch_list_that_is_named_is_green(fp4patch: Command, tmp_path: Path) -> None:
     for version, asked in (("0.7.2", "12.0a"), ("0.6.6", "12.1")):
         tree = unpack(version, tmp_path / version, lambda name: is_python(name) or name.startswith(IDENTIFY))
@@ -147,7 +106,6 @@ def test_the_arch_list_that_is_named_is_green(fp4patch: Command, tmp_path: Path)
             assert (first, outlook(fp4patch, tree, *options[:2])[0]) in (("unset", "green"), ("unset", "yellow"))
 
 
-@follows("tree_edited")
 def test_a_file_that_is_restored_is_not_red(fp4patch: Command, tree_copy: Trees) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     assert fp4patch("apply", "--variant", "turbo", tree).status == 0
@@ -165,7 +123,6 @@ def test_a_file_that_is_restored_is_not_red(fp4patch: Command, tree_copy: Trees)
 # --- Python packages -------------------------------------------------------------------------------------------------
 
 
-@follows("torch_for_gb10", "torch_and_nvcc")
 @pytest.mark.parametrize(
     ("cause", "cuda", "archs", "nvcc"),
     [
@@ -194,7 +151,6 @@ def test_the_pytorch_and_the_toolkit_that_are_named_are_green(
     assert named
 
 
-@follows("triton_variable", "triton_incomplete", "triton_too_old", "triton_too_old_everywhere")
 @pytest.mark.parametrize(
     "cause", ["triton_variable", "triton_incomplete", "triton_too_old", "triton_too_old_everywhere"]
 )
@@ -227,7 +183,6 @@ def test_the_assembler_of_triton_that_is_named_is_green(tmp_path: Path, cause: s
 # --- environment -----------------------------------------------------------------------------------------------------
 
 
-@follows("list_form", "list_for_gpus")
 @pytest.mark.parametrize(
     ("cause", "value"),
     [
@@ -251,7 +206,6 @@ def test_the_list_that_is_named_for_the_environment_is_green(tmp_path: Path, cau
 # --- the machine -----------------------------------------------------------------------------------------------------
 
 
-@follows("toolkit_broken", "toolkit_mixed")
 @pytest.mark.parametrize("cause", ["toolkit_broken", "toolkit_mixed"])
 def test_a_toolkit_that_is_installed_again_is_green(tmp_path: Path, cause: str) -> None:
     kit = toolkit(tmp_path / "root/usr/local/cuda", "13.0.88", cicc="13.5.37" if cause == "toolkit_mixed" else "")
@@ -264,7 +218,6 @@ def test_a_toolkit_that_is_installed_again_is_green(tmp_path: Path, cause: str) 
     assert {one.level for one in compilers.examine(machine(tmp_path, CUDA_HOME=str(kit)), [GB10])} == {Level.GREEN}
 
 
-@follows("driver_fails", "driver_too_old")
 def test_a_driver_of_the_release_that_is_named_is_green(tmp_path: Path) -> None:
     own = (Gpu("NVIDIA GB10", GB10, ""),)
     (fails,) = red(gpus.examine(Driver("", "", (), "Driver/library version mismatch"), "13.0"), "driver_fails")

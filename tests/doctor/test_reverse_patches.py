@@ -61,6 +61,12 @@ def test_a_patch_file_is_named_and_its_inverse_is_not(
     assert {finding.subject.partition(":")[0] for finding in findings} == {"removes.patch"}
 
 
+def test_a_recipe_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "Dockerfile").write_text(f"{REMOVES[0]} \x1b[2J\n")
+    main.run(["doctor", str(tmp_path)])
+    assert "\x1b[2J" not in capsys.readouterr().out
+
+
 def test_trees_and_directories_with_a_dockerfile_are_searched(
     tree_copy: Callable[[str, str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,9 +83,3 @@ def test_trees_and_directories_with_a_dockerfile_are_searched(
     (tree / "fix.sh").write_text(f"{REMOVES[0].removeprefix('RUN ')}\n")
     main.run(["doctor", str(tree)])
     assert "fix.sh:1" in capsys.readouterr().out
-
-
-def test_a_recipe_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "Dockerfile").write_text(f"{REMOVES[0]} \x1b[2J\n")
-    main.run(["doctor", str(tmp_path)])
-    assert "\x1b[2J" not in capsys.readouterr().out

@@ -15,7 +15,7 @@ import pytest
 from cubins import CONVERTS, compile_cuda, targets
 from host_on_disk import distribution, machine
 
-from fp4patch.binaries import run_time, scan
+from fp4patch.binaries import scan
 from fp4patch.binaries.findings import Level
 from fp4patch.commands import main
 from fp4patch.core.arch import GB10, Arch
@@ -35,17 +35,6 @@ def wheel(path: Path, members: dict[str, bytes]) -> Path:
         for name, content in members.items():
             archive.writestr(name, content)
     return path
-
-
-def test_the_real_ptxas_and_nvcc_know_what_their_own_help_lists(toolchain: Toolchain) -> None:
-    for name in ("ptxas", "nvcc"):
-        path = toolchain.root / "bin" / name
-        found = run_time.read(path, path.as_posix(), [Arch(9, 0), GB10, Arch(10, 7)])
-        assert (found.role, found.release, found.unsupported) == (
-            "assembler" if name == "ptxas" else name,
-            toolchain.info.ptxas,
-            (Arch(10, 7),),
-        )
 
 
 def test_tritons_assembler_in_a_wheel_decides_for_the_gpu(toolchain: Toolchain, tmp_path: Path) -> None:
@@ -152,16 +141,6 @@ def test_stale_entries_of_caches_are_told_by_architecture_and_release(toolchain:
     assert found["cache of DeepGEMM"].found.endswith("stale: 1 for sm_100a")
     assert {one.level for one in found.values()} == {Level.YELLOW}
     assert all(one.remedy.startswith("rm -r ") for one in found.values())
-
-
-def test_a_cache_for_this_gpu_and_release_is_green(tmp_path: Path) -> None:
-    (tmp_path / "home/.triton/cache/0").mkdir(parents=True)
-    stated = {"target": {"backend": "cuda", "arch": 121, "warp_size": 32}, "triton_version": "3.6.0"}
-    (tmp_path / "home/.triton/cache/0/kernel.json").write_text(json.dumps(stated))
-    s = machine(tmp_path)
-    distribution(tmp_path / "site", "triton", "3.6.0")
-    (found,) = jit_caches.examine(s, [GB10])
-    assert (found.level, found.remedy) == (Level.GREEN, "")
 
 
 def test_a_kernel_counts_once_in_all_caches_and_links_and_launchers_are_none(
