@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command import Said, snapshot
+from command import Said, snapshot, verify
 from cubins import disassembled
 from few_probes import few_probes
 from small_mlx import CONVERSION, PATCH, small_mlx
@@ -108,14 +108,19 @@ def test_a_family_is_a_compiler_error_before_and_the_instruction_after(
 
 
 def test_verify_executes_all_inputs_where_the_pristine_side_does_not_compile(
-    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "120")  # a narrow table has fewer columns
     assert Said(capsys, "apply", "--variant", "native", tree).status == 0
-    said = Said(capsys, "verify", "--variant", "native", "--arch", "sm_120a,sm_120f", tree)
-    assert said.status == 0, said.out
-    assert re.search(r"float32-x4 +sm_120a +(\d+) → \1 .*\n +sm_120f +\S → \d+ .* 0 of 2\^32 +pass", said.out), said.out
-    assert "2 functions touched, 2 checked on every target (2 executed)" in said.out
+    status, document = verify(tree, "native", "--arch", "sm_120a,sm_120f", "--execute")
+    assert (status, document["verdict"], document["problems"]) == (0, "pass", [])
+    rows = {(row["probe"].removeprefix("mlx/"), row["arch"]): row for row in document["results"]}
+    assert rows["float32-x4", "sm_120a"]["identical"]
+    assert rows["float32-x4", "sm_120f"]["before"] is None
+    assert rows["float32-x4", "sm_120f"]["after"]["fp4"] == 2
+    executed = [ran for ran in document["executed"]["executions"] if ran["side"] == "patched"]
+    assert [ran["sweep"]["verdict"] for ran in executed] == ["pass"] * 6
+    assert {ran["sweep"]["inputs"] for ran in executed} == {1 << 32, 4 << 16}  # halves in every lane
+    assert [function["missing"] for function in document["coverage"]] == [[], []]
 
 
 @pytest.mark.parametrize(
