@@ -11,29 +11,30 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from fp4patch.core.problem import Problem
-
 Table = dict[str, Any]
+Wrong = Callable[[str, str, str], None]
+"""Notes a mistake: its key, the expectation and the finding."""
+
+_NAME = re.compile(r"\{(\w+(?:\.\w+)?)\}")
 
 
 class Placed(Table):
-    """A table of an expanded list, with its place in the file in which it is written."""
+    """A table of an expanded list, with its key in the file in which it is written."""
 
-    def __init__(self, table: Table, place: str) -> None:
+    def __init__(self, table: Table, key: str, file: str = "") -> None:
         super().__init__(table)
-        self.place = place
+        self.key, self.file = key, file
 
 
-def expanded(data: Table, file: str, problems: list[Problem], prefix: str = "") -> Table:
-    """Return the data of a file without groups and families; what is wrong with these is added to the problems.
-
-    ``prefix`` comes first in the places of tables.
-    """
-
-    def wrong(expected: str, found: str, place: str) -> None:
-        problems.append(Problem(expected, found, file=file, nearest=place.removeprefix(prefix)))
-
-    return {key: _value(value, key, prefix + key, wrong) for key, value in data.items()}
+def expanded(value: Any, wrong: Wrong, key: str = "", name: str = "") -> Any:
+    """Return data without groups and families. ``key`` is where it is written, and ``name`` the last part of that."""
+    if isinstance(value, dict):
+        table = {below: expanded(item, wrong, f"{key}.{below}".lstrip("."), below) for below, item in value.items()}
+        return Placed(table, value.key) if isinstance(value, Placed) else table
+    if isinstance(value, list):
+        members = [member for at, item in enumerate(value) for member in _group(item, name, f"{key}[{at}]", wrong)]
+        return [expanded(member, wrong, getattr(member, "key", key), name) for member in members]
+    return value
 
 
 def merged(base: Table, over: Table) -> Table:
@@ -50,138 +51,87 @@ def extended(base: Table, over: Table) -> Table:
 
     Rules of both apply. A rule with the probes and the architectures of one of the base is merged with that one.
     """
-    rules = {_subject(rule): rule for rule in _rules(base)}
-    for rule in _rules(over):
-        known = rules.get(_subject(rule), {})
-        rules[_subject(rule)] = Placed(merged(known, rule), rule.place) if isinstance(rule, Placed) else rule
+    known = {_subject(rule): rule for rule in rules(base)}
+    for rule in rules(over):
+        same: Table = known.get(_subject(rule), {})
+        known[_subject(rule)] = Placed(merged(same, rule), rule.key, rule.file)
     both = merged(base, over)
-    return both | {"rules": list(rules.values())} if _rules(base) else both
+    return both | {"rules": list(known.values())} if rules(base) else both
 
 
-def inherited(base: Table, over: Table) -> Iterator[str]:
-    """Yield the keys of ``base`` that ``over`` does not have: ``image.torch``. Rules have places of their own."""
-    yield from base.keys() - over.keys() - {"rules"}
-    for key in base.keys() & over.keys():
-        if isinstance(base[key], dict) and isinstance(over[key], dict):
-            yield from (f"{key}.{below}" for below in inherited(base[key], over[key]))
+def rules(data: Table) -> list[Placed]:
+    """Return the rules of a variant's data; what is no table is not among them."""
+    items = data.get("rules")
+    return [item for item in items if isinstance(item, Placed)] if isinstance(items, list) else []
 
 
-def _rules(data: Table) -> list[Table]:
-    rules = data.get("rules")
-    return rules if isinstance(rules, list) else []
+def _subject(rule: Table) -> str:
+    return repr((rule.get("probes"), rule.get("arch")))
 
 
-def _subject(rule: object) -> str:
-    return repr((rule.get("probes"), rule.get("arch")) if isinstance(rule, dict) else rule)
-
-
-def places(data: object, path: str = "", place: str = "") -> dict[str, str]:
-    """Return the places of expanded tables, by their keys in the expanded data: ``edits[7]``.
-
-    A table is left out if its place follows from its key, or from the place of the table that it is in.
-    """
-    found = {}
-    if isinstance(data, Placed) and data.place != place:
-        found[path] = place = data.place
-    if isinstance(data, dict):
-        for key, value in data.items():
-            end = f".{key}" if path else key
-            found |= places(value, path + end, place + end)
-    elif isinstance(data, list):
-        for number, item in enumerate(data):
-            found |= places(item, f"{path}[{number}]", f"{place}[{number}]")
-    return found
-
-
-_Wrong = Callable[[str, str, str], None]
-
-
-def _value(value: object, key: str, place: str, wrong: _Wrong) -> Any:
-    if isinstance(value, dict):
-        table = {name: _value(below, name, f"{place}.{name}", wrong) for name, below in value.items()}
-        return Placed(table, value.place) if isinstance(value, Placed) else table
-    if isinstance(value, list):
-        return [
-            _value(Placed(member, where) if isinstance(member, dict) else member, key, where, wrong)
-            for number, item in enumerate(value)
-            for member, where in _members(item, key, f"{place}[{number}]", wrong)
-        ]
-    return value
-
-
-def _members(item: Any, key: str, place: str, wrong: _Wrong) -> Iterator[tuple[Any, str]]:
-    """Yield the items that an item of the list ``key`` stands for, each with its place."""
-    if not isinstance(item, dict) or not ("each" in item or isinstance(item.get(key), list)):
-        yield item, place
+def _group(item: Any, name: str, key: str, wrong: Wrong) -> Iterator[Any]:
+    """Yield the items that an item of the list ``name`` stands for."""
+    members = item.get(name) if isinstance(item, dict) else None
+    if not isinstance(members, list):
+        yield from _family(item, key, wrong)
         return
-    shared = {name: value for name, value in item.items() if name not in ("each", key)}
-    used: set[str] = set()
-    bindings = list(_bindings(item.get("each", {}), place, wrong))
-    for binding in bindings:
-        own, values = _filled(shared, binding, used), ", ".join(_shown(binding))
-        suffix = f" with {values}" if values else ""
-        if key not in item:
-            yield (own["text"] if own.keys() == {"text"} else own), place + suffix
-        for number, below in enumerate(item.get(key, ())):
-            for member, at in _members(_filled(below, binding, used), key, f"{place}.{key}[{number}]", wrong):
-                yield (merged(own, member) if isinstance(member, dict) else member), at + suffix
-    names = {name for binding in bindings for name in binding}
-    for name in sorted(names - used):
-        wrong(f"{{{name}}} in a string of the table", "none", f"{place}.each.{name}")
-    for name in sorted(used - names):
-        wrong(f"a key of the values of {name.partition('.')[0]}", f"{{{name}}}", f"{place}.each")
+    for shared in _family({key: value for key, value in item.items() if key != name} | {"": members}, key, wrong):
+        own = {key: value for key, value in shared.items() if key}
+        for at, filled in enumerate(shared[""]):
+            for member in _family(filled, f"{key}.{name}[{at}]", wrong):
+                table = isinstance(member, Placed)
+                yield Placed(merged(own, member), member.key + shared.key.removeprefix(key)) if table else member
 
 
-def _bindings(each: object, place: str, wrong: _Wrong) -> Iterator[dict[str, Any]]:
-    """Yield the values of the names of a family, as ``{"N": 2, "T.name": "half"}``."""
+def _family(item: Any, key: str, wrong: Wrong) -> Iterator[Any]:
+    """Yield the items that an item stands for, one for each value of the names in ``each``."""
+    if not isinstance(item, dict):
+        yield item
+        return
+    each, table = item.get("each", {}), {name: value for name, value in item.items() if name != "each"}
     if not isinstance(each, dict) or not all(isinstance(values, list) and values for values in each.values()):
-        wrong("a list of values for each name: { N = [2, 4, 8] }", repr(each), f"{place}.each")
+        wrong(f"{key}.each", "a list of values for each name: { N = [2, 4, 8] }", repr(each))
         return
+    names = set(_NAME.findall(repr(table)))
     for name, values in each.items():
-        if len({tuple(sorted(value)) if isinstance(value, dict) else () for value in values}) > 1:
-            wrong("the same keys in each value", repr(values), f"{place}.each.{name}")
-            return
+        keys: list[set[str]] = [{key for key, _ in _flat({name: value})} for value in values]
+        used = {whole for whole in names if whole.partition(".")[0] == name}
+        if not used:
+            wrong(f"{key}.each.{name}", f"{{{name}}} in a string of the table", "none")
+        for unknown in sorted(used - keys[0].intersection(*keys)):
+            wrong(f"{key}.each.{name}", f"{{{unknown}}} among its values", "values without it")
     for values in product(*each.values()):
-        yield dict(_flat(zip(each, values, strict=True)))
+        binding = dict(zip(each, values, strict=True))
+        flat = dict(_flat(binding))
+        member = _filled(table, flat) if binding else table
+        shown = ", ".join(f"{name} = {_first(value)}" for name, value in binding.items())
+        is_text = binding and member.keys() == {"text"}
+        yield member["text"] if is_text else Placed(member, f"{key} ({shown})" if shown else key)
 
 
-def _flat(pairs: Any) -> Iterator[tuple[str, Any]]:
-    for name, value in pairs:
+def _flat(binding: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield ``N`` or ``N.key`` of each name, with its value."""
+    for name, value in binding.items():
         if isinstance(value, dict):
             yield from ((f"{name}.{key}", below) for key, below in value.items())
         else:
             yield name, value
 
 
-def _shown(binding: Mapping[str, Any]) -> Iterator[str]:
-    """Yield ``N = 4`` for each name; of a value that is a table its first key."""
-    seen = set()
-    for name, value in binding.items():
-        if (first := name.partition(".")[0]) not in seen:
-            seen.add(first)
-            yield f"{first} = {value}"
+def _first(value: Any) -> Any:
+    """Return a value as a place shows it: of a table its first key."""
+    return next(iter(value.values()), "") if isinstance(value, dict) else value
 
 
-def _filled(value: Any, binding: Mapping[str, Any], used: set[str]) -> Any:
-    """Return a value with the names of a family replaced in its strings, and note the names that were found.
-
-    A name with a key that its values do not have is noted, too, and stays.
-    """
-    if not binding:
-        return value
+def _filled(value: Any, binding: Mapping[str, Any]) -> Any:
+    """Return a value with the names of a family replaced in its strings."""
     if isinstance(value, dict):
-        return {key: _filled(below, binding, used) for key, below in value.items()}
+        return {key: _filled(below, binding) for key, below in value.items()}
     if isinstance(value, list):
-        return [_filled(below, binding, used) for below in value]
+        return [_filled(below, binding) for below in value]
     if not isinstance(value, str) or "{" not in value:
         return value
-    if value.startswith("{") and value[1:-1] in binding and value.endswith("}"):
-        used.add(value[1:-1])
-        return binding[value[1:-1]]
-
-    def text(found: re.Match[str]) -> str:
-        used.add(found[1])
-        return str(binding.get(found[1], found[0]))
-
-    names = "|".join(sorted({re.escape(name.partition(".")[0]) for name in binding}))
-    return re.sub(rf"{{((?:{names})(?:\.\w+)?)}}", text, value)
+    whole = _NAME.fullmatch(value)
+    if whole and whole[1] in binding:
+        return binding[whole[1]]
+    return _NAME.sub(lambda found: str(binding.get(found[1], found[0])), value)

@@ -20,7 +20,7 @@ def load_features(root: Path) -> tuple[FeatureGroup, ...]:
     """Return every file's features, in the order of the files' names. ManifestError carries every problem found."""
     reader = Reader(root)
     paths = sorted((root / FOLDER).glob("*.toml"))
-    groups = [group for path in paths if (group := reader.read(FeatureGroup, path))]
+    groups = [group for path in paths if (group := reader.read(FeatureGroup, path, reader.table(path), {}))]
     problems = reader.problems
     features = [feature for group in groups for feature in group.features]
     for key in ("instruction", "title"):
@@ -44,7 +44,7 @@ def load_features(root: Path) -> tuple[FeatureGroup, ...]:
 def load_toolkits(root: Path) -> ToolkitWheels:
     """Return the pinned wheels. ManifestError carries every problem found."""
     reader = Reader(root)
-    found = reader.read(ToolkitWheels, root / WHEELS)
+    found = reader.read(ToolkitWheels, root / WHEELS, reader.table(root / WHEELS), {})
     problems = reader.problems
     pinned = Counter((wheel.release, wheel.machine) for wheel in found.wheels) if found else Counter[tuple[str, str]]()
     problems += [

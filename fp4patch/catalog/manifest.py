@@ -10,14 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
+from fp4patch.catalog.checks import patch_slips, target_slips, variant_slips
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.target import Target
-from fp4patch.catalog.values import keep, name_of, recall
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.errors import ManifestError, UsageError
-from fp4patch.core.problem import Problem
-from fp4patch.core.store import files_hash
 
 T = TypeVar("T")
 
@@ -100,23 +99,32 @@ def load(root: Path | None = None) -> Catalog:
 def forget() -> None:
     """Read files anew at the next :func:`load`, since they were changed."""
     _load.cache_clear()
-    files_hash.cache_clear()
 
 
 @cache
 def _load(root: Path) -> Catalog:
-    """Validate the files, unless the very same ones were found valid before."""
     _check_format(root)
-    try:
-        name = name_of(root)
-    except OSError:  # the validation reports what cannot be read
-        return _validated(root)
-    known = recall(name)
-    if isinstance(known, tuple) and len(known) == 3:
-        return Catalog(root, *known)
-    catalog = _validated(root)
-    keep(name, (catalog.targets, catalog.patches, catalog.variants))
-    return catalog
+    reader = Reader(root)
+    targets, patches, variants = _targets(reader), _patches(reader), _variants(reader)
+    for path in sorted({*root.glob("variants/*/**/*.toml")} - reader.extended):
+        reader.wrong(reader.name(path), (), "a variant that extends this file", "none")
+    if not reader.problems:
+        for patch in patches.values():
+            for slip in patch_slips(patch, targets):
+                reader.wrong(f"patches/{patch.id}/patch.toml", *slip)
+        for variant in variants.values():
+            for slip in variant_slips(variant, targets, patches):
+                reader.wrong(f"variants/{variant.name}.toml", *slip)
+        for target in targets.values():
+            for slip in target_slips(target, targets, variants):
+                reader.wrong(f"patches/{target.name}/target.toml", *slip)
+    if not (targets and patches and variants):
+        help_ = "FP4PATCH_DATA names a directory with patches/, variants/ and encoders/; unset, fp4patch takes its own"
+        reader.wrong("", (), "targets, patches and variants", f"not all of them below {root}", help_)
+    if reader.problems:
+        help_ = "docs/extending.md explains the layout, and has a table of all keys"
+        raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
+    return Catalog(root, targets, patches, {name: _with_options(v, patches) for name, v in variants.items()})
 
 
 def _check_format(root: Path) -> None:
@@ -132,39 +140,30 @@ def _check_format(root: Path) -> None:
         )
 
 
-def _validated(root: Path) -> Catalog:
-    from fp4patch.catalog.checks import check_coverage, check_patch, check_target, check_variant, misnamed  # noqa: PLC0415 - needed once
-    from fp4patch.catalog.reading import Reader  # noqa: PLC0415 - pydantic takes a while to load
+def _targets(reader: Reader) -> dict[str, Target]:
+    paths = sorted(reader.root.glob("patches/*/target.toml"))
+    found = [reader.read(Target, path, reader.table(path), {"name": path.parent.name}) for path in paths]
+    return {target.name: target for target in found if target}
 
-    reader = Reader(root)
-    targets, patches, variants = {}, {}, {}
-    for path in sorted(root.glob("patches/*/target.toml")):
-        if target := reader.read(Target, path):
-            targets[target.name] = target
-            reader.add(*misnamed(path, root, {path.parent.name: target.name}))
-    for path in sorted(root.glob("patches/*/*/patch.toml")):
-        if patch := reader.read(Patch, path):
-            names = {path.parent.name: patch.name, path.parent.parent.name: patch.target}
-            reader.add(*misnamed(path, root, names), *check_patch(patch, path, root))
-            probes = tuple(replace(probe, patch=patch.id) for probe in patch.probes)
-            patches[patch.id] = replace(patch, directory=str(path.parent), probes=probes)
-    for path in sorted(root.glob("variants/*.toml")):
-        if variant := reader.read(Variant, path):
-            reader.add(*misnamed(path, root, {path.stem: variant.name}))
-            variants[variant.name] = _with_options(variant, patches)
-    for path in sorted({*root.glob("variants/*/**/*.toml")} - reader.extended):
-        reader.add(Problem("a variant that extends this file", "none", file=str(path.relative_to(root))))
-    if not reader.problems:
-        reader.add(*(problem for patch in patches.values() for problem in check_coverage(patch, patches.values())))
-        reader.add(*(p for variant in variants.values() for p in check_variant(variant, targets, patches)))
-        reader.add(*(p for target in targets.values() for p in check_target(target, targets, variants)))
-    if not (targets and patches and variants):
-        help_ = "FP4PATCH_DATA names a directory with patches/, variants/ and encoders/; unset, fp4patch takes its own"
-        reader.add(Problem("targets, patches and variants", f"not all of them below {root}", help_))
-    if reader.problems:
-        help_ = "docs/extending.md explains the layout, and has a table of all keys"
-        raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
-    return Catalog(root, targets, patches, variants)
+
+def _patches(reader: Reader) -> dict[str, Patch]:
+    found = []
+    for path in sorted(reader.root.glob("patches/*/*/patch.toml")):
+        if table := reader.table(path):
+            names = {"name": path.parent.name, "target": path.parent.parent.name}
+            if "directory" in table:
+                reader.wrong(reader.name(path), ("directory",), "no key of this name", repr(table["directory"]))
+            table["directory"] = str(path.parent)
+            for probe in filter(lambda probe: isinstance(probe, dict), table.get("probes", ())):
+                probe["patch"] = "/".join(path.parent.parts[-2:])
+            found.append(reader.read(Patch, path, table, names))
+    return {patch.id: patch for patch in found if patch}
+
+
+def _variants(reader: Reader) -> dict[str, Variant]:
+    paths = sorted(reader.root.glob("variants/*.toml"))
+    found = [reader.read(Variant, path, reader.variant(path), {"name": path.stem}) for path in paths]
+    return {variant.name: variant for variant in found if variant}
 
 
 def _with_options(variant: Variant, patches: Mapping[str, Patch]) -> Variant:

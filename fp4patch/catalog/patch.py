@@ -1,13 +1,30 @@
 """A patch: the contents of ``patches/<target>/<patch>/patch.toml``."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.target import JitModule
 from fp4patch.core.document import HIDDEN
-from fp4patch.core.table import Manifest
+from fp4patch.core.table import (
+    ArchName,
+    FileBeside,
+    Globs,
+    Identifier,
+    Manifest,
+    Regex,
+    SomeText,
+    Specifier,
+    TreePath,
+    VersionText,
+    must,
+    some,
+)
 from fp4patch.edits import Edit
+
+SomeRegex = Annotated[Regex, must(str.strip, "some text")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,13 +35,13 @@ class Absence(Manifest):
     """
 
     code: Literal["c++", "python", "cmake"]
-    files: tuple[str, ...]
+    files: Globs
     """Globs of the files to search."""
-    versions: str = ""
+    versions: Specifier = ""
     """Version specifier of the releases in which it must be absent; empty: all."""
-    mention: tuple[str, ...]
+    mention: tuple[SomeRegex, ...]
     """Regular expressions on the bytes of a file: all are found in every file with such code. The quickest is first."""
-    pattern: str
+    pattern: SomeRegex
     """Regular expression on the live code, token by token with one blank between: ``[=!] = 120``."""
     because: str = ""
     """Reason why it may remain, as a remainder that is named. Empty: it is refused."""
@@ -35,11 +52,11 @@ class Allowance(Manifest):
     """Files in which the code that the patch searches for may remain, and the reason. Each such place is a
     remainder."""
 
-    files: tuple[str, ...]
+    files: Globs
     """Globs of the files."""
     holds: str = ""
     """Text that such a file contains."""
-    because: str
+    because: SomeText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +65,7 @@ class Unchecked(Manifest):
 
     functions: tuple[str, ...]
     """As in ``touches``."""
-    because: str
+    because: SomeText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +80,7 @@ class BuiltFor(Manifest):
     """As in ``touches``."""
     module: JitModule
     """Function of the build that compiles them."""
-    targets: tuple[str, ...]
+    targets: Annotated[tuple[ArchName, ...], some("an architecture")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +95,7 @@ class RefusedFor(Manifest):
     """Name of one of the patch's probes."""
     arch: tuple[str, ...]
     """Globs of the targets."""
-    message: str
+    message: SomeText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +127,13 @@ class ConditionCheck(Manifest):
     name: str
     covers: tuple[str, ...]
     """The functions or files that it checks, of those that the patch ``touches``."""
-    search: tuple[str, ...]
+    search: Globs
     """Globs of the files."""
-    begins: str
+    begins: SomeText
     """C++ tokens with which the code begins; of Python the name of a function, or one that statements have."""
     through: str = ""
     """C++ tokens after these, whose block ends the code. Empty: the block of ``begins``."""
-    shim: str
+    shim: FileBeside
     """File beside ``patch.toml`` that runs the code: C++ that includes ``code.inc``, or Python that gets the path of
     the code. Its arguments are capabilities (``12.1``); it prints those for which the code goes on."""
     before: tuple[str, ...]
@@ -129,14 +146,14 @@ class ConditionCheck(Manifest):
 class MacroPromise(Manifest):
     """Compile targets for which a header of the patched tree must not define a macro, or define it as before."""
 
-    header: str
-    name: str
+    header: TreePath
+    name: Identifier
     include: tuple[str, ...]
     """Directories of the tree that the compiler searches for includes."""
-    cuda: str
+    cuda: VersionText
     """CUDA release whose compiler is assumed."""
-    off: tuple[str, ...]
-    same: tuple[str, ...]
+    off: tuple[ArchName, ...]
+    same: tuple[ArchName, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,16 +162,16 @@ class Patch(Manifest):
 
     name: str
     target: str
-    version: str
-    title: str
-    reason: str
-    link: str
-    applies: str
+    version: SomeText
+    title: SomeText
+    reason: SomeText
+    link: SomeText
+    applies: Annotated[Specifier, must(str.strip, "some text")]
     """A version specifier (PEP 440) of upstream releases that this patch was tried on. Advice; anchors decide."""
-    retire: str
+    retire: SomeText
     """Condition under which this patch can be deleted."""
-    edits: tuple[Edit, ...]
-    touches: tuple[str, ...]
+    edits: Annotated[tuple[Annotated[Edit, Field(discriminator="op")], ...], some("an edit")]
+    touches: Annotated[tuple[str, ...], some("a function")]
     """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
     leaves_no_code: tuple[str, ...] = ()
     """Functions among those touched of which the compiler leaves no instruction, for example a bit cast. ``covers`` of

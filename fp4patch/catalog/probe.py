@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from fp4patch.core.arch import Arch
-from fp4patch.core.table import Manifest
+from fp4patch.core.table import ArchName, FileBeside, FolderBeside, Globs, Manifest
 
 CARD = Arch(12, 0, "a")
 """The RTX PRO 6000's own target: what the others are compared with."""
@@ -28,7 +28,7 @@ class ProbeKind(StrEnum):
 class Needs(Manifest):
     """Condition on a tree for a probe to apply: a file, and C++ tokens that must or must not be in it."""
 
-    search: tuple[str, ...]
+    search: Globs
     """Globs relative to the tree; ``**`` is allowed. One matching file is enough."""
     tokens: str = ""
     without: str = ""
@@ -145,10 +145,10 @@ class Probe(Manifest):
 
     name: str
     title: str
-    source: str
+    source: FileBeside
     kind: ProbeKind = ProbeKind.SASS
     defines: dict[str, str | int] = field(default_factory=dict)
-    include: tuple[str, ...] = ()
+    include: tuple[FolderBeside, ...] = ()
     """Include directories below the patch's directory, searched after the tree's. They replace headers that the probe
     includes."""
     uses: tuple[Literal["torch"], ...] = ()
@@ -157,7 +157,7 @@ class Probe(Manifest):
     needs: Needs | None = None
     arch: tuple[str, ...] = ("*",)
     """Globs of the targets that it is compiled for: upstream's headers may refuse others."""
-    also: tuple[str, ...] = ()
+    also: tuple[ArchName, ...] = ()
     """Targets for which it is compiled beside the variant's, unless ``verify --arch`` names others: the patched text
     has a branch of its own for them."""
     covers: tuple[str, ...] = ()

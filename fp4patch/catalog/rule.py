@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Annotated, Literal
 
 from fp4patch.core.arch import Arch
-from fp4patch.core.table import Manifest
+from fp4patch.core.table import Manifest, Regex, SomeText, some
 
 
 class Promise(StrEnum):
@@ -33,12 +33,12 @@ class Rule(Manifest):
     recorded and not stated here (``records/counts``).
     """
 
-    probes: tuple[str, ...]
-    arch: tuple[str, ...]
-    because: str
+    probes: Annotated[tuple[str, ...], some("a probe")]
+    arch: Annotated[tuple[str, ...], some("an architecture")]
+    because: SomeText
     identical: bool = False
-    requires: tuple[str, ...] = ()
-    forbids: tuple[str, ...] = ()
+    requires: tuple[Regex, ...] = ()
+    forbids: tuple[Regex, ...] = ()
     without: tuple[Metric, ...] = ()
 
     @property
@@ -48,14 +48,14 @@ class Rule(Manifest):
 
     def is_for(self, arch: Arch) -> bool:
         """Return whether the rule applies to a target."""
-        return any(fnmatchcase(str(arch), _canonical(pattern)) for pattern in self.arch)
+        return any(fnmatchcase(str(arch), canonical(pattern)) for pattern in self.arch)
 
     def speaks_of(self, target: str) -> bool:
         """Return whether one of its globs matches probes of a target: ``cutlass/float-*`` matches those of cutlass."""
         return any(fnmatchcase(target, pattern.partition("/")[0]) for pattern in self.probes)
 
 
-def _canonical(pattern: str) -> str:
+def canonical(pattern: str) -> str:
     """Return ``sm_121a`` for ``12.1a``, and a glob as it is."""
     try:
         return str(Arch.parse(pattern))

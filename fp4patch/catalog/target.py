@@ -2,10 +2,26 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Tag
 
 from fp4patch.core.release import covers
-from fp4patch.core.table import Manifest
+from fp4patch.core.table import (
+    ArchName,
+    Commit,
+    FileName,
+    Glob,
+    Manifest,
+    Regex,
+    Sha256,
+    Specifier,
+    TreePath,
+    VersionPlace,
+    VersionText,
+    has_group,
+    some,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,7 +29,7 @@ class VersionMacros(Manifest):
     """A header that states the release as three macros. The statement can be wrong: the anchors decide, and the version
     is only a hint."""
 
-    file: str
+    file: TreePath
     major: str
     minor: str
     patch: str
@@ -23,8 +39,8 @@ class VersionMacros(Manifest):
 class VersionPattern(Manifest):
     """Files that state the release as text. The release is group 1 of ``pattern`` in the first file that matches."""
 
-    files: tuple[str, ...]
-    pattern: str
+    files: tuple[TreePath, ...]
+    pattern: Annotated[Regex, has_group]
     """A regular expression, searched with ``^`` and ``$`` at each line."""
 
 
@@ -32,11 +48,11 @@ class VersionPattern(Manifest):
 class Archive(Manifest):
     """A pinned package-index file that holds a release's source tree."""
 
-    version: str
+    version: VersionText
     """Upstream release that this archive's tree is used for."""
     project: str
-    filename: str
-    sha256: str
+    filename: FileName
+    sha256: Sha256
     subtree: str
     """Directory inside the archive that becomes the tree; ``""`` for all of it (one leading directory is dropped)."""
     holds: str = ""
@@ -50,9 +66,9 @@ class Series(Manifest):
     """Pinned archives of one project whose names differ in the release alone."""
 
     project: str
-    filename: str
+    filename: Annotated[FileName, VersionPlace]
     """Pattern of the file name: ``vllm-{version}.tar.gz``."""
-    sha256: dict[str, str]
+    sha256: Annotated[dict[VersionText, Sha256], some("a release")]
     """SHA-256 (hex) of each release's archive, the oldest release first."""
     subtree: str
     """As in :class:`Archive`, like the next two fields."""
@@ -64,9 +80,9 @@ class Series(Manifest):
 class Advice(Manifest):
     """Variant to use if the user names none. The first entry of a target that matches release and toolkit counts."""
 
-    versions: str = ""
+    versions: Specifier = ""
     """Specifier (PEP 440) of releases; empty for all."""
-    cuda: str = ""
+    cuda: Specifier = ""
     """Specifier of CUDA releases (13.0); empty for all. Advice that has one does not match an unknown toolkit."""
     variant: str = ""
     """Name of the variant. Empty: none is needed."""
@@ -105,9 +121,9 @@ class Build(Manifest):
     lists: tuple[str, ...]
     """Usual values of it for SM120 and SM121, evaluated if the user gives no arch list. An empty value: it is not
     set."""
-    cuda: tuple[str, ...]
+    cuda: tuple[VersionText, ...]
     """CUDA releases to evaluate if none is known."""
-    kernels: str = ""
+    kernels: Regex = ""
     """Regular expression, searched in the paths of sources, that selects the FP4 kernels for SM12x (only for cmake)."""
     converts: bool = True
     """False if these kernels need no FP4 instruction, so that a target without a suffix is enough for them."""
@@ -119,9 +135,9 @@ class Build(Manifest):
 class Gate(Manifest):
     """Condition by which a header lets a GPU use the FP4 conversion instruction."""
 
-    gpu: str
+    gpu: ArchName
     """GPU: ``sm_121``."""
-    file: str
+    file: TreePath
     defines: str
     """Macro that enables the instruction."""
     otherwise: str
@@ -133,9 +149,9 @@ class Defect(Manifest):
     """A known defect of releases on some GPUs that no condition of the build shows; ``fp4patch doctor`` reports it."""
 
     level: Literal["yellow", "red"]
-    gpus: tuple[str, ...]
+    gpus: Annotated[tuple[ArchName, ...], some("a GPU")]
     """GPUs that have it: ``sm_121``."""
-    versions: str = ""
+    versions: Specifier = ""
     """Specifier (PEP 440) of the releases that have it. Empty: ``patch`` alone decides."""
     patch: str = ""
     """Patch of the target that repairs it: a tree in which the patch can be applied has the defect."""
@@ -153,7 +169,7 @@ class Contained(Manifest):
     transaction."""
 
     target: str
-    at: tuple[str, ...]
+    at: tuple[TreePath, ...]
     """Directories, relative to the tree, in which it can be located."""
 
 
@@ -169,17 +185,28 @@ class Bypass(Manifest):
     """Message to print if such code exists: its meaning, and the recommended action."""
 
 
+def _statement(value: Any) -> str:
+    """Return the form in which a target states the version."""
+    return "pattern" if isinstance(value, dict) and "pattern" in value else "macros"
+
+
+Marks = Annotated[tuple[TreePath, ...], some("a file")]
+"""Files that together identify a directory."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target(Manifest):
     """A kind of source tree: how to recognise it, read its version, compile against it and fetch it."""
 
     name: str
     title: str
-    marks: tuple[str, ...]
+    marks: Marks
     """Files that together identify a directory as a tree of this kind."""
-    other_marks: tuple[tuple[str, ...], ...] = ()
+    other_marks: tuple[Marks, ...] = ()
     """The same for each other layout: a checkout, where ``marks`` are those of an installed package."""
-    version: VersionMacros | VersionPattern
+    version: Annotated[
+        Annotated[VersionMacros, Tag("macros")] | Annotated[VersionPattern, Tag("pattern")], Discriminator(_statement)
+    ]
     include: tuple[str, ...]
     """Include directories, relative to the tree, for the compilation of a probe."""
     compile: tuple[str, ...] = ()
@@ -187,16 +214,16 @@ class Target(Manifest):
     found_in: tuple[str, ...] = ()
     """Usual locations of such a tree below other directories; used for the hint 'did you mean'."""
     git: str
-    tag: str = ""
+    tag: Annotated[str, VersionPlace] = ""
     """Pattern of the tag: ``v{version}``. ``{release}`` is the version without a ``.0`` at its end: ``v2.8``. Empty:
     releases have no tag, and the commits in ``commits`` are fetched."""
     archives: tuple[Archive, ...] = ()
     series: tuple[Series, ...] = ()
-    commits: dict[str, str] = field(default_factory=dict)
+    commits: dict[VersionText, Commit] = field(default_factory=dict)
     """Commit (40 hex digits) of a release, which its tag must name, for releases that no archive holds completely."""
     whole: tuple[str, ...] = ()
     """Paths that vLLM's build needs and that are missing from a partial archive of the release."""
-    gcc: dict[str, int] = field(default_factory=dict)
+    gcc: dict[Specifier, int] = field(default_factory=dict)
     """Oldest major version of GCC that compiles the releases of a specifier (PEP 440)."""
     advice: tuple[Advice, ...] = ()
     telling: tuple[str, ...] = ()
@@ -211,7 +238,7 @@ class Target(Manifest):
     distribution: str = ""
     """Project whose installed package the tree may be. Its RECORD, beside the tree, states the hash of each file."""
     bypasses: tuple[Bypass, ...] = ()
-    touches: tuple[str, ...] = ()
+    touches: tuple[Glob, ...] = ()
     """Globs of files that patches of this target have edited, beside those of its present patches.
 
     A receipt may name only such files: a patch that is removed leaves its globs here, so that its receipts can still be

@@ -1,9 +1,10 @@
 """A variant: the contents of ``variants/*.toml``, with those of the files that it extends."""
 
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from fp4patch.catalog.rule import Promise, Rule
-from fp4patch.core.table import Manifest
+from fp4patch.core.table import ArchName, Manifest, Sha256, SomeText, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +24,7 @@ class TorchPin(Manifest):
 
     version: str
     """Version, with its local part if the plain one would also name a build without CUDA: ``2.10.0+cu130``."""
-    wheels: dict[str, str] = field(default_factory=dict)
+    wheels: dict[str, Sha256] = field(default_factory=dict)
     """SHA-256 (hex) of each file that may be installed. Empty: none is known, and the version alone holds."""
     index: str = ""
     """Source in words, if it is not the general package index."""
@@ -49,13 +50,13 @@ class Variant(Manifest):
     """A named list of patches, the architectures it is for, and the rules its machine code must satisfy."""
 
     name: str
-    title: str
+    title: SomeText
     summary: str
     cost: str
     """Cost of this variant on a target that has the instruction, in one line."""
-    arch: tuple[str, ...]
-    targets: dict[str, VariantTarget]
-    other_arch: tuple[str, ...] = ()
+    arch: Annotated[tuple[ArchName, ...], some("an architecture")]
+    targets: Annotated[dict[str, VariantTarget], some("a target")]
+    other_arch: tuple[ArchName, ...] = ()
     """Further targets that the rules are for. ``verify`` compiles for them only on request (``--arch``)."""
     options: dict[str, str] = field(default_factory=dict)
     """Options of all patches that take options. The options of a target's patch are added to them, or replace them."""

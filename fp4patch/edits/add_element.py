@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial, reduce
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from fp4patch.core.outcome import NothingToDo, Outcome
 from fp4patch.core.state import State
+from fp4patch.core.table import SomeText, some
 from fp4patch.edits.cmake import Command, Script, parse
 from fp4patch.edits.cmake_edit import edit_cmake, proven
 from fp4patch.edits.lex_error import LexError
@@ -31,15 +32,15 @@ class AddElement(MayBeAbsent, BySearch):
 
     subject: ClassVar = "beside"
     op: Literal["add-element"] = "add-element"
-    commands: tuple[str, ...]
+    commands: Annotated[tuple[SomeText, ...], some("a command")]
     """Names of the commands whose arguments are lists."""
     variable: str = "*"
     """Glob of the variable's name."""
     but: tuple[str, ...] = ()
     """Globs of variables to leave out."""
-    beside: str
+    beside: SomeText
     """Element that the lists have."""
-    element: str
+    element: SomeText
     """Element to add before it, or several with semicolons between them."""
     unless: str = ""
     """Glob of elements that do the same: a list with one of them counts as one that has ``element``."""

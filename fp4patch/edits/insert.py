@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
+from fp4patch.core.table import SomeText, TemplateBeside
 from fp4patch.edits.cxx import BOM, Cut, Source, words
 from fp4patch.edits.cxx_edit import edit_cxx, edited, newline_of
 from fp4patch.edits.operation import NO_OPTIONS, InFile, MayBeAbsent, Retired, Template
@@ -23,9 +24,9 @@ class Insert(MayBeAbsent, InFile):
 
     subject: ClassVar = "about"
     op: Literal["insert"] = "insert"
-    before: str
+    before: SomeText
     """Tokens that the declaration starts with."""
-    template: str
+    template: TemplateBeside
     """File beside patch.toml with the text to insert."""
     absent: tuple[str, ...] = ()
     """Tokens that must not occur in the pristine file."""

@@ -6,6 +6,7 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from fp4patch.core.outcome import NothingToDo, Outcome
+from fp4patch.core.table import SomeText, TemplateBeside
 from fp4patch.edits.cmake import Script, parse, read_command
 from fp4patch.edits.cmake_edit import edit_cmake, proven
 from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Retired, Template
@@ -25,9 +26,9 @@ class InsertCommands(MayBeAbsent, BySearch):
     op: Literal["insert-commands"] = "insert-commands"
     function: str = ""
     """Name of the CMake function. Empty: the whole file."""
-    after: str
+    after: SomeText
     """Command behind which the template is put."""
-    template: str
+    template: TemplateBeside
     """File beside patch.toml with the commands to insert."""
     retired: tuple[Retired, ...] = ()
     """Texts that show that the edit has nothing to do."""

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import ClassVar, Literal, NamedTuple
+from typing import Annotated, ClassVar, Literal, NamedTuple
 
 from fp4patch.core.outcome import Outcome
+from fp4patch.core.release import is_version
 from fp4patch.core.state import State
-from fp4patch.core.table import Manifest
+from fp4patch.core.table import Globs, Manifest, OneFile, SomeText, Specifier, must
 from fp4patch.edits.cmake import read_command
 from fp4patch.edits.cxx import words
 from fp4patch.edits.lex_error import LexError
@@ -69,11 +70,11 @@ class Retired(Manifest):
     Python and CMake it is an expression or a command.
     """
 
-    tokens: str
+    tokens: SomeText
     """Text to search in the pristine source."""
     state: Literal[State.UPSTREAMED, State.NOT_NEEDED]
     """State that the text shows."""
-    since: str = ""
+    since: Annotated[str, must(lambda text: not text or is_version(text), "a version")] = ""
     """First release that has the text."""
     because: str = ""
     """Reason, as printed."""
@@ -157,7 +158,7 @@ class Operation(Manifest):
 class InFile(Operation):
     """Base of the operations on one file, by its path."""
 
-    file: str
+    file: OneFile
     """Path of the file in the tree."""
 
     @property
@@ -170,7 +171,7 @@ class InFile(Operation):
 class BySearch(Operation):
     """Base of the operations on every file that they are about, wherever upstream moved it."""
 
-    search: tuple[str, ...]
+    search: Globs
     """Globs of the files to search."""
 
     @property
@@ -187,5 +188,5 @@ class MayBeAbsent(Operation):
     """Key that names this code."""
     otherwise: str = ""
     """Reason why a tree without that code needs no edit. Empty: it has drifted."""
-    present: str = ""
+    present: Specifier = ""
     """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""

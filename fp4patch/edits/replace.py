@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, Protocol
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
+from fp4patch.core.table import Positive, SomeText
 from fp4patch.edits.cmake import read_command
 from fp4patch.edits.cmake_code import CMakeCode
 from fp4patch.edits.cxx_code import CxxCode
@@ -65,16 +66,16 @@ class Replace(MayBeAbsent, BySearch):
 
     subject: ClassVar = "about"
     op: Literal["replace"] = "replace"
-    about: str
+    about: SomeText
     """Code of the files that the edit applies to."""
     within: str = ""
     """Part of the file to search. Empty: all of it. C++: the tokens that a declaration with a body begins with. Python
     and CMake: the name of a function."""
-    find: str
+    find: SomeText
     """Code to replace."""
     replace: str
     """Code to put in its place."""
-    count: int = 1
+    count: Positive = 1
     """Number of places that a file has."""
     retired: tuple[Retired, ...] = ()
     """Texts that show that the edit has nothing to do."""

@@ -18,6 +18,7 @@ from typing import ClassVar, Literal
 
 from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
+from fp4patch.core.table import FolderBeside
 from fp4patch.edits.arch_floors import Floor, floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan, split
 from fp4patch.edits.conversions import CONVERSION, OPCODE, in_other_languages, in_strings, may_convert
@@ -68,7 +69,7 @@ class WrapAsm(BySearch):
 
     takes_options: ClassVar = True
     op: Literal["wrap-asm"] = "wrap-asm"
-    encoders: str
+    encoders: FolderBeside
     """Directory of the encoders, relative to the patch's directory."""
     floor: str = ""
     """Condition of an ``#if`` around code that does nothing, or returns zero, below it: ``__CUDA_ARCH__ >= 1000``.
@@ -143,12 +144,6 @@ class WrapAsm(BySearch):
             yield from in_other_languages(text)
         else:
             yield from (Place(line, found) for line, found in unguarded(text.text, tree.options))
-
-    def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
-        """Yield texts that cannot be read, and a directory of encoders that is not there."""
-        yield from super().mistakes(folder)
-        if not (folder / self.encoders).is_dir():
-            yield Mistake("encoders", "a directory, relative to patch.toml's", repr(self.encoders))
 
     def option_mistakes(self, options: Mapping[str, str], folder: Path, /) -> Iterator[Mistake]:
         """Yield options that are missing or not known, and encoders that are not there."""

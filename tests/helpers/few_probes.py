@@ -8,11 +8,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from toml_text import document
+
 from fp4patch.catalog.manifest import DATA, data_root
-from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Reader
-from fp4patch.catalog.toml_text import document
-from fp4patch.catalog.variant import Variant
 
 
 def copy_data(to: Path, *, cases: bool = True) -> Path:
@@ -35,7 +34,7 @@ def leave(folder: Path, kept: Mapping[str, str], *, sampled: bool = False) -> No
     """Remove all other probes from the data in a directory, and the rules that would then judge none."""
     reader, written = Reader(folder), {}
     for path in folder.glob("patches/*/*/patch.toml"):
-        data = reader.table(Patch, path)
+        data = reader.table(path)
         assert data
         data["probes"] = [probe for probe in data.get("probes", []) if probe["name"] in kept]
         data["refused"] = [one for one in data.get("refused", []) if one["probe"] in kept]
@@ -46,7 +45,7 @@ def leave(folder: Path, kept: Mapping[str, str], *, sampled: bool = False) -> No
                 probe["executes"]["sampled"] = True
         written[path] = document(data)
     for path in folder.glob("variants/*.toml"):
-        data = reader.table(Variant, path)
+        data = reader.variant(path)
         assert data
         data["rules"] = [rule for rule in data.get("rules", []) if _is_for(rule, kept)]
         written[path] = document(data)

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from few_probes import copy_data
 
 from fp4patch.catalog.coverage import names
 from fp4patch.catalog.identify import identify_all
-from fp4patch.catalog.manifest import forget, load
-from fp4patch.core.errors import ManifestError
+from fp4patch.catalog.manifest import load
 from fp4patch.proof.coverage import touched_functions
 from fp4patch.tree.folding import fold_tree, plan_for
 from fp4patch.tree.locked import reading
@@ -59,29 +57,6 @@ def test_what_is_declared_is_what_the_edits_touch(target: str, pristine_tree: Ca
             seen |= matching
     in_no_release = {entry for entry in declared - seen if not entry.startswith("*")}  # a glob can be of another layout
     assert in_no_release == set(), "declared, and in no release"
-
-
-def test_a_function_without_a_check_is_an_error_that_says_what_to_write(tmp_path: Path) -> None:
-    copy_data(tmp_path)
-    file = tmp_path / "patches/cutlass/e2m1-guard/patch.toml"
-    text = file.read_text()
-    cover = 'covers = ["GemvBlockScaled<"]\n'
-    assert text.count(cover) == 1
-    file.write_text(text.replace(cover, ""))
-    forget()
-    with pytest.raises(ManifestError) as error:
-        load(tmp_path)
-    files = [f"patches/cutlass/{patch}/patch.toml" for patch in ("e2m1-guard", "sm121-operand")]  # both touch it
-    assert [problem.file for problem in error.value.problems] == files
-    for problem in error.value.problems:
-        assert problem.found == "none of `GemvBlockScaled<`"
-        assert "`covers`" in problem.help
-    file.write_text(text.replace(cover, ""))
-    for path in files:
-        with (tmp_path / path).open("a", encoding="utf-8") as patch:
-            patch.write('[[unchecked]]\nfunctions = ["GemvBlockScaled"]\nbecause = "slow"\n')
-    forget()
-    load(tmp_path)
 
 
 @pytest.mark.parametrize(

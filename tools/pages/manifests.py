@@ -110,7 +110,7 @@ class _Families:
     """
 
     def __init__(self, kind: type) -> None:
-        found = _adapter(kind).json_schema()
+        found: Schema = _plain(_adapter(kind).json_schema())
         tables: dict[str, Schema] = found.pop("$defs", {}) | {kind.__name__: found}
         for name, table in tables.items():
             _tidy(table, SET_BY_LOADER.get(name, ""))
@@ -210,6 +210,14 @@ def _chosen(cases: Sequence[tuple[Schema, Schema]], otherwise: Schema) -> Schema
     for condition, form in reversed(cases):
         made = {"if": condition, "then": form, "else": made}
     return made | {"anyOf": [{}, *(form for _, form in cases if form), otherwise]}
+
+
+def _plain(schema: Any) -> Any:
+    """Return a schema in which a choice of tables is ``anyOf``, also one that pydantic decides by a key."""
+    if isinstance(schema, dict):
+        kept = {key: _plain(value) for key, value in schema.items() if key != "discriminator"}
+        return {"anyOf" if key == "oneOf" else key: value for key, value in kept.items()}
+    return [_plain(item) for item in schema] if isinstance(schema, list) else schema
 
 
 def _tidy(table: Schema, without: str) -> None:
