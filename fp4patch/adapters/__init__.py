@@ -3,14 +3,13 @@
 An adapter runs the tree's own code, as a build would. It is no sandbox: SECURITY.md states what is executed.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from fp4patch.adapters import flashinfer, vllm
-from fp4patch.adapters.result import BuildRow, JitTargets
-from fp4patch.catalog.target import Build, JitModule, Target
-from fp4patch.core.arch import Arch
+from fp4patch.adapters.result import BuildRow
+from fp4patch.catalog.target import Build, Target
 
 
 class Adapter(Protocol):
@@ -30,12 +29,6 @@ class Adapter(Protocol):
 
 ADAPTERS: Mapping[str, Adapter] = {"flash_attention": vllm, "flashinfer": flashinfer, "vllm": vllm}
 """Adapter of each target with a ``[build]`` table."""
-
-MODULES: Mapping[str, Callable[[Path, Build, Sequence[tuple[JitModule, Arch]]], list[JitTargets | str]]] = {
-    "flashinfer": flashinfer.compiled
-}
-"""Function of each target whose build compiles modules one by one: it returns the targets of a module on the machine of
-a GPU, or the reason why they are not known."""
 
 
 def of(target: Target) -> Adapter:

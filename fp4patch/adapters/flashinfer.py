@@ -74,28 +74,11 @@ def run(root: Path, build: Build, machines: Sequence[tuple[str, str, Arch]]) -> 
 
     TargetsUnknown is raised if the tree's Python does not come to an end.
     """
-    return _ask(root, build, [(build.modules, *machine) for machine in machines])
-
-
-def compiled(root: Path, build: Build, asked: Sequence[tuple[JitModule, Arch]]) -> list[JitTargets | str]:
-    """Return the targets of each module on a GPU's machine, by the first CUDA release of the build; else the reason
-    why they are not known."""
-    try:
-        answers = _ask(root, build, [((module,), build.cuda[0], "", gpu) for module, gpu in asked])
-    except TargetsUnknown as error:
-        return [str(error)] * len(asked)
-    return [str(one) if isinstance(one, TargetsUnknown) else one for one in answers]
-
-
-def _ask(
-    root: Path, build: Build, asked: Sequence[tuple[Sequence[JitModule], str, str, Arch]]
-) -> list[JitTargets | TargetsUnknown]:
-    """Return the targets of modules by CUDA release, arch list and GPU; TargetsUnknown is raised as by ``run``."""
     inside = root / "flashinfer"
     question = {
         "root": str((inside if inside.is_dir() else root).absolute()),
         "setting": build.setting,
-        "machines": [_question(*machine) for machine in asked],
+        "machines": [_question(build.modules, *machine) for machine in machines],
     }
     with tempfile.TemporaryDirectory(prefix="fp4patch-") as folder:
         result = Path(folder).resolve() / "answers.json"
@@ -113,9 +96,9 @@ def _ask(
                 answers = _ANSWERS.validate_json(file.read(_LARGEST))
         except (OSError, ValidationError):
             answers = []
-    if len(answers) != len(asked):
+    if len(answers) != len(machines):
         raise TargetsUnknown("its Python returned a result that is not valid")
-    return [_compiled(answer, modules, cuda) for answer, (modules, cuda, _, _) in zip(answers, asked, strict=True)]
+    return [_compiled(answer, build.modules, cuda) for answer, (cuda, _, _) in zip(answers, machines, strict=True)]
 
 
 def _question(modules: Sequence[JitModule], cuda: str, asked: str, gpu: Arch) -> dict[str, Any]:

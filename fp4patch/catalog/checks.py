@@ -27,9 +27,6 @@ def patch_slips(patch: Patch, targets: dict[str, Target]) -> Iterator[Slip]:
     for number, name in enumerate(names):
         if name in names[:number]:
             yield ("probes", number, "name"), "a name of its own", repr(name)
-    for number, refusal in enumerate(patch.refused):
-        if refusal.probe not in names:
-            yield ("refused", number, "probe"), "the name of one of the patch's probes", repr(refusal.probe)
 
 
 def target_slips(target: Target, targets: dict[str, Target], variants: dict[str, Variant]) -> Iterator[Slip]:

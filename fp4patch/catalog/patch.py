@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fp4patch.catalog.probe import Probe
-from fp4patch.catalog.target import JitModule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import (
     ArchName,
@@ -60,52 +59,11 @@ class Allowance(Manifest):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unchecked(Manifest):
-    """Functions that the patch touches and that no probe checks, with the reason."""
-
-    functions: tuple[str, ...]
-    """As in ``touches``."""
-    because: SomeText
-
-
-@dataclass(frozen=True, kw_only=True)
-class BuiltFor(Manifest):
-    """Functions that the tree's own build compiles for certain targets alone. On others they do not exist.
-
-    ``verify`` runs the build's function: it must return code for each of ``targets``, and none that a GPU without a
-    check of the function loads.
-    """
-
-    functions: tuple[str, ...]
-    """As in ``touches``."""
-    module: JitModule
-    """Function of the build that compiles them."""
-    targets: Annotated[tuple[ArchName, ...], some("an architecture")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class RefusedFor(Manifest):
-    """Targets for which upstream's own text refuses to be compiled, so that the patch's functions do not exist there.
-
-    ``verify`` compiles a probe for each of them that has no check: the compiler must refuse it, the pristine text and
-    the patched one, with a message that contains ``message``.
-    """
-
-    probe: str
-    """Name of one of the patch's probes."""
-    arch: tuple[str, ...]
-    """Globs of the targets."""
-    message: SomeText
-
-
-@dataclass(frozen=True, kw_only=True)
 class BuildCheck(Manifest):
     """Required results of the tree's own build for arch lists, evaluated without a compiler."""
 
     name: str
     title: str
-    covers: tuple[str, ...]
-    """The files that it checks, of those that the patch ``touches``: globs."""
     kernels: str = ""
     """Regular expression, searched in the paths of sources, that selects the kernels to check: each GPU must load code
     of theirs. Empty: the target's FP4 kernels, whose code must have the conversion instruction."""
@@ -125,8 +83,6 @@ class ConditionCheck(Manifest):
     """
 
     name: str
-    covers: tuple[str, ...]
-    """The functions or files that it checks, of those that the patch ``touches``."""
     search: Globs
     """Globs of the files."""
     begins: SomeText
@@ -171,14 +127,6 @@ class Patch(Manifest):
     retire: SomeText
     """Condition under which this patch can be deleted."""
     edits: Annotated[tuple[Annotated[Edit, Field(discriminator="op")], ...], some("an edit")]
-    touches: Annotated[tuple[str, ...], some("a function")]
-    """The functions that its edits touch, in any release: the beginnings of their names, or globs of whole files."""
-    leaves_no_code: tuple[str, ...] = ()
-    """Functions among those touched of which the compiler leaves no instruction, for example a bit cast. ``covers`` of
-    a probe is believed for these; for all others ``verify`` looks for the function's lines in the probe's code."""
-    unchecked: tuple[Unchecked, ...] = ()
-    built: tuple[BuiltFor, ...] = ()
-    refused: tuple[RefusedFor, ...] = ()
     absent: tuple[Absence, ...] = ()
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()

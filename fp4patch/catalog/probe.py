@@ -160,8 +160,6 @@ class Probe(Manifest):
     also: tuple[ArchName, ...] = ()
     """Targets for which it is compiled beside the variant's, unless ``verify --arch`` names others: the patched text
     has a branch of its own for them."""
-    covers: tuple[str, ...] = ()
-    """The functions that it checks, of those that the patch ``touches``: the beginnings of their names."""
     together: str = ""
     """Probes of one patch with the same word here are compiled as one translation unit, which takes less time. The
     macros of ``defines`` are then defined around the probe's own source alone, and not for the headers."""

@@ -49,7 +49,7 @@ from fp4patch.commands.common import (
     help="Execute the machine code on the host, for all inputs. Default: if there is no GPU.",
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
-@click.option("--strict", is_flag=True, help="Fail if a function that a patch touches was not checked.")
+@click.option("--strict", is_flag=True, help="Fail if a line that a patch changes was not judged.")
 def verify(
     trees: tuple[Path, ...],
     variant: str,

@@ -61,8 +61,8 @@ class VerifyTable:
 
 
 def _covered(report: VerifyReport) -> Iterator[RenderableType]:
-    """Yield the results of the tree's own build, and the checks of the functions that the patches change."""
-    if report.builds or report.coverage:
+    """Yield the results of the tree's own build, and what was judged of the lines that the patches change."""
+    if report.builds or report.coverage.lines:
         yield Text()
     for line in summary.build_lines(report.builds):
         yield Hanging("", line, "dim")

@@ -2,32 +2,31 @@
 
 from collections.abc import Iterator, Sequence
 
-from fp4patch.catalog.coverage import Covered, How, unchecked
 from fp4patch.core.wording import counted, listed
+from fp4patch.proof.coverage import Coverage, LineSpan, number_of_lines
 from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
 
 
-def coverage_lines(coverage: Sequence[Covered]) -> Iterator[str]:
-    """Yield how the functions were checked, in one sentence, and those that were not, by the reason."""
-    if not coverage:
+def coverage_lines(coverage: Coverage) -> Iterator[str]:
+    """Yield how many of the changed lines were judged, then those that were not, by the reason."""
+    if not coverage.lines:
         return
-    missing = unchecked(coverage)
-    checked = [one for one in coverage if one.checks and not one.missing]
-    weakest = [max(list(How).index(c.how) for c in one.checks) for one in checked]
-    ways = [f"{weakest.count(at)} {how.value}" for at, how in enumerate(How) if at in weakest]
-    absent = [one for one in coverage if one.absent]
-    where = "every target that they are compiled for" if absent else "every target"
-    found = f"{counted(len(coverage), 'function')} touched, {len(checked)} checked on {where}"
-    yield found + (f" ({', '.join(ways)})" if ways else "")
-    for targets in dict.fromkeys(one.absent for one in absent):
-        functions = [function_name(one.function) for one in absent if one.absent == targets]
-        which = ", ".join(functions) if len(functions) < len(coverage) else "all"
-        yield f"not compiled for {listed([*map(str, targets)])}, as the build or the preprocessor shows: {which}"
-    reasons: dict[str, list[str]] = {}
-    for one in missing:
-        archs = f" on {listed([*map(str, one.missing)])}" if one.checks else ""
-        reasons.setdefault(one.because, []).append(function_name(one.function) + archs)
-    yield from (f"not checked: {', '.join(functions)}: {because}" for because, functions in reasons.items())
+    missing = number_of_lines(coverage.unjudged)
+    judged = f"; {missing} not judged" if missing else ", no line without a check"
+    yield f"{counted(coverage.lines, 'changed line')} in {counted(coverage.files, 'file')}{judged}"
+    for (archs, because), spans in _by_reason(coverage.unjudged).items():
+        yield f"not judged for {archs}, {because}: {', '.join(span.place for span in spans)}"
+    for (archs, because), spans in _by_reason(coverage.without_code).items():
+        by_file = {span.file: [other for other in spans if other.file == span.file] for span in spans}
+        places = [f"{file} ({counted(number_of_lines(those), 'line')})" for file, those in by_file.items()]
+        yield f"no code for {archs}, {because}: {', '.join(places)}"
+
+
+def _by_reason(spans: Sequence[LineSpan]) -> dict[tuple[str, str], list[LineSpan]]:
+    by_reason: dict[tuple[str, str], list[LineSpan]] = {}
+    for span in spans:
+        by_reason.setdefault((listed([*map(str, span.arch)]), span.because), []).append(span)
+    return by_reason
 
 
 def unrecorded(report: VerifyReport) -> str:
@@ -57,14 +56,6 @@ def build_sentence(one: BuildResult) -> str:
     """Return one evaluation in words: ``vllm/arch-lists, CUDA 13.0, 12.1a: 12.0f → 12.1a; …``."""
     where = f"CUDA {one.cuda}, {one.asked}" if one.cuda else one.asked
     return f"{one.check}, {where}: {one.before} → {one.after}" + (f"; {one.detail}" if one.detail else "")
-
-
-def function_name(function: str) -> str:
-    """Return a function's name with its parameters left out where they are long."""
-    return function if len(function) <= _LONGEST_FUNCTION else f"{function[:_LONGEST_FUNCTION]}\N{HORIZONTAL ELLIPSIS}"
-
-
-_LONGEST_FUNCTION = 90
 
 
 def tools(report: VerifyReport) -> str:

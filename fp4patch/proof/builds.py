@@ -8,11 +8,10 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch import adapters
 from fp4patch.adapters.result import BuildRow, JitTargets
-from fp4patch.catalog.coverage import Covered, names, without
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.patch import BuildCheck, BuiltFor, ConditionCheck, Patch
-from fp4patch.catalog.target import Build, JitModule, Target
-from fp4patch.core.arch import Arch, Reach, reach
+from fp4patch.catalog.patch import BuildCheck, ConditionCheck, Patch
+from fp4patch.catalog.target import Build, Target
+from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
@@ -52,45 +51,6 @@ def evaluate(pristine: SourceView, tree: Identified, patches: Sequence[Patch]) -
             except ToolchainError as error:
                 aside.append(SetAside(check_id(patch, check), check.title, str(error)))
     return Evaluated(tuple(results), tuple(aside))
-
-
-def absent(root: Path, target: Target, patches: Sequence[Patch], covered: Sequence[Covered]) -> tuple[Covered, ...]:
-    """Return the functions without those missing targets for which the tree's own build does not compile them.
-
-    The build's functions are evaluated for the missing targets, and for those that a patch names: for these they must
-    give code, or nothing is known of the others either. A function that nothing checked on any target stays missing.
-    """
-    evaluate_modules = adapters.MODULES.get(target.name)
-    rules = {
-        one: rule
-        for one in covered
-        for patch in patches
-        for rule in patch.built
-        if one.missing and one.checks and any(names(entry, one.function, one.files) for entry in rule.functions)
-    }
-    asked = [
-        (rule.module, gpu)
-        for one, rule in rules.items()
-        for gpu in dict.fromkeys(arch.gpu for arch in (*map(Arch.parse, rule.targets), *one.missing))
-    ]
-    if not (evaluate_modules and target.build and asked):
-        return tuple(covered)
-    found = dict(zip(asked, evaluate_modules(root, target.build, asked), strict=True))
-    return tuple(_without_absent(one, rules[one], found) if one in rules else one for one in covered)
-
-
-def _without_absent(one: Covered, rule: BuiltFor, found: Mapping[tuple[JitModule, Arch], JitTargets | str]) -> Covered:
-    def compiles_for(gpu: Arch) -> tuple[Arch, ...] | None:
-        """Return the targets on the machine of a GPU; None if they are not known."""
-        there = found[rule.module, gpu]
-        return None if isinstance(there, str) else tuple(Arch.parse(a) for a in there.modules.get(rule.module.name, ()))
-
-    if any(arch not in (compiles_for(arch.gpu) or ()) for arch in map(Arch.parse, rule.targets)):
-        return one
-    machines = ((arch, compiles_for(arch.gpu)) for arch in one.missing)
-    return without(
-        one, [arch for arch, there in machines if there is not None and reach(there, arch.gpu) is Reach.NOTHING]
-    )
 
 
 def _results(

@@ -122,9 +122,9 @@ class CompiledProbes:
 
     @property
     def lines(self) -> dict[tuple[str, Arch], SourceLines]:
-        """Lines of the patched probes in the watched files, by probe and architecture; of HOST probes not known."""
+        """Lines of the patched probes in the watched files, by probe and architecture."""
         patched = ((probe, arch, one) for (probe, arch, side), one in self.built.items() if side == "patched")
-        return {(probe, arch): one.lines for probe, arch, one in patched if one.listing}
+        return {(probe, arch): one.lines for probe, arch, one in patched if not one.error}
 
 
 def compile_probes(request: CompileRequest) -> CompiledProbes:
@@ -188,24 +188,6 @@ def _compiled(
     ]
     configured = tuple(result for future in otherwise for result in future.result())
     return CompiledProbes(tuple((probe, arch) for probe, _, arch in pairs), built, configured)
-
-
-def refusals(
-    probe: Probe,
-    source: Path,
-    arch: Arch,
-    views: Sequence[SourceView],
-    *,
-    target: Target,
-    toolchain: Toolchain,
-    headers: Mapping[str, Sequence[Path]],
-) -> tuple[str, ...]:
-    """Return the compiler's message where it refuses a probe, for each view of the tree; empty where it does not."""
-    compiler = Compiler(toolchain, target, Runner(toolchain.environ), None, headers)
-    with tempfile.TemporaryDirectory(prefix="fp4patch-verify-") as scratch:
-        sides = [Side(view, target, _folder(scratch, str(number))) for number, view in enumerate(views)]
-        made = [compiler.compile(probe, source, arch, side) for side in sides]
-    return tuple(one.log if one.failed and not one.unsupported else "" for one in made)
 
 
 _Unit = list[tuple[Probe, Path]]
@@ -275,7 +257,7 @@ class _Builder:
         if compiled.failed:
             return Built(error=compiled.log, unsupported=compiled.unsupported)
         if probe.kind is ProbeKind.HOST:
-            return Built(content=compiled.content, cached=compiled.cached)
+            return Built(content=compiled.content, cached=compiled.cached, lines=compiled.lines)
         try:
             whole_unit = probe.kind is ProbeKind.UNIT or sass.has_subroutines(compiled.content)
             read = sass.parse_unit if whole_unit else sass.parse

@@ -3,13 +3,15 @@
 import ast
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from itertools import accumulate
 from pathlib import Path
 
-from fp4patch.catalog.coverage import names
 from fp4patch.catalog.patch import ConditionCheck, Patch
 from fp4patch.core import process
-from fp4patch.core.errors import ProofError
+from fp4patch.core.errors import ProofError, Refused
 from fp4patch.edits.cxx import block, lex, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.proof.builds import check_id
@@ -29,14 +31,35 @@ def evaluate(
     toolchain: Toolchain,
 ) -> tuple[BuildResult, ...]:
     """Return the result of each condition in each file that the patches change."""
-    changed = [path for path, content in after.items() if content is not None and content != before.get(path)]
     return tuple(
         _result(patch, check, path, before.get(path) or b"", after[path] or b"", toolchain)
-        for patch in patches
-        for check in patch.conditions
-        for path in changed
-        if any(names(glob, path) for glob in check.search)
+        for patch, check, path in _places(before, after, patches)
     )
+
+
+def lines(
+    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], patches: Sequence[Patch]
+) -> dict[str, list[range]]:
+    """Return the lines of the conditions that ``evaluate`` runs, by file."""
+    spans: dict[str, list[range]] = {}
+    for _, check, path in _places(before, after, patches):
+        with suppress(ProofError, Refused):  # ``evaluate`` reports it
+            text = decode(after[path] or b"", path)
+            spans.setdefault(path, []).extend(
+                range(text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 2)
+                for start, end in _cut(path, text, check)
+            )
+    return spans
+
+
+def _places(
+    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], patches: Sequence[Patch]
+) -> Iterator[tuple[Patch, ConditionCheck, str]]:
+    """Yield each condition with each changed file that it is evaluated in."""
+    changed = [path for path, content in after.items() if content is not None and content != before.get(path)]
+    for patch in patches:
+        for check in patch.conditions:
+            yield from ((patch, check, path) for path in changed if any(fnmatchcase(path, one) for one in check.search))
 
 
 def _result(
@@ -66,10 +89,7 @@ def _capabilities(shim: Path, check: ConditionCheck, path: str, text: str, toolc
     with tempfile.TemporaryDirectory(prefix="fp4patch-condition-") as scratch:
         folder = Path(scratch)
         code = folder / "code.inc"
-        try:
-            code.write_text(_python(text, check) if path.endswith(".py") else _cxx(text, check), encoding="utf-8")
-        except (SyntaxError, LexError) as error:
-            raise ProofError(f"the file is not understood: {error}") from error
+        code.write_text("".join(f"{text[start:end]}\n" for start, end in _cut(path, text, check)), encoding="utf-8")
         command: list[str | Path] = [sys.executable, "-I", "-B", shim, code]
         if not path.endswith(".py"):
             command = [folder / "condition"]
@@ -84,7 +104,15 @@ def _capabilities(shim: Path, check: ConditionCheck, path: str, text: str, toolc
         return done.out.split()
 
 
-def _cxx(text: str, check: ConditionCheck) -> str:
+def _cut(path: str, text: str, check: ConditionCheck) -> list[tuple[int, int]]:
+    """Return the places of the code that is run, as offsets. ProofError if it is not there."""
+    try:
+        return _python(text, check) if path.endswith(".py") else [_cxx(text, check)]
+    except (SyntaxError, LexError) as error:
+        raise ProofError(f"the file is not understood: {error}") from error
+
+
+def _cxx(text: str, check: ConditionCheck) -> tuple[int, int]:
     source = lex(text)
     begins, through = words(check.begins), words(check.through)
     found = source.find(begins)
@@ -93,18 +121,19 @@ def _cxx(text: str, check: ConditionCheck) -> str:
     inside = block(source, last + len(through or begins)) if last is not None else None
     if first is None or inside is None:
         raise ProofError(f"there is no one `{check.begins}` with `{check.through or 'a block'}`")
-    return text[source.tokens[first].start : source.tokens[inside.stop].start + 1] + "\n"
+    return source.tokens[first].start, source.tokens[inside.stop].start + 1
 
 
-def _python(text: str, check: ConditionCheck) -> str:
+def _python(text: str, check: ConditionCheck) -> list[tuple[int, int]]:
     """Return the function of a name; else the statements outside of functions that have the name."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    found: list[ast.stmt] = []
-    for one in ast.parse(text).body:
-        if isinstance(one, definitions):
-            found += [one] if one.name == check.begins else []
-        elif any(isinstance(part, ast.Name) and part.id == check.begins for part in ast.walk(one)):
-            found.append(one)
-    if not found:
+    statements: list[ast.stmt] = []
+    for statement in ast.parse(text).body:
+        if isinstance(statement, definitions):
+            statements += [statement] if statement.name == check.begins else []
+        elif any(isinstance(part, ast.Name) and part.id == check.begins for part in ast.walk(statement)):
+            statements.append(statement)
+    if not statements:
         raise ProofError(f"there is no {check.begins}")
-    return "\n".join(ast.get_source_segment(text, one) or "" for one in found) + "\n"
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    return [(starts[one.lineno - 1], starts[one.end_lineno or one.lineno] - 1) for one in statements]

@@ -1,265 +1,345 @@
-"""The functions that a tree's patches touch, and what ``verify`` checked of each on each target."""
+"""Changed lines of a tree, and those of which no check judged what the compiler made.
 
-import os
+A line counts as changed if ``difflib`` says so; where lines were removed, their neighbours do. Comments, empty lines,
+and lines of braces alone need no check. On each target of the verification:
+
+- A line of a function belongs to a hunk: the neighbouring changed lines, with the statements that they are in, inside
+  of the innermost function. The hunk is judged if a kernel whose code was executed, compared or counted has an
+  instruction of one of these lines, as the compiler says. A declaration inside of it that is no instruction by itself
+  is judged with its hunk; a function that no probe calls is not judged, whatever else its file holds.
+- A line of the preprocessor is judged if such a probe read its file; a declaration outside of functions, and the head
+  of a function, if such a probe read the line.
+- A line that was judged on one target may have no code on another: the instruction is in the place of the software
+  there, or no probe reads the file. A line that the preprocessor leaves out on every target has no code at all. Both
+  are named, and are no failure for ``--strict``.
+- A line of a build file is judged if the build was evaluated, and a line of a condition ([[conditions]]) likewise.
+"""
+
+from __future__ import annotations
+
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from fnmatch import fnmatchcase
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from enum import Enum, auto
+from pathlib import PurePosixPath
+from typing import NamedTuple
 
-from fp4patch.catalog.coverage import Covered, FunctionCheck, How, names
-from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.probe import Probe, ProbeKind
-from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
-from fp4patch.core.errors import Refused
-from fp4patch.core.problem import Problem
+from fp4patch.core.document import Document
 from fp4patch.core.tree_path import CXX
-from fp4patch.core.verdict import Verdict
-from fp4patch.edits.functions import WHOLE, touched
+from fp4patch.edits.cxx import Source, Token, lex
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live_text import language
-from fp4patch.edits.surroundings import macros_since, targets_unseen, variables_since
-from fp4patch.proof.builds import check_id
-from fp4patch.proof.execution.result import Executed
-from fp4patch.proof.result import BuildResult, ProbeResult, SetAside
 from fp4patch.proof.source_lines import SourceLines
-from fp4patch.sass.text import kernel_of
-from fp4patch.tree.files import decode
+
+NOT_READ = "no probe reads the file"
+LEFT_OUT = "the preprocessor leaves it out on every target"
+NO_CODE = "no code that was judged has an instruction of it"
+ON_OTHERS = "it was judged on another target"
 
 
-def touched_functions(
-    root: Path, target: Target, before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
-) -> dict[str, dict[str, tuple[range, ...]]]:
-    """Return the files that patches change in a tree with the functions that they touch, each with its lines.
+@dataclass(frozen=True)
+class LineSpan(Document):
+    """Changed lines of a file that follow each other, and that no check judged on some targets."""
 
-    A file of another language, or one that is not understood, counts as a whole, by its path.
-    """
-    old, new, whole = _texts(before, after)
-    read = _Headers(root, target, after)
-    try:
-        found = touched(old, new, read.mentioning)
-    except LexError:
-        found = {path: {path: WHOLE} for path in new}
-    return found | {path: {path: WHOLE} for path in whole}
+    file: str
+    first: int
+    last: int
+    """The last line, included."""
+    arch: tuple[Arch, ...]
+    """Targets on which nothing judged them."""
+    because: str
 
-
-def macros_of_builds(
-    root: Path,
-    target: Target,
-    before: Mapping[str, bytes | None],
-    after: Mapping[str, bytes | None],
-    probes: Sequence[Probe],
-) -> Iterator[Problem]:
-    """Yield a problem for each macro, or variable of CMake, on which the patched text depends and which no check
-    varies.
-
-    A macro that is named after a target, and that the tree's headers define, differs between the targets alone.
-    """
-    old, new, others = _texts(before, after)
-    varied = {name for probe in probes for name in probe.defines}
-    read = _Headers(root, target, after)
-
-    def of_target(name: str) -> bool:
-        definition = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b", re.MULTILINE)
-        texts = read.mentioning(frozenset((name,))).values() if _NAMED_AFTER_TARGET.search(name) else ()
-        return any(definition.search(text) for text in texts)
-
-    found: list[tuple[str, int, str]] = []
-    with suppress(LexError):  # the file counts as a whole
-        found += [one for one in macros_since(old, new) if not (one[2] in varied or of_target(one[2]))]
-    for path in others:
-        if language(path) == "cmake":
-            with suppress(LexError, Refused):
-                texts = (decode(content or b"", path) for content in (before.get(path), after[path]))
-                found += [(path, *one) for one in variables_since(*texts)]
-    for path, line, name in found:
-        expected = "text that is the same in every build, or a check of each"
-        help_ = "remove it from the patch, or give a probe that defines it"
-        yield Problem(expected, f"`{name}`, which no check varies", help_, file=path, line=line)
+    @property
+    def place(self) -> str:
+        """The lines as compilers name them: ``include/a.h:12-15``."""
+        return f"{self.file}:{self.first}" + (f"-{self.last}" if self.last > self.first else "")
 
 
-_NAMED_AFTER_TARGET = re.compile(r"SM_?\d{2,3}")
+@dataclass(frozen=True)
+class Coverage(Document):
+    """The changed lines that need a check, and those that have none."""
+
+    lines: int = 0
+    """Number of changed lines that need a check."""
+    files: int = 0
+    unjudged: tuple[LineSpan, ...] = ()
+    """Lines that nothing judged on any target."""
+    without_code: tuple[LineSpan, ...] = ()
+    """Lines without code on these targets, while on others they were judged, or that are compiled for none."""
 
 
-def targets_without_a_check(
-    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], results: Sequence[ProbeResult]
-) -> Iterator[Problem]:
-    """Yield a problem for each condition of the patched text by which a target differs from all that were compiled."""
-    old, new, _ = _texts(before, after)
-    seen = {result.arch for result in results if result.after}
-    with suppress(LexError):  # the file counts as a whole
-        for path, line, condition, arch in targets_unseen(old, new, seen) if seen else ():
-            help_ = "let a probe name the target in `also`, or correct the condition"
-            yield Problem(
-                "code that some target has that was compiled", f"`{condition}` for {arch}", help_, file=path, line=line
-            )
+def number_of_lines(spans: Sequence[LineSpan]) -> int:
+    """Return the number of lines in these spans."""
+    return sum(span.last - span.first + 1 for span in spans)
 
 
-def undeclared(functions: Mapping[str, Iterable[str]], patches: Sequence[Patch]) -> Iterator[Problem]:
-    """Yield a problem for each function that is touched although no patch declares it."""
-    for path, found in functions.items():
-        for function in found:
-            if not any(names(entry, function, [path]) for patch in patches for entry in patch.touches):
-                help_ = "add it to `touches`, with a check, or correct the edit"
-                yield Problem("functions that a patch declares", f"{function} is touched too", help_, file=path)
+class Kind(Enum):
+    """What a changed line is, and with it what judges it."""
+
+    STATEMENT = auto()
+    DECLARATION = auto()
+    DIRECTIVE = auto()
 
 
-def _texts(
-    before: Mapping[str, bytes | None], after: Mapping[str, bytes | None]
-) -> tuple[dict[str, str], dict[str, str], tuple[str, ...]]:
-    """Return the C++ files that differ, as they were and as they are, and the paths of all others that differ."""
-    old, new, whole = dict[str, str](), dict[str, str](), list[str]()
-    for path, content in after.items():
-        if content is None or content == before.get(path):
-            continue
-        try:
-            if PurePosixPath(path).suffix not in CXX:
-                raise Refused(path)
-            old[path], new[path] = decode(before.get(path) or b"", path), decode(content, path)
-        except Refused:
-            whole.append(path)
-    return old, new, tuple(whole)
+@dataclass(frozen=True)
+class Hunk:
+    """Changed lines that are judged together."""
+
+    kind: Kind
+    lines: tuple[int, ...]
+    statements: tuple[range, ...] = ()
+    """Lines of the statements that they are in, of a hunk of statements."""
 
 
-class _Headers:
-    """The C++ files in the include directories of a tree, read once."""
+class State(Enum):
+    """What a target's probes are to a changed line."""
 
-    def __init__(self, root: Path, target: Target, written: Mapping[str, bytes | None]) -> None:
-        self._root, self._target, self._written = root, target, written
-        self._contents: dict[str, bytes] = {}
+    NOT_READ = auto()
+    LEFT_OUT = auto()
+    NO_CODE = auto()
+    JUDGED = auto()
 
-    def mentioning(self, macros: frozenset[str]) -> dict[str, str]:
-        """Return the files that have one of these names in them."""
-        if not macros:
-            return {}
-        wanted = [name.encode() for name in macros]
-        return {
-            path: content.decode("utf-8", "replace")
-            for path, content in self._all()
-            if any(name in content for name in wanted)
-        }
 
-    def _all(self) -> Iterator[tuple[str, bytes]]:
-        if not self._contents:
-            for include in self._target.include:
-                for place, _, files in os.walk(self._root / include):
-                    for name in files:
-                        if PurePosixPath(name).suffix in CXX:
-                            path = Path(place, name)
-                            with suppress(OSError):  # the compiler reports a header that it cannot read
-                                self._contents[path.relative_to(self._root).as_posix()] = path.read_bytes()
-            self._contents |= {path: content for path, content in self._written.items() if content is not None}
-        yield from ((path, content) for path, content in self._contents.items() if PurePosixPath(path).suffix in CXX)
+class Units(NamedTuple):
+    """The probes of one target that read a file: the lines of all, and of those whose code was judged."""
+
+    all: list[SourceLines]
+    judged: list[SourceLines]
 
 
 def coverage(
-    functions: Mapping[str, Mapping[str, Sequence[range]]],
-    patches: Sequence[Patch],
-    probes: Sequence[Probe],
-    results: Sequence[ProbeResult],
-    lines: Mapping[tuple[str, Arch], SourceLines],
-    aside: Sequence[SetAside],
-    builds: Sequence[BuildResult],
-    executed: Executed | None,
+    before: Mapping[str, bytes | None],
+    after: Mapping[str, bytes | None],
+    made: Mapping[tuple[str, Arch], SourceLines],
+    judged: Collection[tuple[str, Arch]],
+    evaluated: Mapping[str, Sequence[range]],
     archs: Sequence[Arch],
-) -> tuple[Covered, ...]:
-    """Return each function that is touched, with the checks of it that ran.
+) -> Coverage:
+    """Return what the checks of a tree judged of the lines that differ between two states of it.
 
-    ``functions`` are by file, with their lines; ``lines`` those of which each probe has code. A probe that names a
-    function in ``covers`` and has no code of it on a target does not check it there.
+    ``made`` are the lines of all probes by probe and target, ``judged`` those of them whose code was judged;
+    ``evaluated`` are the lines of build files and conditions that were evaluated, by file.
     """
-    files: dict[str, list[str]] = {}
-    for path, found in functions.items():
-        for function in found:
-            files.setdefault(function, []).append(path)
-    ran = {
-        (one.probe, one.arch)
-        for one in (executed.executions if executed else ())
-        if one.side == "patched" and not one.unsupported and (one.report or one.batch)
+    number, files = 0, 0
+    unjudged, without_code = list[LineSpan](), list[LineSpan]()
+    every = dict.fromkeys([*archs, *(arch for _, arch in made)])
+    for path, content in sorted(after.items()):
+        if content is None or content == before.get(path):
+            continue
+        hunks = list(hunks_of(path, _text(before.get(path)), _text(content)))
+        number += sum(len(hunk.lines) for hunk in hunks)
+        files += bool(hunks)
+        units = {arch: _units(path, arch, made, judged) for arch in every}
+        by_line = {
+            line: _states(path, hunk, line, units)
+            for hunk in hunks
+            for line in hunk.lines
+            if not any(line in span for span in evaluated.get(path, ()))
+        }
+        unjudged += _spans(path, by_line, lambda states: _unjudged(states, archs))
+        without_code += _spans(path, by_line, lambda states: _without_code(states, archs))
+    return Coverage(number, files, tuple(unjudged), tuple(without_code))
+
+
+def _units(
+    path: str, arch: Arch, made: Mapping[tuple[str, Arch], SourceLines], judged: Collection[tuple[str, Arch]]
+) -> Units:
+    of_arch = [(at, lines) for at, lines in made.items() if at[1] == arch and path in lines.read]
+    return Units([lines for _, lines in of_arch], [lines for at, lines in of_arch if at in judged])
+
+
+def _states(path: str, hunk: Hunk, line: int, units: Mapping[Arch, Units]) -> dict[Arch, State]:
+    """Return what the probes of each target are to a line of a hunk."""
+
+    def state(of: Units) -> State:
+        if not of.all:
+            return State.NOT_READ
+        if hunk.kind is Kind.DIRECTIVE:
+            return State.JUDGED if of.judged else State.NO_CODE
+        if not any(unit.reads(path, line) for unit in of.all):
+            return State.LEFT_OUT
+        if hunk.kind is Kind.DECLARATION:
+            return State.JUDGED if any(unit.reads(path, line) for unit in of.judged) else State.NO_CODE
+        return State.JUDGED if any(unit.compiles(path, hunk.statements) for unit in of.judged) else State.NO_CODE
+
+    return {arch: state(of) for arch, of in units.items()}
+
+
+Missing = tuple[tuple[Arch, ...], str]
+"""Targets, and the reason why nothing judged a line on them."""
+
+
+def _unjudged(states: Mapping[Arch, State], archs: Sequence[Arch]) -> Missing:
+    of_all = set(states.values())
+    if State.JUDGED in of_all or not of_all - {State.NOT_READ, State.LEFT_OUT} and State.LEFT_OUT in of_all:
+        return (), ""
+    return tuple(archs), NO_CODE if State.NO_CODE in of_all else NOT_READ
+
+
+def _without_code(states: Mapping[Arch, State], archs: Sequence[Arch]) -> Missing:
+    of_all = set(states.values())
+    if State.JUDGED in of_all:  # what the preprocessor leaves out on one target is another's
+        wanted = (State.NOT_READ, State.NO_CODE)
+        return tuple(arch for arch in archs if states[arch] in wanted), ON_OTHERS
+    return (tuple(archs), LEFT_OUT) if State.LEFT_OUT in of_all and State.NO_CODE not in of_all else ((), "")
+
+
+def _spans(
+    path: str, by_line: Mapping[int, Mapping[Arch, State]], missing: Callable[[Mapping[Arch, State]], Missing]
+) -> Iterator[LineSpan]:
+    """Yield the lines that something is missing of, as spans that have the same targets and reason."""
+    open_: LineSpan | None = None
+    for line, states in sorted(by_line.items()):
+        archs, because = missing(states)
+        if not archs:
+            continue
+        if open_ and (open_.last + 1, open_.arch, open_.because) == (line, archs, because):
+            open_ = LineSpan(path, open_.first, line, archs, because)
+            continue
+        if open_:
+            yield open_
+        open_ = LineSpan(path, line, line, archs, because)
+    if open_:
+        yield open_
+
+
+def hunks_of(path: str, before: str, after: str) -> Iterator[Hunk]:
+    """Yield the hunks of a file whose lines need a check."""
+    changed = changed_lines(before, after)
+    if PurePosixPath(path).suffix in CXX:
+        try:
+            yield from _hunks(lex(after), changed)
+        except LexError:  # where the text is not understood, no line of it is known to be judged
+            yield Hunk(Kind.STATEMENT, tuple(sorted(changed)))
+        return
+    texts = {line: text.strip() for line, text in enumerate(after.split("\n"), 1)}
+    if wanted := tuple(line for line in sorted(changed) if texts[line] and not texts[line].startswith("#")):
+        yield Hunk(Kind.DECLARATION, wanted)
+
+
+def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
+    directives = {
+        line for one in source.directives for line in range(one.line, source.line(max(one.start, one.end - 1)) + 1)
     }
-    by_id = {probe.id: probe for probe in probes}
-    covering = {check_id(patch, one): one.covers for patch in patches for one in patch.evaluated}
-    failed = {one.check: one.verdict for one in reversed(builds) if one.verdict.failed}
-    evaluated = {one.check: failed.get(one.check, Verdict.PASS) for one in builds}
-    table = []
-    for function, places in files.items():
-        naming = [
-            result
-            for result in results
-            if result.kind is not ProbeKind.HOST and _covers(by_id[result.probe], function, places)
-        ]
-        known = {at: lines[at] for one in naming if (at := (one.probe, one.arch)) in lines}
-        spans = {path: functions[path][function] for path in places}
-        if any(names(entry, function, places) for patch in patches for entry in patch.leaves_no_code):
-            known = {}
-        without_code = [at for at, made in known.items() if not _compiles(made, spans)]
-        beside = [at for at, made in known.items() if not _compiles(_executed_part(by_id[at[0]], made), spans)]
-        checks = tuple(
-            FunctionCheck(result.probe, result.arch, _how(result, at in ran and at not in beside), result.verdict)
-            for result in naming
-            if (at := (result.probe, result.arch)) not in without_code
-        )
-        checks += tuple(
-            FunctionCheck(check, arch, How.EVALUATED, verdict)
-            for check, verdict in evaluated.items()
-            if any(names(entry, function, places) for entry in covering[check])
-            for arch in archs
-        )
-        missing = tuple(arch for arch in archs if not any(one.arch == arch for one in checks))
-        left_out = [arch for arch in missing if _left_out([known[at] for at in without_code if at[1] == arch], spans)]
-        missing = tuple(arch for arch in missing if arch not in left_out)
-        naming_it = [probe for probe, arch in without_code if arch in missing]
-        because = _because(function, places, patches, probes, aside, naming_it) if missing else ""
-        table.append(Covered(function, tuple(places), checks, missing, because, tuple(left_out)))
-    return tuple(table)
+    yield from (Hunk(Kind.DIRECTIVE, (line,)) for line in sorted(directives.intersection(changed)))
+    statements = _statements(source)
+    of_line: dict[int, list[Statement]] = {}
+    for statement in statements:
+        for line in statement.lines:
+            of_line.setdefault(line, []).append(statement)
+    lines: list[int] = []
+    function = previous = 0
+    for line in sorted(changed):
+        inside = of_line.get(line, ())
+        owner = max((one.function for one in inside), default=0)
+        if lines and (line > previous + 1 or (owner and owner != function)):
+            yield _of_statements(lines, function, of_line)
+            lines = []
+        previous = line
+        if owner:
+            function = owner
+            lines.append(line)
+        elif inside:
+            yield Hunk(Kind.DECLARATION, (line,))
+    if lines:
+        yield _of_statements(lines, function, of_line)
 
 
-def _left_out(units: Sequence[SourceLines], spans: Mapping[str, Sequence[range]]) -> bool:
-    return bool(units) and all(unit.leaves_out(spans) for unit in units)
+def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[Statement]]) -> Hunk:
+    spans = {one.lines for line in lines for one in of_line[line] if one.function == function}
+    return Hunk(Kind.STATEMENT, tuple(lines), tuple(sorted(spans, key=lambda span: span.start)))
 
 
-def _compiles(made: SourceLines, spans: Mapping[str, Sequence[range]]) -> bool:
-    return any(made.compiles(*one) for one in spans.items())
+class Statement(NamedTuple):
+    """Tokens up to a semicolon or a brace: a statement of a function, or a declaration outside of all."""
+
+    lines: range
+    function: int
+    """Number of the innermost function, from 1 on; 0 outside."""
 
 
-def _executed_part(probe: Probe, made: SourceLines) -> SourceLines:
-    """Return the lines of those kernels that an execution runs: an object file may have others."""
-    pattern = probe.launches.kernels if probe.launches else kernel_of(probe.id, made.code)
-    return SourceLines(made.read, {name: files for name, files in made.code.items() if fnmatchcase(name, pattern)})
+_NO_CODE = frozenset(("{", "}", ";", "(", ")", "else"))
 
 
-def _how(result: ProbeResult, executed: bool) -> How:
-    if executed:
-        return How.EXECUTED
-    return How.IDENTICAL if result.diff and result.diff.identical else How.COUNTED
+def _statements(source: Source) -> list[Statement]:
+    """Return the statements and declarations of a text; of a conditional all branches, each from where the first
+    began."""
+    found: list[Statement] = []
+    scopes: list[int] = []  # of each open brace the function that it is in; 0 for a namespace or a class
+    head: list[Token] = []
+    saved: list[tuple[list[int], list[Token]]] = []
+    names = {one.index: one.name for one in source.directives}
+    functions, directive = 0, -1
+
+    def finish() -> None:
+        if any(token.text not in _NO_CODE for token in head):
+            lines = range(head[0].line, source.line(head[-1].end - 1) + 1)
+            found.append(Statement(lines, scopes[-1] if scopes else 0))
+        head.clear()
+
+    for token in source.tokens:
+        if token.directive >= 0:
+            name = names[token.directive] if token.directive != directive else ""
+            directive = token.directive
+            if name in ("if", "ifdef", "ifndef"):
+                saved.append((list(scopes), list(head)))
+            elif name.startswith("el") and saved:
+                finish()
+                scopes, head = list(saved[-1][0]), list(saved[-1][1])
+            elif name == "endif" and saved:
+                saved.pop()
+        elif token.text == "{":
+            inner = scopes[-1] if scopes else 0
+            if not inner and _is_function(head):
+                functions += 1
+                inner = functions
+            finish()
+            scopes.append(inner)
+        elif token.text in "};":
+            if token.text == ";":
+                head.append(token)
+            finish()
+            if token.text == "}" and scopes:
+                scopes.pop()
+        else:
+            head.append(token)
+    finish()
+    return found
 
 
-def _covers(probe: Probe, function: str, files: Sequence[str]) -> bool:
-    return any(names(entry, function, files) for entry in probe.covers)
+_ATTRIBUTE = re.compile(
+    r"\b(?:alignas|__align__|__attribute__|__launch_bounds__|decltype|noexcept) \((?:[^()]|\([^()]*\))*\)"
+)
+_ANGLES = re.compile(r"<[^<>]*>")
+_CLASS = re.compile(r"\b(?:struct|class|union|enum)\b[^(]*$")
 
 
-def _because(
-    function: str,
-    files: Sequence[str],
-    patches: Sequence[Patch],
-    probes: Sequence[Probe],
-    aside: Sequence[SetAside],
-    without_code: Sequence[str],
-) -> str:
-    if without_code:
-        return f"{', '.join(dict.fromkeys(without_code))}: its code has no line of this function"
-    covering = {probe.id for probe in probes if _covers(probe, function, files)}
-    covering |= {
-        check_id(patch, one)
-        for patch in patches
-        for one in patch.evaluated
-        if any(names(entry, function, files) for entry in one.covers)
-    }
-    if reasons := dict.fromkeys(f"{one.probe}: {one.because}" for one in aside if one.probe in covering):
-        return "; ".join(reasons)
-    for patch in patches:
-        for unchecked in patch.unchecked:
-            if any(names(entry, function, files) for entry in unchecked.functions):
-                return unchecked.because
-    return "no probe of the variant covers it, and no patch states a reason"
+def _is_function(head: Sequence[Token]) -> bool:
+    """Return whether the brace after these tokens, outside of functions, opens a function."""
+    text = _ATTRIBUTE.sub("", " ".join(token.text for token in head))
+    while text != (shorter := _ANGLES.sub("", text)):
+        text = shorter
+    return "(" in text and not _CLASS.search(text)
+
+
+def changed_lines(before: str, after: str) -> set[int]:
+    """Return the numbers of the lines that differ; where lines were removed, those of their neighbours."""
+    old, new = before.split("\n"), after.split("\n")
+    start = next(
+        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
+    room = min(len(old), len(new)) - start
+    end = next((at for at in range(room) if old[-1 - at] != new[-1 - at]), room)
+    matcher = SequenceMatcher(None, old[start : len(old) - end], new[start : len(new) - end], autojunk=False)
+    changed: set[int] = set()
+    for tag, _, _, first, last in matcher.get_opcodes():
+        if tag == "delete":
+            changed |= {start + first, start + first + 1}
+        elif tag != "equal":
+            changed.update(range(start + first + 1, start + last + 1))
+    return changed & set(range(1, len(new) + 1))
+
+
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8", "replace")

@@ -15,7 +15,7 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.core.store import key
 from fp4patch.proof.cache import Cache, Dependency, Stored, files_read
-from fp4patch.proof.source_lines import WITH_LINES, SourceLines, source_lines
+from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, changed_since, file_digest
 from fp4patch.sass.text import KERNEL, kernel_of
@@ -43,7 +43,7 @@ class Compiled:
     """This compiler does not know the architecture."""
     cached: bool = False
     lines: SourceLines = field(default_factory=SourceLines)
-    """Lines of the side's ``watched`` files; none of a host object."""
+    """Lines of the side's ``watched`` files; none of a host object that is not executed."""
 
 
 class Compiler:
@@ -93,9 +93,11 @@ class Compiler:
             stem = (written if text else source).stem
             if probe.kind is ProbeKind.HOST:
                 read, how = scratch / "probe.d", ("-MD", "-MF", scratch / "probe.d")
+                preprocessed, assembly = product.with_suffix(".ii"), product.with_suffix(".s")
             else:  # -MD would run the preprocessor a second time, for the host
                 read = scratch / f"{stem}.cpp1.ii"
                 how = ("-keep", "-keep-dir", scratch)
+                preprocessed, assembly = read, scratch / f"{stem}.ptx"
             if text:
                 written.write_text(text, encoding="utf-8")
             status, said = self._run(
@@ -124,7 +126,7 @@ class Compiler:
                     said = said[:_LONGEST_ERROR] + "\n…"
                 if not (_NOT_ON_TARGET.search(said) and read.is_file()):  # it may be another time
                     return Compiled(b"", said, failed=True, unsupported=bool(_NO_SUCH_ARCH.search(said)))
-            lines = source_lines(read, scratch / f"{stem}.ptx", folder, side.watched)
+            lines = source_lines(preprocessed, assembly, folder, side.watched)
             compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused, lines=lines)
             if self._cache:
                 anchors = {"tree": folder, **self._anchors(source)}  # the tree's files, in whichever view of it
@@ -147,7 +149,9 @@ class Compiler:
         return [*real, *(patch / include for include in probe.include)]
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
-        kind = ["-c"] if probe.kind is ProbeKind.HOST else ["-cubin", "-Xptxas", "-v", *WITH_LINES]
+        kind = ["-cubin", "-Xptxas", "-v", *WITH_LINES]
+        if probe.kind is ProbeKind.HOST:
+            kind = ["-c", *(HOST_WITH_LINES if probe.does else ())]
         own = (*more, *self._target.compile)
         return [
             *(*kind, f"-arch={arch}", *(f for f in _STANDARD if not any(m[:2] == f[:2] for m in own))),

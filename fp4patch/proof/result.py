@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fp4patch.catalog.coverage import Covered
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, shown
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import OnTree, PassOrFail, Verdict
 from fp4patch.proof import verdict
+from fp4patch.proof.coverage import Coverage
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import InstructionClass, SassDiff, SassListing
@@ -139,8 +139,8 @@ class VerifyReport(Report):
     """Results of executing the machine code; None if it was not executed."""
     builds: tuple[BuildResult, ...] = ()
     """The tree's own build, evaluated."""
-    coverage: tuple[Covered, ...] = ()
-    """Each function that the patches touch, with its checks on each target."""
+    coverage: Coverage = field(default_factory=Coverage)
+    """The lines that the patches change, and those of them that no check judged."""
     cubins: Mapping[tuple[str, Arch, str], bytes] = field(default_factory=dict, metadata=HIDDEN)
     """Disassembled cubins by probe, architecture and side: ``pristine`` or ``patched``."""
 

@@ -2,7 +2,7 @@
 
 nvcc writes both: the preprocessed text has line markers, and the PTX, with ``-lineinfo``, a ``.loc`` line between the
 instructions, also for each call that was inlined. ptxas, with ``-suppress-debug-info``, leaves that out of the cubin,
-whose code is the same.
+whose code is the same. The host's compiler writes ``.loc`` lines with ``-g1`` into its assembly.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ Files = Mapping[str, Sequence[int]]
 
 WITH_LINES = ("-lineinfo", "-Xptxas", "-suppress-debug-info")
 """Flags of nvcc for PTX with lines, and a cubin without."""
+HOST_WITH_LINES = ("-Xcompiler", "-g1,-save-temps=obj")
+"""Flags of nvcc for host code with lines, and its assembly beside the object file."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +40,9 @@ class SourceLines:
         """Return whether a kernel has code of a line of these spans of a file."""
         return any(_in(spans, files.get(file, ())) for files in self.code.values())
 
-    def leaves_out(self, spans: Mapping[str, Sequence[range]]) -> bool:
-        """Return whether the preprocessor read one of these files, and left no line of these spans of them."""
-        return any(file in self.read for file in spans) and not any(
-            _in(ranges, self.read.get(file, ())) for file, ranges in spans.items()
-        )
+    def reads(self, file: str, line: int) -> bool:
+        """Return whether the preprocessor left a line of a file."""
+        return _in((range(line, line + 1),), self.read.get(file, ()))
 
 
 def _in(spans: Sequence[range], lines: Sequence[int]) -> bool:
@@ -58,12 +58,13 @@ _ESCAPED = re.compile(rb"\\(?:([0-7]{3})|(.))")
 _NAME = re.compile(r"[\w$]+")
 
 
-def source_lines(preprocessed: Path, ptx: Path, folder: Path, files: Collection[str]) -> SourceLines:
-    """Return the lines of these files below a directory in preprocessed text, and in the PTX that was made of it.
+def source_lines(preprocessed: Path, assembly: Path, folder: Path, files: Collection[str]) -> SourceLines:
+    """Return the lines of these files below a directory in preprocessed text, and in the PTX or the host's assembly
+    that was made of it.
 
-    Where there is no PTX there are none: of host code, or of what the compiler refused.
+    Where there is no assembly there are none: of what the compiler refused.
     """
-    if not (files and ptx.is_file()):
+    if not (files and assembly.is_file()):
         return SourceLines()
     wanted = {str(folder / file): file for file in files}
     read: dict[str, set[int]] = {}
@@ -72,9 +73,10 @@ def source_lines(preprocessed: Path, ptx: Path, folder: Path, files: Collection[
             # To the compiler a form feed is no end of a line.
             lines = (number for number, line in enumerate(text.split("\n"), first) if line.strip())
             read.setdefault(wanted[path], set()).update(lines)
+    kernels = _of_kernels if assembly.suffix == ".ptx" else _of_host
     code = {
         kernel: _sorted({wanted[path]: lines for path, lines in found.items() if path in wanted})
-        for kernel, found in _code(_text(ptx))
+        for kernel, found in kernels(_text(assembly))
     }
     return SourceLines(_sorted(read), code)
 
@@ -91,9 +93,9 @@ def _parts(preprocessed: str) -> Iterator[tuple[str, int, str]]:
         yield os.path.normpath(unescaped(marker[2])), int(marker[1]), preprocessed[marker.end() : end]
 
 
-def _code(ptx: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
+def _of_kernels(ptx: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
     """Yield each kernel with the lines of its code by file."""
-    files = {number: os.path.normpath(unescaped(path)) for number, path in _FILE.findall(ptx)}
+    files = _names(ptx)
     heads = list(_HEAD.finditer(ptx))
     ends = [*(head.start() for head in heads[1:]), len(ptx)]
     bodies = {head[2]: ptx[head.end() : end] for head, end in zip(heads, ends, strict=False)}
@@ -103,10 +105,23 @@ def _code(ptx: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
         inside = {kernel}
         while more := set[str]().union(*(called[one] for one in inside)) - inside:
             inside |= more
-        lines: dict[str, set[int]] = {}
-        for number, line in (at for one in inside for at in _AT.findall(bodies[one])):
-            lines.setdefault(files.get(number, ""), set()).add(int(line))
-        yield kernel, lines
+        yield kernel, _lines("".join(bodies[one] for one in inside), files)
+
+
+def _of_host(assembly: str) -> Iterator[tuple[str, dict[str, set[int]]]]:
+    """Yield the lines of all host code by file: the compiler leaves out what nothing calls."""
+    yield "host", _lines(assembly, _names(assembly))
+
+
+def _names(assembly: str) -> dict[str, str]:
+    return {number: os.path.normpath(unescaped(path)) for number, path in _FILE.findall(assembly)}
+
+
+def _lines(assembly: str, files: Mapping[str, str]) -> dict[str, set[int]]:
+    lines: dict[str, set[int]] = {}
+    for number, line in _AT.findall(assembly):
+        lines.setdefault(files.get(number, ""), set()).add(int(line))
+    return lines
 
 
 def unescaped(path: str) -> str:

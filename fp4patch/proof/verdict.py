@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fp4patch.catalog.coverage import unchecked
 from fp4patch.core.document import Document
 from fp4patch.core.verdict import OnTree, PassOrFail, Verdict, overall, verdict_on
 from fp4patch.core.wording import counted, listed
+from fp4patch.proof.coverage import number_of_lines
 
 if TYPE_CHECKING:
     from fp4patch.proof.execution.result import Equivalence, Execution
@@ -124,15 +124,23 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
     if verdict.failed:
         title = f"Not verified: {'; '.join(_failures(reports))}"
         return Headline(verdict, title, f"{variant} on {looked_at}: {numbers}.")
-    coverage = [one for report in reports for one in report.coverage]
-    missing = unchecked(coverage)
-    where = f" for {len(coverage) - len(missing)} of {counted(len(coverage), 'function')}" if missing else ""
     beside = f"; it changes nothing in {idle}" if idle else ""
-    return Headline(
-        verdict,
-        f"Verified: {variant} on {looked_at} satisfies its rules{where}{beside}",
-        f"{numbers}, all passed." + (f" Not checked: {counted(len(missing), 'function')}." if missing else ""),
-    )
+    title = f"Verified: {variant} on {looked_at} satisfies its rules{beside}{_unjudged(reports)}"
+    return Headline(verdict, title, f"{numbers}, all passed.")
+
+
+def _unjudged(reports: Sequence[VerifyReport]) -> str:
+    """Return a clause about the changed lines that no check judged; empty if there are none."""
+    spans = [span for report in reports for span in report.coverage.unjudged]
+    if not spans:
+        return ""
+    lines, files = counted(number_of_lines(spans), "changed line"), counted(len({span.file for span in spans}), "file")
+    more = f" and {len(spans) - _PLACES} more places" if len(spans) > _PLACES else ""
+    return f"; {lines} in {files} not judged: {', '.join(span.place for span in spans[:_PLACES])}{more}"
+
+
+_PLACES = 3
+"""Places that the headline names."""
 
 
 def _failures(reports: Sequence[VerifyReport]) -> list[str]:

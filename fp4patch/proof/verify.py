@@ -5,21 +5,19 @@ bytes, and judged. A probe that has nothing to show on this release, or that tak
 aside, and the report states this.
 """
 
+import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 from fp4patch import __version__
-from fp4patch.catalog.coverage import Covered, names, unchecked, without
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, load
-from fp4patch.catalog.patch import Patch, RefusedFor
-from fp4patch.catalog.probe import Probe
-from fp4patch.catalog.target import Target
+from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch, requested
 from fp4patch.core.cache import cache_dir
@@ -28,23 +26,20 @@ from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress
+from fp4patch.edits.live_text import language
 from fp4patch.proof import builds, conditions
-from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes, refusals
+from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
 from fp4patch.proof.counts import Records, file_of, recorded
-from fp4patch.proof.coverage import (
-    coverage,
-    macros_of_builds,
-    targets_without_a_check,
-    touched_functions,
-    undeclared,
-)
+from fp4patch.proof.coverage import Coverage, coverage
+from fp4patch.proof.dependence import dependencies
 from fp4patch.proof.execute import ExecuteRequest, checks_of, checks_with_other_flags, execute_probes, with_checks
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.gpu import find_gpu
 from fp4patch.proof.headers import find_headers
 from fp4patch.proof.judge import judged, unjudged
 from fp4patch.proof.needs import nothing_to_show
-from fp4patch.proof.result import ProbeResult, SetAside, VerifyReport
+from fp4patch.proof.result import BuildResult, ProbeResult, SetAside, VerifyReport
+from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.tree.folding import FoldedTree, fold_tree, plan_for
@@ -110,7 +105,7 @@ def verify_trees(
 def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     began = time.monotonic()
     request = run.request
-    pristine, written, applied = _pristine(tree, run)
+    pristine, written, applied, authors = _pristine(tree, run)
     probes = run.catalog.probes_of(run.variant, tree.target.name)
     every = [probe for probe, _ in probes]
     aside = {
@@ -122,7 +117,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     evaluated = builds.evaluate(pristine, tree, patches)
     held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
     evaluated = replace(evaluated, results=(*evaluated.results, *held))
-    functions = touched_functions(tree.root, tree.target, pristine.overlay, written)
+    changed = [path for path, new in written.items() if new is not None and new != pristine.overlay[path]]
     compiled = compile_probes(
         CompileRequest(
             before=pristine,
@@ -135,7 +130,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
             own_targets=request.archs is None,
             configured=_configured(run),
             configure_all=request.every_probe,
-            watched=tuple(functions),
+            watched=changed,
             jobs=request.jobs,
             cache=cache_dir() / "compilations",
             progress=run.on_progress,
@@ -146,25 +141,16 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
     problems = unjudged(rules, compiled.pairs, run.archs, set_aside, builds=bool(evaluated.results))
     results, executed = _executed(compiled, judged(compiled, rules, run.records, run.toolchain.info.nvcc), every, run)
     _must_be_unchanged(tree, written, run)
-    not_looked_at = [
-        *undeclared(functions, patches),
-        *macros_of_builds(tree.root, tree.target, pristine.overlay, written, every),
-    ]
-    if request.archs is None:
-        not_looked_at += targets_without_a_check(pristine.overlay, written, results)
-    covered = coverage(
-        functions,
-        patches,
-        every,
-        results,
+    seen = {result.arch for result in results if result.after} if request.archs is None else set[Arch]()
+    depends = dependencies(tree.root, tree.target, pristine.overlay, written, every, seen)
+    lines = coverage(
+        pristine.overlay,
+        written,
         compiled.lines,
-        (*aside.values(), *evaluated.aside),
-        evaluated.results,
-        executed,
+        _judged(compiled.lines, results, executed),
+        _evaluated(pristine.overlay, written, patches, evaluated.results, authors),
         run.archs,
     )
-    covered = builds.absent(tree.root, tree.target, patches, covered)
-    covered = _without_refused(covered, patches, probes, (pristine, SourceView(tree.root)), tree.target, run)
     return VerifyReport(
         variant=run.variant.name,
         target=tree.target.name,
@@ -177,8 +163,8 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         problems=(
             # Where the variant changes nothing, that no probe ran is no mistake.
             *((*problems, *_unexecuted(executed, request)) if applied or results else ()),
-            *not_looked_at,
-            *_uncovered(covered, request),
+            *depends,
+            *(_unjudged_lines(lines) if request.strict else ()),
         ),
         seconds=round(time.monotonic() - began, 3),
         fp4patch=__version__,
@@ -186,7 +172,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         set_aside=(*aside.values(), *evaluated.aside),
         builds=evaluated.results,
         executed=executed,
-        coverage=covered,
+        coverage=lines,
         cubins=compiled.cubins,
     )
 
@@ -204,46 +190,40 @@ def _executed(
     return tuple(with_checks(rows, others)), executed
 
 
-def _without_refused(
-    covered: Sequence[Covered],
+def _judged(
+    made: Mapping[tuple[str, Arch], SourceLines], results: Sequence[ProbeResult], executed: Executed | None
+) -> set[tuple[str, Arch]]:
+    """Return the probes whose machine code was judged, by target; a HOST probe only if its code was executed."""
+    ran = {(one.probe, one.arch) for one in (executed.executions if executed else ()) if one.report or one.batch}
+    checked = {(one.probe, one.arch) for one in results if one.checks and one.kind is not ProbeKind.HOST}
+    return made.keys() & (checked | ran)
+
+
+def _evaluated(
+    before: Mapping[str, bytes | None],
+    after: Mapping[str, bytes | None],
     patches: Sequence[Patch],
-    probes: Sequence[tuple[Probe, Path]],
-    views: Sequence[SourceView],
-    target: Target,
-    run: _Run,
-) -> tuple[Covered, ...]:
-    """Return the functions without those missing targets for which upstream's text refuses to be compiled."""
+    results: Sequence[BuildResult],
+    authors: Mapping[str, Collection[str]],
+) -> dict[str, list[range]]:
+    """Return the lines that an evaluation judged, by file: those of conditions, and the files of an evaluated build.
 
-    def refused(rule: RefusedFor, by: Patch, arch: Arch) -> bool:
-        ((probe, source),) = [(one, path) for one, path in probes if (one.patch, one.name) == (by.id, rule.probe)]
-        chain, headers = run.toolchain, run.headers
-        said = refusals(probe, source, arch, views, target=target, toolchain=chain, headers=headers)
-        return all(rule.message in one for one in said)
-
-    for patch in patches:
-        ours = {
-            one.function
-            for one in covered
-            if (one.checks or one.absent) and any(names(entry, one.function, one.files) for entry in patch.touches)
-        }
-        missing = dict.fromkeys(arch for one in covered if one.function in ours for arch in one.missing)
-        for rule in patch.refused:
-            asked = [arch for arch in missing if any(fnmatchcase(str(arch), glob) for glob in rule.arch)]
-            gone = [arch for arch in asked if refused(rule, patch, arch)]
-            covered = [without(one, gone) if one.function in ours else one for one in covered]
-    return tuple(covered)
+    A file of a build counts if the build was evaluated for each patch that changed it.
+    """
+    checks = {result.check for result in results}
+    built = {patch.id for patch in patches if any(builds.check_id(patch, check) in checks for check in patch.builds)}
+    lines = conditions.lines(before, after, patches)
+    for path, by in authors.items():
+        if built.issuperset(by) and language(path) in ("cmake", "python"):
+            lines[path] = [range(1, sys.maxsize)]
+    return lines
 
 
-def _uncovered(covered: Sequence[Covered], request: VerifyRequest) -> tuple[Problem, ...]:
-    """Return a problem for each function without a check, where those are not allowed."""
-    return tuple(
-        Problem(
-            expected=f"a check of {one.function} on {', '.join(map(str, one.missing))}",
-            found=f"none: {one.because}",
-            file=one.files[0],
-        )
-        for one in (unchecked(covered) if request.strict else ())
-    )
+def _unjudged_lines(coverage: Coverage) -> Iterator[Problem]:
+    """Yield a problem for each stretch of changed lines that nothing judged."""
+    for one in coverage.unjudged:
+        expected = f"a check of lines {one.first} to {one.last} on {', '.join(map(str, one.arch))}"
+        yield Problem(expected, f"none: {one.because}", file=one.file, line=one.first)
 
 
 def _configured(run: _Run) -> tuple[Arch, ...]:
@@ -261,8 +241,11 @@ def _unexecuted(executed: Executed | None, request: VerifyRequest) -> tuple[Prob
     return (Problem("a probe whose machine code can be executed", found, help_),)
 
 
-def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, bytes | None], tuple[str, ...]]:
-    """Return the tree with its pristine bytes, what the variant makes of these, and the patches that changed something.
+def _pristine(
+    tree: Identified, run: _Run
+) -> tuple[SourceView, Mapping[str, bytes | None], tuple[str, ...], Mapping[str, Collection[str]]]:
+    """Return the tree with its pristine bytes, what the variant makes of these, the patches that changed something, and
+    those of each file.
 
     Refused if the tree is not in the variant's state.
     """
@@ -281,7 +264,11 @@ def _pristine(tree: Identified, run: _Run) -> tuple[SourceView, Mapping[str, byt
         overlay = {path: locked.pristine(path) for path in folds.files}
     changed = (_applied(patch, folds) for patch in run.catalog.patches_of(variant, tree.target.name))
     written = {path: done.desired for path, done in folds.files.items()}
-    return SourceView(tree.root, overlay), written, tuple(name for name in changed if name)
+    authors: dict[str, set[str]] = {}
+    for path, by, outcome in folds.outcomes():
+        if isinstance(outcome, Rewritten):
+            authors.setdefault(path, set()).add(by)
+    return SourceView(tree.root, overlay), written, tuple(name for name in changed if name), authors
 
 
 def _must_be_unchanged(tree: Identified, written: Mapping[str, bytes | None], run: _Run) -> None:

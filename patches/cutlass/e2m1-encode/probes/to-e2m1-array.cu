@@ -18,7 +18,7 @@
 #ifdef FUNCTION
 struct Converter {
   using source_type = cutlass::Array<SOURCE, VALUES>;
-  static __device__ auto convert(source_type const& source) { return FUNCTION(source); }
+  __device__ auto operator()(source_type const& source) const { return FUNCTION(source); }
 };
 #else
 using Converter =
@@ -47,7 +47,7 @@ extern "C" __global__ void probe(Load const* source, Packed* packed) {
       in[load * kLoad + k] = loaded.value[k];
     }
   }
-  auto const out = Converter::convert(in);
+  auto const out = Converter{}(in);
   static_assert(sizeof(out) == sizeof(Packed), "CUTLASS packs two values in a byte");
   Packed result = reinterpret_cast<Packed const&>(out);
   if (VALUES % 2) {

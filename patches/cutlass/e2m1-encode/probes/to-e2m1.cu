@@ -12,5 +12,5 @@ using Converter = cutlass::NumericConverter<cutlass::float_e2m1_t, SOURCE>;
 
 extern "C" __global__ void probe(SOURCE const* source, uint8_t* nibble) {
   int const i = blockIdx.x * blockDim.x + threadIdx.x;
-  nibble[i] = Converter::convert(source[i]).raw();
+  nibble[i] = Converter{}(source[i]).raw();
 }

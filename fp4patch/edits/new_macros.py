@@ -45,6 +45,23 @@ def macros_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
                 yield path, line, name
 
 
+def redefined_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[tuple[str, int, str]]:
+    """Yield file, line and name of each macro that the later texts define or undefine more often; LexError as of
+    ``lex``."""
+    for path, text in after.items():
+        earlier = Counter(name for name, _ in _defined(lex(before.get(path, ""))))
+        lines = list(_defined(lex(text)))
+        for name, count in Counter(name for name, _ in lines).items():
+            if count > earlier[name]:
+                yield path, max(line for other, line in lines if other == name), name
+
+
+def _defined(source: Source) -> Iterator[tuple[str, int]]:
+    for directive in source.directives:
+        if directive.name in ("define", "undef") and directive.tokens:
+            yield directive.tokens[0].text, directive.line
+
+
 def targets_unseen(before: Mapping[str, str], after: Mapping[str, str], seen: Collection[Arch]) -> Iterator[Unseen]:
     """Yield each later condition with one value for all targets of ``seen``, and another for some Blackwell GPU.
 

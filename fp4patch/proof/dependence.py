@@ -1,0 +1,88 @@
+"""What the patched text depends on beside its target and itself. A check varies it, or the patch may not depend on it.
+
+Three things would otherwise pass unseen: a macro or a variable of the build that decides what is compiled, a condition
+that decides otherwise for a target that nothing was compiled for, and a macro of the tree that a patch defines
+otherwise, which changes text that no patch touches.
+"""
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.target import Target
+from fp4patch.core.arch import Arch
+from fp4patch.core.problem import Problem
+from fp4patch.core.tree_path import CXX
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.live_text import language
+from fp4patch.edits.new_macros import macros_since, redefined_since, targets_unseen, variables_since
+
+Contents = Mapping[str, bytes | None]
+_NAMED_AFTER_TARGET = re.compile(r"SM_?\d{2,3}")
+
+
+def dependencies(
+    root: Path, target: Target, before: Contents, after: Contents, probes: Sequence[Probe], seen: Collection[Arch]
+) -> Iterator[Problem]:
+    """Yield a problem for each dependence of the patched files that no check varies.
+
+    ``seen`` are the targets that something was compiled for; without one, conditions on targets are not looked at.
+    """
+    changed = {path for path, content in after.items() if content is not None and content != before.get(path)}
+    old, new = (
+        {path: (side.get(path) or b"").decode("utf-8", "replace") for path in changed} for side in (before, after)
+    )
+    c_before, c_after = ({p: t for p, t in side.items() if PurePosixPath(p).suffix in CXX} for side in (old, new))
+    with suppress(LexError):  # no line of a text that is not understood counts as judged
+        yield from _of_macros(root, target, c_before, c_after, {name for probe in probes for name in probe.defines})
+        for path, line, condition, arch in targets_unseen(c_before, c_after, seen) if seen else ():
+            expected, advice = "code that some target has that was compiled", "let a probe name the target in `also`"
+            yield Problem(
+                expected, f"`{condition}` for {arch}", f"{advice}, or correct the condition", file=path, line=line
+            )
+    for path in changed:
+        if language(path) == "cmake":
+            with suppress(LexError):
+                yield from (_varied(path, line, name) for line, name in variables_since(old[path], new[path]))
+
+
+def _of_macros(
+    root: Path, target: Target, before: Mapping[str, str], after: Mapping[str, str], varied: Collection[str]
+) -> Iterator[Problem]:
+    """Yield the problems of macros. One that is named after a target, and that the tree's headers define, differs
+    between the targets alone."""
+    read = [found for found in macros_since(before, after) if found[2] not in varied]
+    written = list(redefined_since(before, after))
+    of_targets = {name for *_, name in read if _NAMED_AFTER_TARGET.search(name)}
+    defined = _defined(root, target, of_targets | {name for *_, name in written}, after)
+    yield from (_varied(*found) for found in read if found[2] not in of_targets & defined)
+    for path, line, name in written:
+        if name in defined:
+            advice = "give the patch a macro of its own"
+            yield Problem("macros of the tree as they were", f"`{name}` is defined anew", advice, file=path, line=line)
+
+
+def _varied(path: str, line: int, name: str) -> Problem:
+    expected = "text that is the same in every build, or a check of each"
+    advice = "remove it from the patch, or give a probe that defines it"
+    return Problem(expected, f"`{name}`, which no check varies", advice, file=path, line=line)
+
+
+def _defined(root: Path, target: Target, names: Collection[str], written: Collection[str]) -> set[str]:
+    """Return those of some macros that a C++ file of the tree defines, beside those that were written."""
+    if not names:
+        return set()
+    definition = re.compile(
+        rb"^[ \t]*#[ \t]*define[ \t]+(%s)\b" % "|".join(map(re.escape, names)).encode(), re.MULTILINE
+    )
+    defined: set[str] = set()
+    for include in target.include:
+        for place, _, files in os.walk(root / include):
+            for path in (Path(place, name) for name in files if PurePosixPath(name).suffix in CXX):
+                if path.relative_to(root).as_posix() not in written:
+                    with suppress(OSError):  # the compiler reports a header that it cannot read
+                        defined |= {name.decode() for name in definition.findall(path.read_bytes())}
+    return defined
