@@ -12,6 +12,7 @@ and lines of braces alone need no check. On each target of the verification:
 - A line that was judged on one target may have no code on another: the instruction is in the place of the software
   there, or no probe reads the file. A line that the preprocessor leaves out on every target has no code at all. Both
   are named, and are no failure for ``--strict``.
+- A long block of changed lines that another changed file has too, such as an encoder, is judged line by line with it.
 - A line of a build file is judged if the build was evaluated, and a line of a condition ([[conditions]]) likewise.
 """
 
@@ -124,22 +125,54 @@ def coverage(
     number, files = 0, 0
     unjudged, without_code = list[LineSpan](), list[LineSpan]()
     every = dict.fromkeys([*archs, *(arch for _, arch in made)])
+    by_file: dict[str, dict[int, dict[Arch, State]]] = {}
+    blocks: dict[tuple[str, ...], list[tuple[str, int]]] = {}
     for path, content in sorted(after.items()):
         if content is None or content == before.get(path):
             continue
-        hunks = list(hunks_of(path, _text(before.get(path)), _text(content)))
+        texts = _text(before.get(path)), _text(content)
+        hunks = list(hunks_of(path, *texts))
         number += sum(len(hunk.lines) for hunk in hunks)
         files += bool(hunks)
         units = {arch: _units(path, arch, made, judged) for arch in every}
-        by_line = {
+        by_file[path] = {
             line: _states(path, hunk, line, units)
             for hunk in hunks
             for line in hunk.lines
             if not any(line in span for span in evaluated.get(path, ()))
         }
+        for first, text in _blocks(*texts):
+            blocks.setdefault(text, []).append((path, first))
+    _share(by_file, blocks)
+    for path, by_line in by_file.items():
         unjudged += _spans(path, by_line, lambda states: _unjudged(states, archs))
         without_code += _spans(path, by_line, lambda states: _without_code(states, archs))
     return Coverage(number, files, tuple(unjudged), tuple(without_code))
+
+
+LONG = 20
+"""Lines of a block whose text is no coincidence."""
+
+
+def _blocks(before: str, after: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield each long block of lines that changed, with its first line."""
+    lines, changed = after.split("\n"), sorted(changed_lines(before, after))
+    starts = [at for at in range(len(changed)) if at == 0 or changed[at] > changed[at - 1] + 1]
+    for start, end in zip(starts, [*starts[1:], len(changed)], strict=True):
+        if end - start >= LONG:
+            yield changed[start], tuple(lines[changed[start] - 1 : changed[end - 1]])
+
+
+def _share(
+    by_file: Mapping[str, dict[int, dict[Arch, State]]], blocks: Mapping[tuple[str, ...], Sequence[tuple[str, int]]]
+) -> None:
+    """Count a line as judged on a target if it was in another file that has the same block."""
+    for text, places in blocks.items():
+        for offset in range(len(text) if len(places) > 1 else 0):
+            every = [by_file[path][first + offset] for path, first in places if first + offset in by_file[path]]
+            judged = {arch for states in every for arch, state in states.items() if state is State.JUDGED}
+            for states in every:
+                states.update((arch, State.JUDGED) for arch in judged if states[arch] is State.NO_CODE)
 
 
 def _units(
@@ -152,15 +185,18 @@ def _units(
 def _states(path: str, hunk: Hunk, line: int, units: Mapping[Arch, Units]) -> dict[Arch, State]:
     """Return what the probes of each target are to a line of a hunk."""
 
+    # For the host, nvcc writes a statement of several lines as one.
+    place = [span for span in hunk.statements if line in span] or [range(line, line + 1)]
+
     def state(of: Units) -> State:
         if not of.all:
             return State.NOT_READ
         if hunk.kind is Kind.DIRECTIVE:
             return State.JUDGED if of.judged else State.NO_CODE
-        if not any(unit.reads(path, line) for unit in of.all):
+        if not any(unit.reads(path, place) for unit in of.all):
             return State.LEFT_OUT
         if hunk.kind is Kind.DECLARATION:
-            return State.JUDGED if any(unit.reads(path, line) for unit in of.judged) else State.NO_CODE
+            return State.JUDGED if any(unit.reads(path, place) for unit in of.judged) else State.NO_CODE
         return State.JUDGED if any(unit.compiles(path, hunk.statements) for unit in of.judged) else State.NO_CODE
 
     return {arch: state(of) for arch, of in units.items()}
@@ -172,7 +208,7 @@ Missing = tuple[tuple[Arch, ...], str]
 
 def _unjudged(states: Mapping[Arch, State], archs: Sequence[Arch]) -> Missing:
     of_all = set(states.values())
-    if State.JUDGED in of_all or not of_all - {State.NOT_READ, State.LEFT_OUT} and State.LEFT_OUT in of_all:
+    if State.JUDGED in of_all or (not of_all - {State.NOT_READ, State.LEFT_OUT} and State.LEFT_OUT in of_all):
         return (), ""
     return tuple(archs), NO_CODE if State.NO_CODE in of_all else NOT_READ
 

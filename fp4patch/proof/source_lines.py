@@ -2,7 +2,7 @@
 
 nvcc writes both: the preprocessed text has line markers, and the PTX, with ``-lineinfo``, a ``.loc`` line between the
 instructions, also for each call that was inlined. ptxas, with ``-suppress-debug-info``, leaves that out of the cubin,
-whose code is the same. The host's compiler writes ``.loc`` lines with ``-g1`` into its assembly.
+whose code is the same. The host's compiler writes ``.loc`` lines with ``-g`` into its assembly.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Files = Mapping[str, Sequence[int]]
 
 WITH_LINES = ("-lineinfo", "-Xptxas", "-suppress-debug-info")
 """Flags of nvcc for PTX with lines, and a cubin without."""
-HOST_WITH_LINES = ("-Xcompiler", "-g1,-save-temps=obj")
-"""Flags of nvcc for host code with lines, and its assembly beside the object file."""
+HOST_WITH_LINES = ("-Xcompiler", "-g,-save-temps=obj")
+"""Flags of nvcc for host code with lines, and its assembly beside the object file. With less than ``-g`` the compiler
+names no line of a function that it inlined, or of a bit cast."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,9 @@ class SourceLines:
         """Return whether a kernel has code of a line of these spans of a file."""
         return any(_in(spans, files.get(file, ())) for files in self.code.values())
 
-    def reads(self, file: str, line: int) -> bool:
-        """Return whether the preprocessor left a line of a file."""
-        return _in((range(line, line + 1),), self.read.get(file, ()))
+    def reads(self, file: str, spans: Sequence[range]) -> bool:
+        """Return whether the preprocessor left a line of these spans of a file."""
+        return _in(spans, self.read.get(file, ()))
 
 
 def _in(spans: Sequence[range], lines: Sequence[int]) -> bool:

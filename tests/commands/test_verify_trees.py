@@ -41,7 +41,8 @@ def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, 
     assert software["after"]["branches"] == (0 if variant == "next2" else 125)
     assert software["after"]["instructions"] == (221 if variant == "next2" else 867)
 
-    assert [row["function"] for row in document["coverage"] if row["missing"]] == []
+    assert document["coverage"]["lines"] > 0
+    assert document["coverage"]["unjudged"] == []
 
     status, again = verify(tree, variant)
     assert status == 0
@@ -61,30 +62,32 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     bare = results["cutlass/encode-float-x8", "sm_121"]
     assert (bare["before"]["instructions"], bare["before"]["branches"]) == (867, 125)
     assert (bare["after"]["instructions"], bare["after"]["branches"], bare["after"]["fp4"]) == (43, 0, 0)
-    assert [row["function"] for row in document["coverage"] if row["missing"]] == []
+    assert document["coverage"]["unjudged"] == []
 
 
-def test_a_function_that_a_probe_names_and_does_not_call_is_not_checked(
+def test_a_changed_function_that_no_probe_calls_is_named_and_fails_only_strictly(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data = few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})
-    patch = data / "patches/cutlass/e2m1-guard/patch.toml"
-    of_two = "NumericArrayConverter<float_e2m1_t, float, 2, Round>"
-    text = patch.read_text()
-    covers = re.compile(r"^covers = .*", re.MULTILINE)
-    assert len(covers.findall(text)) == 1
-    patch.write_text(covers.sub(f'covers = ["{of_two}", "NumericArrayConverter<float_e2m1_t, float, 8, Round>"]', text))
-    monkeypatch.setenv("FP4PATCH_DATA", str(data))
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})))
     tree = whole_tree("cutlass", "4.2.1")
     assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    lines = (tree / HEADER).read_text().splitlines()
+    functions = {n: lines.index(f"struct NumericArrayConverter<float_e2m1_t, float, {n}, Round> {{") for n in (2, 4, 8)}
+    status, document = verify(tree, "next2", "--arch", "sm_121a")
+    assert status == 0
+    unjudged = [span for span in document["coverage"]["unjudged"] if span["file"] == HEADER]
+    assert {span["because"] for span in unjudged} == {"no code that was judged has an instruction of it"}
+    named = {line for span in unjudged for line in range(span["first"], span["last"] + 1)}
+    assert named & {*range(functions[2], functions[4])}
+    assert named & {*range(functions[4], functions[8])}
+    assert not named & {*range(functions[8], functions[8] + 50)}
+    assert re.search(rf"PASS .* not\s+judged:\s+{HEADER}:{min(named)}", capsys.readouterr().out)
     status, document = verify(tree, "next2", "--arch", "sm_121a", "--strict")
-    assert status == 1
-    rows = {row["function"]: row for row in document["coverage"]}
-    assert [check["arch"] for check in rows["cutlass::NumericArrayConverter<float_e2m1_t, float, 8, Round>"]["checks"]]
-    named = rows[f"cutlass::{of_two}"]
-    assert (named["checks"], named["missing"]) == ([], ["sm_121a"])
-    assert named["because"] == "cutlass/float-to-e2m1-x8: its code has no line of this function"
-    assert f"not checked: cutlass::{of_two}: {named['because']}" in capsys.readouterr().out
+    assert (status, document["verdict"]) == (1, "fail")
+    assert min(named) in [problem["line"] for problem in document["problems"]]
+
+
+HEADER = "include/cutlass/numeric_conversion.h"
 
 
 def test_a_tree_that_is_not_in_the_variants_state_is_refused(

@@ -37,9 +37,6 @@ def leave(folder: Path, kept: Mapping[str, str], *, sampled: bool = False) -> No
         data = reader.table(path)
         assert data
         data["probes"] = [probe for probe in data.get("probes", []) if probe["name"] in kept]
-        data["refused"] = [one for one in data.get("refused", []) if one["probe"] in kept]
-        left_out = {"functions": data["touches"], "because": "left out"}
-        data["unchecked"] = [left_out, *data.get("unchecked", [])]
         for probe in data["probes"]:
             if sampled and probe.get("executes", {}).get("input") == "float32":
                 probe["executes"]["sampled"] = True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.proof.source_lines import WITH_LINES, SourceLines, source_lines
+from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sass import text as sass
 
@@ -74,10 +74,21 @@ def test_a_function_has_code_where_it_was_inlined_or_is_called_and_nowhere_else(
 
 
 def test_what_the_preprocessor_left_out_is_another_matter_than_what_nobody_calls(lines: SourceLines) -> None:
-    left_out = {f: lines.leaves_out({"a header.h": [f]}) for f in (TWICE, NEVER, OLD)}
-    assert left_out == {TWICE: False, NEVER: False, OLD: True}
-    assert not lines.leaves_out({"a header.h": [OLD, NEVER]})
-    assert not lines.leaves_out({"b.h": [OLD]})  # not read at all: nothing is known of it
+    assert {f: lines.reads("a header.h", [f]) for f in (TWICE, NEVER, OLD)} == {TWICE: True, NEVER: True, OLD: False}
+    assert not lines.reads("b.h", [OLD])
+
+
+def test_host_code_has_lines_too_also_where_it_was_inlined(tmp_path: Path, toolchain: Toolchain) -> None:
+    header = "inline int called(int x) {\n  return x * 3;\n}\ninline int never(int x) {\n  return x * 5;\n}\n"
+    (tmp_path / "a.h").write_text(header)
+    (tmp_path / "host.cu").write_text('#include "a.h"\nextern "C" int f(int x) { return called(x); }\n')
+    command = [str(toolchain.nvcc), *toolchain.flags, "-arch=sm_121a", "-c", "-O3", *HOST_WITH_LINES]
+    command += [f"-I{tmp_path}", f"{tmp_path}/host.cu", "-o", f"{tmp_path}/probe.out"]
+    subprocess.run(command, check=True, capture_output=True)
+    lines = source_lines(tmp_path / "probe.ii", tmp_path / "probe.s", tmp_path, ["a.h"])
+    assert lines.compiles("a.h", [range(1, 4)])
+    assert lines.reads("a.h", [range(5, 6)])
+    assert not lines.compiles("a.h", [range(4, 7)])
 
 
 def test_the_code_is_the_same_as_without_and_so_is_the_cubin_of_lines_elsewhere(
@@ -99,6 +110,6 @@ def sections(cubin: bytes) -> list[str]:
     return names
 
 
-def test_host_code_and_what_was_refused_have_no_lines(tmp_path: Path) -> None:
+def test_what_was_refused_has_no_lines(tmp_path: Path) -> None:
     (tmp_path / "a.ii").write_text('# 1 "/tree/a.h"\nint x;\n')
     assert source_lines(tmp_path / "a.ii", tmp_path / "a.ptx", Path("/tree"), ["a.h"]) == SourceLines()

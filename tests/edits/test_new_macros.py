@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fp4patch.core.arch import Arch
-from fp4patch.edits.surroundings import macros_since, targets_unseen, variables_since
+from fp4patch.edits.new_macros import macros_since, redefined_since, targets_unseen, variables_since
 
 BEFORE = """#ifndef NDEBUG
 int a() { return __LINE__; }
@@ -109,3 +109,21 @@ def test_a_condition_in_the_place_of_another_may_have_its_value() -> None:
     assert list(targets_unseen({"a.h": old}, {"a.h": new}, of_sm12x)) == []
     narrow = "#if __CUDA_ARCH__ >= 1200 || __CUDA_ARCH__ == 1000\n#endif\n"
     assert list(targets_unseen({"a.h": narrow}, {"a.h": new}, of_sm12x)) != []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("#define OTHER 1\n", "OTHER"),
+        ("#undef OTHER\n", "OTHER"),
+        ("#define PAIR(a, b) a\n", "PAIR"),
+        ("int c();  // #define OTHER\n", ""),
+    ],
+)
+def test_a_macro_that_an_edit_defines_is_found(text: str, name: str) -> None:
+    found = list(redefined_since({"a.h": BEFORE}, {"a.h": BEFORE + text}))
+    assert found == ([("a.h", BEFORE.count("\n") + 1, name)] if name else [])
+
+
+def test_a_definition_that_moved_is_none() -> None:
+    assert list(redefined_since({"a.h": f"#define MINE 1\n{BEFORE}"}, {"a.h": f"{BEFORE}#define MINE 1\n"})) == []

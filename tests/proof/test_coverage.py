@@ -1,0 +1,127 @@
+"""Changed lines, and those of which no probe's code was judged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import pytest
+
+from fp4patch.core.arch import Arch
+from fp4patch.proof.coverage import LEFT_OUT, NO_CODE, NOT_READ, ON_OTHERS, Coverage, changed_lines, coverage
+from fp4patch.proof.source_lines import SourceLines
+
+A, F = Arch.parse("sm_121a"), Arch.parse("sm_121")
+BEFORE = """\
+struct T {
+  int member;
+  int first() {
+    return 1;
+  }
+  int second() {
+    return 2;
+  }
+};
+#if A
+int third() { return 3; }
+#endif
+"""
+FIRST, SECOND = (4, "return 1;"), (7, "return 2;")
+ALL = [1, 2, 3, 4, 6, 7, 11]
+
+
+def after(*lines: int) -> str:
+    """Change some lines of the text."""
+    return "\n".join(
+        text.replace("int", "long").replace("return", "return 7 +").replace("#if", "#if !") if number in lines else text
+        for number, text in enumerate(BEFORE.split("\n"), 1)
+    )
+
+
+def judged(
+    text: str,
+    code: Mapping[Arch, Collection[int]],
+    read: Mapping[Arch, Collection[int]] | None = None,
+    *,
+    without: Collection[Arch] = (),
+    before: str = BEFORE,
+) -> Coverage:
+    """Coverage of a changed file by a probe with code of some lines on each target; ``without``: not judged there."""
+    made = {
+        ("p", arch): SourceLines({"a.h": sorted((read or {}).get(arch, ALL))}, {"probe": {"a.h": sorted(lines)}})
+        for arch, lines in code.items()
+    }
+    names = [at for at in made if at[1] not in without]
+    return coverage({"a.h": before.encode()}, {"a.h": text.encode()}, made, names, {}, (A, F))
+
+
+def places(of: Coverage) -> list[tuple[str, str]]:
+    return [(span.place, span.because) for span in of.unjudged]
+
+
+def test_a_line_is_judged_where_a_kernel_has_an_instruction_of_it() -> None:
+    found = judged(after(4, 7), {A: [4, 7], F: [4, 7]})
+    assert (found.lines, found.files, found.unjudged, found.without_code) == (2, 1, (), ())
+
+
+def test_a_function_that_no_probe_calls_is_not_judged_whatever_else_its_file_holds() -> None:
+    assert places(judged(after(4, 7), {A: [4], F: [4]})) == [("a.h:7", NO_CODE)]
+
+
+def test_code_that_no_check_looked_at_judges_nothing() -> None:
+    assert places(judged(after(4), {A: [4]}, without=[A])) == [("a.h:4", NO_CODE)]
+
+
+def test_a_line_without_code_on_one_target_may_be_judged_on_another() -> None:
+    found = judged(after(4), {A: [4], F: []})
+    assert found.unjudged == ()
+    assert [(span.place, span.arch, span.because) for span in found.without_code] == [("a.h:4", (F,), ON_OTHERS)]
+
+
+def test_a_file_that_no_probe_reads_is_not_judged() -> None:
+    assert places(judged(after(4, 7), {})) == [("a.h:4", NOT_READ), ("a.h:7", NOT_READ)]
+
+
+def test_a_line_that_is_compiled_for_no_target_is_named_and_no_failure() -> None:
+    found = judged(after(11), {A: [4], F: [4]}, {A: [1, 4], F: [1, 4]})
+    assert found.unjudged == ()
+    assert [(span.place, span.because) for span in found.without_code] == [("a.h:11", LEFT_OUT)]
+
+
+def test_declarations_and_directives_count_where_they_are_read() -> None:
+    assert judged(after(2, 3, 10), {A: []}).unjudged == ()
+    assert places(judged(after(2, 10), {A: []}, without=[A])) == [("a.h:2", NO_CODE), ("a.h:10", NO_CODE)]
+
+
+def test_neighbouring_lines_are_judged_together_but_not_across_functions() -> None:
+    new = "int f() {\n  const int a = 1;\n  return a;\n}\nint g() { return 3; }\n"
+    found = judged(new, {A: [3]}, {A: range(1, 6)}, before="")
+    assert places(found) == [("a.h:5", NO_CODE)]
+
+
+def test_the_neighbours_of_removed_lines_count() -> None:
+    assert changed_lines("a\nb\nc\nd\n", "a\nd\n") == {1, 2}
+    assert changed_lines("a\nb\n", "a\nx\nb\n") == {2}
+    assert changed_lines("a\n", "a\n") == set()
+
+
+@pytest.mark.parametrize("text", ["// a comment", "", "  }", "/* of two\n lines */"])
+def test_what_has_no_code_needs_no_check(text: str) -> None:
+    assert judged(f"{BEFORE}{text}\n", {}).lines == 0
+
+
+def test_a_text_that_is_not_understood_is_not_judged() -> None:
+    assert places(judged(f'{BEFORE}"\n', {A: [13]}, {A: [13]})) == [("a.h:13", NO_CODE)]
+
+
+def test_a_long_block_is_judged_with_the_same_block_of_another_file() -> None:
+    block = "".join(f"int f{n}() {{ return {n}; }}\n" for n in range(30))
+    texts = {"a.h": block, "b.h": f"int g();\n{block}"}
+    made = {("p", A): SourceLines({"a.h": range(1, 31), "b.h": range(1, 32)}, {"probe": {"a.h": [*range(1, 30)]}})}
+    old = {"a.h": b"", "b.h": b"int g();\n"}
+    found = coverage(old, {path: text.encode() for path, text in texts.items()}, made, made, {}, (A,))
+    assert places(found) == [("a.h:30", NO_CODE), ("b.h:31", NO_CODE)]
+
+
+def test_an_evaluated_line_is_judged_without_code() -> None:
+    found = coverage({"a.py": b"a = 1\n"}, {"a.py": b"a = 2\nb = 3\n"}, {}, (), {"a.py": [range(1, 2)]}, (A,))
+    assert places(found) == [("a.py:2", NOT_READ)]
