@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.coverage import Coverage, LineSpan, number_of_lines
 from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
+from fp4patch.proof.verdict import unread_files
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:
@@ -14,8 +15,10 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
     missing = number_of_lines(coverage.unjudged)
     judged = f"; {missing} not judged" if missing else ", no line without a check"
     yield f"{counted(coverage.lines, 'changed line')} in {counted(coverage.files, 'file')}{judged}"
-    for (archs, because), spans in _by_reason(coverage.unjudged).items():
+    for (archs, because), spans in _by_reason(coverage.compiled).items():
         yield f"not judged for {archs}, {because}: {', '.join(span.place for span in spans)}"
+    if coverage.unread:
+        yield unread_files(coverage.unread)
     for (archs, because), spans in _by_reason(coverage.without_code).items():
         by_file = {span.file: [other for other in spans if other.file == span.file] for span in spans}
         places = [f"{file} ({counted(number_of_lines(those), 'line')})" for file, those in by_file.items()]

@@ -11,7 +11,7 @@ and lines of braces alone need no check. On each target of the verification:
   of a function, if such a probe read the line.
 - A line that was judged on one target may have no code on another: the instruction is in the place of the software
   there, or no probe reads the file. A line that the preprocessor leaves out on every target has no code at all. Both
-  are named, and are no failure for ``--strict``.
+  are named, and are no failure for ``--strict``; nor is a file that no probe reads.
 - A long block of changed lines that another changed file has too, such as an encoder, is judged line by line with it.
 - A line of a build file is judged if the build was evaluated, and a line of a condition ([[conditions]]) likewise.
 """
@@ -65,9 +65,19 @@ class Coverage(Document):
     """Number of changed lines that need a check."""
     files: int = 0
     unjudged: tuple[LineSpan, ...] = ()
-    """Lines that nothing judged on any target."""
+    """Lines that nothing judged on any target, those of files that no probe reads included."""
     without_code: tuple[LineSpan, ...] = ()
     """Lines without code on these targets, while on others they were judged, or that are compiled for none."""
+
+    @property
+    def compiled(self) -> tuple[LineSpan, ...]:
+        """Lines that nothing judged, though a target compiles them."""
+        return tuple(span for span in self.unjudged if span.because != NOT_READ)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Changed files that no probe reads, nor an evaluation."""
+        return tuple(dict.fromkeys(span.file for span in self.unjudged if span.because == NOT_READ))
 
 
 def number_of_lines(spans: Sequence[LineSpan]) -> int:

@@ -131,16 +131,21 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
 
 def _unjudged(reports: Sequence[VerifyReport]) -> str:
     """Return a clause about the changed lines that no check judged; empty if there are none."""
-    spans = [span for report in reports for span in report.coverage.unjudged]
-    if not spans:
-        return ""
+    spans = [span for report in reports for span in report.coverage.compiled]
+    unread = [file for report in reports for file in report.coverage.unread]
     lines, files = counted(number_of_lines(spans), "changed line"), counted(len({span.file for span in spans}), "file")
-    more = f" and {len(spans) - _PLACES} more places" if len(spans) > _PLACES else ""
-    return f"; {lines} in {files} not judged: {', '.join(span.place for span in spans[:_PLACES])}{more}"
+    places = f"; {lines} in {files} not judged: {_first([span.place for span in spans])}" if spans else ""
+    return places + (f"; {unread_files(unread)}" if unread else "")
 
 
-_PLACES = 3
-"""Places that the headline names."""
+def unread_files(files: Sequence[str]) -> str:
+    """Return the clause on changed files that no probe reads; the JSON document has all of their lines."""
+    return f"{counted(len(files), 'changed file')} that no probe reads: {_first(files)}"
+
+
+def _first(places: Sequence[str], limit: int = 3) -> str:
+    more = f" and {len(places) - limit} more" if len(places) > limit else ""
+    return f"{', '.join(places[:limit])}{more}"
 
 
 def _failures(reports: Sequence[VerifyReport]) -> list[str]:

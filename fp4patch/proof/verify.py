@@ -220,10 +220,10 @@ def _evaluated(
 
 
 def _unjudged_lines(coverage: Coverage) -> Iterator[Problem]:
-    """Yield a problem for each stretch of changed lines that nothing judged."""
-    for one in coverage.unjudged:
-        expected = f"a check of lines {one.first} to {one.last} on {', '.join(map(str, one.arch))}"
-        yield Problem(expected, f"none: {one.because}", file=one.file, line=one.first)
+    """Yield a problem for each stretch of changed lines that a target compiles, and that nothing judged."""
+    for span in coverage.compiled:
+        expected = f"a check of lines {span.first} to {span.last} on {', '.join(map(str, span.arch))}"
+        yield Problem(expected, f"none: {span.because}", file=span.file, line=span.first)
 
 
 def _configured(run: _Run) -> tuple[Arch, ...]:

@@ -294,15 +294,15 @@ def test_a_family_of_edits_stands_for_one_edit_for_each_value() -> None:
 
 
 def test_strings_of_a_list_can_be_a_family() -> None:
-    data = {"touches": ["a(", {"each": {"F": ["b", "c"], "N": [1, 2]}, "text": "{F}{N}("}]}
-    assert families_written_out(data) == {"touches": ["a(", "b1(", "b2(", "c1(", "c2("]}
+    data = {"search": ["a(", {"each": {"F": ["b", "c"], "N": [1, 2]}, "text": "{F}{N}("}]}
+    assert families_written_out(data) == {"search": ["a(", "b1(", "b2(", "c1(", "c2("]}
 
 
 def test_tables_of_a_group_are_merged_key_by_key() -> None:
-    group = {"defines": {"A": 1}, "covers": ["f("], "probes": [{"defines": {"B": 2}}, {"covers": []}]}
+    group = {"defines": {"A": 1}, "also": ["sm_90"], "probes": [{"defines": {"B": 2}}, {"covers": []}]}
     assert families_written_out({"probes": [group]})["probes"] == [
-        {"defines": {"A": 1, "B": 2}, "covers": ["f("]},
-        {"defines": {"A": 1}, "covers": []},
+        {"defines": {"A": 1, "B": 2}, "also": ["sm_90"]},
+        {"defines": {"A": 1}, "also": []},
     ]
 
 

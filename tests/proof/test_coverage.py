@@ -110,7 +110,7 @@ def test_what_has_no_code_needs_no_check(text: str) -> None:
 
 
 def test_a_text_that_is_not_understood_is_not_judged() -> None:
-    assert places(judged(f'{BEFORE}"\n', {A: [13]}, {A: [13]})) == [("a.h:13", NO_CODE)]
+    assert places(judged(f"{BEFORE}/* open\n", {A: [13]}, {A: [13]})) == [("a.h:13", NO_CODE)]
 
 
 def test_a_long_block_is_judged_with_the_same_block_of_another_file() -> None:

@@ -70,7 +70,7 @@ NEEDED = "'{}' is a required property"
         (SUFFIX, 'op = "replace"', "", "edits.0", NEEDED.format("op")),
         (GUARD, "retire =", "retires =", "", NEEDED.format("retire")),
         (ENCODE, "\neach = { N = [2, 4, 8] }", "\neach = { N = 2 }", "edits.2.each.N", "2 is not of type 'array'"),
-        (ENCODE, 'text = "fp4patch_e2m1::{F}("', 'txt = "fp4patch_e2m1::{F}("', "touches.3", NO_KEY.format("txt")),
+        (ENCODE, ', text = "struct NumericC', ', txt = "struct NumericC', "edits.1.edits.0.absent.2", NO_KEY.format("txt")),
         (
             ENCODE,
             '[[edits.edits]]\nfind = "d',
