@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.coverage import Coverage, LineSpan, number_of_lines
+from fp4patch.proof.coverage import Coverage, LineSpan, number_of_lines, places
 from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
 from fp4patch.proof.verdict import unread_files
 
@@ -15,14 +15,14 @@ def coverage_lines(coverage: Coverage) -> Iterator[str]:
     missing = number_of_lines(coverage.unjudged)
     judged = f"; {missing} not judged" if missing else ", no line without a check"
     yield f"{counted(coverage.lines, 'changed line')} in {counted(coverage.files, 'file')}{judged}"
-    for (archs, because), spans in _by_reason(coverage.compiled).items():
-        yield f"not judged for {archs}, {because}: {', '.join(span.place for span in spans)}"
+    for (archs, because), spans in _by_reason((*coverage.compiled, *coverage.left_out)).items():
+        yield f"not judged for {archs}, {because}: {', '.join(places(spans))}"
     if coverage.unread:
         yield unread_files(coverage.unread)
     for (archs, because), spans in _by_reason(coverage.without_code).items():
         by_file = {span.file: [other for other in spans if other.file == span.file] for span in spans}
-        places = [f"{file} ({counted(number_of_lines(those), 'line')})" for file, those in by_file.items()]
-        yield f"no code for {archs}, {because}: {', '.join(places)}"
+        lines = [f"{file} ({counted(number_of_lines(those), 'line')})" for file, those in by_file.items()]
+        yield f"no code for {archs}, {because}: {', '.join(lines)}"
 
 
 def _by_reason(spans: Sequence[LineSpan]) -> dict[tuple[str, str], list[LineSpan]]:

@@ -10,8 +10,9 @@ and lines of braces alone need no check. On each target of the verification:
 - A line of the preprocessor is judged if such a probe read its file; a declaration outside of functions, and the head
   of a function, if such a probe read the line.
 - A line that was judged on one target may have no code on another: the instruction is in the place of the software
-  there, or no probe reads the file. A line that the preprocessor leaves out on every target has no code at all. Both
-  are named, and are no failure for ``--strict``; nor is a file that no probe reads.
+  there, or no probe reads the file.
+- A line that the preprocessor leaves out on every target is not checked, and neither is a file that no probe reads.
+  Both are named, and are no failure for ``--strict``.
 - A long block of changed lines that another changed file has too, such as an encoder, is judged line by line with it.
 - A line of a build file is judged if the build was evaluated, and a line of a condition ([[conditions]]) likewise.
 """
@@ -65,19 +66,33 @@ class Coverage(Document):
     """Number of changed lines that need a check."""
     files: int = 0
     unjudged: tuple[LineSpan, ...] = ()
-    """Lines that nothing judged on any target, those of files that no probe reads included."""
+    """Lines that nothing judged on any target: that have no judged code, that every target leaves out, or that no
+    probe reads."""
     without_code: tuple[LineSpan, ...] = ()
-    """Lines without code on these targets, while on others they were judged, or that are compiled for none."""
+    """Lines without code on these targets, while on others they were judged."""
 
     @property
     def compiled(self) -> tuple[LineSpan, ...]:
         """Lines that nothing judged, though a target compiles them."""
-        return tuple(span for span in self.unjudged if span.because != NOT_READ)
+        return tuple(span for span in self.unjudged if span.because == NO_CODE)
+
+    @property
+    def left_out(self) -> tuple[LineSpan, ...]:
+        """Lines that the preprocessor leaves out on every target."""
+        return tuple(span for span in self.unjudged if span.because == LEFT_OUT)
 
     @property
     def unread(self) -> tuple[str, ...]:
         """Changed files that no probe reads, nor an evaluation."""
         return tuple(dict.fromkeys(span.file for span in self.unjudged if span.because == NOT_READ))
+
+
+def places(spans: Sequence[LineSpan]) -> list[str]:
+    """Return the places of these lines, one for each file: ``include/a.h:12-15,20``."""
+    by_file: dict[str, list[str]] = {}
+    for span in spans:
+        by_file.setdefault(span.file, []).append(span.place.removeprefix(f"{span.file}:"))
+    return [f"{file}:{','.join(lines)}" for file, lines in by_file.items()]
 
 
 def number_of_lines(spans: Sequence[LineSpan]) -> int:
@@ -218,17 +233,17 @@ Missing = tuple[tuple[Arch, ...], str]
 
 def _unjudged(states: Mapping[Arch, State], archs: Sequence[Arch]) -> Missing:
     of_all = set(states.values())
-    if State.JUDGED in of_all or (not of_all - {State.NOT_READ, State.LEFT_OUT} and State.LEFT_OUT in of_all):
+    if State.JUDGED in of_all:
         return (), ""
-    return tuple(archs), NO_CODE if State.NO_CODE in of_all else NOT_READ
+    compiled = NO_CODE if State.NO_CODE in of_all else LEFT_OUT
+    return tuple(archs), compiled if of_all - {State.NOT_READ} else NOT_READ
 
 
 def _without_code(states: Mapping[Arch, State], archs: Sequence[Arch]) -> Missing:
-    of_all = set(states.values())
-    if State.JUDGED in of_all:  # what the preprocessor leaves out on one target is another's
-        wanted = (State.NOT_READ, State.NO_CODE)
-        return tuple(arch for arch in archs if states[arch] in wanted), ON_OTHERS
-    return (tuple(archs), LEFT_OUT) if State.LEFT_OUT in of_all and State.NO_CODE not in of_all else ((), "")
+    if State.JUDGED not in states.values():
+        return (), ""
+    wanted = (State.NOT_READ, State.NO_CODE)  # what the preprocessor leaves out on one target is another's
+    return tuple(arch for arch in archs if states[arch] in wanted), ON_OTHERS
 
 
 def _spans(
@@ -293,7 +308,8 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
 
 
 def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[Statement]]) -> Hunk:
-    spans = {one.lines for line in lines for one in of_line[line] if one.function == function}
+    inside = {one for line in lines for one in of_line[line] if one.function == function}
+    spans = {one.lines for one in inside} | {one.block for one in inside if one.block}
     return Hunk(Kind.STATEMENT, tuple(lines), tuple(sorted(spans, key=lambda span: span.start)))
 
 
@@ -303,6 +319,8 @@ class Statement(NamedTuple):
     lines: range
     function: int
     """Number of the innermost function, from 1 on; 0 outside."""
+    block: range = range(0)
+    """Lines of the block of an ``if constexpr``, which is no instruction by itself."""
 
 
 _NO_CODE = frozenset(("{", "}", ";", "(", ")", "else"))
@@ -312,16 +330,18 @@ def _statements(source: Source) -> list[Statement]:
     """Return the statements and declarations of a text; of a conditional all branches, each from where the first
     began."""
     found: list[Statement] = []
-    scopes: list[int] = []  # of each open brace the function that it is in; 0 for a namespace or a class
+    scopes: list[
+        tuple[int, int]
+    ] = []  # of each open brace: its function, or 0; the number of its `if constexpr`, or -1
     head: list[Token] = []
-    saved: list[tuple[list[int], list[Token]]] = []
+    saved: list[tuple[list[tuple[int, int]], list[Token]]] = []
     names = {one.index: one.name for one in source.directives}
     functions, directive = 0, -1
 
     def finish() -> None:
         if any(token.text not in _NO_CODE for token in head):
             lines = range(head[0].line, source.line(head[-1].end - 1) + 1)
-            found.append(Statement(lines, scopes[-1] if scopes else 0))
+            found.append(Statement(lines, scopes[-1][0] if scopes else 0))
         head.clear()
 
     for token in source.tokens:
@@ -336,18 +356,19 @@ def _statements(source: Source) -> list[Statement]:
             elif name == "endif" and saved:
                 saved.pop()
         elif token.text == "{":
-            inner = scopes[-1] if scopes else 0
+            inner = scopes[-1][0] if scopes else 0
+            constexpr = "constexpr" in [token.text for token in head if head[0].text in ("if", "else")]
             if not inner and _is_function(head):
                 functions += 1
                 inner = functions
             finish()
-            scopes.append(inner)
+            scopes.append((inner, len(found) - 1 if constexpr else -1))
         elif token.text in "};":
             if token.text == ";":
                 head.append(token)
             finish()
-            if token.text == "}" and scopes:
-                scopes.pop()
+            if token.text == "}" and scopes and (number := scopes.pop()[1]) >= 0:
+                found[number] = found[number]._replace(block=range(found[number].lines.start, token.line + 1))
         else:
             head.append(token)
     finish()

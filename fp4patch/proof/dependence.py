@@ -21,6 +21,8 @@ from fp4patch.edits.live_text import language
 from fp4patch.edits.new_macros import macros_since, redefined_since, targets_unseen, variables_since
 
 Contents = Mapping[str, bytes | None]
+_OURS = "FP4PATCH_"
+"""Begins the macros of pasted encoders; trees inside of a tree have them too, once they are patched."""
 _NAMED_AFTER_TARGET = re.compile(r"SM_?\d{2,3}")
 
 
@@ -55,7 +57,7 @@ def _of_macros(
     """Yield the problems of macros. One that is named after a target, and that the tree's headers define, differs
     between the targets alone."""
     read = [found for found in macros_since(before, after) if found[2] not in varied]
-    written = list(redefined_since(before, after))
+    written = [found for found in redefined_since(before, after) if not found[2].startswith(_OURS)]
     of_targets = {name for *_, name in read if _NAMED_AFTER_TARGET.search(name)}
     defined = _defined(root, target, of_targets | {name for *_, name in written}, after)
     yield from (_varied(*found) for found in read if found[2] not in of_targets & defined)

@@ -131,11 +131,19 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
 
 def _unjudged(reports: Sequence[VerifyReport]) -> str:
     """Return a clause about the changed lines that no check judged; empty if there are none."""
-    spans = [span for report in reports for span in report.coverage.compiled]
-    unread = [file for report in reports for file in report.coverage.unread]
-    lines, files = counted(number_of_lines(spans), "changed line"), counted(len({span.file for span in spans}), "file")
-    places = f"; {lines} in {files} not judged: {_first([span.place for span in spans])}" if spans else ""
-    return places + (f"; {unread_files(unread)}" if unread else "")
+    coverages = [report.coverage for report in reports]
+    spans = {
+        "not judged": [span for coverage in coverages for span in coverage.compiled],
+        "left out by the preprocessor": [span for coverage in coverages for span in coverage.left_out],
+    }
+    clauses = [
+        f"{counted(number_of_lines(those), 'changed line')} {what}: {_first([span.place for span in those])}"
+        for what, those in spans.items()
+        if those
+    ]
+    if unread := [file for coverage in coverages for file in coverage.unread]:
+        clauses.append(unread_files(unread))
+    return "".join(f"; {clause}" for clause in clauses)
 
 
 def unread_files(files: Sequence[str]) -> str:

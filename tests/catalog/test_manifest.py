@@ -299,7 +299,7 @@ def test_strings_of_a_list_can_be_a_family() -> None:
 
 
 def test_tables_of_a_group_are_merged_key_by_key() -> None:
-    group = {"defines": {"A": 1}, "also": ["sm_90"], "probes": [{"defines": {"B": 2}}, {"covers": []}]}
+    group = {"defines": {"A": 1}, "also": ["sm_90"], "probes": [{"defines": {"B": 2}}, {"also": []}]}
     assert families_written_out({"probes": [group]})["probes"] == [
         {"defines": {"A": 1, "B": 2}, "also": ["sm_90"]},
         {"defines": {"A": 1}, "also": []},

@@ -78,13 +78,25 @@ def test_a_line_without_code_on_one_target_may_be_judged_on_another() -> None:
 
 
 def test_a_file_that_no_probe_reads_is_not_judged() -> None:
-    assert places(judged(after(4, 7), {})) == [("a.h:4", NOT_READ), ("a.h:7", NOT_READ)]
+    found = judged(after(4, 7), {})
+    assert places(found) == [("a.h:4", NOT_READ), ("a.h:7", NOT_READ)]
+    assert (found.compiled, found.unread) == ((), ("a.h",))
 
 
 def test_a_line_that_is_compiled_for_no_target_is_named_and_no_failure() -> None:
     found = judged(after(11), {A: [4], F: [4]}, {A: [1, 4], F: [1, 4]})
-    assert found.unjudged == ()
-    assert [(span.place, span.because) for span in found.without_code] == [("a.h:11", LEFT_OUT)]
+    assert places(found) == [("a.h:11", LEFT_OUT)]
+    assert (found.compiled, found.unread) == ((), ())
+
+
+def test_a_constant_condition_is_judged_with_the_code_of_its_block_and_its_block_alone() -> None:
+    old = "void f() {\n  if constexpr (x) {\n    g();\n  } else {\n    h();\n  }\n}\n"
+    new = old.replace("(x)", "(true || x)")
+    every = range(1, 8)
+    assert places(judged(new, {A: [3]}, {A: every}, before=old)) == []
+    assert places(judged(new, {A: [5]}, {A: every}, before=old)) == [("a.h:2", NO_CODE)]
+    assert places(judged(new.replace("g()", "i()"), {A: [2]}, {A: every}, before=old)) == []
+    assert places(judged(old.replace("h()", "i()"), {A: [2, 3]}, {A: every}, before=old)) == [("a.h:5", NO_CODE)]
 
 
 def test_declarations_and_directives_count_where_they_are_read() -> None:

@@ -70,7 +70,13 @@ NEEDED = "'{}' is a required property"
         (SUFFIX, 'op = "replace"', "", "edits.0", NEEDED.format("op")),
         (GUARD, "retire =", "retires =", "", NEEDED.format("retire")),
         (ENCODE, "\neach = { N = [2, 4, 8] }", "\neach = { N = 2 }", "edits.2.each.N", "2 is not of type 'array'"),
-        (ENCODE, ', text = "struct NumericC', ', txt = "struct NumericC', "edits.1.edits.0.absent.2", NO_KEY.format("txt")),
+        (
+            ENCODE,
+            ', text = "struct NumericC',
+            ', txt = "struct NumericC',
+            "edits.1.edits.0.absent.2",
+            NO_KEY.format("txt"),
+        ),
         (
             ENCODE,
             '[[edits.edits]]\nfind = "d',
