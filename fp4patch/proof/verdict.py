@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fp4patch.core.document import Document
 from fp4patch.core.verdict import OnTree, PassOrFail, Verdict, overall, verdict_on
 from fp4patch.core.wording import counted, listed
-from fp4patch.proof.coverage import number_of_lines
+from fp4patch.proof.coverage import number_of_lines, places
 
 if TYPE_CHECKING:
     from fp4patch.proof.execution.result import Equivalence, Execution
@@ -137,7 +137,7 @@ def _unjudged(reports: Sequence[VerifyReport]) -> str:
         "left out by the preprocessor": [span for coverage in coverages for span in coverage.left_out],
     }
     clauses = [
-        f"{counted(number_of_lines(those), 'changed line')} {what}: {_first([span.place for span in those])}"
+        f"{counted(number_of_lines(those), 'changed line')} {what}: {', '.join(places(those[:_LIMIT]))}{_more(those)}"
         for what, those in spans.items()
         if those
     ]
@@ -148,12 +148,15 @@ def _unjudged(reports: Sequence[VerifyReport]) -> str:
 
 def unread_files(files: Sequence[str]) -> str:
     """Return the clause on changed files that no probe reads; the JSON document has all of their lines."""
-    return f"{counted(len(files), 'changed file')} that no probe reads: {_first(files)}"
+    return f"{counted(len(files), 'changed file')} that no probe reads: {', '.join(files[:_LIMIT])}{_more(files)}"
 
 
-def _first(places: Sequence[str], limit: int = 3) -> str:
-    more = f" and {len(places) - limit} more" if len(places) > limit else ""
-    return f"{', '.join(places[:limit])}{more}"
+_LIMIT = 3
+"""Places that a sentence names."""
+
+
+def _more(all_of_them: Sequence[object]) -> str:
+    return f" and {len(all_of_them) - _LIMIT} more" if len(all_of_them) > _LIMIT else ""
 
 
 def _failures(reports: Sequence[VerifyReport]) -> list[str]:

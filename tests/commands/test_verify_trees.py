@@ -62,27 +62,35 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     bare = results["cutlass/encode-float-x8", "sm_121"]
     assert (bare["before"]["instructions"], bare["before"]["branches"]) == (867, 125)
     assert (bare["after"]["instructions"], bare["after"]["branches"], bare["after"]["fp4"]) == (43, 0, 0)
-    assert document["coverage"]["unjudged"] == []
+    lines = (tree / HEADER).read_text().splitlines()
+    other_text = range(lines.index("#else  // before sm_86, and the host") + 1, len(lines))
+    unjudged = document["coverage"]["unjudged"]
+    assert unjudged
+    assert all(span["file"] == HEADER and span["first"] in other_text[:60] for span in unjudged)
 
 
 def test_a_changed_function_that_no_probe_calls_is_named_and_fails_only_strictly(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})))
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"encode-float-x8": "cutlass"})))
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
     lines = (tree / HEADER).read_text().splitlines()
-    functions = {n: lines.index(f"struct NumericArrayConverter<float_e2m1_t, float, {n}, Round> {{") for n in (2, 4, 8)}
-    status, document = verify(tree, "next2", "--arch", "sm_121a")
+
+    def body(head: str) -> int:
+        """Return the number of the line that returns, of a function that is written once for these targets."""
+        start = next(at for at, line in enumerate(lines) if head in line)
+        return next(at + 1 for at in range(start, len(lines)) if lines[at].startswith("  return"))
+
+    status, document = verify(tree, "next3", "--arch", "sm_121")
     assert status == 0
-    unjudged = [span for span in document["coverage"]["unjudged"] if span["file"] == HEADER]
-    assert {span["because"] for span in unjudged} == {"no code that was judged has an instruction of it"}
-    named = {line for span in unjudged for line in range(span["first"], span["last"] + 1)}
-    assert named & {*range(functions[2], functions[4])}
-    assert named & {*range(functions[4], functions[8])}
-    assert not named & {*range(functions[8], functions[8] + 50)}
-    assert re.search(rf"PASS .* not\s+judged:\s+{HEADER}:{min(named)}", capsys.readouterr().out)
-    status, document = verify(tree, "next2", "--arch", "sm_121a", "--strict")
+    spans = [span for span in document["coverage"]["unjudged"] if span["file"] == HEADER]
+    spans = [span for span in spans if span["because"] == "no code that was judged has an instruction of it"]
+    named = {line for span in spans for line in range(span["first"], span["last"] + 1)}
+    assert body(" e2m1_x8(float") not in named
+    assert {body(" e2m1_x2(float"), body(" e2m1_x16(float")} <= named
+    assert re.search(rf"PASS .* not judged: {HEADER}:{min(named)}", " ".join(capsys.readouterr().out.split()))
+    status, document = verify(tree, "next3", "--arch", "sm_121", "--strict")
     assert (status, document["verdict"]) == (1, "fail")
     assert min(named) in [problem["line"] for problem in document["problems"]]
 
