@@ -22,9 +22,10 @@ from fp4patch.commands import words
 from fp4patch.commands.templates import own_script, render
 from fp4patch.commands.verify_rows import CLASSES, MARKS, MINUS, ROW_CLASS, Stretch, operands, stretches_of
 from fp4patch.core.wording import counted, listed
+from fp4patch.proof.listing import DiffKind
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import headline, reason
-from fp4patch.sass.instruction import DiffKind, InstructionClass
+from fp4patch.sass.instruction import InstructionClass
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
 from fp4patch.catalog.probe import ProbeKind
+from fp4patch.proof.listing import DiffKind, DiffRow
 from fp4patch.proof.result import ProbeResult
-from fp4patch.sass.instruction import DiffKind, DiffRow, Instruction, InstructionClass
+from fp4patch.sass.instruction import Instruction, InstructionClass
 
 LONG = 32
 """Rows of one kind are folded from this length on; CONTEXT stay visible at either end."""

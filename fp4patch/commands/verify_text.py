@@ -12,9 +12,9 @@ from fp4patch.commands import verify_execution_words as execution
 from fp4patch.commands import verify_words as summary
 from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import counts, failed_checks, headline, reason
-from fp4patch.sass.instruction import SassListing
 
 
 @dataclass(frozen=True)

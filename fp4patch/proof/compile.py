@@ -15,14 +15,14 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
+from fp4patch.proof import machine_code
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.disassemble import disassemble
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.probe import Compiled, Compiler, together
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
-from fp4patch.sass import text as sass
-from fp4patch.sass.instruction import SassListing
 
 SideName = Literal["pristine", "patched"]
 SIDES: tuple[SideName, ...] = ("pristine", "patched")
@@ -223,8 +223,8 @@ class _Builder:
 
         def is_same(probe: str, other: Built) -> bool:
             listing, cubin = known[probe].listing, known[probe].content
-            kernel = sass.kernel_of(probe, sass.functions(cubin))
-            return bool(listing and other.listing and sass.same_code(kernel, listing, cubin, other.content))
+            kernel = machine_code.kernel_of(probe, machine_code.functions(cubin))
+            return bool(listing and other.listing and machine_code.same_code(kernel, listing, cubin, other.content))
 
         return [
             Configured(probe.id, arch, flags, is_same(probe.id, other), other.content, other.listing, other.error)
@@ -247,9 +247,9 @@ class _Builder:
     def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[Built]:
         cubin = compiled.content
         text = disassemble(cubin, toolchain=self._toolchain, runner=self._runner, cache=self._cache)
-        sass.check_whole(text, cubin)
-        names = [sass.kernel_of(probe.id, ()) for probe, _ in unit]
-        listings = sass.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
+        machine_code.check_whole(text, cubin)
+        names = [machine_code.kernel_of(probe.id, ()) for probe, _ in unit]
+        listings = machine_code.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
         return [Built(listings[name], cubin, cached=compiled.cached, lines=compiled.lines.of(name)) for name in names]
 
     def build(self, probe: Probe, source: Path, arch: Arch, side: Side, more: Sequence[str] = ()) -> Built:
@@ -259,15 +259,15 @@ class _Builder:
         if probe.kind is ProbeKind.HOST:
             return Built(content=compiled.content, cached=compiled.cached, lines=compiled.lines)
         try:
-            whole_unit = probe.kind is ProbeKind.UNIT or sass.has_subroutines(compiled.content)
-            read = sass.parse_unit if whole_unit else sass.parse
+            whole_unit = probe.kind is ProbeKind.UNIT or machine_code.has_subroutines(compiled.content)
+            read = machine_code.parse_unit if whole_unit else machine_code.parse
             text = disassemble(compiled.content, toolchain=self._toolchain, runner=self._runner, cache=self._cache)
-            sass.check_whole(text, compiled.content)
+            machine_code.check_whole(text, compiled.content)
             listing = read(
                 text,
                 arch=arch,
-                registers=sass.registers(compiled.log, whole_unit=whole_unit),
-                code_sha256=sass.code_digest(compiled.content, whole_unit=whole_unit),
+                registers=machine_code.registers(compiled.log, whole_unit=whole_unit),
+                code_sha256=machine_code.code_digest(compiled.content, whole_unit=whole_unit),
             )
         except ProofError as error:
             # One probe that is not understood must not hide what the others came to.

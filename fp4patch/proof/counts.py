@@ -17,8 +17,8 @@ from pathlib import Path
 from fp4patch.catalog.manifest import data_root
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ManifestError
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.verdict import Check
-from fp4patch.sass.instruction import SassListing
 
 TOLERANCE = 15
 """Percent by which a count may exceed its record: another release schedules the same code a little differently."""

@@ -10,7 +10,8 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import overload
 
-from fp4patch.sass.instruction import DiffKind, DiffRow, Instruction, SassDiff, SassListing
+from fp4patch.proof.listing import DiffKind, DiffRow, SassDiff, SassListing
+from fp4patch.sass.instruction import Instruction
 
 # R12, UR4, P0, UP1, B0, SB0; RZ, URZ, PT and UPT are constants and stay.
 _NUMBERED = re.compile(r"\b(U?R|U?P|S?B)\d+\b")

@@ -18,10 +18,10 @@ from fp4patch.proof.compile import FAST, CompiledProbes, Configured
 from fp4patch.proof.execution import host
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Executed, Side, summary
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.verdict import EXECUTED, Check
-from fp4patch.sass.instruction import SassListing
 
 Checks = dict[tuple[str, Arch], list[Check]]
 """Checks of rows, by probe and architecture."""

@@ -17,9 +17,10 @@ from fp4patch.proof import counts
 from fp4patch.proof.compile import SIDES, Built, CompiledProbes
 from fp4patch.proof.counts import Counts, Records, limit_of
 from fp4patch.proof.diff import compare
+from fp4patch.proof.listing import SassDiff, SassListing
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.verdict import Check
-from fp4patch.sass.instruction import InstructionClass, SassDiff, SassListing
+from fp4patch.sass.instruction import InstructionClass
 from fp4patch.sass.text import CLASS_OF
 
 _CLASS_OF_METRIC: dict[Metric, InstructionClass] = {

@@ -15,10 +15,10 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.core.store import key
 from fp4patch.proof.cache import Cache, Dependency, Stored, files_read
+from fp4patch.proof.machine_code import KERNEL, kernel_of
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, changed_since, file_digest
-from fp4patch.sass.text import KERNEL, kernel_of
 
 RELOCATABLE = "-rdc=true"
 """Flag after which the linker completes the code: it puts the functions of the compiler beside the kernel."""

@@ -11,8 +11,9 @@ from fp4patch.core.verdict import OnTree, PassOrFail, Verdict
 from fp4patch.proof import verdict
 from fp4patch.proof.coverage import Coverage
 from fp4patch.proof.execution.result import Executed
+from fp4patch.proof.listing import SassDiff, SassListing
 from fp4patch.proof.verdict import Check
-from fp4patch.sass.instruction import InstructionClass, SassDiff, SassListing
+from fp4patch.sass.instruction import InstructionClass
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ BSYNC of the same barrier register goes on at; that place is found by following 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fp4patch.core.errors import ProofError
+from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import STEP, Instruction, Integer, Listing, Register, Symbol
 
 BRANCH, EXIT = frozenset({"BRA", "BRA.U"}), frozenset({"EXIT"})
@@ -49,11 +49,11 @@ class Flow:
 
 
 def flow(listing: Listing) -> Flow:
-    """Return the kernel's flow; ProofError if it leaves the code, or if a BSYNC closes regions that end in several
+    """Return the kernel's flow; SassError if it leaves the code, or if a BSYNC closes regions that end in several
     places."""
     code = {instruction.address: instruction for instruction in listing.instructions}
     if not code:
-        raise ProofError(f"{listing.kernel} holds no instruction", help="compile the probe again with an empty cache")
+        raise SassError(f"{listing.kernel} holds no instruction", help="disassemble the cubin again")
     for instruction in listing.instructions:
         _formed(instruction)
     meets = _meets(listing, code)
@@ -86,7 +86,7 @@ def indexed(instruction: Instruction, listing: Listing) -> dict[int, int]:
 
 
 def _formed(instruction: Instruction) -> None:
-    """Control instructions have the forms that are known, else ProofError."""
+    """Control instructions have the forms that are known, else SassError."""
     kinds = _kinds(instruction)
     forms: Mapping[frozenset[str], Sequence[tuple[object, ...]]] = {
         BRANCH: [(Integer,), ("P", Integer), ("UP", Integer)],
@@ -103,7 +103,7 @@ def _formed(instruction: Instruction) -> None:
     if instruction.opcode in OPEN and instruction.predicate:
         strange = strange or "a region that is opened on a condition"
     if strange:
-        raise ProofError(
+        raise SassError(
             f"{instruction.address:#06x} {instruction.text}: {strange} is not understood",
             help="please report it with the listing",
         )
@@ -150,7 +150,7 @@ def _meets(listing: Listing, code: Mapping[int, Instruction]) -> dict[int, int]:
         elif instruction.opcode in MEET:
             places = {place for barrier, place in state if barrier == _barrier(instruction)}
             if len(places) != 1 or address in places:
-                raise ProofError(
+                raise SassError(
                     f"{address:#06x} {instruction.text}: threads that wait here go on at "
                     f"{', '.join(f'{place:#x}' for place in sorted(places)) or 'no known place'}",
                     help="the lifter takes one place: please report it with the listing",
@@ -176,9 +176,9 @@ def _reached(listing: Listing, code: Mapping[int, Instruction], edges: Mapping[i
     while pending:
         address = pending.pop()
         if address not in code:
-            raise ProofError(
+            raise SassError(
                 f"{listing.kernel} runs on to {address:#x}, where it has no code",
-                help="compile the probe again with an empty cache",
+                help="disassemble the cubin again",
             )
         if address not in reached:
             reached.add(address)

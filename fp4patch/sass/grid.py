@@ -11,10 +11,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
-from fp4patch.core import process
-from fp4patch.core.errors import ProofError
+from fp4patch.sass.error import SassError
 from fp4patch.sass.operands import LAYOUTS, Layout
-from fp4patch.sass.program import KERNEL_NAME, STRAY, Kernel, compile_host
+from fp4patch.sass.program import KERNEL_NAME, STRAY, Kernel, compile_host, run_program
 
 Reciprocal = Literal["exact", "up", "down", "any"]
 """Result of MUFU.RCP: the rounded quotient, the float above or below it in magnitude, or any of the three."""
@@ -59,7 +58,7 @@ def build(
     environ: Mapping[str, str] | None = None,
     quick: bool = False,
 ) -> Path:
-    """Write the program to ``folder`` and compile it; ProofError with the compiler's words where it does not.
+    """Write the program to ``folder`` and compile it; SassError with the compiler's words where it does not.
 
     ``quick`` compiles in less time what runs in more.
     """
@@ -76,7 +75,7 @@ def build(
 
 
 def run(program: Path, kernel: Kernel, launch: Launch) -> list[bytes]:
-    """Return the writable arrays as the launch left them. ProofError where the kernel leaves its memory, or crashes."""
+    """Return the writable arrays as the launch left them. SassError where the kernel leaves its memory, or crashes."""
     return run_with_conversions(program, kernel, launch)[0]
 
 
@@ -90,11 +89,11 @@ def run_with_conversions(program: Path, kernel: Kernel, launch: Launch) -> tuple
         parts += [struct.pack("<QQI", array.address, len(array.content), array.writable), array.content]
     job, result = program.parent / "launch", program.parent / "result"
     job.write_bytes(b"".join(parts))
-    done = process.run([program, job, result], limit=None)
-    if done.status == STRAY:
-        raise ProofError(done.out.strip())
-    if done.status:
-        raise ProofError(f"the translated machine code did not run to its end: status {done.status}")
+    status, out, _ = run_program([program, job, result])
+    if status == STRAY:
+        raise SassError(out.strip())
+    if status:
+        raise SassError(f"the translated machine code did not run to its end: status {status}")
     content, found = result.read_bytes(), []
     for array in launch.arrays:
         if array.writable:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from itertools import combinations
 
-from fp4patch.core.errors import ProofError
 from fp4patch.sass import flow as control
 from fp4patch.sass.bit_functions import ONE, OTHER, ZERO, Bit, Symbols, Word, number
 from fp4patch.sass.c_evaluator import Evaluator, NotFollowedError
+from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import STEP, Instruction, Listing
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
 from fp4patch.sass.semantics import TABLE
@@ -30,7 +30,7 @@ def groups(listing: Listing, graph: control.Flow, *, lanes: int, bits: int, stor
         symbols = Symbols()
         record = tuple(bit for lane in range(lanes) for bit in symbols.of_value(lane, bits))
         memory = Walk(listing, graph, symbols, record, max(1, lanes * stored // 8)).memory
-    except (NotFollowedError, Lacks, ProofError, RecursionError):
+    except (NotFollowedError, Lacks, SassError, RecursionError):
         return tuple((lane,) for lane in range(lanes))
     found: dict[object, list[int]] = {}
     for lane, code in enumerate(codes(memory, lanes=lanes, stored=stored)):

@@ -9,15 +9,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
-from fp4patch.core.arch import Arch
-from fp4patch.core.errors import ProofError
 from fp4patch.sass import instruction
 from fp4patch.sass import text as sass
+from fp4patch.sass.error import SassError
 
 STEP = 16
 """Bytes of an instruction, from sm_70 on."""
 
-_REPORT = "this nvdisasm writes text that fp4patch does not recognize: please report it with the listing"
+_REPORT = "this nvdisasm writes text that is not recognized: please report it with the listing"
 
 
 # --- operands --------------------------------------------------------------------------------------------------------
@@ -122,18 +121,19 @@ class Listing:
 # --- the kernel ------------------------------------------------------------------------------------------------------
 
 
-def read(text: str, *, arch: Arch, kernel: str = sass.KERNEL, words: tuple[int, ...] = ()) -> Listing:
-    """Return the kernel's instructions from what ``nvdisasm -c`` wrote of a cubin for ``arch``.
+def read(text: str, *, arch: tuple[int, int], kernel: str = "", words: tuple[int, ...] = ()) -> Listing:
+    """Return a kernel's instructions from what ``nvdisasm -c`` wrote of a cubin.
 
-    ``words`` are the kernel's own constants. Functions of the compiler that are linked to it follow it. Padding after
-    the code's end is left out: NOPs, and the branch to itself before them. ProofError if a line or an operand is not
-    understood.
+    ``arch`` is its compute capability. Without a name, the kernel is the first one. ``words`` are its own constants.
+    Functions of the compiler that are linked to it follow it. Padding after the code's end is left out: NOPs, and the
+    branch to itself before them. SassError if a line or an operand is not understood.
     """
     sections = _sections(text)
+    kernel = kernel or next(iter(sections), "")
     if kernel not in sections:
-        raise ProofError(
-            f"the listing holds {', '.join(sections) or 'no function'}, where {kernel} is to be executed",
-            help='a probe has exactly one kernel: extern "C" __global__ void probe(…)',
+        raise SassError(
+            f"the listing holds {', '.join(sections) or 'no function'}, where {kernel or 'one'} is to be executed",
+            help="name a kernel of the cubin",
         )
     starts, code = {kernel: 0}, _code(kernel, sections, 0)
     wanted = _called(code)
@@ -144,7 +144,7 @@ def read(text: str, *, arch: Arch, kernel: str = sass.KERNEL, words: tuple[int, 
             code += (body := _code(name, sections, starts[name]))
             wanted |= _called(body)
     located = tuple(_located(one, starts) for one in code)
-    return Listing(kernel=kernel, arch=(arch.major, arch.minor), instructions=located, words=words)
+    return Listing(kernel=kernel, arch=arch, instructions=located, words=words)
 
 
 _sections = lru_cache(maxsize=4)(sass.read_sections)
@@ -267,7 +267,7 @@ def _operand(text: str, where: str) -> Operand:  # noqa: PLR0911 - one return a 
         return Special(text)
     if _SYMBOL.fullmatch(text):
         return Symbol(text)
-    raise ProofError(f"operand {text} of {where} is not understood", help=_REPORT)
+    raise SassError(f"operand {text} of {where} is not understood", help=_REPORT)
 
 
 def _register(text: str) -> Register | None:

@@ -1,11 +1,11 @@
 """What is common to the programs that run translated machine code on the host: the kernel, and the compiler's flags."""
 
+import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fp4patch.core import process
-from fp4patch.core.errors import ProofError
+from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import Listing
 
 KERNEL_NAME = "FP4PATCH_KERNEL"
@@ -34,12 +34,32 @@ class Kernel:
 def compile_host(
     folder: Path, arguments: Sequence[str], *, compiler: Path | str, environ: Mapping[str, str] | None
 ) -> None:
-    """Compile translated machine code in ``folder``; ProofError with the compiler's words where it does not."""
+    """Compile translated machine code in ``folder``; SassError with the compiler's words where it does not."""
     command = [str(compiler), *_LANGUAGE, *arguments]
+    status, _, messages = run_program(command, folder=folder, environ=environ)
+    if status:
+        said = "\n".join(messages.strip().splitlines()[:20])
+        raise SassError("the translated machine code does not compile for the host", help=said)
+
+
+def run_program(
+    command: Sequence[str | Path], *, folder: Path | None = None, environ: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
+    """Run a program to its end: exit status, stdout and stderr. SassError if it does not start."""
     try:
-        done = process.run(command, limit=None, folder=folder, environ=environ)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
     except FileNotFoundError as error:
-        raise ProofError(f"there is no {compiler} to compile the translation with", help="install g++") from error
-    if done.status:
-        said = "\n".join(done.err.strip().splitlines()[:20])
-        raise ProofError("the translated machine code does not compile for the host", help=said)
+        raise SassError(f"there is no {command[0]} to compile the translation with", help="install g++") from error
+    except OSError as error:
+        remedy = "set TMPDIR to a directory that is not mounted noexec"
+        raise SassError(f"{command[0]} does not run: {error.strerror}", help=remedy) from error
+    return done.returncode, done.stdout, done.stderr

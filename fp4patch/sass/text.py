@@ -6,26 +6,14 @@ Written for ``nvdisasm -c`` of CUDA 12.9 to 13.5, code for sm_90 and later.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 
-from fp4patch.core.arch import Arch
-from fp4patch.core.errors import ProofError
 from fp4patch.sass import elf
-from fp4patch.sass.instruction import Instruction, InstructionClass, SassListing
-
-KERNEL = "probe"
-"""The one kernel of every probe, ``extern "C"``, so that its name is not mangled."""
-
-
-def kernel_of(probe: str, there: Collection[str]) -> str:
-    """Return the name of a probe's kernel in an object file with these: its own one, if it was compiled with others."""
-    return KERNEL if KERNEL in there else f"{KERNEL}_{re.sub(r'[^0-9A-Za-z]', '_', probe.partition('/')[2])}"
-
+from fp4patch.sass.error import SassError
+from fp4patch.sass.instruction import Instruction, InstructionClass
 
 _REPORT = "report the line, and which release of nvdisasm wrote it"
 
@@ -114,8 +102,7 @@ _INSTRUCTION = re.compile(
 )
 _ENCODING = re.compile(r"\s*/\*\s*0x[0-9a-f]{16}\s*\*/")  # the second half of an instruction's bits, with -hex
 _TARGET = re.compile(r"`\((?P<label>[.$\w]+)\)")  # BRA `(.L_x_0)
-_ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/", re.MULTILINE)
-_STEP = 16  # bytes of an instruction, from sm_70 on
+STEP = 16  # bytes of an instruction, from sm_70 on
 # By experiment (ptxas 13.0.88): before each kernel for sm_87 these set the convergence barriers, once.
 _ON_SM87 = (
     "ISETP.NE.U32.AND P0, PT, RZ, UR2, PT",
@@ -127,79 +114,12 @@ _ON_SM87 = (
 )
 
 
-def parse(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:
-    """Read ``nvdisasm -c`` of a cubin with the one kernel ``probe``; ProofError with the line that is not understood.
-
-    What pads the code after its end is left out: the branch to itself and the NOPs that follow the last EXIT. So are
-    the instructions that ptxas puts before every kernel for sm_87.
-    """
-    remedy = f'the probe needs one kernel: extern "C" __global__ void {KERNEL}(…)'
-    return _listing(read_sections(text, only=KERNEL), KERNEL, arch, registers, code_sha256, remedy)
-
-
-def parse_several(text: str, *, arch: Arch, log: str, cubin: bytes, kernels: Iterable[str]) -> dict[str, SassListing]:
-    """Read ``nvdisasm -c`` of a cubin with several probes, by the names of their kernels. ProofError as of ``parse``.
-
-    ``log`` is the text of ``ptxas -v`` on the same cubin.
-    """
-    used = dict(_REGISTERS_OF.findall(log))
-    code = {name: found for name, found in read_sections(text).items() if name in used}
-    remedy = "take `together` out of the probe's table: compiled alone it is named probe"
-    banks = {name: _banks(instructions) for name, (instructions, _) in code.items()}
-    return {
-        kernel: _listing(
-            code, kernel, arch, int(used.get(kernel, 0)), _digest_of(kernel, cubin, banks.get(kernel, set())), remedy
-        )
-        for kernel in kernels
-    }
-
-
-def _listing(
-    code: Mapping[str, Code], kernel: str, arch: Arch, registers: int, code_sha256: str, remedy: str
-) -> SassListing:
-    """Return the listing of one kernel; ProofError with the remedy if there is no code of it."""
-    kept = _without_padding(*code[kernel]) if kernel in code else ()
-    if not kept:
-        raise ProofError(f"the listing for {arch} holds no instruction of .text.{kernel}", help=remedy)
-    return SassListing(KERNEL, arch, kept, _labels(kept, code[kernel][1]), registers, code_sha256)
-
-
-def parse_unit(text: str, *, arch: Arch, registers: int, code_sha256: str) -> SassListing:
-    """Read ``nvdisasm -c`` of a cubin with any number of kernels, as one listing.
-
-    They follow one another in the order of their names, each with its name as a label and without its padding;
-    addresses are counted on. ``registers`` is the largest number of any. ProofError as of ``parse``.
-    """
-    instructions: list[Instruction] = []
-    labels: dict[int, str] = {}
-    code = read_sections(text)
-    for name in sorted(code):
-        start = instructions[-1].address + _STEP if instructions else 0
-        kept = _without_padding(*code[name])
-        labels |= {start + address: label for address, label in _labels(kept, code[name][1]).items()} if kept else {}
-        labels[start + kept[0].address if kept else start] = name
-        instructions += (replace(instruction, address=start + instruction.address) for instruction in kept)
-    if not instructions:
-        raise ProofError(
-            f"the listing for {arch} holds no instruction",
-            help="the source instantiates no kernel on that architecture",
-        )
-    return SassListing(
-        function=f"{len(code)} kernels",
-        arch=arch,
-        instructions=tuple(instructions),
-        labels=labels,
-        registers=registers,
-        code_sha256=code_sha256,
-    )
-
-
 Code = tuple[list[Instruction], dict[str, int]]
 """A section's instructions, with the padding, and label name to address; two labels may share an address."""
 
 
 def read_sections(text: str, *, only: str = "") -> dict[str, Code]:
-    """Return the instructions and labels of each section ``.text.<name>``; ProofError with a line that has no known
+    """Return the instructions and labels of each section ``.text.<name>``; SassError with a line that has no known
     form. ``only``: there may be no other section."""
     code: dict[str, Code] = {}
     section, name = "", ""
@@ -208,21 +128,21 @@ def read_sections(text: str, *, only: str = "") -> dict[str, Code]:
             if not name:
                 raise _not_understood(number, line, f"code outside of .text.{only}")
             instructions, _ = code[name]
-            instructions.append(_instruction(found, number, line, expected=len(instructions) * _STEP))
+            instructions.append(_instruction(found, number, line, expected=len(instructions) * STEP))
         elif found := _SECTION.fullmatch(line):
             section = found["name"]
             name = section.removeprefix(".text.") if section.startswith(".text.") else ""
             if only and name and name != only:
-                raise ProofError(
-                    f"line {number} of the listing begins {section}: a probe has one kernel, named {KERNEL}",
-                    help=f'declare it extern "C" __global__ void {KERNEL}(…), and no other',
+                raise SassError(
+                    f"line {number} of the listing begins {section}, where {only} alone is expected",
+                    help=f'declare it extern "C" __global__ void {only}(…), and no other',
                 )
             if name:
                 code.setdefault(name, ([], {}))
         elif found := _LABEL.fullmatch(line):
             if name and found["name"] not in (name, section):
                 instructions, places = code[name]
-                places[found["name"]] = len(instructions) * _STEP
+                places[found["name"]] = len(instructions) * STEP
         elif not (
             _IGNORED.fullmatch(line)
             or (_ENCODING.fullmatch(line) and any(instructions for instructions, _ in code.values()))
@@ -247,7 +167,8 @@ def _instruction(found: re.Match[str], number: int, line: str, *, expected: int)
     )
 
 
-def _without_padding(instructions: list[Instruction], places: Mapping[str, int]) -> tuple[Instruction, ...]:
+def without_padding(instructions: list[Instruction], places: Mapping[str, int]) -> tuple[Instruction, ...]:
+    """Return the instructions without what pads the code after its end, and without the row before sm_87's kernels."""
     kept = list(instructions)
     while kept and kept[-1].opcode == "NOP" and not kept[-1].predicate:
         kept.pop()
@@ -256,107 +177,37 @@ def _without_padding(instructions: list[Instruction], places: Mapping[str, int])
         if target and places.get(target["label"]) == kept[-1].address:
             kept.pop()
     first = len(_ON_SM87)
-    start = {f"@P0 BRA `({label})" for label, address in places.items() if address == first * _STEP}
+    start = {f"@P0 BRA `({label})" for label, address in places.items() if address == first * STEP}
     alike = len(kept) > first and all(i.text == text for i, text in zip(kept, _ON_SM87, strict=False) if text)
     return tuple(kept[first:] if alike and kept[1].text in start else kept)
 
 
-def _labels(instructions: tuple[Instruction, ...], places: Mapping[str, int]) -> dict[int, str]:
+def labels(instructions: tuple[Instruction, ...], places: Mapping[str, int]) -> dict[int, str]:
     """Return one label for each address: of several, one that an instruction names."""
     spoken = {found["label"] for i in instructions for found in _TARGET.finditer(i.operands)}
     inside = sorted(places.items(), key=lambda place: (place[1], place[0] in spoken))
     return {address: name for name, address in inside if address <= instructions[-1].address}
 
 
-def _not_understood(number: int, line: str, why: str) -> ProofError:
-    return ProofError(f"line {number} of the listing is not understood ({why}): {line.strip()}", help=_REPORT)
+def _not_understood(number: int, line: str, why: str) -> SassError:
+    return SassError(f"line {number} of the listing is not understood ({why}): {line.strip()}", help=_REPORT)
 
 
 # --- the object file -------------------------------------------------------------------------------------------------
 
 
-def code_digest(cubin: bytes, *, whole_unit: bool = False) -> str:
-    """SHA-256 of the kernel's code and of all constants that it can read, of a cubin with the one kernel ``probe``.
-
-    The constants count: a table that decides the result is outside of the code. ``whole_unit``: of all kernels that
-    there are.
-    """
-    sections = _sections(cubin)
-    code = [name for name, _ in sections if name.startswith(".text.")]
-    if not whole_unit and code != [f".text.{KERNEL}"]:
-        raise ProofError(
-            f"the probe's object file holds {', '.join(code) or 'no code'}, where .text.{KERNEL} alone is expected",
-            help=f'a probe has exactly one kernel: extern "C" __global__ void {KERNEL}(…)',
-        )
-    digest = hashlib.sha256()
-    for name, content in sorted(sections):
-        digest.update(f"{name}:{len(content)}:".encode() + content)
-    return digest.hexdigest()
-
-
-def same_code(kernel: str, listing: SassListing, one: bytes, other: bytes) -> bool:
-    """Tell whether a kernel is the same in two cubins; ``listing`` is that of the first one."""
-    banks = _banks(listing.instructions)
-    return _digest_of(kernel, one, banks) == _digest_of(kernel, other, banks)
-
-
-def has_subroutines(cubin: bytes) -> bool:
-    """Return whether functions of the compiler (for a division) were linked to the kernel ``probe``."""
-    code = [name.removeprefix(".text.") for name, _ in _sections(cubin) if name.startswith(".text.")]
-    others = [name for name in code if name != KERNEL]
-    return KERNEL in code and bool(others) and all(name.startswith("__cuda_sm") for name in others)
-
-
-_BANK = re.compile(r"\.nv\.constant(\d+)")  # all kernels of the cubin share it; of one kernel: .nv.constant0.probe
-_READS_BANK = re.compile(r"\bcx?\[(\w+)\]")  # c[0x4][0x8]; the number of the bank may be in a register
-
-
-def _banks(instructions: Iterable[Instruction]) -> set[str]:
-    """Return the constant banks that instructions read, as they name them: ``0x4``."""
-    return {bank for one in instructions for bank in _READS_BANK.findall(one.operands)}
-
-
-def _digest_of(kernel: str, cubin: bytes, banks: Collection[str]) -> str:
-    """SHA-256 of one kernel's code, its own constants, and what it may read of those that all kernels of the cubin
-    share.
-
-    Of shared constant banks these are ``banks``; all of them if the code names one by a register.
-    """
-    numbers = {int(bank, 16) for bank in banks if bank.startswith("0x")}
-    known = len(numbers) == len(banks)
-    sections = _sections(cubin)
-    kernels = [name.removeprefix(".text.") for name, _ in sections if name.startswith(".text.")]
-    digest = hashlib.sha256()
-    for name, content in sorted(sections):
-        owner = next((one for one in kernels if name.endswith(f".{one}")), kernel)
-        shared = _BANK.fullmatch(name)
-        if owner == kernel and not (shared and known and int(shared[1]) not in numbers):
-            digest.update(f"{name.removesuffix(f'.{kernel}')}:{len(content)}:".encode() + content)
-    return digest.hexdigest()
-
-
-def check_whole(text: str, cubin: bytes) -> None:
-    """ProofError unless a cubin's listing has every instruction: one that was cut off reads like a short one."""
-    written = len(_ADDRESS.findall(text))
-    held = sum(len(content) for name, content in _sections(cubin) if name.startswith(".text.")) // _STEP
-    if written != held:
-        raise ProofError(
-            f"the listing has {written} instructions, and the object file {held}",
-            help="the disassembler was cut off, or is damaged: run it again with an empty cache",
-        )
-
-
 @contextmanager
-def _opened(cubin: bytes) -> Iterator[elf.Elf]:
+def opened(cubin: bytes) -> Iterator[elf.Elf]:
+    """Read the tables of a cubin; SassError where they are damaged."""
     try:
         yield elf.Elf(cubin)
     except elf.DAMAGES as error:
-        raise ProofError("the probe's object file is not a cubin", help="compile again with an empty cache") from error
+        raise SassError("the object file is not a cubin", help="compile it again") from error
 
 
-def _sections(cubin: bytes) -> list[tuple[str, bytes]]:
+def loaded_sections(cubin: bytes) -> list[tuple[str, bytes]]:
     """Name and bytes of each section that is loaded with content."""
-    with _opened(cubin) as file:
+    with opened(cubin) as file:
         loaded = (section for section in file.sections if section.kind == elf.PROGBITS and section.flags & elf.ALLOC)
         return [(file.name(section), file.content(section)) for section in loaded]
 
@@ -364,7 +215,7 @@ def _sections(cubin: bytes) -> list[tuple[str, bytes]]:
 def own_constants(kernel: str, cubin: bytes) -> tuple[int, ...]:
     """Return the words of a kernel's constant bank 2; none if the linker or the driver would still change them."""
     name = f".nv.constant2.{kernel}"
-    with _opened(cubin) as file:
+    with opened(cubin) as file:
         by_name = {file.name(section): section for section in file.sections}
         changed = any(file.content(by_name[at]) for at in (f".rel{name}", f".rela{name}") if at in by_name)
         content = file.content(by_name[name]) if name in by_name and not changed else b""
@@ -376,27 +227,7 @@ _FUNCTION = 2  # the type in st_info
 
 def functions(cubin: bytes) -> dict[str, int]:
     """Return the functions of a cubin: by name, the address in its section. A kernel's subroutines are among them."""
-    with _opened(cubin) as file:
+    with opened(cubin) as file:
         tables = [section for section in file.sections if section.kind == elf.SYMTAB]
         symbols = ((table, symbol) for table in tables for symbol in file.symbols(table))
         return {file.name_of(table, one): one.value for table, one in symbols if one.info & 15 == _FUNCTION}
-
-
-_REGISTERS = re.compile(r"Used (\d+) registers")
-_REGISTERS_OF = re.compile(r"Compiling entry function '(\w+)'(?:(?!Compiling entry).)*?Used (\d+) registers", re.DOTALL)
-
-
-def registers(log: str, *, whole_unit: bool = False) -> int:
-    """Registers per thread, from the output of ``ptxas -v`` for the one kernel; ProofError if there is none.
-
-    ``whole_unit``: the largest number of any kernel.
-    """
-    found: list[str] = _REGISTERS.findall(log)
-    if whole_unit and found:
-        return max(map(int, found))
-    if len(found) != 1:
-        raise ProofError(
-            f"ptxas spoke of {len(found)} kernels, where one is expected",
-            help=f'a probe has exactly one kernel: extern "C" __global__ void {KERNEL}(…)',
-        )
-    return int(found[0])

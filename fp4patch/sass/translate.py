@@ -8,10 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
 
-from fp4patch.core.arch import Arch
-from fp4patch.core.errors import ProofError
-from fp4patch.core.problem import Problem
 from fp4patch.sass import flow as control
+from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import Instruction, Listing, read
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
 from fp4patch.sass.semantics import TABLE
@@ -26,8 +24,12 @@ struct lane {
 };"""
 
 
-class Unsupported(ProofError):  # noqa: N818 - the verdict's word
-    """The table does not support this machine code. ``problems`` has each opcode and its first address."""
+class Unsupported(SassError):  # noqa: N818 - the verdict's word
+    """The table does not support this machine code. ``lacking`` has each opcode's first place, and why."""
+
+    def __init__(self, message: str, *, remedy: str = "", lacking: tuple[str, ...] = ()) -> None:
+        super().__init__(message, help=remedy or "; ".join(lacking))
+        self.lacking = lacking
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,8 @@ def runtime() -> str:
 def translate(
     text: str,
     *,
-    arch: Arch,
-    kernel: str = "probe",
+    arch: tuple[int, int],
+    kernel: str = "",
     name: str = "kernel",
     words: tuple[int, ...] = (),
     grid: bool = False,
@@ -66,18 +68,18 @@ def translate(
     LDG and STG take addresses as the host's own; constants come from ``launch->constants``, indices from ``launch``.
     ``grid``: for whole blocks of threads, which exchange values; each thread returns where it waits for others, and is
     called again. ``words`` are the kernel's own constants, which only a grid can read. Unsupported, with every opcode
-    and operand form that the table does not have; ProofError if the listing is not understood.
+    and operand form that the table does not have; SassError if the listing is not understood.
     """
     listing = read(text, arch=arch, kernel=kernel, words=words)
     layout = LAYOUTS.get(listing.arch[0])
     if layout is None:
         raise Unsupported(
             f"sm_{listing.arch[0]}{listing.arch[1]} cannot be executed: where it keeps parameters is not known",
-            help=f"known are the architectures of {', '.join(f'sm_{major}x' for major in sorted(LAYOUTS))}",
+            remedy=f"known are the architectures of {', '.join(f'sm_{major}x' for major in sorted(LAYOUTS))}",
         )
     try:
         graph = control.flow(listing)
-    except ProofError:
+    except SassError:
         _statements(listing.instructions, layout, grid=grid)  # an unknown opcode is the reason, where there is one
         raise
     reached = {instruction.address: instruction for block in graph.blocks for instruction in block.instructions}
@@ -134,15 +136,8 @@ def _statements(
 
 def _unsupported(lacking: dict[tuple[str, str], Instruction]) -> Unsupported:
     opcodes = list(dict.fromkeys(opcode for opcode, _ in lacking))
-    problems = tuple(
-        Problem(expected="an instruction that can be executed", found=f"{at.address:#06x} {at.text}: {why}")
-        for (_, why), at in lacking.items()
-    )
-    return Unsupported(
-        f"the lifter does not support {', '.join(opcodes)}",
-        help="; ".join(problem.found for problem in problems),
-        problems=problems,
-    )
+    reasons = tuple(f"{at.address:#06x} {at.text}: {why}" for (_, why), at in lacking.items())
+    return Unsupported(f"the lifter does not support {', '.join(opcodes)}", lacking=reasons)
 
 
 def _statement(instruction: Instruction, operands: Operands) -> list[str]:

@@ -31,9 +31,9 @@ from fp4patch.commands import verify_page as html
 from fp4patch.commands import verify_rows as listing_rows
 from fp4patch.core.problem import Problem
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.listing import DiffKind, DiffRow, SassDiff
 from fp4patch.proof.result import ToolchainInfo
 from fp4patch.proof.verdict import Check
-from fp4patch.sass.instruction import DiffKind, DiffRow, SassDiff
 
 pytestmark = pytest.mark.slow
 

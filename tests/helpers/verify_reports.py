@@ -11,9 +11,10 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof.listing import DiffKind, DiffRow, SassDiff, SassListing
 from fp4patch.proof.result import ProbeResult, ToolchainInfo, VerifyReport
 from fp4patch.proof.verdict import Check
-from fp4patch.sass.instruction import DiffKind, DiffRow, Instruction, InstructionClass, SassDiff, SassListing
+from fp4patch.sass.instruction import Instruction, InstructionClass
 
 SM120A, SM121A = Arch(12, 0, "a"), Arch(12, 1, "a")
 F2FP = "F2FP.SATFINITE.E2M1.F32.PACK_AB_MERGE_C"

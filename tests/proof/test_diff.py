@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fp4patch.core.arch import Arch
+from fp4patch.proof import machine_code
 from fp4patch.proof.diff import compare
-from fp4patch.sass import text as sass
-from fp4patch.sass.instruction import DiffKind, InstructionClass, SassListing
+from fp4patch.proof.listing import DiffKind, SassListing
+from fp4patch.sass.instruction import InstructionClass
 
 GOLDEN = Path(__file__).parents[1] / "sass/nvdisasm"
 KINDS = {"=": DiffKind.SAME, "~": DiffKind.CHANGED, "-": DiffKind.REMOVED, "+": DiffKind.ADDED}
@@ -19,7 +20,7 @@ KINDS = {"=": DiffKind.SAME, "~": DiffKind.CHANGED, "-": DiffKind.REMOVED, "+": 
 def listing(*instructions: str, digest: str = "0") -> SassListing:
     lines = [f"/*{16 * n:04x}*/ {text} ;" for n, text in enumerate(instructions)]
     text = "\n".join(["\t.section\t.text.probe", "probe:", *(f"    {line}" for line in lines)])
-    return sass.parse(text, arch=Arch(12, 1, "a"), registers=8, code_sha256=digest)
+    return machine_code.parse(text, arch=Arch(12, 1, "a"), registers=8, code_sha256=digest)
 
 
 def kinds(before: SassListing, after: SassListing) -> str:
@@ -64,7 +65,9 @@ def test_identical_is_about_bytes_not_about_text() -> None:
 
 def test_a_real_pair_of_listings_keeps_every_instruction_once() -> None:
     before, after = (
-        sass.parse((GOLDEN / f"branches.{arch}.txt").read_text(), arch=Arch.parse(arch), registers=1, code_sha256=arch)
+        machine_code.parse(
+            (GOLDEN / f"branches.{arch}.txt").read_text(), arch=Arch.parse(arch), registers=1, code_sha256=arch
+        )
         for arch in ("sm_90", "sm_121a")
     )
     rows = compare(before, after).rows

@@ -18,11 +18,11 @@ from fp4patch.commands import verify_execution_words as report
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof import machine_code
 from fp4patch.proof.execution.executor import Subject, execute, inexact
 from fp4patch.proof.execution.result import Executed, Execution, Side
 from fp4patch.proof.sweep_result import InputClass, NumericsReport, NumericsRow
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.sass import text as sass
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 EIGHT = Executes(input="bfloat16", lanes=8)
@@ -69,7 +69,7 @@ def build(toolchain: Toolchain, tmp_path: Path) -> Build:
         source += KERNEL.format(called=called)
         cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", f"-arch={arch}").read_bytes()
         text = disassembled(toolchain, cubin)
-        listing = sass.parse(text, arch=arch, registers=1, code_sha256=sass.code_digest(cubin))
+        listing = machine_code.parse(text, arch=arch, registers=1, code_sha256=machine_code.code_digest(cubin))
         return Subject("lib/eight", EIGHT, arch, side, cubin, listing, promise)
 
     return get

@@ -12,8 +12,9 @@ from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict, overall
 from fp4patch.proof.judge import concerns, judge, unjudged
+from fp4patch.proof.listing import DiffRow, SassDiff, SassListing
 from fp4patch.proof.verdict import Check
-from fp4patch.sass.instruction import DiffRow, Instruction, InstructionClass, SassDiff, SassListing
+from fp4patch.sass.instruction import Instruction, InstructionClass
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
 PROBE = Probe(name="x8", title="", source="x8.cu", patch="lib/guard")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch.proof import machine_code
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.sass import text as sass
+from fp4patch.sass.text import opened
 
 HEADER = """\
 #pragma once
@@ -98,13 +99,13 @@ def test_the_code_is_the_same_as_without_and_so_is_the_cubin_of_lines_elsewhere(
     with_lines = compiled(tmp_path / "b", toolchain, *WITH_LINES).read_bytes()
     monkeypatch.setitem(globals(), "HEADER", f"// one more line\n{HEADER}")
     moved = compiled(tmp_path / "c", toolchain, *WITH_LINES).read_bytes()
-    assert sass.code_digest(without, whole_unit=True) == sass.code_digest(with_lines, whole_unit=True)
+    assert machine_code.code_digest(without, whole_unit=True) == machine_code.code_digest(with_lines, whole_unit=True)
     assert with_lines == moved
     assert sections(with_lines) == sections(without)
 
 
 def sections(cubin: bytes) -> list[str]:
-    with sass._opened(cubin) as file:
+    with opened(cubin) as file:
         names = [file.name(section) for section in file.sections]
     assert ".text.one" in names
     return names

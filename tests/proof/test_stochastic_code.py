@@ -10,7 +10,6 @@ import pytest
 from cubins import compile_cuda, disassembled
 
 from fp4patch.catalog.probe import Executes
-from fp4patch.core.arch import Arch
 from fp4patch.proof.execution import chosen_inputs
 from fp4patch.proof.execution.stochastic import doubt
 from fp4patch.proof.toolchain import Toolchain
@@ -43,7 +42,7 @@ def compiled(toolchain: Toolchain, tmp_path: Path) -> Compile:
         source = ENCODER.replace(old, new) + KERNEL.replace("FACTOR", factor) if old else ENCODER + KERNEL
         source = source.replace("FACTOR", factor)
         cubin = compile_cuda(toolchain, source, tmp_path / "probe.cubin", "-O3", "-cubin", "-arch=sm_121a")
-        return read(disassembled(toolchain, cubin.read_bytes()), arch=Arch(12, 1, "a"))
+        return read(disassembled(toolchain, cubin.read_bytes()), arch=(12, 1))
 
     return get
 

@@ -130,7 +130,7 @@ def test_linked_code_gives_what_the_usual_code_gives(tmp_path: Path, toolchain: 
 
 def ran(cubin: bytes, values: NDArray[np.uint32], tmp_path: Path, toolchain: Toolchain) -> bytes:
     text = disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), cache=Cache(CACHE))
-    lifted = translate(text, arch=A121, name=KERNEL_NAME, grid=True)
+    lifted = translate(text, arch=(12, 1), name=KERNEL_NAME, grid=True)
     kernel = Kernel(lifted.c, lifted.parameters, lifted.block_size)
     arrays = (grid.Array(1 << 32, values.tobytes(), writable=True),)
     launch = grid.Launch((1, 1, 1), (len(values), 1, 1), grid.pointers(arrays), arrays)

@@ -19,20 +19,22 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.process import Runner
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof import machine_code
 from fp4patch.proof.cache import Cache
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Execution
 from fp4patch.proof.probe import Compiler
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import Side, SourceView
-from fp4patch.sass import text as sass
 
 ARCH = Arch(12, 1, "a")
 ENCODERS = Path(__file__).parents[2] / "encoders"
 
 
 def run(toolchain: Toolchain, does: Executes | Quantizes, code: bytes) -> Execution:
-    listing = sass.parse(disassembled(toolchain, code), arch=ARCH, registers=0, code_sha256=sass.code_digest(code))
+    listing = machine_code.parse(
+        disassembled(toolchain, code), arch=ARCH, registers=0, code_sha256=machine_code.code_digest(code)
+    )
     subject = Subject("lib/mutant", does, ARCH, "patched", code, listing, Promise.EXACT)
     # A changed kernel, lifter or comparison is executed anew.
     (found,) = execute([subject], toolchain=toolchain, cache=cache_dir() / "executions").executions

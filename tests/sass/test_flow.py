@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from listings import ARCH, document
 
-from fp4patch.core.errors import ProofError
+from fp4patch.sass.error import SassError
 from fp4patch.sass.flow import Flow, flow
 from fp4patch.sass.listing import read
 
@@ -88,5 +88,5 @@ def test_one_register_may_be_used_again() -> None:
     ],
 )
 def test_refuses_flow_that_it_cannot_follow(rows: tuple[str, ...], why: str) -> None:
-    with pytest.raises(ProofError, match=why):
+    with pytest.raises(SassError, match=why):
         graph(*rows)

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 from remembered import remembered
 
-from fp4patch.core.arch import Arch
 from fp4patch.sass.translate import RUNTIME, runtime, translate
 
-SM_90 = Arch(9, 0)
+SM_90 = (9, 0)
 GOLDEN = Path(__file__).parent / "golden"
 PROGRAMS: dict[str, dict[str, Any]] = json.loads((GOLDEN / "golden.json").read_text())["programs"]
 STRIDE = 61

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from listings import ARCH, document
 
-from fp4patch.core.arch import Arch
 from fp4patch.sass.flow import flow
 from fp4patch.sass.independence import leaks
 from fp4patch.sass.listing import read
@@ -88,5 +87,5 @@ def test_a_byte_is_stored_without_what_stands_above_it() -> None:
 def test_no_compiled_conversion_depends_on_anything_else(path: Path) -> None:
     if path.name.startswith(("grids.", "vllm-0.33.0.next3.half-", "vllm-0.33.0.next3.bf16-")) or "gemv" in path.name:
         pytest.skip("whole warps: their threads store what others loaded")
-    listing = read(gzip.decompress(path.read_bytes()).decode(), arch=Arch(9, 0))
+    listing = read(gzip.decompress(path.read_bytes()).decode(), arch=(9, 0))
     assert leaks(listing, flow(listing)) == []

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from test_semantics import CASES, golden_texts, instruction
 
-from fp4patch.core.arch import Arch
 from fp4patch.sass.bit_functions import OTHER, Bit, Symbols, Word
 from fp4patch.sass.c_evaluator import Evaluator, NotFollowedError
 from fp4patch.sass.flow import flow
@@ -26,7 +25,7 @@ APART = tuple((lane,) for lane in range(8))
 
 
 def listing(name: str) -> Listing:
-    return read(gzip.decompress((LISTINGS / f"cutlass-{name}.txt.gz").read_bytes()).decode(), arch=Arch(9, 0))
+    return read(gzip.decompress((LISTINGS / f"cutlass-{name}.txt.gz").read_bytes()).decode(), arch=(9, 0))
 
 
 def found(one: Listing, bits: int = 32) -> tuple[tuple[int, ...], ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from listings import ARCH, document
 
-from fp4patch.core.errors import ProofError
+from fp4patch.sass.error import SassError
 from fp4patch.sass.listing import (
     Constant,
     Instruction,
@@ -134,7 +134,7 @@ def test_leaves_out_the_padding_after_the_end() -> None:
     ],
 )
 def test_refuses_an_operand_of_no_known_form(text: str) -> None:
-    with pytest.raises(ProofError, match="is not understood"):
+    with pytest.raises(SassError, match="is not understood"):
         read(document(text), arch=ARCH)
 
 
@@ -152,5 +152,5 @@ def test_refuses_an_operand_of_no_known_form(text: str) -> None:
     ],
 )
 def test_refuses_a_listing_that_says_something_else(text: str, why: str) -> None:
-    with pytest.raises(ProofError, match=why):
-        read(text, arch=ARCH)
+    with pytest.raises(SassError, match=why):
+        read(text, arch=ARCH, kernel="probe")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from listings import ARCH, document
 
-from fp4patch.core.arch import Arch
 from fp4patch.sass.translate import RUNTIME, Unsupported, runtime, translate
 
 # out[tid] = the number of steps until tid, shifted right again and again, is zero.
@@ -68,7 +67,7 @@ def test_everything_unknown_is_named_at_once_with_its_place() -> None:
     with pytest.raises(Unsupported) as found:
         translate(document("MUFU.RCP R0,R1", "MOV R0,R1", "FADD.RZ R0,R1,R2", "S2R R0,SR_TID.Y", "EXIT"), arch=ARCH)
     assert found.value.message == "the lifter does not support MUFU.RCP, FADD.RZ, S2R"
-    assert [problem.found for problem in found.value.problems] == [
+    assert list(found.value.lacking) == [
         "0x0000 MUFU.RCP R0,R1: no such opcode in the table",
         "0x0020 FADD.RZ R0,R1,R2: no such opcode in the table",
         "0x0030 S2R R0,SR_TID.Y: special register SR_TID.Y",
@@ -104,4 +103,4 @@ def test_a_form_of_operand_that_is_not_known_is_refused(text: str, why: str) -> 
 
 def test_an_architecture_whose_parameters_are_nowhere_known_is_refused() -> None:
     with pytest.raises(Unsupported, match="sm_61 cannot be executed"):
-        translate(document("EXIT"), arch=Arch(6, 1))
+        translate(document("EXIT"), arch=(6, 1))

@@ -23,9 +23,8 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import OnProgress, Step, silent
 from fp4patch.core.store import key
-from fp4patch.proof import cache
+from fp4patch.proof import cache, machine_code
 from fp4patch.proof.ptxas import Assembler, classify
-from fp4patch.sass import text as sass
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
 _JUDGEMENT = 1  # counts on with every change of how code is judged: what is remembered is of one way to judge
@@ -185,8 +184,8 @@ def _judge(taken: Sequence[Feature], target: Arch, assembler: Assembler, work: P
         yield from (Cell(feature.instruction, target, Outcome.ACCEPTED) for feature in taken)
         return
     text = assembler.disassemble(work)
-    sass.check_whole(text, work.with_suffix(".cubin").read_bytes())
-    listing = sass.parse_unit(text, arch=target, registers=0, code_sha256="")
+    machine_code.check_whole(text, work.with_suffix(".cubin").read_bytes())
+    listing = machine_code.parse_unit(text, arch=target, registers=0, code_sha256="")
     kernel = ""
     code: dict[str, list[Instruction]] = {}
     for instruction in listing.instructions:

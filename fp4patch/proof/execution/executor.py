@@ -30,16 +30,23 @@ from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.execution import stochastic, sweep
 from fp4patch.proof.execution.result import Batch, Equivalence, Executed, Execution, Side
 from fp4patch.proof.execution.sweep import Swept
+from fp4patch.proof.listing import SassListing
+from fp4patch.proof.machine_code import functions, kernel_of
 from fp4patch.proof.sweep_result import Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sass import grid, independence, lane_equality
+from fp4patch.sass.error import SassError
 from fp4patch.sass.flow import flow
 from fp4patch.sass.immediates import corners
-from fp4patch.sass.instruction import InstructionClass, SassListing
+from fp4patch.sass.instruction import InstructionClass
 from fp4patch.sass.listing import Listing, read
 from fp4patch.sass.program import KERNEL_NAME, Kernel
-from fp4patch.sass.text import functions, kernel_of, own_constants
+from fp4patch.sass.text import own_constants
 from fp4patch.sass.translate import Unsupported, translate
+
+FAILURES = (ProofError, SassError)
+"""Why there is no result of a kernel; it must not hide those of others."""
+Failure = ProofError | SassError
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +121,7 @@ def execute(
     """
     lab = _Lab(toolchain, Cache(cache) if cache else None, threads or processors(), progress)
     whole = lab.launched([subject for subject in subjects if isinstance(subject.does, Launches)])
-    kernels: dict[Subject, Kernel | ProofError] = {
+    kernels: dict[Subject, Kernel | Failure] = {
         subject: lab.translated(subject) for subject in subjects if subject not in whole
     }
     jobs = {
@@ -126,7 +133,7 @@ def execute(
     done = lab.run(list(jobs.values()))
     executions = whole | {
         subject: _refused(subject, kernel)
-        if isinstance(kernel, ProofError)
+        if isinstance(kernel, FAILURES)
         else batches.get(subject) or _execution(subject, done[lab.name(jobs[subject])])
         for subject, kernel in kernels.items()
     }
@@ -156,7 +163,7 @@ def execute(
 # --- what came of it -------------------------------------------------------------------------------------------------
 
 
-def _refused(subject: Subject, error: ProofError) -> Execution:
+def _refused(subject: Subject, error: Failure) -> Execution:
     return subject.execution(report=None, problem=error.message, unsupported=isinstance(error, Unsupported))
 
 
@@ -250,14 +257,14 @@ class _Lab:
         self._progress = progress
         self._upstream: dict[Kernel, tuple[list[list[bytes]], frozenset[int]]] = {}
 
-    def translated(self, subject: Subject) -> Kernel | ProofError:
+    def translated(self, subject: Subject) -> Kernel | Failure:
         """Return the subject's kernel as C, or why there is none: its own failure must not hide what others come to."""
         try:
             runner = Runner(self._toolchain.environ)
             text = disassemble(subject.cubin, toolchain=self._toolchain, runner=runner, cache=self._cache)
             _must_not_wait(subject)
             return self._kernel(text, kernel_of(subject.probe, functions(subject.cubin)), subject)
-        except ProofError as error:
+        except FAILURES as error:
             return error
 
     def launched(self, subjects: Sequence[Subject]) -> dict[Subject, Execution]:
@@ -275,13 +282,13 @@ class _Lab:
 
     def _whole(
         self, scratch: Path, pool: ThreadPoolExecutor, subject: Subject, upstream: Subject | None
-    ) -> tuple[Batch | str, bool] | ProofError:
+    ) -> tuple[Batch | str, bool] | Failure:
         """Return the sum over the kernels of an object file."""
         if not upstream:
             return ProofError("upstream's code converts for no target that was requested: nothing to compare with")
         try:
             pairs = list(zip(self._kernels(subject), self._kernels(upstream), strict=True))
-        except ProofError as error:
+        except FAILURES as error:
             return error
         except ValueError:
             return ProofError("upstream's object file does not have the same kernels")
@@ -312,6 +319,7 @@ class _Lab:
 
     def _kernel(self, text: str, name: str, subject: Subject) -> Kernel:
         """Return a function of a subject's disassembled cubin as C."""
+        capability = (subject.arch.major, subject.arch.minor)
         grid, words = not subject.swept, own_constants(name, subject.cubin)
         stored = key(
             "translation", sources("fp4patch.sass"), text, name, json.dumps(words), str(grid), str(subject.arch)
@@ -319,12 +327,12 @@ class _Lab:
         if self._cache and (found := self._cache.find(stored, lambda _: None)):
             c, parameters, block_size, immediates = json.loads(found.log)
         else:
-            made = translate(text, arch=subject.arch, kernel=name, name=KERNEL_NAME, words=words, grid=grid)
+            made = translate(text, arch=capability, kernel=name, name=KERNEL_NAME, words=words, grid=grid)
             c, parameters, block_size = made.c, made.parameters, made.block_size
             immediates = corners(made.listing, 32)
             if self._cache:
                 self._cache.store(stored, [], Stored(b"", json.dumps([c, parameters, block_size, immediates])))
-        listing = cache(lambda: read(text, arch=subject.arch, kernel=name, words=words))
+        listing = cache(lambda: read(text, arch=capability, kernel=name, words=words))
         return Kernel(c, parameters, block_size, listing, tuple(immediates))
 
     def _compared(self, scratch: Path, subject: Subject, kernel: Kernel, upstream: Kernel) -> tuple[Batch | str, bool]:
@@ -468,7 +476,7 @@ class _Lab:
             began = time.monotonic()
             turns, alike = _turns(job)
             text = sweep.run(binary, threads=self._threads, turns=turns, classes=job.classes, progress=tick)
-        except ProofError as error:
+        except FAILURES as error:
             return _Done(None, problem=f"{error.message}\n{error.help}".strip())
         text += f"\nlanes {len(turns)} {int(alike)}\nseconds {time.monotonic() - began:.3f}\n"
         if self._cache:
@@ -487,7 +495,7 @@ def kept(cache: Cache | None, name: str, compared: Callable[[], Batch]) -> tuple
         return Batch(**result | {"first": tuple(result["first"])}), True
     try:
         batch = compared()
-    except ProofError as error:
+    except FAILURES as error:
         return f"{error.message}\n{error.help}".strip(), False
     if cache:
         cache.store(name, [], Stored(b"", json.dumps(asdict(batch))))

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Sequence
 
 from fp4patch.catalog.probe import Executes, stored_bits
-from fp4patch.core.errors import ProofError
 from fp4patch.sass.bit_functions import NO, OTHER, YES, ZERO, Atom, Symbols, Word, constant
 from fp4patch.sass.c_evaluator import NotFollowedError
+from fp4patch.sass.error import SassError
 from fp4patch.sass.flow import Flow
 from fp4patch.sass.lane_equality import Walk, codes
 from fp4patch.sass.listing import Listing
@@ -35,7 +35,7 @@ def doubt(listing: Listing, graph: Flow, executes: Executes) -> str:
     next_ = [symbols.add(byte, constant(1, 8)) for byte in least]
     try:
         low, high = (_followed(listing, graph, executes, symbols, values, random) for random in (least, next_))
-    except (NotFollowedError, Lacks, ProofError, RecursionError) as error:
+    except (NotFollowedError, Lacks, SassError, RecursionError) as error:
         return f"its code is not followed: {error}"
     kinds = len(executes.factors) or 1
     for lane, code in enumerate(low):

@@ -11,9 +11,10 @@ from cubins import compile_cuda, disassembled
 from remembered import remembered
 
 from fp4patch.core.arch import Arch
+from fp4patch.proof import machine_code
+from fp4patch.proof.listing import SassListing
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.sass import text as sass
-from fp4patch.sass.instruction import InstructionClass, SassListing
+from fp4patch.sass.instruction import InstructionClass
 
 FOLDER = Path(__file__).parents[3] / "encoders"
 ENCODERS = sorted(FOLDER.glob("*.cuh"))
@@ -59,7 +60,7 @@ def listing(tmp_path: Path, toolchain: Toolchain, text: str, arch: str) -> SassL
     flags = ("-cubin", f"-arch={arch}", "-Werror=all-warnings")
     cubin = compile_cuda(toolchain, text, tmp_path / "source.cubin", *flags).read_bytes()
     printed = disassembled(toolchain, cubin)
-    return sass.parse(printed, arch=Arch.parse(arch), registers=0, code_sha256=sass.code_digest(cubin))
+    return machine_code.parse(printed, arch=Arch.parse(arch), registers=0, code_sha256=machine_code.code_digest(cubin))
 
 
 def test_there_are_four_and_what_they_share() -> None:

@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
-from fp4patch.sass import text as sass
-from fp4patch.sass.instruction import InstructionClass, SassListing
+from fp4patch.proof import machine_code
+from fp4patch.proof.listing import SassListing
+from fp4patch.sass.instruction import InstructionClass
+from fp4patch.sass.text import classify
 
-GOLDEN = Path(__file__).parent / "nvdisasm"
+GOLDEN = Path(__file__).parents[1] / "sass/nvdisasm"
 LISTINGS = sorted(GOLDEN.glob("*.txt"))
 
 
 def read(text: str, arch: str = "sm_121a") -> SassListing:
-    return sass.parse(text, arch=Arch.parse(arch), registers=24, code_sha256="0" * 64)
+    return machine_code.parse(text, arch=Arch.parse(arch), registers=24, code_sha256="0" * 64)
 
 
 def golden(name: str) -> str:
@@ -98,7 +100,7 @@ def test_older_headers_and_encodings_change_nothing() -> None:
     ],
 )
 def test_modifiers_decide_the_class_where_opcodes_do_not(opcode: str, cls: InstructionClass | None) -> None:
-    assert sass.classify(opcode) is cls
+    assert classify(opcode) is cls
 
 
 @pytest.mark.parametrize(
@@ -169,7 +171,7 @@ def test_what_begins_as_a_kernel_of_sm_87_and_differs_is_code(old: str, new: str
 
 def test_a_unit_of_sm_87_counts_each_kernel_from_its_own_code() -> None:
     text = golden("branches.sm_87")
-    both = sass.parse_unit(
+    both = machine_code.parse_unit(
         text + text.replace("probe", "second"), arch=Arch.parse("sm_87"), registers=24, code_sha256=""
     )
     one = read(text, "sm_87")
@@ -183,10 +185,10 @@ def test_a_unit_of_sm_87_counts_each_kernel_from_its_own_code() -> None:
 
 
 def test_registers_are_those_of_the_one_kernel() -> None:
-    assert sass.registers("ptxas info    : Used 22 registers, used 0 barriers") == 22
+    assert machine_code.registers("ptxas info    : Used 22 registers, used 0 barriers") == 22
     for log in ("", "Used 8 registers\nUsed 9 registers"):
         with pytest.raises(ProofError, match="one is expected"):
-            sass.registers(log)
+            machine_code.registers(log)
 
 
 # --- cubins, made by hand: name, flags, content ---
@@ -210,37 +212,37 @@ def cubin(*sections: tuple[str, int, bytes]) -> bytes:
 
 def test_the_digest_is_of_code_and_constants_alone() -> None:
     code, table = (".text.probe", CODE, b"code"), (".nv.constant3", DATA, b"table")
-    digest = sass.code_digest(cubin(code, table, (".debug_frame", 0, b"one")))
-    assert digest == sass.code_digest(cubin(table, code, (".debug_frame", 0, b"another")))
-    assert digest != sass.code_digest(cubin((".text.probe", CODE, b"node"), table))
-    assert digest != sass.code_digest(cubin(code, (".nv.constant3", DATA, b"fable")))
+    digest = machine_code.code_digest(cubin(code, table, (".debug_frame", 0, b"one")))
+    assert digest == machine_code.code_digest(cubin(table, code, (".debug_frame", 0, b"another")))
+    assert digest != machine_code.code_digest(cubin((".text.probe", CODE, b"node"), table))
+    assert digest != machine_code.code_digest(cubin(code, (".nv.constant3", DATA, b"fable")))
 
 
 def test_a_cubin_with_other_kernels_or_none_is_refused() -> None:
     with pytest.raises(ProofError, match="no code"):
-        sass.code_digest(cubin((".nv.constant3", DATA, b"table")))
+        machine_code.code_digest(cubin((".nv.constant3", DATA, b"table")))
     with pytest.raises(ProofError, match=r"\.text\.other, \.text\.probe"):
-        sass.code_digest(cubin((".text.other", CODE, b"x"), (".text.probe", CODE, b"x")))
+        machine_code.code_digest(cubin((".text.other", CODE, b"x"), (".text.probe", CODE, b"x")))
     for broken in (b"", b"not an object file", cubin((".text.probe", CODE, b"x"))[:70]):
         with pytest.raises(ProofError, match="not a cubin"):
-            sass.code_digest(broken)
+            machine_code.code_digest(broken)
 
 
 def test_a_listing_that_was_cut_off_anywhere_is_not_whole() -> None:
     lines = golden("e2m1.sm_121a").splitlines()
     last = max(n for n, line in enumerate(lines) if "NOP" in line)
     held = cubin((".text.probe", CODE, bytes(16 * sum("/*" in line for line in lines))))
-    sass.check_whole("\n".join(lines), held)
+    machine_code.check_whole("\n".join(lines), held)
     for end in range(last + 1):
         with pytest.raises(ProofError, match="instructions, and the object file"):
-            sass.check_whole("\n".join(lines[:end]), held)
+            machine_code.check_whole("\n".join(lines[:end]), held)
 
 
 # --- whole source files ----------------------------------------------------------------------------------------------
 
 
 def read_unit(text: str) -> SassListing:
-    return sass.parse_unit(text, arch=Arch.parse("sm_121a"), registers=24, code_sha256="0" * 64)
+    return machine_code.parse_unit(text, arch=Arch.parse("sm_121a"), registers=24, code_sha256="0" * 64)
 
 
 def test_the_kernels_of_a_source_file_follow_one_another() -> None:
@@ -265,6 +267,6 @@ def test_a_source_file_without_kernels_or_with_a_strange_line_is_refused() -> No
 
 def test_the_registers_of_a_source_file_are_the_most_that_a_kernel_takes() -> None:
     log = "ptxas info    : Used 12 registers\nptxas info    : Used 40 registers\nptxas info    : Used 8 registers\n"
-    assert sass.registers(log, whole_unit=True) == 40
+    assert machine_code.registers(log, whole_unit=True) == 40
     with pytest.raises(ProofError, match="0 kernels"):
-        sass.registers("", whole_unit=True)
+        machine_code.registers("", whole_unit=True)

@@ -1,0 +1,108 @@
+"""Listings of kernels, and the differences between two, as a report shows them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from fp4patch.core.arch import Arch
+from fp4patch.core.document import HIDDEN, Document, shown
+from fp4patch.sass.instruction import Instruction, InstructionClass
+
+
+@dataclass(frozen=True)
+class SassListing(Document):
+    """Machine code of one kernel, without the padding after its end, and without the same 20 instructions before every
+    kernel for sm_87. Every line was parsed completely."""
+
+    function: str
+    """Name of the kernel."""
+    arch: Arch = field(metadata=HIDDEN)
+    instructions: tuple[Instruction, ...] = field(metadata=HIDDEN)
+    labels: dict[int, str] = field(metadata=HIDDEN)
+    """Label names of branch targets, by address."""
+    registers: int
+    """Registers per thread."""
+    code_sha256: str
+    """SHA-256 of the bytes of the code section. If two are equal, the code is identical."""
+
+    def count(self, *classes: InstructionClass) -> int:
+        """Return the number of instructions of these classes, or of all if none is named."""
+        return sum(not classes or i.cls in classes for i in self.instructions)
+
+    @property
+    @shown("instructions")
+    def size(self) -> int:
+        """Number of instructions."""
+        return len(self.instructions)
+
+    @property
+    @shown()
+    def branches(self) -> int:
+        """Number of branches and calls."""
+        return self.count(InstructionClass.BRANCH)
+
+    @property
+    @shown()
+    def fp4(self) -> int:
+        """Number of conversions to or from E2M1."""
+        return self.count(InstructionClass.FP4)
+
+    @property
+    @shown()
+    def local(self) -> int:
+        """Number of accesses to local memory: spills and stack."""
+        return self.count(InstructionClass.LOCAL)
+
+    @property
+    @shown()
+    def f64(self) -> int:
+        """Number of double-precision instructions."""
+        return self.count(InstructionClass.F64)
+
+    @property
+    @shown()
+    def classes(self) -> dict[InstructionClass, int]:
+        """Number of instructions of each class that occurs."""
+        return {cls: number for cls in InstructionClass if (number := self.count(cls))}
+
+    @property
+    @shown()
+    def listing(self) -> list[str]:
+        """Lines ``00a0  @!P0 FSEL R1, R2, RZ, P1``, and ``.L_x_1:`` before the target of a label."""
+        lines = []
+        for instruction in self.instructions:
+            if (label := self.labels.get(instruction.address)) is not None:
+                lines.append(f"{label}:")
+            lines.append(f"{instruction.address:04x}  {instruction.text}")
+        return lines
+
+
+class DiffKind(StrEnum):
+    """Difference in one row of a side-by-side comparison."""
+
+    SAME = "same"
+    """The same opcode and the same operands up to register numbering."""
+    CHANGED = "changed"
+    """The same opcode, other operands."""
+    REMOVED = "removed"
+    ADDED = "added"
+
+
+@dataclass(frozen=True)
+class DiffRow:
+    """One row: an instruction before, after, or both."""
+
+    kind: DiffKind
+    before: Instruction | None
+    after: Instruction | None
+
+
+@dataclass(frozen=True)
+class SassDiff:
+    """Two aligned listings, and their difference by instruction class."""
+
+    rows: Sequence[DiffRow]
+    delta: dict[InstructionClass, int]
+    """Instructions after minus instructions before, for each class that differs."""
+    identical: bool
+    """True if not one byte of code differs."""
