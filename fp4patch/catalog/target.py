@@ -186,8 +186,9 @@ class Bypass(Manifest):
 
 
 def _statement(value: Any) -> str:
-    """Return the form in which a target states the version."""
-    return "pattern" if isinstance(value, dict) and "pattern" in value else "macros"
+    """Return the form in which a target states the version, in a table or in its model."""
+    pattern = "pattern" in value if isinstance(value, dict) else isinstance(value, VersionPattern)
+    return "pattern" if pattern else "macros"
 
 
 Marks = Annotated[tuple[TreePath, ...], some("a file")]
