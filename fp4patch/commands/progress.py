@@ -10,14 +10,26 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
+    TimeRemainingColumn,
     TransferSpeedColumn,
 )
+from rich.text import Text
 
 from fp4patch.core.progress import OnProgress, Step
 
-STEPS, BYTES = (MofNCompleteColumn,), (DownloadColumn, TransferSpeedColumn)
+
+class Counted(MofNCompleteColumn):
+    """Steps done of all; nothing as long as their number is not known."""
+
+    def render(self, task: Task) -> Text:
+        """Return ``3/16``."""
+        return Text() if task.total is None else super().render(task)
+
+
+STEPS, BYTES = (Counted, TimeRemainingColumn), (DownloadColumn, TransferSpeedColumn)
 """Columns for steps that are counted, and for bytes."""
 
 
@@ -26,7 +38,7 @@ def shown(console: Console, unit: Sequence[type[ProgressColumn]]) -> Iterator[On
     """Show a bar over the steps of a command."""
     columns = (BarColumn(), *(column() for column in unit), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
+        task = progress.add_task("starting", total=None)
 
         def tick(step: Step) -> None:
             progress.update(task, total=step.total, completed=step.done, description=step.what)

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from fp4patch.commands.common import (
-    CUDA_ROOT,
     EXIT_REFUSED,
     FILE,
     JOBS,
@@ -21,7 +20,7 @@ from fp4patch.commands.common import (
 
 @click.command()
 @TREES
-@variant_option(required=True)
+@variant_option(required=False)
 @click.option(
     "--arch", "archs", metavar="LIST", help="Targets, for example sm_120a,sm_121a. Default: those of the variant."
 )
@@ -35,7 +34,6 @@ from fp4patch.commands.common import (
 @click.option(
     "--report", "report_file", type=FILE, metavar="FILE.html", help="Write a page with both listings of each probe."
 )
-@CUDA_ROOT
 @click.option(
     "--torch-include",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -49,25 +47,26 @@ from fp4patch.commands.common import (
     help="Execute the machine code on the host, for all inputs. Default: if there is no GPU.",
 )
 @click.option("--all", "every_probe", is_flag=True, help="Also compile the slow probes: a whole NVFP4 GEMM (minutes).")
+@click.option("--details", is_flag=True, help="Print all rows, executions and probes that did not run.")
 @click.option("--strict", is_flag=True, help="Fail if a line that a patch changes was not judged.")
 def verify(
     trees: tuple[Path, ...],
-    variant: str,
+    variant: str | None,
     archs: str | None,
     json_file: Path | None,
     report_file: Path | None,
-    cuda_root: Path | None,
     torch_include: Path | None,
     jobs: int | None,
     execute: bool | None,
     every_probe: bool,
+    details: bool,
     strict: bool,
 ) -> None:
     """Compile the probes of a patched TREE and check the code.
 
     Verify compiles each probe from the patched and from the pristine source, disassembles both, and checks the rules of
-    the variant. The toolkit is --cuda-root, else CUDA_HOME, else the wheels of `pip install 'fp4patch[cuda]'`, else the
-    nvcc on PATH, else /usr/local/cuda.
+    the variant, by default of the one that is applied. The toolkit is CUDA_HOME, else the wheels of `pip install
+    'fp4patch[cuda]'`, else the nvcc on PATH, else /usr/local/cuda.
     """
     from fp4patch.commands import progress
     from fp4patch.commands.verify_page import page
@@ -78,7 +77,6 @@ def verify(
     request = VerifyRequest(
         variant=variant,
         archs=archs,
-        cuda_root=cuda_root,
         torch_include=torch_include,
         jobs=jobs,
         execute=execute,
@@ -90,7 +88,7 @@ def verify(
     document = whole(reports)
     to_stdout = str(json_file) == "-"
     for report in () if to_stdout else reports:  # before any file is written: an error in writing must not hide it
-        show(VerifyTable(report))
+        show(VerifyTable(report, details))
     if json_file:
         written = as_json(document) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)

@@ -1,4 +1,4 @@
-"""Verify's result for a terminal: the numbers before and after, what failed, and last the verdict."""
+"""Verify's result for a terminal: first the verdict and the effect, then what changed and what failed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,65 +11,120 @@ from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import verify_execution_words as execution
 from fp4patch.commands import verify_words as summary
 from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
+from fp4patch.commands.verify_effect import changed_rows, effect, unchanged
 from fp4patch.core.verdict import Verdict
+from fp4patch.core.wording import counted
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult, VerifyReport
 from fp4patch.proof.verdict import counts, failed_checks, headline, reason
 
+ROWS = 12
+"""Rows of the short table: with verdict, effect and legend they fill one screen."""
+
+LEGEND = (
+    f"pristine → patched, of the compiled probe; {NONE}: it does not compile; without sm_",
+    "FP4 cvt: conversions by the hardware instruction F2FP",
+    "fp4patch verify --details: all rows, registers, each execution, what did not run",
+)
+
 
 @dataclass(frozen=True)
 class VerifyTable:
-    """A table with a row for each probe and architecture: numbers before → after, and the verdict.
+    """The verdict with its effect, a row for what changed, and each failure with rule, finding and reason.
 
-    Below it are the failures, each with rule, finding and reason; last, the verdict, the number of checks, the versions
-    of the tools and the seconds.
+    ``details`` adds a row for each probe and target, and every sentence on executions, builds and what did not run.
     """
 
     report: VerifyReport
+    details: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         report = self.report
-        yield Hanging(f"{report.variant} ", f"on {report.target} {report.version}  {report.tree}", "bold")
+        yield _summary(report)
         if report.results:
             yield Text()
-            yield _table(report)
-        for result in report.results:
-            if result.verdict.failed:
-                yield Text()
-                yield _failure(result)
-        if report.set_aside:
-            yield Text()
-        reasons: dict[str, list[str]] = {}
-        for probe in report.set_aside:
-            reasons.setdefault(probe.because, []).append(probe.probe.removeprefix(f"{report.target}/"))
-        for because, probes in reasons.items():
-            yield Hanging("not run  ", f"{', '.join(probes)}: {because}", "dim")
-        if unrecorded := summary.unrecorded(report):
-            yield Hanging("not recorded  ", unrecorded, "dim")
-        if report.executed:
-            yield Text()
-            for line in execution.failures(report.executed):
-                yield label("fail", line, STYLES[Verdict.FAIL])
-            for line in execution.lines(report.executed):
-                yield Hanging("", line, "dim")
-        yield from _covered(report)
+            yield _table(report) if self.details else _changes(report)
+        yield from self._failures()
+        yield from self._did_not_run()
+        if self.details:
+            yield from _covered(report)
         if report.problems:
             yield Text()
             yield problems(report.problems)
-        yield Text()
-        yield _summary(report)
+        if report.results and not self.details:
+            yield Text()
+            for line in LEGEND:
+                yield Hanging("", line, "dim")
+
+    def _failures(self) -> Iterator[RenderableType]:
+        for result in self.report.results:
+            if result.verdict.failed:
+                yield Text()
+                yield _failure(result)
+        failed = [summary.build_sentence(build) for build in self.report.builds if build.verdict.failed]
+        wrong = execution.failures(self.report.executed) if self.report.executed else ()
+        for line in (*wrong, *failed):
+            yield label("fail", line, STYLES[Verdict.FAIL])
+
+    def _did_not_run(self) -> Iterator[RenderableType]:
+        if self.report.set_aside:
+            yield Text()
+        for because, probes in _reasons(self.report, every=self.details).items():
+            yield Hanging("not run  ", f"{', '.join(probes)}: {because}", "dim")
+        if unrecorded := summary.unrecorded(self.report):
+            yield Hanging("not recorded  ", unrecorded, "dim")
+
+
+def _reasons(report: VerifyReport, *, every: bool) -> dict[str, list[str]]:
+    """Return the probes that did not run by their reason; in short, their number, and one reason for older releases."""
+    reasons: dict[str, list[str]] = {}
+    for probe in report.set_aside:
+        of_release = probe.because.startswith("this release has no") and not every
+        because = "this release does not have what they test" if of_release else probe.because
+        reasons.setdefault(because, []).append(probe.probe.removeprefix(f"{report.target}/"))
+    if every:
+        return reasons
+    return {
+        because: probes if len(probes) <= 2 else [counted(len(probes), "probe")] for because, probes in reasons.items()
+    }
+
+
+def _changes(report: VerifyReport) -> RenderableType:
+    """Return the table of what changed, and the number of rows that did not."""
+    rows, short = changed_rows(report.results), summary.short_names(report.results)
+    same, hidden = unchanged(report.results), rows[ROWS:]
+    columns = [
+        folded("probe"),
+        folded("targets"),
+        *map(number, ("instructions", "branches", "FP4 cvt")),
+        whole("verdict"),
+    ]
+    cells: list[tuple[RenderableType | str, ...]] = [
+        (
+            short[row.result.probe],
+            " ".join(str(arch).removeprefix("sm_") for arch in row.archs),
+            *_numbers(row.result)[:3],
+            Text(row.result.verdict.value, style=STYLES[row.result.verdict]),
+        )
+        for row in rows[:ROWS]
+    ]
+    lines: list[RenderableType] = [table(columns, cells, gap=1)] if rows else []
+    if hidden:
+        lines.append(Text(f"{len(hidden)} more rows changed: --details", "dim"))
+    if same:
+        lines.append(Text(f"{same} of {len(report.results)} unchanged, byte for byte", "dim"))
+    if hosts := sum(row.kind is ProbeKind.HOST and not row.verdict.failed for row in report.results):
+        lines.append(Text(f"{counted(hosts, 'object file')} with a host pass compiled", "dim"))
+    return Group(*lines)
 
 
 def _covered(report: VerifyReport) -> Iterator[RenderableType]:
-    """Yield the results of the tree's own build, and what was judged of the lines that the patches change."""
-    if report.builds or report.coverage.lines:
+    """Yield each execution, the results of the tree's own build, and what was judged of the changed lines."""
+    executions = execution.lines(report.executed) if report.executed else ()
+    lines = [*executions, *summary.build_lines(report.builds), *summary.coverage_lines(report.coverage)]
+    if lines:
         yield Text()
-    for line in summary.build_lines(report.builds):
-        yield Hanging("", line, "dim")
-    for build in report.builds:
-        if build.verdict.failed:
-            yield label("fail", summary.build_sentence(build), STYLES[Verdict.FAIL])
-    for line in summary.coverage_lines(report.coverage):
+    for line in lines:
         yield Hanging("", line, "dim")
 
 
@@ -114,6 +169,7 @@ def _failure(result: ProbeResult) -> RenderableType:
 
 
 def _summary(report: VerifyReport) -> RenderableType:
+    """Return the verdict, the effect, and by which tools it was found."""
     tail = [*counts((report,)), summary.tools(report), f"{report.seconds:.1f} s"]
     cached = sum(result.cached for result in report.results)
     if cached:
@@ -121,5 +177,7 @@ def _summary(report: VerifyReport) -> RenderableType:
     verdict = report.verdict
     return Group(
         Hanging(f"{verdict.value.upper()}  ", headline((report,)).title, f"{STYLES[verdict]} bold"),
-        Hanging("      ", ", ".join(part for part in tail if part)),
+        *(Hanging("      ", line) for line in effect(report)),
+        Hanging("      ", ", ".join(part for part in tail if part), "dim"),
+        Hanging("      ", report.tree, "dim"),
     )

@@ -167,14 +167,14 @@ def _compiled(
         for side in (["patched"] if unit[0][0].kind is ProbeKind.HOST else sides)
     }
     built: dict[tuple[str, Arch, str], Built] = {}
-    request.progress(Step(0, len(futures), ""))
+    request.progress(Step(0, len(futures), "compiling"))
     for done, future in enumerate(as_completed(futures), start=1):
         unit, arch, side = futures[future]
         for (probe, _), result in zip(unit, future.result(), strict=True):
             built[probe.id, arch, side] = result
         name = unit[0][0].id + (f" and {len(unit) - 1} more" if len(unit) > 1 else "")
         cached = all(result.cached for result in future.result())
-        request.progress(Step(done, len(futures), f"{name} {arch} {side}", cached=cached))
+        request.progress(Step(done, len(futures), f"compiling {name} {arch} {side}", cached=cached))
     pairs = [(probe, source, arch) for probe, source in request.probes for arch in targets[probe.id]]
     for probe, source, arch in pairs:
         if probe.kind is ProbeKind.HOST and built[probe.id, arch, "patched"].error:

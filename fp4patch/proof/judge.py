@@ -99,6 +99,7 @@ def _row(
         checks=checks,
         error=after.error or before.error,
         cached=after.cached and (before.cached or probe.kind is ProbeKind.HOST),
+        defines=probe.defines,
         unrecorded=unrecorded,
     )
 

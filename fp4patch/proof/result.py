@@ -34,6 +34,8 @@ class ProbeResult(Document):
     """Error message of the compiler, if it refused."""
     cached: bool = False
     """True if it was compiled before, from the same bytes by the same tools."""
+    defines: Mapping[str, str | int] = field(default_factory=dict, metadata=HIDDEN)
+    """Macros that the probe is compiled with: software may be chosen by one."""
     unrecorded: bool = False
     """True if the variant's record has no counts of this code by this compiler: nothing says how long it may be."""
 
@@ -42,6 +44,11 @@ class ProbeResult(Document):
     def verdict(self) -> Verdict:
         """PASS only if there is a check, and every one passes."""
         return verdict.on_checks(self.checks)
+
+    @property
+    def chosen_by_a_macro(self) -> bool:
+        """True if a macro that users may define selects the software: this is not what a plain build gets."""
+        return any("FORCE" in name for name in self.defines)
 
     @property
     @shown()

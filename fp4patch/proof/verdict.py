@@ -125,7 +125,7 @@ def headline(reports: Sequence[VerifyReport]) -> Headline:
         title = f"Not verified: {'; '.join(_failures(reports))}"
         return Headline(verdict, title, f"{variant} on {looked_at}: {numbers}.")
     beside = f"; it changes nothing in {idle}" if idle else ""
-    title = f"Verified: {variant} on {looked_at} satisfies its rules{beside}{_unjudged(reports)}"
+    title = f"Verified: {variant} on {looked_at} satisfies its rules{_longer(results)}{beside}{_unjudged(reports)}"
     return Headline(verdict, title, f"{numbers}, all passed.")
 
 
@@ -157,6 +157,27 @@ _LIMIT = 3
 
 def _more(all_of_them: Sequence[object]) -> str:
     return f" and {len(all_of_them) - _LIMIT} more" if len(all_of_them) > _LIMIT else ""
+
+
+def _longer(results: Sequence[ProbeResult]) -> str:
+    """Return a clause on code that became longer, as a variant may define it; empty if none did.
+
+    Probes that choose the software by a macro, as ``FP4PATCH_FORCE_SOFTWARE``, do not count.
+    """
+    factors = {
+        (result.after.size / result.before.size, result.before.fp4 > result.after.fp4): result.arch
+        for result in results
+        if result.before and result.after and not result.chosen_by_a_macro and result.before.size
+    }
+    (factor, conversion), arch = max(factors.items(), default=((1.0, False), None))
+    if factor < _LONGER:
+        return ""
+    than = "the instruction" if conversion else "before"
+    return f"; on {arch} up to {factor:.0f} times longer than {than}, as this variant is defined"
+
+
+_LONGER = 1.5
+"""Factor from which on longer code stands in the verdict's line."""
 
 
 def _failures(reports: Sequence[VerifyReport]) -> list[str]:

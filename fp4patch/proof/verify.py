@@ -21,11 +21,11 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch, requested
 from fp4patch.core.cache import cache_dir
-from fp4patch.core.errors import Refused
+from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.process import must_run_programs
-from fp4patch.core.progress import OnProgress
+from fp4patch.core.progress import OnProgress, Step
 from fp4patch.edits.live_text import language
 from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
@@ -51,7 +51,8 @@ from fp4patch.tree.transaction import OnWait
 class VerifyRequest:
     """What the user asked for, as the command line gives it; the help texts of its options explain each."""
 
-    variant: str
+    variant: str | None = None
+    """None: the one that the trees' receipts name."""
     archs: str | None = None
     """``sm_120a,sm_121a``; None: the variant's own."""
     cuda_root: Path | None = None
@@ -89,10 +90,10 @@ def verify_trees(
 ) -> tuple[VerifyReport, ...]:
     """Return a report for each tree. Refused if one is not in the variant's state; ToolchainError if no compiler."""
     catalog = load()
-    variant = catalog.variant(request.variant)
+    identified = identify_all(trees, catalog)
+    variant = catalog.variant(request.variant or _applied_variant(identified, on_wait))
     own = ",".join(variant.arch)
     archs = requested(request.archs or own, f"variant {variant.name} is for {own}")
-    identified = identify_all(trees, catalog)
     toolchain = find_toolchain(request.cuda_root)
     if request.executes:
         must_run_programs(Path(tempfile.gettempdir()))
@@ -100,6 +101,16 @@ def verify_trees(
     records = recorded(file_of(variant.name))
     run = _Run(request, catalog, variant, archs, toolchain, headers, records, on_wait, on_progress)
     return tuple(_verify_tree(tree, run) for tree in identified)
+
+
+def _applied_variant(trees: Sequence[Identified], on_wait: OnWait) -> str:
+    """Return the variant that all receipts of the trees name; UsageError if they name none, or several."""
+    with reading(trees, on_wait) as locked:
+        names = {tree.receipt.variant for tree in locked if tree.receipt}
+    if len(names) == 1:
+        return names.pop()
+    found = f"these trees have several: {', '.join(sorted(names))}" if names else "no tree here has a receipt"
+    raise UsageError(f"which variant? {found}", help="name it with --variant, after `fp4patch apply`")
 
 
 def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
@@ -114,7 +125,9 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
         if (because := nothing_to_show(probe, pristine, run.headers, every_probe=request.every_probe))
     }
     patches = run.catalog.patches_of(run.variant, tree.target.name)
+    run.on_progress(Step(0, None, f"evaluating the build of {tree.target.name}"))
     evaluated = builds.evaluate(pristine, tree, patches)
+    run.on_progress(Step(0, None, "reading the probes' headers"))
     held = conditions.evaluate(pristine.overlay, written, patches, run.toolchain)
     evaluated = replace(evaluated, results=(*evaluated.results, *held))
     changed = [path for path, new in written.items() if new is not None and new != pristine.overlay[path]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -104,6 +105,8 @@ def test_a_tree_that_is_not_in_the_variants_state_is_refused(
     tree_copy: GetTree, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
+    assert main.run(["verify", str(tree)]) == 2
+    assert "no tree here has a receipt" in capsys.readouterr().err
     assert main.run(["verify", "--variant", "turbo", str(tree)]) == 1
     assert "not in the state of turbo" in capsys.readouterr().err
     assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
@@ -186,11 +189,12 @@ def test_an_architecture_that_no_rule_speaks_of_is_not_passed(
 
 
 def test_without_a_compiler_verify_says_how_to_get_one(
-    tree_copy: GetTree, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tree_copy: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
     assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
-    assert main.run(["verify", "--variant", "turbo", "--cuda-root", str(tmp_path), str(tree)]) == 1
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert main.run(["verify", "--variant", "turbo", str(tree)]) == 1
     assert "nvcc" in capsys.readouterr().err
 
 
@@ -256,6 +260,9 @@ def test_host_code_of_the_newest_release_is_executed_too(
 def test_next3_is_verified_for_the_familys_target_too(whole_tree: GetTree) -> None:
     tree = whole_tree("cutlass", "4.2.1")
     assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
-    status, document = verify(tree, "next3", "--no-execute", "--arch", "sm_120f")
-    assert (status, document["problems"]) == (0, [])
+    document_file = tree.parent / "verify.json"
+    options = ["--no-execute", "--arch", "sm_120f", "--json", str(document_file)]
+    assert main.run(["verify", *options, str(tree)]) == 0  # the receipt names the variant
+    document = json.loads(document_file.read_text())
+    assert (document["variant"], document["problems"]) == ("next3", [])
     assert {(r["arch"], r["verdict"]) for r in document["results"]} == {("sm_120f", "pass")}

@@ -129,7 +129,7 @@ def test_a_toolkit_that_is_named_is_the_one_that_compiles_or_the_job_says_why_no
     ran = use(cuda_root="/nowhere")
     assert ran.status == 1
     assert ran.steps[-1] == "Verify"
-    assert "--cuda-root is /nowhere, where there is no bin/nvcc" in ran.log
+    assert "CUDA_HOME is /nowhere, where there is no bin/nvcc" in ran.log
     assert ran.outputs["verdict"] == ""
 
 

@@ -398,7 +398,7 @@ class _Lab:
                 pool.shutdown(cancel_futures=True)
                 raise
         if missing:
-            self._progress(Step(len(missing), len(missing), "all inputs"))
+            self._progress(Step(len(missing), len(missing), "executed all inputs"))
         return done
 
     def batches(self, kernels: Mapping[Subject, Kernel]) -> dict[Subject, Execution]:
@@ -427,7 +427,7 @@ class _Lab:
         """Return the result of a kernel, or the reason why there is none, and whether it was cached."""
 
         def compared() -> Batch:
-            self._progress(Step(0, 1, f"{subject.probe} {subject.name}: chosen inputs"))
+            self._progress(Step(0, 1, f"executing {subject.probe} {subject.name}: chosen inputs"))
             # NumPy and the reference are needed only for an execution.
             from fp4patch.proof.execution import chosen_inputs  # noqa: PLC0415
 
@@ -468,7 +468,7 @@ class _Lab:
 
     def _run(self, name: str, job: _Job, built: Future[Path], at: int, total: int) -> _Done:
         def tick(part: float) -> None:
-            self._progress(Step(at, total, f"{job.what}: {part:.0%} of all inputs"))
+            self._progress(Step(at, total, f"executing {job.what}: {part:.0%} of all inputs"))
 
         tick(0)
         try:
