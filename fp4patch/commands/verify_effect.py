@@ -103,7 +103,7 @@ class AlikeRows:
 
 def numbers(row: ProbeResult) -> tuple[tuple[int, int, int] | None, ...]:
     """Return instructions, branches and FP4 conversions, before and after."""
-    return tuple(side and (side.size, side.branches, side.fp4) for side in (row.before, row.after))
+    return tuple((side.size, side.branches, side.fp4) if side else None for side in (row.before, row.after))
 
 
 def changed_rows(results: Sequence[ProbeResult]) -> list[AlikeRows]:

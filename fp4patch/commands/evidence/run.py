@@ -35,8 +35,8 @@ def evidence(
     if folder.is_dir() and any(folder.iterdir()):
         raise Fp4PatchError(f"{folder} is not empty", help="name another directory with --output")
     catalog = load()
-    variant = catalog.variant(options.variant)
     reports = verify_trees(trees, options, on_wait=on_wait, on_progress=on_progress)
+    variant = catalog.variant(reports[0].variant)
     for report in reports:
         if report.verdict is not Verdict.PASS:
             raise Refused(
