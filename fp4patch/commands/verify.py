@@ -75,7 +75,7 @@ def verify(
     from fp4patch.proof.verify import VerifyRequest, verify_trees
 
     request = VerifyRequest(
-        variant=variant,
+        variant=variant or "",
         archs=archs,
         torch_include=torch_include,
         jobs=jobs,
