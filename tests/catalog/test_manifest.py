@@ -392,7 +392,7 @@ def test_the_text_of_expanded_data_says_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("written", ["2", "", "1.5", "one\nmore"])
 def test_data_of_another_format_is_one_error(tmp_path: Path, written: str) -> None:
-    root = copy_data(tmp_path / "data", cases=False)
+    root = copy_data(tmp_path / "data")
     assert (root / FORMAT_FILE).read_text().strip() == str(FORMAT)
     (root / FORMAT_FILE).write_text(written)
     with pytest.raises(ManifestError, match=f"has format .*, and this fp4patch reads format {FORMAT}") as refused:

@@ -13,16 +13,15 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import cases
 from mutations_vllm import BENIGN, ENCODER, GUARD, OPTIONS, REFUSED, Document, judge, mutate
 
-from fp4patch.catalog.manifest import data_root
 from fp4patch.core.outcome import Drift, Rewritten
 from fp4patch.edits import WrapAsm
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 
 EDIT = WrapAsm(search=("csrc/**/*",), encoders="../../encoders")
-CASES = data_root() / "patches" / "vllm" / "e2m1-asm" / "cases"
 COUNT = int(os.environ.get("FP4PATCH_MUTATIONS", "400"))
 CHUNKS = 12
 
@@ -30,10 +29,10 @@ CHUNKS = 12
 @cache
 def sources() -> list[tuple[str, str]]:
     """Name and text of everything that is mutated."""
-    paths = sorted(CASES.glob("*.before.*"))
+    texts = [(case.name, case.before) for case in cases("vllm/e2m1-asm").values() if case.state == "edited"]
     if trees := os.environ.get("FP4PATCH_MUTATIONS_TREES"):
-        paths += sorted(path for ending in ("cu", "cuh") for path in Path(trees).glob(f"*/csrc/**/*.{ending}"))
-    texts = [(str(path), path.read_bytes().decode("utf-8", "surrogateescape")) for path in paths]
+        paths = sorted(path for ending in ("cu", "cuh") for path in Path(trees).glob(f"*/csrc/**/*.{ending}"))
+        texts += [(str(path), path.read_bytes().decode("utf-8", "surrogateescape")) for path in paths]
     return [(name, text) for name, text in texts if Document.read(text).statements]
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
+from cases import Case, cases
 from mutations_vllm import ENCODER, GUARD, OPTIONS
 
-from fp4patch.catalog.manifest import data_root
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
 from fp4patch.edits import Retired, WrapAsm
@@ -16,7 +15,7 @@ from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 
 EDIT = WrapAsm(search=("csrc/**/*.cuh",), encoders="../../encoders")
-CASES = data_root() / "patches" / "vllm" / "e2m1-asm" / "cases"
+CASES = cases("vllm/e2m1-asm")
 TWO = "{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %2, %1; cvt.u32.u8 %0, b;}"
 
 
@@ -41,10 +40,12 @@ def asm(template: str, outputs: str, inputs: str) -> str:
     return f'asm("{template}" : {outputs} : {inputs});'
 
 
-@pytest.mark.parametrize("case", sorted(CASES.glob("*.before.*")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES.values() if case.state == "edited"], ids=lambda case: case.name
+)
 @pytest.mark.parametrize("windows", [False, True])
-def test_upstreams_shapes_come_out_as_the_pairs_say(case: Path, windows: bool) -> None:
-    before, after = (path.read_text() for path in (case, case.with_name(case.name.replace("before", "after"))))
+def test_upstreams_shapes_come_out_as_the_pairs_say(case: Case, windows: bool) -> None:
+    before, after = (case.before, case.after)
     if windows:
         before, after = ("\ufeff" + text.replace("\n", "\r\n") for text in (before, after))
     outcome = edited(before)
@@ -56,7 +57,7 @@ def test_upstreams_shapes_come_out_as_the_pairs_say(case: Path, windows: bool) -
 
 
 def test_a_software_else_of_its_own_is_reported_and_stays() -> None:
-    before = (CASES / "software-of-its-own.before.cu").read_text()
+    before = CASES["software-of-its-own.cu"].before
     outcome = edited(before)
     assert isinstance(outcome, Rewritten)
     assert outcome.lines == (14,)
@@ -67,13 +68,13 @@ def test_a_software_else_of_its_own_is_reported_and_stays() -> None:
 
 
 def test_a_file_that_only_decodes_or_talks_is_left_alone_and_reported() -> None:
-    outcome = edited((CASES / "decoding-and-comments.not-needed.cuh").read_text())
+    outcome = edited(CASES["decoding-and-comments.cuh"].before)
     assert isinstance(outcome, NothingToDo)
     assert outcome.because == "no conversion from float to E2M1; line 6: converts from E2M1, left alone"
 
 
 def test_an_instruction_that_is_not_known_is_refused_with_its_line() -> None:
-    outcome = edited((CASES / "stochastic-rounding.drifted.cuh").read_text())
+    outcome = edited(CASES["stochastic-rounding.cuh"].before)
     assert isinstance(outcome, Drift)
     # The options have no encoder that takes random bits.
     assert (outcome.line, outcome.found) == (5, "cvt.rs.satfinite.e2m1x4.f32")

@@ -14,10 +14,10 @@ from fp4patch.catalog.manifest import DATA, data_root
 from fp4patch.catalog.reading import Reader
 
 
-def copy_data(to: Path, *, cases: bool = True) -> Path:
-    """Write the data to ``to``, with or without the cases of patches."""
+def copy_data(to: Path) -> Path:
+    """Write the data to ``to``."""
     for folder in DATA:
-        shutil.copytree(data_root() / folder, to / folder, ignore=None if cases else shutil.ignore_patterns("cases"))
+        shutil.copytree(data_root() / folder, to / folder)
     return to
 
 
@@ -26,7 +26,7 @@ def few_probes(to: Path, kept: Mapping[str, str], *, sampled: bool = False) -> P
 
     Families are written out. With ``sampled`` the execution takes a sample of floats.
     """
-    leave(copy_data(to, cases=False), kept, sampled=sampled)
+    leave(copy_data(to), kept, sampled=sampled)
     return to
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cases import cases
+
 from fp4patch.catalog.manifest import data_root
 
 PATCH = data_root() / "patches/mlx/family-guard"
@@ -29,7 +31,7 @@ using Vector4_t = Vector4<T>;
 
 
 def small_mlx(root: Path) -> Path:
-    for path, text in {**OTHERS, CONVERSION: (PATCH / "cases/conversion.before.cuh").read_text()}.items():
+    for path, text in {**OTHERS, CONVERSION: cases("mlx/family-guard")["conversion.cuh"].before}.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
     return root

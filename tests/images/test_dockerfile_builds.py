@@ -124,7 +124,7 @@ def secrets(folder: Path) -> list[str]:
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Data of the image's fp4patch: the real patches; few probes and samples of inputs unless all are requested."""
     copy = tmp_path_factory.mktemp("data")
-    copy_data(copy, cases=False)
+    copy_data(copy)
     shutil.copytree(data_root() / "dockerfiles", copy / "dockerfiles")
     if not ALL:
         leave(copy, PROBES, sampled=True)  # the host's tests execute all inputs of the same code

@@ -1,7 +1,7 @@
-"""Each patch's ``cases/``: excerpts of the shapes that upstream's source has had, and what the patch makes of them.
+"""Each patch's ``cases.diff``: excerpts of shapes that upstream's source has had, and what the patch makes of them.
 
-``<shape>.before.*`` becomes ``<shape>.after.*``, which in turn is left alone or refused, never edited twice;
-``<shape>.<state>.*`` comes to that state: not-needed, upstreamed or drifted. All edits of the patch run on each.
+An edited excerpt is in turn left alone or refused, never edited twice. Any other comes to the state that the case
+names: not-needed, upstreamed or drifted. All edits of the patch run on each.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from cases import Case, cases
 from mutations_vllm import ENCODER, OPTIONS
 
 from fp4patch.catalog.manifest import load
@@ -22,9 +23,9 @@ from fp4patch.edits.edit import fold
 CASES = [
     pytest.param(patch, case, id=f"{patch.id}-{case.name}")
     for patch in load().patches.values()
-    for case in sorted(Path(patch.directory, "cases").iterdir())
+    for case in cases(patch.id).values()
 ]
-EDITED = [case for case in CASES if ".before." in str(case.id)]
+EDITED = [parameters for parameters in CASES if parameters.values[1].state == "edited"]  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True)
@@ -50,64 +51,49 @@ def steps(patch: Patch) -> list[Beside]:
     return [Beside(patch, edit) for edit in patch.edits]
 
 
-def read(path: Path) -> str:
-    return path.read_bytes().decode()
-
-
 def of_another_file(outcome: Outcome, edit: Edit) -> bool:
     """Return whether the edit is about other files of the release, or about none of it."""
     otherwise = getattr(edit, "otherwise", "") or None
     return isinstance(outcome, NothingToDo) and (outcome.elsewhere or outcome.because == otherwise)
 
 
-def expectation(case: Path) -> str:
-    return case.suffixes[-2].removeprefix(".")
-
-
 @pytest.mark.parametrize(("patch", "case"), CASES)
-def test_a_shape_comes_to_what_its_name_says(patch: Patch, case: Path) -> None:
-    before = read(case)
-    match expectation(case):
-        case "before":
-            done = fold(before, steps(patch))
-            assert done.text == read(case.with_name(case.name.replace(".before.", ".after.")))
-            assert any(isinstance(outcome, Rewritten) for outcome in done.outcomes)
-        case "after":
-            assert case.with_name(case.name.replace(".after.", ".before.")).is_file()
-        case state:
-            done = fold(before, steps(patch))
-            here = [o for o, edit in zip(done.outcomes, patch.edits, strict=True) if not of_another_file(o, edit)]
-            here = here or list(done.outcomes)  # an edit that searches for its files may find this is none of them
-            if state == State.DRIFTED:  # of one condition; another one may be understood
-                assert any(isinstance(outcome, Drift) for outcome in here)
-            else:
-                assert done.text == before
-                assert {o.state if isinstance(o, NothingToDo) else type(o) for o in here} == {State(state)}
+def test_a_shape_comes_to_what_its_case_says(patch: Patch, case: Case) -> None:
+    done = fold(case.before, steps(patch))
+    if case.state == "edited":
+        assert done.text == case.after
+        assert any(isinstance(outcome, Rewritten) for outcome in done.outcomes)
+        return
+    here = [o for o, edit in zip(done.outcomes, patch.edits, strict=True) if not of_another_file(o, edit)]
+    here = here or list(done.outcomes)  # an edit that searches for its files may find this is none of them
+    if case.state == State.DRIFTED:  # of one condition; another one may be understood
+        assert any(isinstance(outcome, Drift) for outcome in here)
+    else:
+        assert done.text == case.before
+        assert {o.state if isinstance(o, NothingToDo) else type(o) for o in here} == {State(case.state)}
 
 
 @pytest.mark.parametrize(("patch", "case"), EDITED)
-def test_no_shape_is_edited_twice(patch: Patch, case: Path) -> None:
-    once = fold(read(case), steps(patch)).text
+def test_no_shape_is_edited_twice(patch: Patch, case: Case) -> None:
+    once = fold(case.before, steps(patch)).text
     assert fold(once, steps(patch)).text == once
 
 
 @pytest.mark.parametrize(("patch", "case"), EDITED)
-def test_line_endings_and_byte_order_marks_pass_through(patch: Patch, case: Path) -> None:
-    before, after = read(case), read(case.with_name(case.name.replace(".before.", ".after.")))
-    windows = "\ufeff" + before.replace("\n", "\r\n")
-    assert fold(windows, steps(patch)).text == "\ufeff" + after.replace("\n", "\r\n")
-    assert fold(before.removesuffix("\n"), steps(patch)).text == after.removesuffix("\n")
+def test_line_endings_and_byte_order_marks_pass_through(patch: Patch, case: Case) -> None:
+    windows = "\ufeff" + case.before.replace("\n", "\r\n")
+    assert fold(windows, steps(patch)).text == "\ufeff" + case.after.replace("\n", "\r\n")
+    assert fold(case.before.removesuffix("\n"), steps(patch)).text == case.after.removesuffix("\n")
 
 
 @pytest.mark.parametrize("patch", load().patches.values(), ids=lambda patch: patch.id)
 def test_every_patch_has_a_shape_that_it_edits_and_one_that_it_leaves(patch: Patch) -> None:
-    found = {expectation(case) for case in Path(patch.directory, "cases").iterdir()}
-    assert "before" in found
-    assert found & {"not-needed", "upstreamed"}
+    states = {case.state for case in cases(patch.id).values()}
+    assert "edited" in states
+    assert states & {"not-needed", "upstreamed"}
 
 
 @pytest.mark.parametrize("patch", load().patches.values(), ids=lambda patch: patch.id)
 def test_excerpts_are_short(patch: Patch) -> None:
-    for case in Path(patch.directory, "cases").iterdir():
-        if expectation(case) != "after":  # what the patch itself adds may be longer
-            assert read(case).count("\n") <= 40, case.name
+    for case in cases(patch.id).values():
+        assert case.before.count("\n") <= 40, case.name  # what the patch itself adds may be longer

@@ -10,12 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import cases
 from command import Said, snapshot
 
-from fp4patch.catalog.manifest import data_root
-
-CASES = data_root() / "patches/flash_attention/native-arch/cases"
-BEFORE, AFTER = ((CASES / f"lists.{side}.cmake").read_text() for side in ("before", "after"))
+CASES = cases("flash_attention/native-arch")
+BEFORE, AFTER = CASES["lists.cmake"].before, CASES["lists.cmake"].after
 
 
 def make(root: Path, lists: str = BEFORE) -> Path:
@@ -64,7 +63,7 @@ def test_lists_of_another_shape_are_refused_and_left(
 
 
 def test_the_lists_of_the_open_pull_request_need_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tree = make(tmp_path / "fa", (CASES / "as-proposed.upstreamed.cmake").read_text())
+    tree = make(tmp_path / "fa", CASES["as-proposed.cmake"].before)
     said = Said(capsys, "status", tree)
     assert "upstreamed" in said.out
 

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from cases import cases
 from command import Said, snapshot, verify
 from cubins import disassembled
 from few_probes import few_probes
@@ -32,7 +33,7 @@ def test_the_patch_is_applied_and_reverting_leaves_no_trace(
 ) -> None:
     before = snapshot(tree)
     assert Said(capsys, "apply", "--variant", variant, tree).status == 0
-    assert (tree / CONVERSION).read_text().startswith((PATCH / "cases/conversion.after.cuh").read_text())
+    assert (tree / CONVERSION).read_text().startswith(cases("mlx/family-guard")["conversion.cuh"].after)
     assert "mlx 0.32.1" in Said(capsys, "status", tree).out
     assert Said(capsys, "revert", tree).status == 0
     assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import cases
 from command import Said, snapshot
 from cubins import disassembled
 
@@ -21,22 +22,23 @@ from fp4patch.proof.toolchain import Toolchain
 PATCH = data_root() / "patches/qutlass/sm120-family"
 WARP = "qutlass/csrc/include/cutlass_extensions/gemm/warp/mma_mx_tensor_op.h"
 HEADER = "qutlass/csrc/include/cutlass_extensions/arch/mma_mx_sm120.h"
-CASES = {
-    "setup.py": "setup.before.py",
-    "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.before.cpp",
-    "qutlass/csrc/gemm.cu": "gemm.before.cu",
-    "qutlass/csrc/gemm_ada.cu": "gemm-small-batches.before.cu",
-    HEADER: "multiplication.before.h",
-    WARP: "order-of-tiles.before.h",
+CASES = cases("qutlass/sm120-family")
+FILES = {
+    "setup.py": "setup.py",
+    "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.cpp",
+    "qutlass/csrc/gemm.cu": "gemm.cu",
+    "qutlass/csrc/gemm_ada.cu": "gemm-small-batches.cu",
+    HEADER: "multiplication.h",
+    WARP: "order-of-tiles.h",
 }
 SHAPES = ("rotation-of-128", "rotation-of-128-with-sm110")
 
 
 def make(root: Path) -> Path:
     """Make a tree of the patch's cases."""
-    for path, case in CASES.items():
+    for path, case in FILES.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text((PATCH / "cases" / case).read_text())
+        (root / path).write_text(CASES[case].before)
     (root / "pyproject.toml").write_text('[project]\nversion = "0.2.0"\n')
     return root
 
@@ -45,8 +47,8 @@ def test_all_files_are_edited_and_reverting_leaves_no_trace(tmp_path: Path, caps
     tree = make(tmp_path / "qutlass")
     before = snapshot(tree)
     assert Said(capsys, "apply", "--variant", "native", tree).status == 0
-    for path, case in CASES.items():
-        expected = (PATCH / "cases" / case.replace(".before.", ".after.")).read_text()
+    for path, case in FILES.items():
+        expected = CASES[case].after
         assert (tree / path).read_text().startswith(expected), path
     assert Said(capsys, "status", tree).status == 0
     assert Said(capsys, "revert", tree).status == 0
@@ -106,7 +108,7 @@ def test_the_multiplication_is_empty_on_sm121_before_and_there_after(
     def compiled(side: str, arch: str) -> tuple[bytes, list[str]]:
         header = tmp_path / side / "cutlass_extensions/arch/mma_mx_sm120.h"
         header.parent.mkdir(parents=True, exist_ok=True)
-        header.write_text((PATCH / f"cases/multiplication.{side}.h").read_text())
+        header.write_text(getattr(CASES["multiplication.h"], side))
         cubin = tmp_path / f"{side}-{arch}.cubin"
         command: list[str | Path] = [toolchain.nvcc, *toolchain.flags, "-std=c++17", "-DNDEBUG", "-cubin"]
         command += [f"-arch={arch}", "-o", cubin, f"-I{tmp_path / side}", f"-I{cutlass / 'include'}"]
@@ -127,9 +129,8 @@ def test_a_rotation_of_128_has_a_kernel_or_the_compiler_refuses_it(shape: str, g
     """The releases quantize nothing for a GPU that no branch names, and return memory that nothing wrote."""
 
     def kernels(side: str) -> list[str]:
-        case = PATCH / f"cases/{shape}.{side}.cpp"
         command = ["g++", "-E", "-P", f"-DTARGET_CUDA_ARCH={gpu}"]
-        text = case.read_text().replace('#include "include/fused_quantize_host.h"', "")
+        text = getattr(CASES[f"{shape}.cpp"], side).replace('#include "include/fused_quantize_host.h"', "")
         done = subprocess.run([*command, "-x", "c++", "-"], input=text, capture_output=True, text=True, check=False)
         if done.returncode:
             return re.findall(r"#error \"(\w+)", done.stderr)
@@ -146,7 +147,7 @@ def test_a_rotation_of_128_has_a_kernel_or_the_compiler_refuses_it(shape: str, g
 def test_the_build_makes_code_for_the_gpu_that_it_finds(quotes: str, gpu: int, code: str) -> None:
     def flags(side: str) -> list[str]:
         names: dict[str, object] = {"cc": gpu}
-        exec((PATCH / f"cases/{quotes}.{side}.py").read_text() + "\nflags = get_cuda_arch_flags()", names)
+        exec(getattr(CASES[f"{quotes}.py"], side) + "\nflags = get_cuda_arch_flags()", names)
         return re.findall(r"code=(\w+)", str(names["flags"]))
 
     assert flags("before") == ["sm_120a", "sm_100a"]

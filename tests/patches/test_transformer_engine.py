@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import cases
 from command import Said, snapshot
 from cubins import disassembled
 
@@ -126,7 +127,7 @@ def test_121_becomes_generic_code_and_a_target_with_a_suffix(
         lists_ = ("CMAKE_CUDA_ARCHITECTURES", "NVTE_GENERIC_ARCHS", "NVTE_SPECIFIC_ARCHS")
         script.write_text(
             f'cmake_minimum_required(VERSION 3.21)\nset(CUDAToolkit_VERSION 13.0)\nset({lists_[0]} "{asked}")\n'
-            + (PATCHES / f"arch-list/cases/{shape}.{side}.cmake").read_text()
+            + getattr(cases("transformer_engine/arch-list")[f"{shape}.cmake"], side)
             + "".join(f'message("[${{{name}}}]")\n' for name in lists_)
         )
         done = subprocess.run([str(cmake()), "-P", script], capture_output=True, text=True, check=True)

@@ -7,24 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import cases
 
 from fp4patch.catalog.manifest import load
 from tools.pages import upstream
 
 ROOT = Path(__file__).parents[2]
 OF_CASES = {
-    "mlx-family": {"mlx/backend/cuda/quantized/nvfp4_quantize.cuh": "conversion.before.cuh"},
+    "mlx-family": {"mlx/backend/cuda/quantized/nvfp4_quantize.cuh": "conversion.cuh"},
     "qutlass-family": {
-        "setup.py": "setup.before.py",
-        "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.before.cpp",
-        "qutlass/csrc/gemm.cu": "gemm.before.cu",
-        "qutlass/csrc/gemm_ada.cu": "gemm-small-batches.before.cu",
-        "qutlass/csrc/include/cutlass_extensions/arch/mma_mx_sm120.h": "multiplication.before.h",
-        "qutlass/csrc/include/cutlass_extensions/gemm/warp/mma_mx_tensor_op.h": "order-of-tiles.before.h",
+        "setup.py": "setup.py",
+        "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.cpp",
+        "qutlass/csrc/gemm.cu": "gemm.cu",
+        "qutlass/csrc/gemm_ada.cu": "gemm-small-batches.cu",
+        "qutlass/csrc/include/cutlass_extensions/arch/mma_mx_sm120.h": "multiplication.h",
+        "qutlass/csrc/include/cutlass_extensions/gemm/warp/mma_mx_tensor_op.h": "order-of-tiles.h",
     },
-    "transformer-engine-architectures": {
-        "transformer_engine/common/CMakeLists.txt": "lists-of-three-kinds.before.cmake"
-    },
+    "transformer-engine-architectures": {"transformer_engine/common/CMakeLists.txt": "lists-of-three-kinds.cmake"},
 }
 """Pages of projects whose releases are in git alone: excerpts of the release, by their files."""
 OTHER_FILES = {
@@ -74,8 +73,8 @@ def changed(patch: str) -> dict[str, set[str]]:
 @pytest.mark.parametrize("page", OF_CASES)
 def test_the_page_and_the_patch_are_what_is_made_of_excerpts(page: str, tmp_path: Path) -> None:
     pull = pull_of(page)
-    cases = ROOT / "patches" / pull.target / pull.patch / "cases"
-    texts = {path: (cases / case).read_text() for path, case in OF_CASES[page].items()} | OTHER_FILES[pull.target]
+    excerpts = cases(f"{pull.target}/{pull.patch}")
+    texts = {path: excerpts[case].before for path, case in OF_CASES[page].items()} | OTHER_FILES[pull.target]
     for path, text in texts.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)

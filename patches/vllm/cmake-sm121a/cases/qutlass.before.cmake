@@ -1,7 +1,0 @@
-# 0.14 to 0.18
-cuda_archs_loose_intersection(QUTLASS_ARCHS "12.0a;10.0f" "${CUDA_ARCHS}")
-if(QUTLASS_ARCHS MATCHES "10\\.(0a|3a|0f)")
-  set(QUTLASS_TARGET_CC 100)
-elseif(QUTLASS_ARCHS MATCHES "12\\.0a")
-  set(QUTLASS_TARGET_CC 120)
-endif()
