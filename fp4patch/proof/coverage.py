@@ -6,7 +6,8 @@ and lines of braces alone need no check. On each target of the verification:
 - A line of a function belongs to a hunk: the neighbouring changed lines, with the statements that they are in, inside
   of the innermost function. The hunk is judged if a kernel whose code was executed, compared or counted has an
   instruction of one of these lines, as the compiler says. A declaration inside of it that is no instruction by itself
-  is judged with its hunk; a function that no probe calls is not judged, whatever else its file holds.
+  is judged with its hunk; a function that no probe calls is not judged, whatever else its file holds, and neither is
+  a branch of ``if constexpr`` that no probe instantiates.
 - A line of the preprocessor is judged if such a probe read its file; a declaration outside of functions, and the head
   of a function, if such a probe read the line.
 - A line that was judged on one target may have no code on another: the instruction is in the place of the software
@@ -295,7 +296,7 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
         inside = of_line.get(line, ())
         owner = max((one.function for one in inside), default=0)
         if lines and (line > previous + 1 or (owner and owner != function)):
-            yield _of_statements(lines, function, of_line)
+            yield from _of_statements(lines, function, of_line)
             lines = []
         previous = line
         if owner:
@@ -304,13 +305,18 @@ def _hunks(source: Source, changed: Collection[int]) -> Iterator[Hunk]:
         elif inside:
             yield Hunk(Kind.DECLARATION, (line,))
     if lines:
-        yield _of_statements(lines, function, of_line)
+        yield from _of_statements(lines, function, of_line)
 
 
-def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[Statement]]) -> Hunk:
-    inside = {one for line in lines for one in of_line[line] if one.function == function}
-    spans = {one.lines for one in inside} | {one.block for one in inside if one.block}
-    return Hunk(Kind.STATEMENT, tuple(lines), tuple(sorted(spans, key=lambda span: span.start)))
+def _of_statements(lines: Sequence[int], function: int, of_line: Mapping[int, Sequence[Statement]]) -> Iterator[Hunk]:
+    """Yield a hunk for the function's own lines, and for each of its branches; one has those inside of it too."""
+    by_line = {line: [one for one in of_line[line] if one.function == function] for line in lines}
+    branches = {line: min((one.branch for one in inside), key=len) for line, inside in by_line.items()}
+    for branch in dict.fromkeys(branches.values()):
+        inside = {one for those in by_line.values() for one in those if one.branch[: len(branch)] == branch}
+        spans = {one.lines for one in inside} | {one.block for one in inside if one.block}
+        own = tuple(line for line in lines if branches[line] == branch)
+        yield Hunk(Kind.STATEMENT, own, tuple(sorted(spans, key=lambda span: span.start)))
 
 
 class Statement(NamedTuple):
@@ -319,8 +325,22 @@ class Statement(NamedTuple):
     lines: range
     function: int
     """Number of the innermost function, from 1 on; 0 outside."""
+    branch: tuple[int, ...] = ()
+    """Numbers of the branches of ``if constexpr`` that it is in, from the outermost on."""
     block: range = range(0)
     """Lines of the block of an ``if constexpr``, which is no instruction by itself."""
+
+
+class _Scope(NamedTuple):
+    """What an open brace began."""
+
+    function: int = 0
+    """Number of the function that it is in; 0 in a namespace or a class."""
+    branch: tuple[int, ...] = ()
+    branches: bool = False
+    """True if it is a branch of ``if constexpr``."""
+    head: int = -1
+    """Number of its ``if constexpr`` among the statements."""
 
 
 _NO_CODE = frozenset(("{", "}", ";", "(", ")", "else"))
@@ -330,18 +350,18 @@ def _statements(source: Source) -> list[Statement]:
     """Return the statements and declarations of a text; of a conditional all branches, each from where the first
     began."""
     found: list[Statement] = []
-    scopes: list[
-        tuple[int, int]
-    ] = []  # of each open brace: its function, or 0; the number of its `if constexpr`, or -1
+    scopes: list[_Scope] = []
     head: list[Token] = []
-    saved: list[tuple[list[tuple[int, int]], list[Token]]] = []
+    saved: list[tuple[list[_Scope], list[Token]]] = []
+    outside = closed = _Scope()
     names = {one.index: one.name for one in source.directives}
     functions, directive = 0, -1
 
     def finish() -> None:
         if any(token.text not in _NO_CODE for token in head):
             lines = range(head[0].line, source.line(head[-1].end - 1) + 1)
-            found.append(Statement(lines, scopes[-1][0] if scopes else 0))
+            scope = scopes[-1] if scopes else outside
+            found.append(Statement(lines, scope.function, scope.branch))
         head.clear()
 
     for token in source.tokens:
@@ -356,19 +376,26 @@ def _statements(source: Source) -> list[Statement]:
             elif name == "endif" and saved:
                 saved.pop()
         elif token.text == "{":
-            inner = scopes[-1][0] if scopes else 0
-            constexpr = "constexpr" in [token.text for token in head if head[0].text in ("if", "else")]
+            around = scopes[-1] if scopes else outside
+            inner = around.function
+            first = head[0].text if head else ""
+            constexpr = first in ("if", "else") and "constexpr" in [token.text for token in head]
+            branches = constexpr or (first == "else" and closed.branches)
+            branch = (*around.branch, token.start) if branches else around.branch
             if not inner and _is_function(head):
                 functions += 1
                 inner = functions
             finish()
-            scopes.append((inner, len(found) - 1 if constexpr else -1))
+            scopes.append(_Scope(inner, branch, branches, len(found) - 1 if constexpr else -1))
         elif token.text in "};":
             if token.text == ";":
                 head.append(token)
             finish()
-            if token.text == "}" and scopes and (number := scopes.pop()[1]) >= 0:
-                found[number] = found[number]._replace(block=range(found[number].lines.start, token.line + 1))
+            if token.text == "}" and scopes:
+                closed = scopes.pop()
+                if closed.head >= 0:
+                    start = found[closed.head].lines.start
+                    found[closed.head] = found[closed.head]._replace(block=range(start, token.line + 1))
         else:
             head.append(token)
     finish()

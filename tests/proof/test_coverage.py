@@ -95,7 +95,7 @@ def test_a_constant_condition_is_judged_with_the_code_of_its_block_and_its_block
     every = range(1, 8)
     assert places(judged(new, {A: [3]}, {A: every}, before=old)) == []
     assert places(judged(new, {A: [5]}, {A: every}, before=old)) == [("a.h:2", NO_CODE)]
-    assert places(judged(new.replace("g()", "i()"), {A: [2]}, {A: every}, before=old)) == []
+    assert places(judged(new.replace("g()", "i()"), {A: [2]}, {A: every}, before=old)) == [("a.h:3", NO_CODE)]
     assert places(judged(old.replace("h()", "i()"), {A: [2, 3]}, {A: every}, before=old)) == [("a.h:5", NO_CODE)]
 
 
@@ -108,6 +108,31 @@ def test_neighbouring_lines_are_judged_together_but_not_across_functions() -> No
     new = "int f() {\n  const int a = 1;\n  return a;\n}\nint g() { return 3; }\n"
     found = judged(new, {A: [3]}, {A: range(1, 6)}, before="")
     assert places(found) == [("a.h:5", NO_CODE)]
+
+
+def test_a_branch_of_a_template_that_no_probe_instantiates_is_named() -> None:
+    new = """\
+template <int N> int f(int a) {
+  int const b = a + 1;
+  if constexpr (N == 1) {
+    return b;
+  } else if constexpr (N == 2) {
+    if constexpr (sizeof(int) == 8) {
+      return 8;
+    }
+    return 2 * b;
+  } else {
+    return N * b;
+  }
+}
+"""
+    every = range(1, 14)
+    assert places(judged(new, {A: [2, 9]}, {A: every}, before="")) == [
+        ("a.h:4", NO_CODE),
+        ("a.h:7", NO_CODE),
+        ("a.h:11", NO_CODE),
+    ]
+    assert places(judged(new, {A: [4, 7, 11]}, {A: every}, before="")) == []
 
 
 def test_the_neighbours_of_removed_lines_count() -> None:
