@@ -6,6 +6,9 @@ import json
 import os
 import sys
 from contextlib import contextmanager
+from functools import reduce
+from importlib import import_module
+from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -39,7 +42,6 @@ class Place(click.Path):
 PLACE, NAME = Place(path_type=Path), Place(path_type=str)
 FILE, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
 TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=PLACE)
-JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text.")
 CUDA_ROOT = click.option("--cuda-root", type=FOLDER, help="CUDA toolkit to compile with.")
 JOBS = click.option(
     "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
@@ -66,6 +68,41 @@ def variant_option(*, required: bool) -> Callable[[Command], Command]:
         required=required,
         shell_complete=complete_names("variants", "*.toml"),
         help="Name of the variant; see `fp4patch list variants`.",
+    )
+
+
+def json_option(*results: str) -> Callable[[Command], Command]:
+    """Return ``--json`` and ``--json-schema`` of a command whose results are of these classes, ``module:Class``."""
+
+    def options(command: Command) -> Command:
+        json_ = click.option(
+            "--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text."
+        )
+        return json_(schema_option(*results, "fp4patch.commands.document:Failure")(command))
+
+    return options
+
+
+def schema_option(*results: str) -> Callable[[Command], Command]:
+    """Return ``--json-schema`` of a command whose results are of these classes, which are imported when it is used."""
+
+    def show_schema(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            from fp4patch.commands.json_schema import json_schema
+
+            named = [name.split(":") for name in results]
+            kinds = [getattr(import_module(module), kind) for module, kind in named]
+            schema = json_schema(context.command.name or "", reduce(or_, kinds))
+            click.echo(json.dumps(schema, indent=2, ensure_ascii=False))
+            context.exit()
+
+    return click.option(
+        "--json-schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show_schema,
+        help="Print the JSON schema of that document, and do nothing else.",
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fp4patch.commands.common import EXIT_REFUSED, JSON, NAME, emit, show, stderr, waiting
+from fp4patch.commands.common import EXIT_REFUSED, NAME, emit, json_option, show, stderr, waiting
 from fp4patch.core.errors import NothingCompiledError, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Fail unless every compiled file has code, or FP4 instructions, or all have what a variant makes.",
 )
-@JSON
+@json_option("fp4patch.doctor.result:DoctorReport")
 def doctor(
     paths: tuple[str, ...],
     gpus: str | None,

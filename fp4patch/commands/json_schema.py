@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, get_args
 from unittest.mock import patch
 
 from pydantic import ConfigDict, TypeAdapter
@@ -37,7 +37,9 @@ def json_schema(command: str, result: Any) -> Schema:
     config = ConfigDict(
         extra="forbid",
         use_attribute_docstrings=True,
-        json_schema_serialization_defaults_required=not getattr(result, "sparse", False),
+        json_schema_serialization_defaults_required=not any(
+            getattr(kind, "sparse", False) for kind in get_args(result) or (result,)
+        ),
     )
     with ExitStack() as configured:  # pydantic asks the dataclasses, which inherit it from these two
         for base in (Document, Manifest):

@@ -10,6 +10,7 @@ from fp4patch.commands.common import (
     JOBS,
     TREES,
     as_json,
+    schema_option,
     show,
     stderr,
     variant_option,
@@ -31,6 +32,7 @@ from fp4patch.commands.common import (
     metavar="FILE",
     help="Write the JSON document to this file; - is stdout.",
 )
+@schema_option("fp4patch.proof.result:VerifyReport", "fp4patch.proof.result:VerifyReports")
 @click.option(
     "--report", "report_file", type=FILE, metavar="FILE.html", help="Write a page with both listings of each probe."
 )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import click
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from command import Said
@@ -24,6 +25,7 @@ from fp4patch.commands.document import Failure, document
 from fp4patch.commands.evidence.result import Checked, Evidence
 from fp4patch.commands.export.result import Series
 from fp4patch.commands.json_schema import json_schema
+from fp4patch.commands.main import cli
 from fp4patch.commands.objects.result import Objects
 from fp4patch.commands.show.result import Lists, Matrix, Shown
 from fp4patch.core.arch import Arch
@@ -112,6 +114,10 @@ def fits(schema: dict[str, Any], parts: dict[str, Any], value: object) -> bool:
     return set(schema.get("required", ())) <= set(value) <= set(schema.get("properties", ()))
 
 
+def flags(command: click.Command) -> set[str]:
+    return {flag for parameter in command.params for flag in parameter.opts}
+
+
 @pytest.fixture
 def holds() -> Holds:
     """Function that asserts that documents fit their schema and hold all its keys: ``holds("status", *documents)``.
@@ -132,19 +138,20 @@ def holds() -> Holds:
     return check
 
 
-def test_every_schema_is_closed_and_is_one() -> None:
+@pytest.mark.parametrize("command", [name for name, command in cli.commands.items() if "--json" in flags(command)])
+def test_a_command_with_a_document_prints_its_schema(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     def objects(schema: object) -> Iterator[dict[str, Any]]:
         if isinstance(schema, dict):
             yield from (schema,) if "properties" in schema else ()
         for inner in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
             yield from objects(inner)
 
-    for name, result in DOCUMENTS.items():
-        schema = json_schema(name, result)
-        closed = [one["additionalProperties"] for one in objects(schema) if isinstance(one["properties"], dict)]
-        assert closed
-        assert not any(closed)
-        jsonschema.Draft202012Validator.check_schema(schema)
+    schema = json.loads(Said(capsys, command, "--json-schema").out)
+    assert schema["title"] == f"fp4patch {command}"
+    jsonschema.Draft202012Validator.check_schema(schema)
+    closed = [found["additionalProperties"] for found in objects(schema) if isinstance(found["properties"], dict)]
+    assert closed
+    assert not any(closed)
 
 
 def test_a_document_that_says_more_or_less_is_noticed(holds: Holds, fp4patch: Command) -> None:

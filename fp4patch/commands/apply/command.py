@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fp4patch.commands.common import EXIT_REFUSED, JSON, TREES, emit, show, telling, variant_option, waiting
+from fp4patch.commands.common import EXIT_REFUSED, TREES, emit, json_option, show, telling, variant_option, waiting
 
 if TYPE_CHECKING:
     from fp4patch.commands.apply.result import Applied
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--diff", is_flag=True, help="Also print a unified diff. With --dry-run, nothing is changed.")
 @click.option("--why", is_flag=True, help="Also print the reason for each edit that has nothing to do.")
 @click.option("--target-version", metavar="V", help="Upstream version, if the tree states none or a wrong one.")
-@JSON
+@json_option("fp4patch.commands.apply.result:Applied")
 def apply(
     trees: tuple[Path, ...],
     variant: str | None,
@@ -46,7 +46,7 @@ def apply(
 
 @click.command()
 @TREES
-@JSON
+@json_option("fp4patch.commands.apply.result:Applied")
 def revert(trees: tuple[Path, ...], as_json: bool) -> None:
     """Restore the pristine bytes of all TREEs, or of none.
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from fp4patch.commands.common import FOLDER, JSON, emit, show, variant_option
+from fp4patch.commands.common import FOLDER, emit, json_option, show, variant_option
 
 STAGES = ("toolkit", "sources", "proof", "kernels", "part", "wheel", "runtime")
 
@@ -64,7 +64,7 @@ class _Build(click.Command):
 @click.option("--dry-run", is_flag=True, help="Print the commands and the build context, and build nothing.")
 @click.option("--print-bake", is_flag=True, help="Print docker-bake.hcl for all variants, and build nothing.")
 @click.argument("buildx", nargs=-1, type=click.UNPROCESSED, metavar="[-- BUILDX_OPTIONS]")
-@JSON
+@json_option("fp4patch.images.image:Built", "fp4patch.images.image:DryRun")
 def build(
     variant: str | None,
     buildx: tuple[str, ...],

@@ -10,9 +10,9 @@ from fp4patch.commands.common import (
     FILE,
     FOLDER,
     JOBS,
-    JSON,
     PLACE,
     emit,
+    json_option,
     stderr,
     variant_option,
     waiting,
@@ -33,7 +33,7 @@ from fp4patch.commands.common import (
     metavar="FILE",
     help="Report what the JSON file of a GPU supports, and write nothing.",
 )
-@JSON
+@json_option("fp4patch.commands.evidence.result:Evidence", "fp4patch.commands.evidence.result:Checked")
 def evidence(
     trees: tuple[Path, ...],
     variant: str | None,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import FILE, FOLDER, PLACE, emit, variant_option, waiting, write
+from fp4patch.commands.common import FILE, FOLDER, PLACE, emit, json_option, variant_option, waiting, write
 from fp4patch.core.errors import Fp4PatchError, UsageError
 
 AUTHOR = "fp4patch <fp4patch@localhost>"
@@ -33,7 +33,7 @@ AUTHOR = "fp4patch <fp4patch@localhost>"
 )
 @click.option("--author", default=AUTHOR, metavar="NAME", help="Name and address of the author (git-am, quilt).")
 @click.option("--target-version", metavar="V", help="Upstream version, if the tree states none or a wrong one.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document with the files on stdout.")
+@json_option("fp4patch.commands.export.result:Series")
 def export(
     tree: Path,
     variant: str,

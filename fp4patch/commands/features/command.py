@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import FOLDER, JSON, emit, show, stderr
+from fp4patch.commands.common import FOLDER, emit, json_option, show, stderr
 
 
 @click.command()
@@ -40,7 +40,7 @@ from fp4patch.commands.common import FOLDER, JSON, emit, show, stderr
 @click.option("--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Targets at a time. Default: one per core.")
 @click.option("--details", is_flag=True, help="Print PTX, machine code and the messages of ptxas in full.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print Markdown tables instead of text.")
-@JSON
+@json_option("fp4patch.catalog.feature:FeatureReport")
 def features(
     releases: tuple[str, ...],
     cuda_roots: tuple[Path, ...],

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from fp4patch.commands.common import JSON, PLACE, emit, show, stderr
+from fp4patch.commands.common import PLACE, emit, json_option, show, stderr
 
 
 @click.command()
@@ -19,7 +19,7 @@ from fp4patch.commands.common import JSON, PLACE, emit, show, stderr
     metavar="URL[#REF]",
     help="Clone TARGET==VERSION from this URL or path instead. REF is a tag, branch or commit.",
 )
-@JSON
+@json_option("fp4patch.sources.fetch:Fetched")
 def fetch(release: str, directory: Path, as_json: bool, **how: Any) -> None:
     """Fetch the pristine tree of a release into DIRECTORY.
 

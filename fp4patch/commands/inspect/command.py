@@ -2,13 +2,13 @@
 
 import click
 
-from fp4patch.commands.common import EXIT_REFUSED, JSON, NAME, emit, show
+from fp4patch.commands.common import EXIT_REFUSED, NAME, emit, json_option, show
 
 
 @click.command()
 @click.argument("image", type=NAME)
 @click.option("--receipt", is_flag=True, help="Print only the digest of the receipts.")
-@JSON
+@json_option("fp4patch.images.image:Inspection")
 def inspect(image: str, receipt: bool, as_json: bool) -> None:
     """Check the labels and the proof of an IMAGE.
 

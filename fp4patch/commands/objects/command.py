@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import JSON, TREES, emit, show, waiting
+from fp4patch.commands.common import TREES, emit, json_option, show, waiting
 
 
 @click.command()
@@ -21,7 +21,7 @@ from fp4patch.commands.common import JSON, TREES, emit, show, waiting
 )
 @click.option("--includes", is_flag=True, help="Exit 1 if a file that a source includes in quotes is missing.")
 @click.option("--names", is_flag=True, help="Print only names, one per line, for ninja.")
-@JSON
+@json_option("fp4patch.commands.objects.result:Objects")
 def objects(trees: tuple[Path, ...], build: Path, gpus: str | None, includes: bool, names: bool, as_json: bool) -> None:
     """List the object files of a build that a patch affects.
 

@@ -5,14 +5,14 @@ from dataclasses import asdict
 
 import click
 
-from fp4patch.commands.common import JSON, emit, show
+from fp4patch.commands.common import emit, json_option, show
 from fp4patch.core.errors import ManifestError
 
 
 @click.command("list")
 @click.argument("what", type=click.Choice(["variants", "patches", "targets"]), required=False)
 @click.option("--matrix", is_flag=True, help="With patches: print the recorded result on each upstream release.")
-@JSON
+@json_option("fp4patch.commands.show.result:Lists", "fp4patch.commands.show.result:Matrix")
 def list_(what: str | None, matrix: bool, as_json: bool) -> None:
     """List variants, patches and targets."""
     from fp4patch.catalog.manifest import load
@@ -40,7 +40,7 @@ def list_(what: str | None, matrix: bool, as_json: bool) -> None:
 
 @click.command("show")
 @click.argument("name")
-@JSON
+@json_option("fp4patch.commands.show.result:Shown")
 def show_name(name: str, as_json: bool) -> None:
     """Describe one variant, patch or target.
 

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import JSON, TREES, emit, show, waiting
+from fp4patch.commands.common import TREES, emit, json_option, show, waiting
 
 
 @click.command()
 @TREES
-@JSON
+@json_option("fp4patch.tree.status_report:OneTree", "fp4patch.tree.status_report:SeveralTrees")
 def status(trees: tuple[Path, ...], as_json: bool) -> None:
     """Report the state of each file and patch of a TREE.
 
