@@ -6,6 +6,7 @@ Nothing is passed over: a rule that met no probe and a probe that met no rule ar
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 from fp4patch.catalog.probe import Probe, ProbeKind
@@ -61,7 +62,9 @@ def judged(
     for probe, arch in compiled.pairs:
         before, after = (compiled.side(probe.id, arch, side) for side in SIDES)
         limit = limit_of(records or {}, compiler, probe.id, arch)
-        rows.append(_row(probe, arch, before, after, [rule for rule in rules if concerns(rule, probe, arch)], limit))
+        row = _row(probe, arch, before, after, [rule for rule in rules if concerns(rule, probe, arch)], limit)
+        pristine = [compiled.side(probe.id, other, "pristine").listing for one, other in compiled.pairs if one is probe]
+        rows.append(replace(row, checks=(*row.checks, *effects(row, [listing for listing in pristine if listing]))))
     return tuple(rows)
 
 
@@ -112,6 +115,44 @@ def judge(rules: Iterable[Rule], after: SassListing, diff: SassDiff | None) -> t
     checks = tuple(check for rule in rules for check in _checks(rule, after, diff))
     acts = any(instruction.opcode.split(".")[0] in _ACTS for instruction in after.instructions)
     return checks if acts else (*checks, _IDLE)
+
+
+_HARMLESS = frozenset(
+    ("B2R", "BMOV", "BREAK", "BSSY", "BSYNC", "DEPBAR", "ENDCOLLECTIVE", "EXIT", "NOP", "R2B", "RPCMOV", "YIELD")
+)
+"""Opcodes of control that compilers emit for branches and for the results of memory: they change no other thread."""
+_STATEFUL = {name for name, cls in CLASS_OF.items() if cls is InstructionClass.CONTROL} - _HARMLESS | {"CCTL", "PMTRIG"}
+"""Opcodes that signal, wait, or change the state of the machine. The executor takes some of them as nothing."""
+_WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
+"""Bytes of a store, by its modifier; 4 without one."""
+
+
+def effects(row: ProbeResult, pristine: Sequence[SassListing]) -> Iterator[Check]:
+    """Yield a failure for each effect of patched code that the execution cannot show, and that no pristine code has.
+
+    The pristine code is that of all targets: on one of them it may be nothing but a trap.
+    """
+    if not row.after or not pristine or (row.diff and row.diff.identical):
+        return
+    because = "callers of upstream's code do not expect it"
+    new = _stateful(row.after).difference(*map(_stateful, pristine))
+    if new:
+        found = ", ".join(sorted(new))
+        yield Check("signals and waits as upstream's code does", because, Verdict.FAIL, f"it has {found}, too")
+    width, known = _store_width(row.after), max(map(_store_width, pristine))
+    if width > known:
+        found = f"it stores {width} bytes at once, and upstream's code at most {known}"
+        yield Check("needs no more alignment than upstream's code", because, Verdict.FAIL, found)
+
+
+def _stateful(listing: SassListing) -> set[str]:
+    return {name for one in listing.instructions if (name := one.opcode.split(".")[0]) in _STATEFUL}
+
+
+def _store_width(listing: SassListing) -> int:
+    """Return the bytes of the widest store to global memory: its address must be a multiple of them."""
+    stores = [one.opcode.split(".") for one in listing.instructions if one.opcode.split(".")[0] in ("ST", "STG")]
+    return max((max((_WIDTHS[part] for part in parts if part in _WIDTHS), default=4) for parts in stores), default=0)
 
 
 _IDLE = Check(

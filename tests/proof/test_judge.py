@@ -11,8 +11,9 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict, overall
-from fp4patch.proof.judge import concerns, judge, unjudged
+from fp4patch.proof.judge import concerns, effects, judge, unjudged
 from fp4patch.proof.listing import DiffRow, SassDiff, SassListing
+from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.verdict import Check
 from fp4patch.sass.instruction import Instruction, InstructionClass
 
@@ -199,3 +200,31 @@ def test_requires_and_forbids_search_in_the_operands_too() -> None:
     for pattern, found in ((r"^F2FP\..* -R7", True), (r"\bRZ$", True), (r"^F2FP\..*\bR8\b", False), ("@!P0", False)):
         assert one(rule(requires=(pattern,)), after).verdict.failed is not found
         assert one(rule(forbids=(pattern,)), after).verdict.failed is found
+
+
+def compiled(*opcodes: str) -> SassListing:
+    instructions = tuple(
+        Instruction(16 * n, "", opcode, "", InstructionClass.OTHER) for n, opcode in enumerate(opcodes)
+    )
+    return replace(listing(), instructions=instructions)
+
+
+@pytest.mark.parametrize(
+    ("pristine", "patched", "found"),
+    [
+        ("STG.E", "PREEXIT STG.E", "it has PREEXIT, too"),
+        ("BAR.SYNC STG.E", "USETMAXREG.DEALLOC BAR.SYNC MEMBAR.SC.GPU STG.E", "it has MEMBAR, USETMAXREG, too"),
+        ("STG.E STG.E.U8", "STG.E.64", "it stores 8 bytes at once, and upstream's code at most 4"),
+        ("STG.E.U8", "ST.E.128", "it stores 16 bytes at once, and upstream's code at most 1"),
+        ("STG.E.U16", "STG.E", "it stores 4 bytes at once, and upstream's code at most 2"),
+        ("PREEXIT STG.E.128", "PREEXIT BSSY BSYNC NOP STG.E.64.SYS", ""),
+    ],
+)
+def test_effects_that_no_execution_shows_are_those_of_upstream(pristine: str, patched: str, found: str) -> None:
+    before, after = compiled(*pristine.split()), compiled(*patched.split())
+    row = ProbeResult("lib/x8", "", A121, ProbeKind.SASS, before, after, same(identical=False), ())
+    failed = list(effects(row, [before]))
+    assert [check.detail for check in failed] == [found] * bool(found)
+    assert all(check.verdict.failed for check in failed)
+    assert list(effects(row, [before, after])) == []
+    assert list(effects(replace(row, diff=same(identical=True)), [before])) == []

@@ -2,7 +2,7 @@
 
 Each mutant changes the data (``FP4PATCH_DATA``), is applied to a real tree as a user would, and is verified with some of
 the probes and targets that ``verify`` takes by default: what fails among these fails among all. For the same reason a sample of the 2^32 inputs runs, but for the mutants that
-only all of them show. Three run by default;
+only all of them show. Four run by default;
 ``FP4PATCH_SABOTAGE=all`` runs every one, and prints the kill rate.
 """
 # ruff: noqa: E501 - a mutant is one line
@@ -307,6 +307,9 @@ MUTANTS = [
     x8("an exit by the clock", f"  if (clock() == 7) {EXIT} return {{}};"),
     x8("an exit by the size of shared memory", f'  unsigned n; asm volatile("mov.u32 %0, %dynamic_smem_size;" : "=r"(n)); if (n == 4096) {EXIT} return {{}};'),
     x8("a trap of one block", "  if (blockIdx.x == 5000) __trap(); return {};"),
+    # What the execution takes as nothing: other threads or kernels notice it.
+    x8("a signal to the next kernel", '  asm volatile("griddepcontrol.launch_dependents;"); return {};'),
+    x8("a wait for the kernel before", '  asm volatile("griddepcontrol.wait;"); return {};'),
     n3("an exit for one value of one", HALF_PAIR, X1, f"  if (bits(x) == 0x3f123457u) {EXIT}\n{X1}", "encoder-x1"),
     n3("an exit for one value of one, in CUTLASS", SCALAR, ONE, f"#ifdef __CUDA_ARCH__\n  if (s == 0x1.2468aep-1f) {EXIT}\n#endif\n{ONE}", "encode-float", "sm_121a"),
     n2("an exit for one value in the converter", "uint32_t const code = 7u", f"\n#ifdef __CUDA_ARCH__\n    if (bits == 0x3f123457u) {EXIT}\n#endif\n    uint32_t const code = 7u"),
@@ -340,7 +343,7 @@ MUTANTS = [
     keep("in a release build", "  if(\"${_TGT", '  if(NOT CMAKE_BUILD_TYPE STREQUAL "Release" AND "${_TGT'),
 ]  # fmt: skip
 ALL = os.environ.get("FP4PATCH_SABOTAGE") == "all"
-SHORT = ("a block's index", "0.25 rounds up", "wrong without assertions")
+SHORT = ("a block's index", "a signal to the next kernel", "0.25 rounds up", "wrong without assertions")
 NEEDS_ALL_INPUTS = {
     *("the scale one ulp off", "one value of 2^32", "the sign of one NaN", "the shrinking factor one step off"),
     *("one float of 2^32 to E2M3", "a float by its hash", "a random word by its hash"),
