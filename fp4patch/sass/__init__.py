@@ -1,5 +1,12 @@
-"""Execute machine code on a CPU: from what nvdisasm writes of a kernel to C that computes what the GPU computes.
+"""Execute the machine code of CUDA kernels on a CPU: ``README.md`` beside this file has an example, and the limits.
 
-``listing`` reads every operand, ``flow`` finds the blocks, ``semantics`` defines each instruction, ``translate`` writes
-the C. An instruction without an entry is refused by name.
+``text`` and ``listing`` read what nvdisasm writes, ``flow`` finds the blocks, ``semantics`` defines each instruction,
+``translate`` writes C that computes what the GPU computes, and ``grid`` runs it. An instruction without an entry is
+refused by name.
 """
+
+from fp4patch.sass.cubin import Cubin, read_cubin
+from fp4patch.sass.error import SassError
+from fp4patch.sass.grid import Array, Launch
+
+__all__ = ["Array", "Cubin", "Launch", "SassError", "read_cubin"]

@@ -1,0 +1,80 @@
+"""The library as its README shows it: a kernel of one's own is compiled, listed and executed, with no GPU."""
+
+from __future__ import annotations
+
+import re
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import fp4patch.sass
+from fp4patch.sass import Array, Cubin, Launch, SassError, read_cubin
+from fp4patch.sass.semantics import TABLE
+
+if TYPE_CHECKING:
+    from fp4patch.proof.toolchain import Toolchain
+
+README = Path(fp4patch.sass.__file__).with_name("README.md")
+SOURCE, EXAMPLE = re.findall(r"```(?:cuda|python)\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+OTHER = 'extern "C" __global__ void ticks(long long *out) { *out = clock64(); }\n'
+
+
+def compiled(toolchain: Toolchain, folder: Path, source: str, arch: str) -> Path:
+    file = folder / "kernels.cubin"
+    (folder / "kernels.cu").write_text(source, encoding="utf-8")
+    command: list[str | Path] = [
+        toolchain.nvcc,
+        *toolchain.flags,
+        "-O3",
+        "-cubin",
+        f"-arch={arch}",
+        "-o",
+        file,
+        folder / "kernels.cu",
+    ]
+    subprocess.run(command, check=True, env=dict(toolchain.environ))
+    return file
+
+
+@pytest.fixture(scope="module", params=["sm_90", "sm_121"])
+def cubin(request: pytest.FixtureRequest, toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled(toolchain, tmp_path_factory.mktemp("cubin"), SOURCE + OTHER, request.param)
+
+
+def test_the_example_of_the_readme_runs(
+    cubin: Path, toolchain: Toolchain, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(cubin.parent)
+    monkeypatch.setenv("PATH", f"{toolchain.nvdisasm.parent}:/usr/bin:/bin")
+    exec(compile(EXAMPLE, README.name, "exec"), {})
+    assert capsys.readouterr().out == "1008.0 3056.0\n"
+
+
+def test_a_list_has_each_kernel_or_the_reason(cubin: Path, toolchain: Toolchain) -> None:
+    command: list[str | Path] = [sys.executable, "-m", "fp4patch.sass", "--nvdisasm", toolchain.nvdisasm]
+    done = subprocess.run([*command, cubin], capture_output=True, text=True, check=False)
+    second, first = done.stdout.splitlines()
+    assert re.match(r"ticks: the lifter does not support CS2R.*0x", first), first
+    assert second == "sums: can be executed"
+    assert done.returncode == 1
+    (cubin.parent / "text").write_text("no cubin")
+    done = subprocess.run([*command, cubin.parent / "text"], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == ("", "error: the object file is not a cubin\n", 1)
+
+
+def test_a_store_beside_the_arrays_is_an_error(cubin: Path, toolchain: Toolchain) -> None:
+    code: Cubin = read_cubin(cubin, nvdisasm=toolchain.nvdisasm)
+    values, results = Array(1 << 32, bytes(4 * 64)), Array(1 << 33, b"", writable=True)
+    with pytest.raises(SassError, match="stray store"):
+        code.execute("sums", Launch((1, 1, 1), (32, 1, 1), struct.pack("<QQ", 1 << 32, 1 << 33), (values, results)))
+
+
+def test_the_table_has_each_instruction_with_the_source_of_its_meaning() -> None:
+    command = [sys.executable, "-m", "fp4patch.sass", "--table"]
+    rows = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [row.split("\t") for row in rows] == [[opcode, TABLE[opcode].source] for opcode in sorted(TABLE)]
+    assert all(one.source for one in TABLE.values())
