@@ -20,6 +20,7 @@ from fp4patch.commands import verify_execution_words as execution
 from fp4patch.commands import verify_words as summary
 from fp4patch.commands import words
 from fp4patch.commands.templates import own_script, render
+from fp4patch.commands.verify_effect import effect
 from fp4patch.commands.verify_rows import CLASSES, MARKS, MINUS, ROW_CLASS, Stretch, operands, stretches_of
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.listing import DiffKind
@@ -51,6 +52,9 @@ class Tree:
     """The same sections; neighbours of one probe together."""
     names: dict[str, str]
     command: str
+    effect: tuple[str, ...]
+    not_run: dict[str, list[str]]
+    """Probes that did not run, by their reason."""
 
     @property
     def columns(self) -> dict[str, str]:
@@ -108,7 +112,15 @@ def _tree(report: VerifyReport, prefix: str) -> Tree:
         report.tree,
     ]
     groups = tuple(tuple(group) for _, group in groupby(sections, key=lambda section: section.result.probe))
-    return Tree(report, sections, groups, summary.short_names(report.results), shlex.join(command))
+    return Tree(
+        report,
+        sections,
+        groups,
+        summary.short_names(report.results),
+        shlex.join(command),
+        tuple(effect(report)),
+        summary.not_run(report),
+    )
 
 
 def _section(result: ProbeResult, anchor: str) -> Section:

@@ -77,13 +77,12 @@ class VerifyTable:
 
 def _reasons(report: VerifyReport, *, every: bool) -> dict[str, list[str]]:
     """Return the probes that did not run by their reason; in short, their number, and one reason for older releases."""
-    reasons: dict[str, list[str]] = {}
-    for probe in report.set_aside:
-        of_release = probe.because.startswith("this release has no") and not every
-        because = "this release does not have what they test" if of_release else probe.because
-        reasons.setdefault(because, []).append(probe.probe.removeprefix(f"{report.target}/"))
     if every:
-        return reasons
+        return summary.not_run(report)
+    reasons: dict[str, list[str]] = {}
+    for because, probes in summary.not_run(report).items():
+        of_release = because.startswith("this release has no")
+        reasons.setdefault("this release does not have what they test" if of_release else because, []).extend(probes)
     return {
         because: probes if len(probes) <= 2 else [counted(len(probes), "probe")] for because, probes in reasons.items()
     }

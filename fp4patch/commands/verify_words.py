@@ -32,6 +32,14 @@ def _by_reason(spans: Sequence[LineSpan]) -> dict[tuple[str, str], list[LineSpan
     return by_reason
 
 
+def not_run(report: VerifyReport) -> dict[str, list[str]]:
+    """Return the probes that did not run, by their reason."""
+    reasons: dict[str, list[str]] = {}
+    for probe in report.set_aside:
+        reasons.setdefault(probe.because, []).append(probe.probe.removeprefix(f"{report.target}/"))
+    return reasons
+
+
 def unrecorded(report: VerifyReport) -> str:
     """Return the code of which nothing says how long it may be; empty if all of it has a record."""
     rows = [f"{row.probe} on {row.arch}" for row in report.results if row.unrecorded]

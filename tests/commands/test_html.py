@@ -196,69 +196,28 @@ def test_ten_probes_stay_under_a_fifth_of_a_megabyte() -> None:
     assert len(html.page([long_report(10, 300)]).encode()) < 200_000
 
 
-def test_the_page_in_a_browser(tmp_path: Path) -> None:
-    """Filters, an address of an instruction, a copied listing, and all rows before a print."""
-    file = tmp_path / "report.html"
-    file.write_text(html.page([long_report(5, 120), REPORTS["fail"]]), encoding="utf-8")
-    with browser() as running:
-        context = running.new_context(permissions=["clipboard-read", "clipboard-write"])
-        tab = context.new_page()
-        tab.set_default_timeout(PATIENCE)
-        wrong: list[str] = []
-        tab.on("pageerror", lambda error: wrong.append(str(error)))
-        tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
-        tab.goto(f"{file.as_uri()}#t1-5-a-0100")
-        tab.locator("html[data-ready]").wait_for()
-        assert tab.locator("tr.here").count() == 1
-        assert "0100" in tab.locator("tr.here").inner_text()
-        assert tab.locator("#t1-5-a-0100").is_visible()
-        assert tab.locator("#t1-1 .sass tbody tr").count() == 120
-        tab.locator("#only-fail").check()
-        shown = "sections => sections.filter(one => one.checkVisibility()).map(one => one.id)"
-        failed = [
-            s
-            for t in ("t1", "t2")
-            for s in tab.locator(f"section.is-fail[id^={t}]").evaluate_all("all => all.map(one => one.id)")
-        ]
-        assert tab.locator("section.probe").evaluate_all(shown) == failed
-        assert "t1-4" in failed
-        assert "t1-5" not in failed
-        assert (
-            tab.locator(".sum tr.is-pass").evaluate_all("rows => rows.filter(one => one.checkVisibility()).length") == 0
-        )
-        tab.locator("#t1-4 [data-copy='3']").click()
-        tab.get_by_text("Copied").wait_for()
-        lines = tab.evaluate("navigator.clipboard.readText()").splitlines()
-        assert len(lines) == 120
-        assert lines[1].startswith("/*0010*/  ")
-        tab.evaluate("location.hash = '#t1-5-a-0110'")  # of a section that the filter hides
-        tab.locator("tr.here", has_text="0110").wait_for()
-        assert tab.locator("#missing").is_hidden()
-        tab.evaluate("location.hash = '#t1-5-a-fff0'")
-        tab.locator("#missing").wait_for()
-        tab.emulate_media(media="print")
-        assert not tab.locator(".filter").first.is_visible()
-    assert wrong == []
-
-
-def test_listings_of_a_large_report_wait_until_they_are_near(tmp_path: Path) -> None:
+def test_a_listing_is_shown_when_it_is_opened_and_the_page_fits_a_phone(tmp_path: Path) -> None:
     """All of verify's default run on CUTLASS at once are two million elements, and minutes."""
     file = tmp_path / "report.html"
     unbroken = dataclasses.replace(REPORTS["fail"], problems=(Problem("code", "t", "x_" * 400),))
     file.write_text(html.page([long_report(120, 20), unbroken]), encoding="utf-8")
+    wrong: list[str] = []
     with browser() as running:
         tab = running.new_page(viewport={"width": 390, "height": 800})
         tab.set_default_timeout(PATIENCE)
-        tab.goto(f"{file.as_uri()}#t1-60-a-0100")
-        tab.locator("html[data-ready]").wait_for()
-        assert tab.locator("tr.here").is_visible()
-        assert 100 < tab.locator("[data-packed]").count() < 120
-        tab.locator("#t1-110").scroll_into_view_if_needed()
+        tab.on("pageerror", lambda error: wrong.append(str(error)))
+        tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        tab.goto(f"{file.as_uri()}#t1-60")
+        tab.locator("#t1-60 .sass tbody tr").first.wait_for()
+        assert tab.locator("#t1-60 .sass tbody tr").count() == 20
+        assert tab.locator("#t1-110 .sass").count() == 0
+        tab.locator("#t1-110 .listing > summary").click()
         tab.locator("#t1-110 .sass tbody tr").first.wait_for()
-        tab.locator("#every").click()
-        tab.locator("#every").wait_for(state="hidden")
-        assert tab.locator("[data-packed]").count() == 0
+        assert tab.locator("[data-packed]").count() == 120  # of 122
         assert tab.evaluate("document.documentElement.scrollWidth") == 390
+        tab.emulate_media(media="print")
+        assert not tab.locator(".theme").is_visible()
+    assert wrong == []
 
 
 def _luminance(colour: str) -> float:
