@@ -22,6 +22,7 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.core.errors import ProofError
 from fp4patch.proof.execution import sweep
 from fp4patch.proof.toolchain import Toolchain
+from fp4patch.sass.error import SassError
 from fp4patch.sass.program import KERNEL_NAME, Kernel
 from fp4patch.sass.translate import translate
 
@@ -55,7 +56,7 @@ def outcome(text: str, original: Kernel, folder: Path) -> str:
     """Return the outcome of a mutant, compared with the original kernel."""
     try:
         mutant = kernel(text)
-    except ProofError:
+    except SassError:
         return "refused"
     folder.mkdir()
     binary = sweep.build(folder, mutant, EIGHT, original, quick=True)

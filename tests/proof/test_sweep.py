@@ -13,6 +13,7 @@ from fp4patch.core.errors import ProofError
 from fp4patch.proof.execution import sweep
 from fp4patch.proof.execution.sweep import Swept
 from fp4patch.proof.sweep_result import InputClass
+from fp4patch.sass.error import SassError
 from fp4patch.sass.program import Kernel
 
 EIGHT = Executes(input="float32", lanes=8)
@@ -181,7 +182,7 @@ def test_a_kernel_that_does_not_end_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_does_not_compile_is_an_error_with_the_compilers_words(tmp_path: Path) -> None:
-    with pytest.raises(ProofError, match="does not compile") as error:
+    with pytest.raises(SassError, match="does not compile") as error:
         sweep.build(tmp_path, kernel("no_such_function(x)"), EIGHT)
     assert "no_such_function" in error.value.help
 

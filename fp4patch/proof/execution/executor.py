@@ -15,7 +15,7 @@ from functools import cache
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from fp4patch.catalog.probe import CARD, Executes, Launches, Quantizes, stored_bits
 from fp4patch.catalog.rule import Promise
@@ -79,9 +79,25 @@ class Subject:
         """True if it converts with F2FP."""
         return self.listing.count(InstructionClass.FP4) > 0
 
-    def execution(self, **result: Any) -> Execution:
-        """Return the execution of the kernel with the other fields."""
-        return Execution(probe=self.probe, arch=self.arch, side=self.side, instruction=self.instruction, **result)
+    def execution(
+        self,
+        report: NumericsReport | None = None,
+        *,
+        batch: Batch | None = None,
+        problem: str = "",
+        cached: bool = False,
+    ) -> Execution:
+        """Return the execution of the kernel with its result, or the reason why there is none."""
+        return Execution(
+            probe=self.probe,
+            arch=self.arch,
+            side=self.side,
+            report=report,
+            batch=batch,
+            problem=problem,
+            instruction=self.instruction,
+            cached=cached,
+        )
 
 
 @dataclass(frozen=True)
@@ -164,7 +180,7 @@ def execute(
 
 
 def _refused(subject: Subject, error: Failure) -> Execution:
-    return subject.execution(report=None, problem=error.message, unsupported=isinstance(error, Unsupported))
+    return replace(subject.execution(problem=error.message), unsupported=isinstance(error, Unsupported))
 
 
 def _execution(subject: Subject, done: _Done) -> Execution:
@@ -184,7 +200,7 @@ def _execution(subject: Subject, done: _Done) -> Execution:
         )
     problem = done.problem or (swept.stray if swept else "")
     corners = swept.corners if swept else ()
-    return subject.execution(report=report, corners=corners, problem=problem, cached=done.cached)
+    return replace(subject.execution(report, problem=problem, cached=done.cached), corners=corners)
 
 
 def _exact(execution: Execution) -> bool:
@@ -449,8 +465,9 @@ class _Lab:
 
     @staticmethod
     def _batched(subject: Subject, result: Batch | str, cached: bool) -> Execution:
-        found = {"problem": result} if isinstance(result, str) else {"batch": result}
-        return subject.execution(report=None, cached=cached, **found)
+        if isinstance(result, str):
+            return subject.execution(problem=result, cached=cached)
+        return subject.execution(batch=result, cached=cached)
 
     def _build(self, scratch: Path, name: str, job: _Job) -> Path:
         folder = scratch / name
@@ -478,14 +495,14 @@ class _Lab:
             text = sweep.run(binary, threads=self._threads, turns=turns, classes=job.classes, progress=tick)
         except FAILURES as error:
             return _Done(None, problem=f"{error.message}\n{error.help}".strip())
-        text += f"\nlanes {len(turns)} {int(alike)}\nseconds {time.monotonic() - began:.3f}\n"
+        result = _Stored(text, len(turns), alike, round(time.monotonic() - began, 3))
         if self._cache:
-            self._cache.store(name, [], Stored(b"", text))
-        return _read(text, cached=False)
+            self._cache.store(name, [], Stored(b"", json.dumps(result)))
+        return _done(result, cached=False)
 
     def _find(self, name: str) -> _Done | None:
         found = self._cache.find(name, lambda _: None) if self._cache else None
-        return _read(found.log, cached=True) if found else None
+        return _done(_Stored(*json.loads(found.log)), cached=True) if found else None
 
 
 def kept(cache: Cache | None, name: str, compared: Callable[[], Batch]) -> tuple[Batch | str, bool]:
@@ -568,6 +585,16 @@ def made_by() -> str:
     return sources("fp4patch.sass", "fp4patch.proof.execution", "fp4patch.reference")
 
 
-def _read(text: str, *, cached: bool) -> _Done:
-    seconds = next((float(line[8:]) for line in text.splitlines() if line.startswith("seconds ")), 0.0)
-    return _Done(sweep.read(text), seconds, cached)
+class _Stored(NamedTuple):
+    """What is kept of a job."""
+
+    text: str
+    """What its program wrote."""
+    passes: int
+    alike: bool
+    seconds: float
+
+
+def _done(stored: _Stored, *, cached: bool) -> _Done:
+    swept = replace(sweep.read(stored.text), passes=stored.passes, alike=stored.alike)
+    return _Done(swept, stored.seconds, cached)

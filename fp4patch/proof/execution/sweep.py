@@ -152,11 +152,8 @@ def read(text: str) -> Swept:
     if text.startswith("stray "):
         return Swept((), (), stray=text)
     lines = [line.partition(" ") for line in text.splitlines()]
-    passes, _, alike = next((rest for word, _, rest in lines if word == "lanes"), "1 1").partition(" ")
     return Swept(
         corners=tuple(row_of(rest) for word, _, rest in lines if word == "corner"),
         rows=tuple(row_of(rest) for word, _, rest in lines if word == "row"),
         digest=next((rest for word, _, rest in lines if word == "digest"), ""),
-        passes=int(passes),
-        alike=alike == "1",
     )
