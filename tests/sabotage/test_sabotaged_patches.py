@@ -396,7 +396,7 @@ def test_verify_finds_the_sabotage(
     found = any(r["verdict"] == "fail" and not r["error"].startswith("nvcc fatal") for r in results) or any(
         build["verdict"] == "fail" and "evaluated" not in build["detail"] for one in reports for build in one["builds"]
     )
-    # Or in the patched text, which depends on what no check varies, or touches what no patch declares.
+    # Or in the patched text, which depends on what no check varies.
     found = found or any(
         Path(one["tree"], p["file"]).is_file() for one in reports for p in one["problems"] if p["file"]
     )
