@@ -29,7 +29,7 @@ from fp4patch.core.errors import BinaryError
 
 _TEXTS = frozenset(
     (
-        *(".py", ".pyi", ".pyc", ".h", ".hpp", ".cuh", ".cu", ".cpp", ".cc", ".c", ".inc", ".inl", ".cmake"),
+        *(".py", ".pyi", ".pyc", ".h", ".hpp", ".cuh", ".cpp", ".cc", ".c", ".inc", ".inl", ".cmake"),
         *(".json", ".yaml", ".yml", ".toml", ".txt", ".md", ".rst", ".jinja", ".j2"),
         *(".js", ".ts", ".html", ".css", ".svg", ".png"),
     )
@@ -101,6 +101,11 @@ def check_kind(name: str, head: bytes) -> None:
 def may_hold_code(name: str) -> bool:
     """Return whether a file can hold device code, by the suffix of its name."""
     return PurePosixPath(name).suffix not in _TEXTS
+
+
+def is_source(name: str) -> bool:
+    """Return whether a file is a CUDA source, which a package compiles when it runs; those of examples are not."""
+    return name.endswith(".cu") and not re.search(r"(^|/)(tests?|examples?|benchmarks?|include)/", name)
 
 
 def zipped(file: Path | IO[bytes], name: str) -> Iterator[Member]:

@@ -1,7 +1,7 @@
 """Device code of one file: its fatbins and cubins, the FP4 instructions of each, and the code that every GPU loads."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fp4patch.binaries import by_design, elf, fatbin, ptx, sass_bits, writes_nothing
@@ -40,6 +40,10 @@ class _Image:
     """Kernels that print, or that assert."""
 
     @property
+    def native(self) -> list[str]:
+        return [name for name, kernel in self.kernels.items() if kernel.code.native]
+
+    @property
     def label(self) -> str:
         return str(self.arch) if self.entry.kind == "cubin" else f"compute_{self.arch.number}"
 
@@ -49,9 +53,7 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
     window = Window(member.stream, member.name, member.size, tick)
     elf.check_whole(window.peek(64), member.size, member.name)
     groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
-    loads: dict[tuple[Arch, str, LoadOutcome, tuple[str, ...]], list[tuple[Fp4Code, list[LostKernel]]]] = defaultdict(
-        list
-    )
+    loads: dict[_LoadKey, list[tuple[Fp4Code, list[LostKernel], Sequence[str]]]] = defaultdict(list)
     jit: dict[tuple[Arch, str, str], _Texts] = defaultdict(_Texts)
     number = 0
     for unit in fatbin.driver_modules(window):
@@ -63,9 +65,14 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
             index = loaded([(image.entry, image.arch) for image in images], gpu)
             chosen = None if index is None else images[index]
             if chosen and chosen.entry.kind == "ptx":
-                jit[gpu, chosen.label, chosen.entry.isa].add(fatbin.unpack(chosen.entry, unit.name))
+                text = fatbin.unpack(chosen.entry, unit.name)
+                if ptx.has_code(text):
+                    jit[gpu, chosen.label, chosen.entry.isa].add(text)
+                else:
+                    chosen = None
             label, outcome, code, held_by, lost = _loading(images, chosen, gpu)
-            loads[gpu, label, outcome, held_by].append((code, lost))
+            native = chosen.native if chosen and outcome is LoadOutcome.NATIVE else ()
+            loads[gpu, label, outcome, held_by].append((code, lost, native))
     if not number:
         return None
     return BinaryFile(
@@ -78,8 +85,9 @@ def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -
         ),
         tuple(
             Loading(
-                *(gpu, label, outcome, len(of), total(code for code, _ in of), held_by),
-                tuple(kernel for _, lost in of for kernel in lost),
+                *(gpu, label, outcome, len(of), total(code for code, _, _ in of), held_by),
+                tuple(kernel for _, lost, _ in of for kernel in lost),
+                tuple(dict.fromkeys(name for _, _, native in of for name in native)),
             )
             for (gpu, label, outcome, held_by), of in sorted(loads.items())
         ),
@@ -151,11 +159,45 @@ def _loading(
         return label, LoadOutcome.SOFTWARE, code, (), lost
     if code.native:
         return label, LoadOutcome.NATIVE, code, (), lost
+    lost += _held(holders, {kernel.name for kernel in lost}, alone=chosen is None)
+    intended = {kernel.name for kernel in lost if kernel.reason}
+    named = set(code.named) - intended
+    outcome = LoadOutcome.PLAIN
     if any(image.arch.major == gpu.major for image in holders):
-        return label, LoadOutcome.LOST, code, held_by, lost
-    if code.named:
-        return label, LoadOutcome.UNWRITTEN, code, held_by, lost
-    return label, LoadOutcome.OTHER if holders else LoadOutcome.PLAIN, code, held_by, lost
+        outcome = LoadOutcome.LOST
+    elif named:
+        outcome = LoadOutcome.UNWRITTEN
+    elif holders or code.named:
+        outcome = LoadOutcome.OTHER
+    elif chosen is None and any(_general(image.arch, gpu) for image in images):
+        outcome = LoadOutcome.ABSENT
+    missed = [kernel for kernel in lost if kernel.lost or kernel.messages]
+    if outcome in (LoadOutcome.LOST, LoadOutcome.OTHER) and missed and all(kernel.reason for kernel in missed):
+        outcome = LoadOutcome.DESIGN
+    return label, outcome, code, held_by, lost
+
+
+def _general(arch: Arch, gpu: Arch) -> bool:
+    """Return whether code for a target would be built for the GPU too: not what is for one other family."""
+    return arch.major == gpu.major or (not arch.suffix and arch.major < fatbin.FIRST_WITH_FP4)
+
+
+def _held(holders: Sequence[_Image], known: Collection[str], *, alone: bool) -> Iterator[LostKernel]:
+    """Yield the FP4 kernels of other targets of which this GPU loads no copy.
+
+    ``alone``: it loads nothing of the fatbin, which is then as a whole for tensor memory if one of its kernels is.
+    """
+    names = set(known)
+    for image in holders:
+        tensor_memory = alone and any(kernel.tensor_memory for kernel in image.kernels.values())
+        for name in image.native:
+            if name in names:
+                continue
+            names.add(name)
+            there = image.kernels[name]
+            kernel = LostKernel(name, image.label, {kind: n for kind, n in classes(there.code).items() if n})
+            reason = by_design.reason(kernel, keeps=(), tensor_memory=tensor_memory or there.tensor_memory)
+            yield replace(kernel, reason=reason)
 
 
 def _lost(chosen: _Image, images: Sequence[_Image], gpu: Arch) -> Iterator[LostKernel]:

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from fp4patch.core.document import Document
+from fp4patch.core.arch import Arch
+from fp4patch.core.document import Document, shown
 
 
 class Level(StrEnum):
@@ -16,14 +17,46 @@ class Level(StrEnum):
     """It works now, or for some GPUs only. Read the remedy before you build."""
     RED = "red"
     """It fails in the present state."""
-    NONE = "not looked at"
+    NONE = "not-judged"
     """The thing is absent or was not examined, so nothing is known about it."""
 
 
 def worst(levels: Iterable[Level]) -> Level:
-    """Return RED if any level is RED, else YELLOW if any is YELLOW, else GREEN."""
+    """Return RED if any level is RED, else YELLOW if any is YELLOW, else GREEN if any is, else NONE."""
     found = set(levels)
-    return next((level for level in (Level.RED, Level.YELLOW) if level in found), Level.GREEN)
+    return next((level for level in (Level.RED, Level.YELLOW, Level.GREEN) if level in found), Level.NONE)
+
+
+ANSWERS = {Level.GREEN: "yes", Level.YELLOW: "reservation", Level.RED: "no", Level.NONE: "not-judged"}
+"""The answer to "does FP4 work on this GPU", for each level."""
+
+
+@dataclass(frozen=True)
+class Answer(Document):
+    """Answer for one GPU: whether FP4 works on it, with the evidence and one next step."""
+
+    gpu: Arch
+    level: Level
+    verdict: str
+    """What holds, in a few words: ``FP4 in hardware (192 conversions, 448 matrix instructions)``."""
+    evidence: tuple[str, ...] = ()
+    """Facts that the answer rests on, the most important one first; each reservation is one of them."""
+    todo: str = ""
+    """The one next step; empty if none is needed."""
+    reservations: int = 0
+    """Number of reservations among the evidence."""
+
+    @property
+    @shown()
+    def answer(self) -> str:
+        """``yes``, ``reservation``, ``no`` or ``not-judged``."""
+        return ANSWERS[self.level]
+
+    @property
+    @shown()
+    def because(self) -> str:
+        """The evidence in one line."""
+        return "; ".join(self.evidence)
 
 
 @dataclass(frozen=True)

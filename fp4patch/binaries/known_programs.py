@@ -1,6 +1,7 @@
 """Tables of doctor beside this module: known.toml, by_design.toml, remedies.toml."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -62,6 +63,7 @@ class KnownPrograms:
     package: tuple[Package, ...]
     cache: tuple[KernelCache, ...]
     recipe: Recipe
+    gpu: Mapping[str, str]
 
 
 def read(name: str, kind: type[_Table]) -> _Table:

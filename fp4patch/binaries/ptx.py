@@ -41,6 +41,11 @@ def kernels(text: bytes) -> tuple[str, ...]:
     return tuple(found[1].decode() for found in _KERNEL.finditer(text))
 
 
+def has_code(text: bytes) -> bool:
+    """Return whether PTX has a kernel, or a function to link: a driver loads an empty text, and nothing is gained."""
+    return b".entry" in text or b".func" in text
+
+
 def compiler(text: bytes) -> str:
     """Return the release that wrote the PTX, from the comment at its head; empty if it does not state it."""
     found = RELEASE.search(text, 0, 4096)

@@ -1,6 +1,6 @@
 """Recommended actions for a verdict: remedies.toml has a text per cause, and the published releases that need none."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -8,7 +8,9 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.binaries.known_programs import read
+from fp4patch.core.arch import Arch
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10
+from fp4patch.core.wording import listed
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,13 @@ def of(cause: str, **values: object) -> str:
 def finding(level: Level, subject: str, found: str, cause: str, *, link: str = "", **values: object) -> Finding:
     """Return a finding with the recommended action for its cause."""
     return Finding(level, subject, found, of(cause, **values), cause, link)
+
+
+def target_for(gpu: Arch, gpus: Sequence[Arch]) -> dict[str, str]:
+    """Return the target to build for, and what it serves: the family's, since one build then serves each GPU of it."""
+    family = Arch(gpu.major, 0 if gpu.major in (10, 12) else gpu.minor, "f")
+    served = [str(one) for one in gpus if family.runs_on(one)]
+    return {"target": str(family), "number": family.number, "gpus": listed(served or [str(gpu)])}
 
 
 def newer(source: str) -> BetterRelease | None:

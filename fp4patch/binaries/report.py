@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from fp4patch.binaries.findings import Level, worst
+from fp4patch.binaries.findings import Answer, Level, worst
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 
@@ -14,18 +14,26 @@ from fp4patch.core.document import Document, Report, shown
 class Fp4State(StrEnum):
     """FP4 support that a binary gives one GPU. Closed."""
 
-    NATIVE = "NVFP4 native"
+    NATIVE = "native"
     """The code that loads converts and multiplies in hardware."""
-    SOFTWARE = "software conversion"
-    """The code that loads converts to E2M1 with a software encoder."""
-    MISSING = "emulated or missing"
+    CONVERTS = "converts"
+    """It converts in hardware, and multiplies nothing in FP4."""
+    MULTIPLIES = "multiplies"
+    """It multiplies in hardware, and converts nothing to E2M1."""
+    SOFTWARE = "software"
+    """It converts to E2M1 with a software encoder."""
+    MISSING = "missing"
     """FP4 code exists for other targets only. On this GPU no code loads, or code without FP4."""
-    NONE = "no FP4 code"
-    """No FP4 code was found for any target."""
     NOTHING = "nothing loads"
-    """The binary has device code, and none of it loads on this GPU."""
-    UNKNOWN = "not known"
-    """No device code was read."""
+    """All or most of the device code does not load on this GPU."""
+    JIT = "driver's compiler"
+    """All code that loads is PTX, without FP4."""
+    NONE = "no FP4 code"
+    """Code loads, and there is no FP4 code for any target."""
+    SOURCES = "sources"
+    """There are CUDA sources that are compiled when the program runs; they were not judged."""
+    UNKNOWN = "unknown"
+    """No device code was found or read."""
 
 
 class LoadOutcome(StrEnum):
@@ -38,7 +46,11 @@ class LoadOutcome(StrEnum):
     UNWRITTEN = "unwritten"
     """Kernels with FP4 in their name load, but hold neither the instructions nor a known encoder."""
     OTHER = "other GPUs"
-    """The FP4 code is for another generation only, for example for SM100's tensor memory."""
+    """The FP4 code is for another generation only."""
+    DESIGN = "by design"
+    """This GPU has no such FP4 code, and each kernel that it lacks has a known reason (by_design.toml)."""
+    ABSENT = "not built for it"
+    """Nothing loads, there is no FP4 code, and the code is not for another family of Blackwell or Hopper alone."""
     PLAIN = "no FP4"
 
 
@@ -215,6 +227,8 @@ class Loading(Document):
     """Architectures that have the FP4 code, where this GPU lost it."""
     lost: tuple[LostKernel, ...] = ()
     """Kernels that lost their FP4 instructions, independent of the outcome as a whole."""
+    native: tuple[str, ...] = ()
+    """Kernels that load and have FP4 instructions."""
 
 
 @dataclass(frozen=True)
@@ -249,15 +263,10 @@ class BinaryFile(Document):
 
 
 @dataclass(frozen=True)
-class GpuVerdict(Document):
-    """Result for one GPU over all files."""
+class GpuAnswer(Answer):
+    """Answer for one GPU about all files."""
 
-    gpu: Arch
-    state: Fp4State
-    because: str
-    todo: str
-    """Recommended action; empty if none is needed."""
-    level: Level
+    state: Fp4State = Fp4State.UNKNOWN
 
 
 @dataclass(frozen=True)
@@ -302,7 +311,7 @@ class BinaryReport(Report):
     """Number of files that were searched."""
     files: tuple[BinaryFile, ...]
     """Files with device code, in the order in which they were found."""
-    verdicts: tuple[GpuVerdict, ...]
+    answers: tuple[GpuAnswer, ...]
     seconds: float
     cached: bool = False
     """True if the result comes from an earlier scan of the same bytes."""
@@ -311,12 +320,14 @@ class BinaryReport(Report):
 
     requirements: tuple[RequirementRow, ...] = ()
     compilers: tuple[RunTimeCompiler, ...] = ()
+    sources: int = 0
+    """Number of CUDA sources beside the compiled code."""
 
     @property
     def levels(self) -> tuple[Level, ...]:
         """Levels: one for each requirement, else each GPU and compiler; RED for each input that was not read."""
         judged = [Level.GREEN if row.met else Level.RED for row in self.requirements]
-        judged = judged or [*(verdict.level for verdict in self.verdicts), *(one.level for one in self.compilers)]
+        judged = judged or [*(one.level for one in self.answers), *(one.level for one in self.compilers)]
         return (*judged, *(Level.RED for _ in self.unread))
 
     @property

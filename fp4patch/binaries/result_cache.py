@@ -15,6 +15,7 @@ class ScannedFile:
     """Result of one file: the number of files searched, and those with device code."""
 
     searched: int
+    sources: int
     files: tuple[BinaryFile, ...]
     compilers: tuple[RunTimeCompiler, ...] = ()
 

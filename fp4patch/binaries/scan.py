@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from fp4patch.binaries import containers, device_code, image, object_duplicates, registry, remedies, run_time
+from fp4patch.binaries import containers, device_code, image, object_duplicates, registry, run_time
+from fp4patch.binaries.answer import Scanned, answer
 from fp4patch.binaries.containers import Member
 from fp4patch.binaries.image import Image
-from fp4patch.binaries.judgement import judge
-from fp4patch.binaries.report import BinaryFile, BinaryReport, GpuVerdict, RunTimeCompiler, Unread
+from fp4patch.binaries.report import BinaryFile, BinaryReport, RunTimeCompiler, Unread
 from fp4patch.binaries.result_cache import ScannedFile, cached_result, keep_result, key_of
 from fp4patch.binaries.stream_reader import Readable
 from fp4patch.core.arch import GB10, GPUS, Arch
@@ -99,26 +99,19 @@ def _report(source: str, search: _Search, begun: float, *, cached: bool, driver_
         raise BinaryError(search.unread[0].because, help=search.unread[0].help)
     own = Path(source).name
     files = tuple(replace(file, name=file.name or own) for file in search.files)
+    scanned = Scanned(source, files, search.unread, search.sources, driver_cuda)
     return BinaryReport(
         source,
         search.tally.total or search.tally.done,
         search.searched,
         files,
-        tuple(_advised(judge(gpu, files, search.unread, driver_cuda), source) for gpu in search.gpus),
+        tuple(answer(gpu, search.gpus, scanned) for gpu in search.gpus),
         time.monotonic() - begun,
         cached,
         tuple(replace(one, name=one.name or own) for one in search.unread),
         compilers=run_time.used([replace(one, name=one.name or own) for one in search.compilers]),
+        sources=search.sources,
     )
-
-
-def _advised(verdict: GpuVerdict, source: str) -> GpuVerdict:
-    """Return the verdict with a published release as what to do, where one is known to be better."""
-    newer = remedies.newer(source)
-    if newer is None or not verdict.todo:
-        return verdict
-    release = {"distribution": newer.distribution, "release": newer.good}
-    return replace(verdict, todo=remedies.of("better_release", **release, otherwise=verdict.todo))
 
 
 def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
@@ -129,6 +122,9 @@ def _folder(path: Path, search: _Search, cache: Path | None) -> bool:
     files, root = [], path.resolve()
     for file, size in containers.folder(path):
         name = file.relative_to(root).as_posix()
+        if containers.is_source(name):
+            search.sources += 1
+            continue
         try:
             head = _head(file)
             containers.check_kind(name, head)
@@ -154,13 +150,16 @@ def _one(path: Path, name: str, search: _Search, cache: Path | None) -> bool:
         key = key_of(sha256(path), (*map(str, search.gpus), run_time.role(path.as_posix()))) if cache else ""
         known = cached_result(cache, key) if cache else None
         if known:
-            found.searched, found.files, found.compilers = known.searched, list(known.files), list(known.compilers)
+            found.searched, found.sources = known.searched, known.sources
+            found.files, found.compilers = list(known.files), list(known.compilers)
             search.tally(size)
         else:
             with path.open("rb") as stream:
                 found.file(containers.Member(path.name, size, stream), 0, path=path)
             if cache and not found.unread:
-                keep_result(cache, key, ScannedFile(found.searched, tuple(found.files), tuple(found.compilers)))
+                keep_result(
+                    cache, key, ScannedFile(found.searched, found.sources, tuple(found.files), tuple(found.compilers))
+                )
     except OSError as error:
         found.unread.append(Unread("", f"cannot read {path}: {error.strerror}", "check its permissions"))
         known = None
@@ -196,7 +195,7 @@ class _Search:
 
     def __init__(self, gpus: Sequence[Arch], tally: _Tally) -> None:
         self.gpus, self.tally = tuple(gpus), tally
-        self.searched = 0
+        self.searched = self.sources = 0
         self.files: list[BinaryFile] = []
         self.unread: list[Unread] = []
         self.compilers: list[RunTimeCompiler] = []
@@ -208,6 +207,7 @@ class _Search:
     def take(self, other: _Search, place: str) -> None:
         """Add what another one found below ``place``."""
         self.searched += other.searched
+        self.sources += other.sources
         self.files += [replace(one, name=_placed(one.name, place)) for one in other.files] if place else other.files
         self.unread += [replace(one, name=_placed(one.name, place)) for one in other.unread]
         self.compilers += [replace(one, name=_placed(one.name, place)) for one in other.compilers]
@@ -235,6 +235,9 @@ class _Search:
     def file(self, member: Member, depth: int, *, path: Path | None = None) -> None:
         """Look into a file, by what it begins with. ``path``: where it is, if it is not inside of another."""
         place = path.as_posix() if path else member.name
+        if containers.is_source(member.name):
+            self.sources += 1
+            return
         with self.reading(""), containers.opened(member) as (kind, content):
             if kind in ("zip", "tar", "compressed") and depth > _DEEPEST:
                 raise BinaryError(f"{member.name} is an archive inside {depth} others", help=_UNPACK)
@@ -300,6 +303,7 @@ class _Search:
             for order, layer in enumerate(here):
                 inner = layers[layer].search
                 found.searched += inner.searched
+                found.sources += inner.sources
                 found.unread += [one for one in inner.unread if _seen(order, one.name, seen)]
                 found.files += [
                     replace(

@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     multiple=True,
     help="Fail unless every compiled file has code, or FP4 instructions, or all have what a variant makes.",
 )
+@click.option("--only", metavar="PATTERN", multiple=True, help="--require concerns only files like libtorch*.so.")
+@click.option("--except", "excepted", metavar="PATTERN", multiple=True, help="--require does not concern these files.")
+@click.option("--details", is_flag=True, help="List every file with its code, and a tree's patches and build.")
 @json_option("fp4patch.doctor.result:DoctorReport")
 def doctor(
     paths: tuple[str, ...],
@@ -47,6 +50,9 @@ def doctor(
     cuda: str | None,
     python: str,
     require: tuple[str, ...],
+    only: tuple[str, ...],
+    excepted: tuple[str, ...],
+    details: bool,
     as_json: bool,
 ) -> None:
     """Check this machine, or each PATH, for FP4 support.
@@ -57,8 +63,8 @@ def doctor(
     Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would. Their
     usual ways to write are replaced, which is a convenience and not a protection.
 
-    Exit status: 0 if no finding is red, 1 if one is, 2 if a PATH or a GPU does not exist. With --require: 0 if all
-    requirements are met and everything was read, else 1.
+    Exit status: 0 if no answer is no, 1 if one is or if nothing was judged, 2 if a PATH or a GPU does not exist. With
+    --require: 0 if all requirements are met and everything was read, else 1.
     """
     from fp4patch.binaries.findings import Level
     from fp4patch.commands import doctor_binaries_text as binary_report
@@ -66,12 +72,14 @@ def doctor(
     from fp4patch.doctor import run as verb
     from fp4patch.doctor.result import DoctorReport
 
-    question = verb.question(gpus, arch_list, cuda, require)
+    question = verb.question(gpus, arch_list, cuda, require, only, excepted)
     compiled_only = bool(question.required)
     if compiled_only and not paths:
         raise UsageError(
             "--require applies to compiled files only", help="name a wheel, a library, a directory or an image"
         )
+    if (only or excepted) and not compiled_only:
+        raise UsageError("--only and --except apply to --require", help="add --require sm_121:native")
     if python and paths:
         raise UsageError("--python applies to this machine only", help="omit every PATH")
     machine = None if paths else verb.examine_machine(question, python)
@@ -90,13 +98,15 @@ def doctor(
         recipes += [recipe] if recipe else []
         binaries += [compiled] if compiled else []
         if not as_json:
-            shown = [report.recipe_text(recipe)] if recipe else []
-            shown += [*map(report.tree_text, found), *([binary_report.table(compiled)] if compiled else [])]
+            shown = [report.tree_text(tree, details=details) for tree in found]
+            shown += [binary_report.table(compiled, details=details)] if compiled else []
+            shown += [report.recipe_text(recipe)] if recipe else []
             for part in shown:
                 show(part)
     whole = DoctorReport(machine, tuple(trees), tuple(recipes), tuple(binaries))
-    emit(whole) if as_json else show(report.summary(whole.levels))
-    if whole.verdict is Level.RED:
+    if as_json:
+        emit(whole)
+    if whole.verdict in (Level.RED, Level.NONE):
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 

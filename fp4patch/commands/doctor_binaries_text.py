@@ -6,72 +6,52 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from fp4patch.binaries.findings import Level
 from fp4patch.binaries.report import (
     BinaryFile,
     BinaryReport,
     Fp4Code,
-    Fp4State,
-    GpuVerdict,
     ImageGroup,
     LoadOutcome,
     readable_names,
     total,
 )
-from fp4patch.commands import terminal
-from fp4patch.commands.doctor_text import COLOUR as LEVEL_COLOUR
-from fp4patch.commands.terminal import Hanging, folded, whole
+from fp4patch.commands.doctor_text import COLOUR, MARK, answers_text
+from fp4patch.commands.terminal import Hanging
 from fp4patch.commands.words import printable
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted, listed
 
-COLOUR = {
-    Fp4State.NATIVE: "green",
-    Fp4State.SOFTWARE: "yellow",
-    Fp4State.MISSING: "bold red",
-    Fp4State.NOTHING: "bold red",
-    Fp4State.UNKNOWN: "bold red",
-    Fp4State.NONE: "cyan",
-}
 
-
-def table(report: BinaryReport) -> RenderableType:
-    """Return the verdicts, then each file with its architectures and the contents of its FP4 code."""
-    parts: list[RenderableType] = [
-        Text.assemble((report.source, "bold"), f"  {_bytes(report.size)}, {counted(report.searched, 'file')} read"),
-        Text(),
-    ]
-    parts += [_verdict(verdict) for verdict in report.verdicts]
+def table(report: BinaryReport, *, details: bool = False) -> RenderableType:
+    """Return the answers; with ``details`` also each file with its architectures and the contents of its FP4 code."""
+    parts: list[RenderableType] = [answers_text(report.answers)]
     for one in report.compilers:
+        if one.level is Level.GREEN and not details:
+            continue
         release = f" {one.release}" if one.release else ""
         support = f"does not support {listed(one.unsupported)}" if one.unsupported else "supports every requested GPU"
-        parts.append(
-            Text.assemble(
-                (f"{one.role}{release}", LEVEL_COLOUR[one.level]), f" ({printable(one.name)}) {support}; {one.used_by}"
-            )
-        )
-        if one.remedy:
-            parts.append(Text.assemble(("          help: ", "bold"), one.remedy))
+        what = Text(f"{MARK[one.level]} {one.role}{release}", COLOUR[one.level])
+        parts.append(what.append(f" ({printable(one.name)}) {support}; {one.used_by}", ""))
+        parts += [Hanging("  → ", one.remedy)] if one.remedy else []
     for row in report.requirements:
-        said = ("met", "green") if row.met else ("not met", "bold red")
-        parts.append(Text.assemble((f"required {row.requirement}: ", "bold"), said))
-        parts += [Hanging("  ", reason) for reason in row.because]
+        level = Level.GREEN if row.met else Level.RED
+        said = f" required {row.requirement}: {'met' if row.met else 'not met'}"
+        parts.append(Text(MARK[level] + said, COLOUR[level]))
+        parts += [Hanging("    ", reason) for reason in row.because]
     for unread in report.unread:
         parts.append(
-            Text.assemble(("not read: ", "bold red"), f"{printable(unread.name)}: {printable(unread.because)}")
+            Hanging("✗ not read: ", f"{printable(unread.name)}: {printable(unread.because)}", COLOUR[Level.RED])
         )
-        parts.append(Text.assemble(("          help: ", "bold"), unread.help))
-    for file in report.files:
-        parts += [Text(), _file(file)]
-    parts += [Text(), Text(_summary(report), style="dim")]
+        parts.append(Hanging("  → ", unread.help))
+    if details:
+        for file in report.files:
+            parts += [Text(), _file(file)]
+        parts += [Text(), Text(_summary(report), style="dim")]
+    more = "" if details or not report.files else "; --details lists them"
+    said = f"{_bytes(report.size)}, {counted(report.searched, 'file')} read, {len(report.files)} with device code{more}"
+    parts += [Text.assemble((printable(report.source), "bold"), (f"  {said}", "dim")), Text()]
     return Group(*parts)
-
-
-def _verdict(verdict: GpuVerdict) -> RenderableType:
-    joint = ": because " if verdict.state is Fp4State.MISSING else ": "
-    because = f"{joint}{printable(verdict.because)}"
-    rows = [(str(verdict.gpu), Text.assemble((verdict.state.value, COLOUR[verdict.state]), because))]
-    rows += [("", Text.assemble(("help: ", "bold"), verdict.todo))] if verdict.todo else []
-    return terminal.table([whole(), folded()], rows)
 
 
 def _file(file: BinaryFile) -> RenderableType:

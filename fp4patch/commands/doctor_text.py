@@ -7,18 +7,18 @@ from rich.table import Table
 from rich.text import Text
 
 from fp4patch.adapters.result import BuildRow
-from fp4patch.binaries.findings import Finding, Level, worst
+from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.terminal import NONE, STATES, folded, number, table, whole
+from fp4patch.commands.terminal import NONE, STATES, Hanging, folded, number, table, whole
 from fp4patch.commands.words import printable
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.state import State
 from fp4patch.doctor.outlook import kernels_of
-from fp4patch.doctor.result import MachineReport, Outlook, RecipeReport, TreeReport
+from fp4patch.doctor.result import MachineReport, RecipeReport, TreeReport
 
-MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: NONE}
-COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "dim"}
+MARK = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗", Level.NONE: "?"}
+COLOUR = {Level.GREEN: "green", Level.YELLOW: "yellow", Level.RED: "bold red", Level.NONE: "yellow"}
 REACH_COLOUR = {
     Reach.SUFFIXED: "green",
     Reach.BARE: "yellow",
@@ -30,9 +30,30 @@ SUBJECT = 22
 """Width in columns of a finding's subject."""
 
 
+_WIDTH = 80
+"""Columns of an answer's first line."""
+
+
+def answers_text(answers: Iterable[Answer]) -> RenderableType:
+    """Return a line for each GPU: mark, GPU, answer and sentence; below it the evidence, then the next step."""
+    parts: list[RenderableType] = []
+    for one in answers:
+        said = {Level.GREEN: "yes", Level.RED: "no", Level.NONE: "not judged"}.get(one.level, "yes, with a reservation")
+        if one.level is Level.YELLOW and one.reservations > 1:
+            said = f"yes, with {one.reservations} reservations"
+        sentence, evidence = one.verdict, one.evidence
+        if len(f"{MARK[one.level]} {one.gpu}  {said}: {sentence}") > _WIDTH and sentence.endswith(")"):
+            sentence, _, numbers = sentence.removesuffix(")").partition(" (")
+            evidence = (numbers, *evidence)
+        line = Text.assemble((f"{MARK[one.level]} {one.gpu}  {said}", COLOUR[one.level]), f": {printable(sentence)}")
+        parts += [line, *(Hanging("    ", fact) for fact in evidence)]
+        parts += [Hanging("  → ", one.todo, COLOUR[one.level])] if one.todo else []
+    return Group(*parts)
+
+
 def machine_text(machine: MachineReport) -> RenderableType:
-    """Return a heading, then each section's findings, each with its remedy below it."""
-    parts: list[RenderableType] = [Text.assemble(("this machine", "bold"), f"  {machine.name}")]
+    """Return the worst of all findings and how many there are, then each section's findings, with their remedies."""
+    parts: list[RenderableType] = [summary(machine.levels), Text(machine.name, style="dim")]
     for section in machine.sections:
         parts += [Text(), Text(section.title, style="bold"), findings_text(section.findings)]
     return Group(*parts, Text())
@@ -47,30 +68,34 @@ def recipe_text(recipe: RecipeReport) -> RenderableType:
     """Return the recipes' place, and a finding for each that takes SM121 out of CUTLASS's guard."""
     heading = Text.assemble(("build recipes", "bold"), f"  {printable(recipe.path)}, {recipe.read} read")
     known_recipe = known().recipe
-    said = f"no command or patch removes {known_recipe.macro} from it"
-    good = Finding(Level.GREEN, known_recipe.subject, said)
+    said = f"no line was found that removes {known_recipe.macro} from it; variables and loops are not followed"
+    good = Finding(Level.NONE, known_recipe.subject, said, "name the source tree, or what was built")
     return Group(heading, Text(), findings_text(recipe.findings or [good]), Text())
 
 
-def tree_text(tree: TreeReport) -> RenderableType:
-    """Return the report on a tree: its kind, patches, build, findings, the result of each GPU, and the next command."""
+def tree_text(tree: TreeReport, *, details: bool) -> RenderableType:
+    """Return the answer for each GPU, what to apply and to look at; with ``details`` also the patches and the build."""
     heading = Text.assemble((tree.title, "bold"), f" {_version(tree)}  ", (printable(tree.root), "dim"))
-    parts: list[RenderableType] = [heading]
-    parts += [Text(), Text("patches", style="bold"), _patches(tree)]
-    if tree.builds:
-        parts += [Text(), _builds_heading(tree), _builds(tree)]
+    parts: list[RenderableType] = [answers_text(tree.outlooks), heading, _recommendation(tree)]
     if tree.findings:
-        parts += [Text(), Text("attention", style="bold"), findings_text(tree.findings)]
-    parts += [Text(), Text("verdict", style="bold"), _outlooks(tree.outlooks), _recommendation(tree), Text()]
-    return Group(*parts)
+        parts += [findings_text(tree.findings)]
+    if details:
+        parts += [Text(), Text("patches", style="bold"), _patches(tree)]
+    if details and tree.builds:
+        parts += [Text(), _builds_heading(tree), _builds(tree)]
+    return Group(*parts, Text())
 
 
 def summary(levels: Sequence[Level]) -> RenderableType:
-    """Return one line: the worst level, and the number of findings of each level that is not green."""
+    """Return one line about a machine: the worst level, and the number of findings that need attention."""
     level = worst(levels)
-    counts = [f"{levels.count(one)} {one.value}" for one in (Level.RED, Level.YELLOW) if one in levels]
-    tail = ", ".join(counts) or "all well"
-    return Text.assemble((level.value.upper(), f"{COLOUR[level]} bold"), f"  {tail}")
+    counts = [
+        f"{levels.count(one)} {word}"
+        for one, word in ((Level.RED, "to repair"), (Level.YELLOW, "to note"))
+        if one in levels
+    ]
+    tail = ", ".join(counts) or "nothing to repair was found"
+    return Text.assemble((f"{MARK[level]} this machine", COLOUR[level]), f": {tail}")
 
 
 def _version(tree: TreeReport) -> str:
@@ -134,19 +159,6 @@ def _cells(row: BuildRow) -> list[tuple[str, Text, dict[Arch, Text]]]:
     if len({there.targets for there in row.on.values()}) == 1:
         return [(asked, Text(row.on[GPUS[0]].targets), reaches)]
     return [(f"{asked}, on {gpu}", Text(there.targets), {gpu: reaches[gpu]}) for gpu, there in row.on.items()]
-
-
-def _outlooks(outlooks: Sequence[Outlook]) -> Table:
-    return _marked(
-        (
-            one.level,
-            str(one.gpu),
-            Text.assemble((one.verdict, COLOUR[one.level]), printable(f": {one.because}")),
-            one.todo,
-            "",
-        )
-        for one in outlooks
-    )
 
 
 def _recommendation(tree: TreeReport) -> Table:

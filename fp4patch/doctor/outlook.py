@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
-from fp4patch.binaries.findings import Level
+from fp4patch.binaries.findings import Answer, Level
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Build, Gate, Target
@@ -16,7 +16,7 @@ from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10, has, refused
 from fp4patch.core.wording import listed
 from fp4patch.doctor.builds import best_of, names, quoted
-from fp4patch.doctor.result import Outlook, Question
+from fp4patch.doctor.result import Question
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.proof.judge import concerns
@@ -29,13 +29,13 @@ def outlooks(
     builds: Sequence[BuildRow],
     cuda: Version | None,
     todo: str,
-) -> tuple[Outlook, ...]:
+) -> tuple[Answer, ...]:
     """Return a line for each GPU. ``variant`` is the applied one, ``todo`` the command to recommend, if any."""
     found_of_each = []
     for gpu in question.gpus:
         if gpu not in GPUS:
             why = f"doctor judges source trees for {listed(GPUS)} only"
-            found_of_each.append(Outlook(gpu, Level.YELLOW, "not judged", why))
+            found_of_each.append(Answer(gpu, Level.NONE, "not judged", (why,)))
             continue
         if tree.target.build:
             outlook = _of_builds(gpu, tree.target.build, question, builds, todo)
@@ -45,17 +45,17 @@ def outlooks(
             found_of_each.append(_converting(outlook, gpu, tree, variant, builds, question))
     if question.asked and not found_of_each:
         why = f"{question.asked} names neither of {listed(GPUS)}"
-        return tuple(Outlook(gpu, Level.YELLOW, "not judged", why) for gpu in question.gpus)
+        return tuple(Answer(gpu, Level.NONE, "not judged", (why,)) for gpu in question.gpus)
     return tuple(found_of_each)
 
 
-def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[BuildRow], todo: str) -> Outlook | None:
+def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[BuildRow], todo: str) -> Answer | None:
     """From what the build makes of the list that was asked about, or of those that people set."""
     if question.asked and not question.named and not names(question.asked, gpu):
         return None
     rows = [row for row in builds if not row.error]
     if not rows:
-        return Outlook(gpu, Level.YELLOW, "not known", f"the result of the build for {build.setting} was not evaluated")
+        return Answer(gpu, Level.NONE, "not known", (f"the result of the build for {build.setting} was not evaluated",))
     good = [row for row in rows if row.reaches[gpu] is Reach.SUFFIXED]
     if question.asked:
         return _of_one_list(gpu, build, rows, good, todo)
@@ -71,29 +71,33 @@ def _of_builds(gpu: Arch, build: Build, question: Question, builds: Sequence[Bui
     why = _clause(build, best, gpu)
     bad = [row for row in builds if names(row.asked, gpu) and row not in good]
     if not bad:
-        return Outlook(gpu, Level.GREEN, _native(build), why)
+        return Answer(gpu, Level.GREEN, _native(build), (why,))
     makes: dict[str, dict[str, None]] = {}
     for row in bad:
         makes.setdefault(_of_row(row, gpu), {})[quoted(row.asked) or "unset"] = None
     avoid = "; ".join(f"{' or '.join(lists)}, which compiles them for {made}" for made, lists in makes.items())
-    return Outlook(
-        gpu, Level.YELLOW, _native(build), f"{why}. Other lists do not: {avoid}", _set(build, best[0], _made(best, gpu))
+    return Answer(
+        gpu,
+        Level.YELLOW,
+        _native(build),
+        (f"{why}. Other lists do not: {avoid}",),
+        _set(build, best[0], _made(best, gpu)),
     )
 
 
-def _of_one_list(gpu: Arch, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Outlook:
+def _of_one_list(gpu: Arch, build: Build, rows: Sequence[BuildRow], good: Sequence[BuildRow], todo: str) -> Answer:
     bad = [row for row in rows if row not in good]
     if not bad:
-        return Outlook(gpu, Level.GREEN, _native(build), _clause(build, rows, gpu))
+        return Answer(gpu, Level.GREEN, _native(build), (_clause(build, rows, gpu),))
     return _lacking(gpu, bad, _clause(build, bad, gpu, "the"), todo)
 
 
-def _lacking(gpu: Arch, rows: Sequence[BuildRow], why: str, todo: str) -> Outlook:
+def _lacking(gpu: Arch, rows: Sequence[BuildRow], why: str, todo: str) -> Answer:
     """Return the outlook of a GPU for which no row has the code that it needs."""
     if all(row.reaches[gpu] is Reach.PTX for row in rows):
         why = f"{why}, and as PTX, which the driver compiles when a kernel is first used"
-        return Outlook(gpu, Level.YELLOW, Reach.PTX.value, why, todo)
-    return Outlook(gpu, Level.RED, _word(rows, gpu), why, _newer(rows, gpu) or todo)
+        return Answer(gpu, Level.YELLOW, Reach.PTX.value, (why,), todo)
+    return Answer(gpu, Level.RED, _word(rows, gpu), (why,), _newer(rows, gpu) or todo)
 
 
 def kernels_of(build: Build) -> str:
@@ -105,7 +109,7 @@ def _native(build: Build) -> str:
     return "NVFP4 native" if build.converts else "native"
 
 
-def instead(tree: Identified, outlook: Outlook, question: Question, usual: Sequence[BuildRow]) -> Outlook:
+def instead(tree: Identified, outlook: Answer, question: Question, usual: Sequence[BuildRow]) -> Answer:
     """Return the same, with a list that does serve the GPU as what to do, where there is one."""
     best = best_of(outlook.gpu, question.gpus, [row for row in usual if not row.error])
     if outlook.level is not Level.RED or not best or tree.target.build is None:
@@ -126,7 +130,7 @@ def _word(rows: Sequence[BuildRow], gpu: Arch) -> str:
 
 def _of_headers(
     gpu: Arch, tree: Identified, variant: Variant | None, cuda: Version | None, question: Question, todo: str
-) -> Outlook | None:
+) -> Answer | None:
     """From the condition by which the headers let the GPU use the instruction, on the targets of the list if any."""
     targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
     gate = next((gate for gate in tree.target.gates if Arch.parse(gate.gpu) == gpu), None)
@@ -138,17 +142,18 @@ def _of_headers(
         return None
     usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
     if cuda and not usable:
-        return Outlook(gpu, Level.RED, "nothing is compiled", refused(cuda, targets), remedies.of("cuda_too_old"))
+        return Answer(gpu, Level.RED, "nothing is compiled", (refused(cuda, targets),), remedies.of("cuda_too_old"))
     return _of_condition(gpu, tree, variant, gate, usable, str(cuda or FOR_GB10), todo) if gate else None
 
 
-def _without_suffix(gpu: Arch, question: Question, gate: Gate) -> Outlook:
+def _without_suffix(gpu: Arch, question: Question, gate: Gate) -> Answer:
     """From a list without a target that has the instruction and that the GPU loads."""
     why, todo = f"{question.asked} has no target with a suffix that {gpu} loads", "code_for_other_targets"
+    target = remedies.target_for(gpu, question.gpus)
     if reach(Arch.parse_list(question.asked, ptx=True), gpu) is Reach.NOTHING:
-        return Outlook(gpu, Level.RED, Reach.NOTHING.value, why, remedies.of(todo, gpu=gpu))
+        return Answer(gpu, Level.RED, Reach.NOTHING.value, (why,), remedies.of(todo, **target))
     why = f"{why}; on others it uses {gate.otherwise}, or that of a variant"
-    return Outlook(gpu, Level.YELLOW, "software conversion", why, remedies.of(todo, gpu=gpu))
+    return Answer(gpu, Level.YELLOW, "software conversion", (why,), remedies.of(todo, **target))
 
 
 def _of_condition(
@@ -159,22 +164,21 @@ def _of_condition(
     usable: Sequence[Arch],
     cuda: str,
     todo: str,
-) -> Outlook:
+) -> Answer:
     opened = _opened(tree, gate, usable, cuda)
     if opened is None:
-        return Outlook(
-            gpu, Level.YELLOW, "not known", f"{gate.file} has a condition that fp4patch does not recognize", todo
-        )
+        why = f"{gate.file} has a condition that fp4patch does not recognize"
+        return Answer(gpu, Level.NONE, "not known", (why,), todo)
     where = " and ".join(map(str, opened))
     if len(opened) == len(usable):
-        return Outlook(gpu, Level.GREEN, "NVFP4 native", f"arrays of floats convert by the instruction on {where}", "")
+        return Answer(gpu, Level.GREEN, "NVFP4 native", (f"arrays of floats convert by the instruction on {where}",))
     level = Level.GREEN if variant else Level.YELLOW
     if opened:
         others = " and ".join(str(arch) for arch in usable if arch not in opened)
         why = f"{gate.file} enables the instruction on {where}, and not on {others}, which uses {gate.otherwise}"
-        return Outlook(gpu, level, f"NVFP4 native on {where} only", why, todo)
+        return Answer(gpu, level, f"NVFP4 native on {where} only", (why,), todo)
     why = f"the condition in {gate.file} does not include {gpu}, which therefore uses {gate.otherwise} for every target"
-    return Outlook(gpu, level, "software conversion", why, todo)
+    return Answer(gpu, level, "software conversion", (why,), todo)
 
 
 def _opened(tree: Identified, gate: Gate, archs: Sequence[Arch], cuda: str) -> list[Arch] | None:
@@ -194,13 +198,13 @@ def _opened(tree: Identified, gate: Gate, archs: Sequence[Arch], cuda: str) -> l
 
 
 def _converting(
-    outlook: Outlook,
+    outlook: Answer,
     gpu: Arch,
     tree: Identified,
     variant: Variant | None,
     builds: Sequence[BuildRow],
     question: Question,
-) -> Outlook:
+) -> Answer:
     """Return the same for the applied variant: a rule of its own may require software, or the instruction."""
     bare = question.asked and reach(Arch.parse_list(question.asked, ptx=True), gpu) is not Reach.SUFFIXED
     if variant is None or outlook.level is Level.RED or (bare and not tree.target.build):
@@ -212,10 +216,10 @@ def _converting(
     wants = {arch: conversion_of(variant, tree.target, Arch.parse(arch)) for arch in sorted(loaded)}
     if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
         said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
-        return replace(outlook, verdict=f"software conversion ({variant.name})", because=said)
+        return replace(outlook, verdict=f"software conversion ({variant.name})", evidence=(said,))
     if set(wants.values()) == {"hardware"} and not tree.target.build:
         said = f"{variant.name} uses the instruction on every target that has it"
-        return Outlook(gpu, Level.GREEN, "NVFP4 native", said)
+        return Answer(gpu, Level.GREEN, "NVFP4 native", (said,))
     return outlook
 
 

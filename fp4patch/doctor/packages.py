@@ -17,7 +17,7 @@ from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import GB10, PTX, Arch, Reach, elements, reach
 from fp4patch.core.cuda import FAMILIES_SINCE
 from fp4patch.core.errors import BinaryError, ToolchainError
-from fp4patch.core.wording import listed
+from fp4patch.core.wording import joined, listed
 from fp4patch.doctor.compilers import toolkits
 from fp4patch.doctor.host import Host, said
 from fp4patch.proof.toolchain import release, version_of
@@ -212,8 +212,8 @@ def _code(subject: str, folder: Path, gpus: Sequence[Arch], cache: Path | None) 
     except BinaryError as error:
         return [Finding(Level.NONE, subject, error.message, error.help)]
     found = [
-        Finding(verdict.level, subject, f"{verdict.gpu}: {verdict.state.value}: {verdict.because}", verdict.todo)
-        for verdict in report.verdicts
+        Finding(one.level, subject, f"{one.gpu}: {joined(one.verdict, one.because, by=': ')}", one.todo)
+        for one in report.answers
     ]
     return found + [Finding(Level.RED, subject, f"{one.name}: {one.because}", one.help) for one in report.unread]
 

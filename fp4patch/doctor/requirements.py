@@ -1,15 +1,18 @@
 """Requirements of a continuous integration: what compiled files must hold for a GPU, or the check fails."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
 
+from fp4patch.binaries.answer import Scanned, answer
 from fp4patch.binaries.findings import Level
 from fp4patch.binaries.report import BinaryFile, BinaryReport, Loading, LoadOutcome, RequirementRow
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
-from fp4patch.core.wording import listed
+from fp4patch.core.wording import joined, listed
 from fp4patch.doctor.outlook import conversion_of
-from fp4patch.doctor.result import Requirement
+from fp4patch.doctor.result import Question, Requirement
 
 NO_CODE = "there is no device code"
 _NOT_NATIVE = {
@@ -19,13 +22,30 @@ _NOT_NATIVE = {
 }
 
 
-def judge(report: BinaryReport, required: Sequence[Requirement]) -> tuple[RequirementRow, ...]:
-    """Return one row for each requirement. A report without device code meets none."""
+def judge(report: BinaryReport, question: Question) -> tuple[RequirementRow, ...]:
+    """Return one row for each requirement. A report without device code, or without the files in question, meets none.
+
+    A file that could not be read fails all of them, whether it is one in question or not.
+    """
+    files = tuple(file for file in report.files if _concerns(question, file.name))
+    if len(files) < len(report.files):
+        scanned = Scanned(report.source, files, report.unread)
+        answers = tuple(answer(one.gpu, [one.gpu for one in report.answers], scanned) for one in report.answers)
+        report = replace(report, files=files, answers=answers)
     return tuple(
         RequirementRow(str(requirement), not reasons, tuple(reasons))
-        for requirement in required
+        for requirement in question.required
         for reasons in [list(_reasons(report, requirement))]
     )
+
+
+def _concerns(question: Question, name: str) -> bool:
+    """Return whether a file is one that the requirements concern: a pattern fits its path, or the end of it."""
+
+    def fits(patterns: Sequence[str]) -> bool:
+        return any(fnmatchcase(name, pattern) or fnmatchcase(name, f"*/{pattern}") for pattern in patterns)
+
+    return (not question.only or fits(question.only)) and not fits(question.excepted)
 
 
 def _reasons(report: BinaryReport, required: Requirement) -> Iterator[str]:
@@ -63,7 +83,9 @@ def _as_made(report: BinaryReport, loading: Sequence[Loading], gpu: Arch, varian
     Such code is red in any case, or software for a target for which no rule of the variant requires software, or has
     no FP4 code at all.
     """
-    yield from (row.because for row in report.verdicts if row.gpu == gpu and row.level is Level.RED)
+    for row in report.answers:
+        if row.gpu == gpu and row.level is Level.RED:
+            yield joined(row.verdict, row.because, by=": ")
     if not loading:
         yield NO_CODE
     software = sorted({row.loads.removesuffix(" (JIT)") for row in loading if row.outcome is LoadOutcome.SOFTWARE})

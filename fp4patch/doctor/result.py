@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from fp4patch.adapters.result import BuildRow
-from fp4patch.binaries.findings import Finding, Level, worst
+from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.target import Advice
 from fp4patch.core.arch import GPUS, Arch
@@ -42,6 +42,10 @@ class Question:
     """CUDA release. Empty: the release of the installed toolkit."""
     required: tuple[Requirement, ...] = ()
     """Requirements of the user. If there are any, they alone decide."""
+    only: tuple[str, ...] = ()
+    """Patterns of files; requirements concern these alone."""
+    excepted: tuple[str, ...] = ()
+    """Patterns of files that requirements do not concern."""
 
 
 @dataclass(frozen=True)
@@ -67,18 +71,6 @@ class PatchInTree(Document):
     because: str
     variants: tuple[str, ...]
     """Variants that would apply it."""
-
-
-@dataclass(frozen=True)
-class Outlook(Document):
-    """Result for one GPU from this tree, in one line."""
-
-    gpu: Arch
-    level: Level
-    verdict: str
-    because: str
-    todo: str = ""
-    """Recommended action; empty if none is needed."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +105,7 @@ class TreeReport(Document):
     next_command: str = field(metadata=HIDDEN)
     """Command to run next; empty if there is none."""
     findings: tuple[Finding, ...]
-    outlooks: tuple[Outlook, ...] = field(metadata=key("gpus"))
+    outlooks: tuple[Answer, ...] = field(metadata=key("gpus"))
     """Result for each GPU from this tree."""
 
     @property
@@ -147,8 +139,8 @@ class RecipeReport(Document):
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """Levels of all findings; GREEN for recipes without any."""
-        return tuple(finding.level for finding in self.findings) or (Level.GREEN,)
+        """Levels of all findings; NONE for recipes without any, since a search by text may miss some."""
+        return tuple(finding.level for finding in self.findings) or (Level.NONE,)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from fp4patch.binaries import registry, scan
 from fp4patch.binaries.findings import Finding
+from fp4patch.binaries.known_programs import known
 from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
@@ -37,7 +38,14 @@ from fp4patch.tree.status import status
 from fp4patch.tree.transaction import OnWait
 
 
-def question(gpus: str | None, arch_list: str | None, cuda: str | None, require: Sequence[str] = ()) -> Question:
+def question(
+    gpus: str | None,
+    arch_list: str | None,
+    cuda: str | None,
+    require: Sequence[str] = (),
+    only: Sequence[str] = (),
+    excepted: Sequence[str] = (),
+) -> Question:
     """Return what the options ask. Raises UsageError where one of them is not what it must be."""
     required = tuple(one for text in require for one in _requirements(text))
     named = dict.fromkeys((*(() if gpus is None else _gpus(gpus)), *(one.gpu for one in required)))
@@ -47,6 +55,8 @@ def question(gpus: str | None, arch_list: str | None, cuda: str | None, require:
         _list(arch_list) if arch_list is not None else "",
         _cuda(cuda) if cuda is not None else "",
         required,
+        tuple(only),
+        tuple(excepted),
     )
 
 
@@ -61,12 +71,12 @@ def _requirements(text: str) -> tuple[Requirement, ...]:
 
 
 def _gpus(text: str) -> tuple[Arch, ...]:
-    """Parse ``sm_121,sm_120``; UsageError for anything that is no known GPU's own plain architecture."""
-    known = known_gpus()
-    help_text = f"for example --for sm_121, or --for sm_120,sm_121; known are {', '.join(map(str, known))}"
-    found = requested(text, help_text)
+    """Parse ``sm_121,sm_120`` or ``gb10``; UsageError for anything that is no known GPU's own plain architecture."""
+    archs, names = known_gpus(), known().gpu
+    help_text = f"for example --for gb10, or --for sm_120,sm_121; known are {', '.join([*names, *map(str, archs)])}"
+    found = requested(",".join(names.get(part.lower(), part) for part in elements(text)) or text, help_text)
     for arch in found:
-        if arch not in known:
+        if arch not in archs:
             raise UsageError(f"{arch} is not a GPU", help=help_text)
     return found
 
@@ -171,7 +181,7 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
         )
     else:
         found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver.cuda if driver else "")
-    return replace(found, requirements=requirements.judge(found, question.required))
+    return replace(found, requirements=requirements.judge(found, question))
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

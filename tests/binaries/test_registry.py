@@ -67,7 +67,7 @@ def test_an_image_is_read_without_an_engine_and_a_whiteout_hides_a_file(
     image(host, "one", "linux/amd64", {"a/x.so": lost, "b.so": native}, {"a/.wh.x.so": b""})
     found = scan.examine_image(f"docker://{host}/app:one")
     assert [file.name for file in found.files] == ["b.so"]
-    assert {verdict.state for verdict in found.verdicts} == {Fp4State.NATIVE}
+    assert {verdict.state for verdict in found.answers} == {Fp4State.CONVERTS}
     assert not found.unread
 
 
@@ -84,7 +84,7 @@ def test_each_gpu_is_judged_by_its_own_platform_and_the_others_are_not_transferr
     put(host, "many", {"manifests": [*listed, attests]}, INDEX)
     name = f"docker://{host}/app:many"
     found = scan.examine_image(name)
-    assert [verdict.state for verdict in found.verdicts] == [Fp4State.NATIVE, Fp4State.MISSING]
+    assert [verdict.state for verdict in found.answers] == [Fp4State.CONVERTS, Fp4State.NOTHING]
     assert found.source == f"{name} (not read: linux/s390x)"
     assert not found.unread
     assert main.run(["doctor", "--for", "sm_120", name]) == 0

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import zstandard
-from cubins import CONVERTS, LOSES, compile_cuda, tar_of, targets
+from cubins import CONVERTS, LOSES, MULTIPLIES, compile_cuda, tar_of, targets
 from packaging.version import Version
 from rich.console import Console
 
@@ -58,18 +58,18 @@ def compiled(toolchain: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def states(found: BinaryReport) -> dict[Arch, Fp4State]:
-    return {verdict.gpu: verdict.state for verdict in found.verdicts}
+    return {verdict.gpu: verdict.state for verdict in found.answers}
 
 
 @pytest.mark.parametrize(
     ("source", "names", "on_120", "on_121", "says"),
     [
-        (CONVERTS, ["120f"], Fp4State.NATIVE, Fp4State.NATIVE, "1 conversion to E2M1, in sm_120f"),
-        (CONVERTS, ["120a"], Fp4State.NATIVE, Fp4State.MISSING, "of them this GPU loads nothing"),
-        (CONVERTS, ["120a", "compute_90"], Fp4State.NATIVE, Fp4State.MISSING, "compute_90 (JIT), which does"),
-        (CONVERTS, ["compute_121a"], Fp4State.MISSING, Fp4State.NATIVE, "in compute_121a (JIT)"),
+        (CONVERTS, ["120f"], Fp4State.CONVERTS, Fp4State.CONVERTS, "1 conversion to E2M1, in sm_120f"),
+        (CONVERTS, ["120a"], Fp4State.CONVERTS, Fp4State.NOTHING, "none of 1 fatbin has code for sm_121: sm_120a"),
+        (CONVERTS, ["120a", "compute_90"], Fp4State.CONVERTS, Fp4State.MISSING, "compute_90 (JIT), which does"),
+        (CONVERTS, ["compute_121a"], Fp4State.NOTHING, Fp4State.CONVERTS, "in compute_121a (JIT)"),
         (CONVERTS, ["120"], Fp4State.MISSING, Fp4State.MISSING, "1 kernel named for FP4 in sm_120"),
-        (CONVERTS, ["100a"], Fp4State.MISSING, Fp4State.MISSING, "the FP4 code is for sm_100a alone"),
+        (CONVERTS, ["100a"], Fp4State.NOTHING, Fp4State.NOTHING, "has code for sm_121: sm_100a"),
         (SOFTWARE, ["120"], Fp4State.SOFTWARE, Fp4State.SOFTWARE, "half_pair (2 values), in sm_120"),
         (PLAIN, ["120"], Fp4State.NONE, Fp4State.NONE, "no FP4 instruction"),
     ],
@@ -79,10 +79,10 @@ def test_judges_by_what_each_gpu_loads(
 ) -> None:
     found = scan.examine(compiled(source, *names))
     assert states(found) == {Arch(12, 0): on_120, GB10: on_121}
-    assert says in found.verdicts[1].because
-    for verdict in found.verdicts:
-        assert bool(verdict.todo) == (verdict.state in (Fp4State.SOFTWARE, Fp4State.MISSING))
-    assert found.red == (Fp4State.MISSING in (on_120, on_121))
+    assert says in found.answers[1].because
+    for verdict in found.answers:
+        assert bool(verdict.todo) == (verdict.state in (Fp4State.SOFTWARE, Fp4State.MISSING, Fp4State.NOTHING))
+        assert (verdict.level is Level.RED) == (verdict.state in (Fp4State.MISSING, Fp4State.NOTHING))
 
 
 def wheel_of(path: Path, members: dict[str, bytes]) -> Path:
@@ -103,16 +103,16 @@ def test_reads_libraries_inside_a_wheel_and_in_a_folder_alike(compiled: Compiled
     packed, installed = scan.examine(wheel), scan.examine(folder)
     assert [file.name for file in packed.files] == ["p/a.so", "p/b.so"]
     assert [file.name for file in installed.files] == ["a.so", "b.so"]
-    assert packed.verdicts == installed.verdicts
+    assert packed.answers == installed.answers
     assert states(packed)[GB10] is Fp4State.SOFTWARE
-    assert "by hardware: 1 conversion to E2M1" in packed.verdicts[1].because
+    assert "by hardware: 1 conversion to E2M1" in packed.answers[1].because
 
 
 def test_a_name_in_a_wheel_cannot_add_a_line_or_steer_the_terminal(compiled: Compiled, tmp_path: Path) -> None:
     name = "p/x\nsm_121  NVFP4 native\x1b[2J\x1b]0;title\x07.so"
     wheel = wheel_of(tmp_path / "p-1-py3-none-any.whl", {name: compiled(CONVERTS, "120a").read_bytes()})
     console = Console(file=io.StringIO(), width=200)
-    console.print(report.table(scan.examine(wheel)))
+    console.print(report.table(scan.examine(wheel), details=True))
     said = console.file.getvalue()  # type: ignore[attr-defined]
     assert "p/x\\nsm_121" in said
     assert "\x1b" not in said
@@ -125,7 +125,7 @@ def test_remembers_a_file_by_its_content(compiled: Compiled, tmp_path: Path) -> 
     first = scan.examine(wheel, cache=tmp_path / "cache")
     again = scan.examine(wheel, cache=tmp_path / "cache")
     assert (first.cached, again.cached) == (False, True)
-    assert (again.files, again.verdicts) == (first.files, first.verdicts)
+    assert (again.files, again.answers) == (first.files, first.answers)
     wheel_of(wheel, {"p/a.so": compiled(SOFTWARE, "120").read_bytes()})
     assert states(scan.examine(wheel, cache=tmp_path / "cache"))[GB10] is Fp4State.SOFTWARE
     for path in (tmp_path / "cache").rglob("*.json"):
@@ -147,7 +147,7 @@ def test_sees_of_an_image_what_a_container_sees(compiled: Compiled, tmp_path: Pa
     )
     found = scan.examine(image)
     assert [file.name for file in found.files] == ["usr/a.so"]
-    assert states(found) == {Arch(12, 0): Fp4State.NATIVE, GB10: Fp4State.NATIVE}
+    assert states(found) == dict.fromkeys(GPUS, Fp4State.CONVERTS)
 
 
 def layered(path: Path, *layers: bytes) -> Path:
@@ -196,9 +196,9 @@ def test_a_hard_link_keeps_the_code_of_a_file_that_a_later_layer_deletes(compile
         info.type, info.linkname = tarfile.LNKTYPE, "./cache/a.so"
         archive.addfile(info)
     image = layered(tmp_path / "image.tar", packed.getvalue(), tar_of({".wh.cache": b""}))
-    assert states(scan.examine(image))[GB10] is Fp4State.MISSING
+    assert states(scan.examine(image))[GB10] is Fp4State.NOTHING
     image = layered(tmp_path / "image.tar", packed.getvalue(), tar_of({".wh.cache": b"", "usr/.wh.a.so": b""}))
-    assert states(scan.examine(image))[GB10] is Fp4State.NONE
+    assert states(scan.examine(image))[GB10] is Fp4State.UNKNOWN
 
 
 # --- what cannot be read ---------------------------------------------------------------------------------------------
@@ -323,8 +323,8 @@ def test_code_of_which_nothing_loads_is_red(compiled: Compiled, source: str, arc
     found = scan.examine(compiled(source, *archs))
     assert states(found) == dict.fromkeys(GPUS, Fp4State.NOTHING)
     assert found.red
-    assert all("sm_120f" in verdict.todo for verdict in found.verdicts)
-    assert states(scan.examine(compiled(source, *archs, "compute_90")))[GB10] is Fp4State.NONE
+    assert all("sm_120f" in verdict.todo for verdict in found.answers)
+    assert states(scan.examine(compiled(source, *archs, "compute_90")))[GB10] is Fp4State.JIT
 
 
 def test_one_damaged_library_does_not_lose_the_report_of_the_others(compiled: Compiled, tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_one_damaged_library_does_not_lose_the_report_of_the_others(compiled: Co
         assert "b.so is damaged" in found.unread[0].because
         assert found.unread[0].help
         assert found.red
-        assert states(found)[GB10] is Fp4State.NATIVE
+        assert states(found)[GB10] is Fp4State.CONVERTS
         assert "not read: b.so" in text(found)
         assert not scan.examine(path, cache=tmp_path / "cache").cached
 
@@ -413,7 +413,7 @@ def test_archives_in_archives_are_read(compiled: Compiled, tmp_path: Path) -> No
     conda = wheel_of(tmp_path / "p-1.conda", {"pkg-p.tar.zst": zstandard.compress(tar_of({"lib/a.so": library}))})
     found = scan.examine(conda)
     assert [file.name for file in found.files] == ["pkg-p.tar.zst!lib/a.so"]
-    assert states(found)[GB10] is Fp4State.MISSING
+    assert states(found)[GB10] is Fp4State.NOTHING
     inner = wheel_of(tmp_path / "x.whl", {"x.so": library}).read_bytes()
     for mode in ("w:bz2", "w:xz", "w:gz"):
         packed = tmp_path / "p.tar.bz2"
@@ -464,7 +464,7 @@ def test_each_gpu_is_judged_by_the_image_for_its_own_platform(compiled: Compiled
     for path in (tmp_path / "image.tar", tmp_path / "layout"):
         found = scan.examine(path)
         assert [file.name for file in found.files] == ["linux/amd64!a.so", "linux/arm64!a.so"]
-        assert states(found) == dict.fromkeys(GPUS, Fp4State.NATIVE)
+        assert states(found) == dict.fromkeys(GPUS, Fp4State.CONVERTS)
         assert not found.unread
 
 
@@ -488,7 +488,7 @@ def test_blobs_that_are_not_there_are_not_green(compiled: Compiled, tmp_path: Pa
 
 def test_no_device_code_is_no_green_verdict(tmp_path: Path) -> None:
     found = scan.examine(wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"}))
-    assert {verdict.level for verdict in found.verdicts} == {Level.YELLOW}
+    assert {verdict.level for verdict in found.answers} == {Level.NONE}
 
 
 # --- kernels that lost their instruction -----------------------------------------------------------------------------
@@ -500,21 +500,21 @@ PRINTS, TRAPS = "#define PRINTS 1\n", "#define TRAPS 1\n"
 
 
 @pytest.mark.parametrize(
-    ("define", "level", "idle", "says"),
+    ("define", "idle", "says"),
     [
-        ("", Level.YELLOW, Idle.UNREAD, "1 store constants"),
-        (PRINTS, Level.RED, Idle.PRINTS, "1 can print 'architecture-specific instruction; try sm_100a'"),
-        (PRINTS + TRAPS, Level.RED, Idle.TRAPS, "1 only trap"),
+        ("", Idle.UNREAD, "1 store constants"),
+        (PRINTS, Idle.PRINTS, "1 can print 'architecture-specific instruction; try sm_100a'"),
+        (PRINTS + TRAPS, Idle.TRAPS, "1 only trap"),
     ],
 )
 def test_a_kernel_that_converts_on_sm_100_alone_is_named(
-    compiled: Compiled, tmp_path: Path, define: str, level: Level, idle: Idle, says: str
+    compiled: Compiled, tmp_path: Path, define: str, idle: Idle, says: str
 ) -> None:
     (tmp_path / "a.so").write_bytes(compiled(define + LOSES, "100a", "120f").read_bytes())
     (tmp_path / "b.so").write_bytes(compiled(KEEPS, "100a", "120f").read_bytes())
     found = scan.examine(tmp_path)
-    for verdict in found.verdicts:
-        assert (verdict.state, verdict.level) == (Fp4State.NATIVE, level)
+    for verdict in found.answers:
+        assert (verdict.state, verdict.level) == (Fp4State.CONVERTS, Level.YELLOW)
         assert "1 kernel (scale): 1 without the conversions to E2M1 of sm_100a" in verdict.because
         assert says in verdict.because
         assert verdict.todo
@@ -541,7 +541,7 @@ TENSOR_MEMORY = "Trying to use TMEM_LOAD without CUTE_ARCH_TCGEN05_TMEM_ENABLED.
 def test_a_message_about_the_architecture_on_one_path(
     compiled: Compiled, targets: tuple[str, ...], message: str, level: Level
 ) -> None:
-    source = f"""{KEEPS}
+    source = f"""{KEEPS}{MULTIPLIES}
 #include <cstdio>
 extern "C" __global__ void sometimes(float* x, int n) {{
 #if __CUDA_ARCH__ >= 1200
@@ -553,7 +553,7 @@ extern "C" __global__ void sometimes(float* x, int n) {{
     found = scan.examine(compiled(source, *targets))
     (lost,) = lost_of(found)
     assert (lost.name, lost.lost, lost.idle, lost.level) == ("sometimes", {}, None, level)
-    for verdict in found.verdicts:
+    for verdict in found.answers:
         assert (verdict.level, bool(verdict.todo)) == (level, level is not Level.GREEN)
         assert message in verdict.because
 
@@ -579,12 +579,12 @@ __global__ void NAME(const float* in, unsigned short* out) {
 
 
 def test_a_kernel_in_the_list_of_reasons_is_as_it_should_be_and_named(compiled: Compiled) -> None:
-    nearest = "#define NEAREST 1\n" + STOCHASTIC
+    nearest = "#define NEAREST 1\n" + STOCHASTIC + MULTIPLIES
     found = scan.examine(compiled(nearest, "100a", "120f"))
-    assert [verdict.level for verdict in found.verdicts] == [Level.GREEN, Level.GREEN]
-    assert "by design: TransformerEngine rounds stochastically in software" in found.verdicts[0].because
+    assert [verdict.level for verdict in found.answers] == [Level.GREEN, Level.GREEN]
+    assert "by design: TransformerEngine rounds stochastically in software" in found.answers[0].because
     other = nearest.replace("namespace transformer_engine", "namespace other")
-    assert scan.examine(compiled(other, "100a", "120f")).verdicts[0].level is Level.YELLOW
+    assert scan.examine(compiled(other, "100a", "120f")).answers[0].level is Level.YELLOW
 
 
 # --- requirements ----------------------------------------------------------------------------------------------------
@@ -631,7 +631,7 @@ def test_files_without_code_are_not_what_a_variant_makes_and_both_reasons_are_gi
     ("source", "name", "variant", "wrong"),
     [
         (CONVERTS, "120f", "next3", ""),
-        (CONVERTS, "120a", "next3", "of them this GPU loads nothing"),
+        (CONVERTS, "120a", "next3", "nothing loads"),
         (CONVERTS, "compute_121a", "native", ""),
         (SOFTWARE, "121a", "native", "native does not convert in software for sm_121a"),
         (SOFTWARE, "compute_121a", "next3", "a build of next3 has FP4 code for sm_121"),
@@ -676,15 +676,15 @@ def test_units_that_load_from_ptx_are_named_with_their_version_and_driver(compil
     assert (jit.gpu, jit.arch, jit.fatbins, jit.kernels) == (GB10, "compute_90", 1, ("add",))
     assert Version(isa) >= Version("9.0")
     cuda = f"1{int(isa[0]) - 6}.{isa[2:]}"
-    said = found.verdicts[1].because
+    said = found.answers[1].because
     assert f"compute_90, PTX {isa}" in said
     assert f"requires a driver for CUDA {cuda}" in said
     assert "(add)" in said
-    assert "PTX" not in found.verdicts[0].because
+    assert "PTX" not in found.answers[0].because
 
 
-@pytest.mark.parametrize(("driver", "level"), [("12.8", Level.RED), ("13.9", Level.GREEN), ("", Level.GREEN)])
+@pytest.mark.parametrize(("driver", "level"), [("12.8", Level.RED), ("13.9", Level.YELLOW), ("", Level.YELLOW)])
 def test_ptx_that_is_newer_than_the_driver_is_red(compiled: Compiled, driver: str, level: Level) -> None:
-    (verdict,) = scan.examine(compiled(PLAIN, "90", "compute_90"), gpus=[GB10], driver_cuda=driver).verdicts
+    (verdict,) = scan.examine(compiled(PLAIN, "90", "compute_90"), gpus=[GB10], driver_cuda=driver).answers
     assert verdict.level is level
-    assert ("installed one supports CUDA 12.8" in verdict.because) == (level is Level.RED)
+    assert ("installed one supports CUDA 12.8" in verdict.todo) == (level is Level.RED)

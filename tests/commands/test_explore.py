@@ -226,7 +226,8 @@ def test_the_record_is_the_document_that_the_command_prints(
     (told,) = json.loads(capsys.readouterr().out.replace(str(root), f"./{target}"))["trees"]
     said = answers.asked(release["states"][""][cuda][archs][gpus], cuda)
     rows = [{key: row[key] for key in answers.ROWS} for row in told["builds"]]
-    assert said == {key: told[key] for key in said} | {"builds": rows}
+    kept = [{key: one[key] for key in answers.OF_A_GPU} for one in told["gpus"]]
+    assert said == {key: told[key] for key in said} | {"builds": rows} | {"gpus": kept}
 
 
 def test_its_controls_ask_the_question_and_the_address_keeps_it(shown: Any, record: Any) -> None:

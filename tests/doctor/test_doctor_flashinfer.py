@@ -162,7 +162,7 @@ def test_what_its_functions_do_not_determine_is_not_known(installed: Install, do
     assert verdicts(tree) == dict.fromkeys(map(str, GPUS), ("yellow", "NVFP4 native"))  # by a list that names a suffix
     assert 'unset or 12.0 or "12.0 12.1", which compiles them for unknown targets' in tree["gpus"][0]["because"]
     _, tree = doctor(package, "--arch-list", "12.1")
-    assert verdicts(tree) == {"sm_121": ("yellow", "not known")}
+    assert verdicts(tree) == {"sm_121": ("not-judged", "not known")}
 
 
 def test_compiled_modules_beside_it_are_said_to_be_loaded_instead(

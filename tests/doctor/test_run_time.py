@@ -94,8 +94,8 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
         assert site in Host.here(python).site_packages
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
     findings = packages.examine_others(Host.here(), [GB10], None)
-    assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.GREEN)]
-    assert "sm_121: NVFP4 native" in findings[0].found
+    assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.YELLOW)]
+    assert "sm_121: it converts in hardware" in findings[0].found
     main.run(["doctor", "--json", "--python", str(tmp_path / "env"), "--for", "sm_121"])
     document = json.loads(capsys.readouterr().out)
     assert "vLLM 0.33.0" in {one["subject"] for part in document["machine"]["sections"] for one in part["findings"]}
@@ -178,7 +178,7 @@ def test_an_object_file_whose_code_a_library_beside_it_has_counts_once(toolchain
     subprocess.run(["g++", "-shared", "-o", place / "x.so", *objects], check=True)
     found = scan.examine(tmp_path, gpus=[GB10])
     assert [(file.name, file.fatbins) for file in found.files] == [("121a/cached_ops/x/x.so", 2)]
-    assert "2 conversions to E2M1" in found.verdicts[0].because
+    assert "2 conversions to E2M1" in found.answers[0].because
     compile_cuda(toolchain, CONVERTS, place / "b.cuda.o", "-c", *targets("120f"))  # newer than the library
     found = scan.examine(tmp_path, gpus=[GB10])
     assert [file.name for file in found.files] == ["121a/cached_ops/x/b.cuda.o", "121a/cached_ops/x/x.so"]

@@ -32,6 +32,21 @@ extern "C" __global__ void nvfp4_quantize(const float* in, unsigned* out) {
 """
 """Code that converts if the target has the instruction, and does something else if it does not: the usual accident."""
 
+MULTIPLIES = """
+extern "C" __global__ void nvfp4_multiply(const unsigned* a, const unsigned* b, const unsigned* scales, float* out) {
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH__ >= 1200
+  float d[4] = {};
+  asm volatile("{.reg .b16 z; mov.b16 z, 0;"
+      "mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3 "
+      "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3}, {%10}, {z, z}, {%11}, {z, z};}"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(scales[0]), "r"(scales[1]));
+  out[threadIdx.x] = d[0] + d[1] + d[2] + d[3];
+#endif
+}
+"""
+"""A kernel that multiplies in FP4 on SM12x."""
+
 LOSES = """
 #include <cstdio>
 #if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH__ < 1200 && __CUDA_ARCH__ >= 1000

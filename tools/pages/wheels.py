@@ -26,8 +26,8 @@ def row(wheel: Path) -> str:
     """Return one line of the table: the release, its targets, and the verdict on each GPU with its first reason."""
     report = examine(wheel)
     cells = ["-".join(wheel.name.split("-")[:2]), targets(report)]
-    for verdict in report.verdicts:
-        cells.append(f"**{verdict.level.value}**, *{verdict.state.value}*: {verdict.because.partition(';')[0]}")
+    for answer in report.answers:
+        cells.append(f"**{answer.answer}**: {answer.verdict}")
     return "| " + " | ".join(cells) + " |"
 
 

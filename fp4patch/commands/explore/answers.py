@@ -20,6 +20,8 @@ CUDA = "{cuda}"
 """Stands for the CUDA release of the question in the texts of a packed answer."""
 ROWS = ("asked", "kernels", "on", "reaches", "stops", "error")
 """Keys of a build's row that an answer keeps."""
+OF_A_GPU = ("gpu", "level", "verdict", "because", "todo")
+"""Keys of doctor's answer for a GPU that an answer keeps."""
 
 
 def read(root: Path) -> Any:
@@ -34,7 +36,7 @@ def answers(reports: Sequence[TreeReport], cudas: Sequence[str]) -> Iterator[dic
     for tree, cuda in zip(trees, cudas, strict=True):
         found = {
             "level": tree["level"],
-            "gpus": tree["gpus"],
+            "gpus": [{key: one[key] for key in OF_A_GPU} for one in tree["gpus"]],
             "recommended": tree["recommended"],
             "builds": [{key: row[key] for key in ROWS} for row in tree["builds"]],
             "findings": tree["findings"],

@@ -13,7 +13,7 @@ const unpack = (nodes) => {
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const ANSWERS = unpack(DATA.answers), CATALOG = unpack(DATA.catalog), COMPILERS = unpack(DATA.instructions);
 const MAIN = document.getElementById("main");
-const LEVELS = { green: "fine", yellow: "attention", red: "problem" };
+const LEVELS = { green: "fine", yellow: "attention", red: "problem", "not-judged": "not judged" };
 const STATES = { applied: ["●", "applies"], upstreamed: ["✓", "the release has it"], "not-needed": ["·", "never needed there"], drifted: ["✗", "refused"] };
 const OUTCOMES = { hardware: ["✓", "in hardware"], emulated: ["≈", "emulated"], accepted: ["✓", "accepted, code not read"], rejected: ["–", "rejected"] };
 

@@ -1,0 +1,327 @@
+"""From what a GPU loads of every file to one answer: whether FP4 works, the evidence, and one next step.
+
+A fact that was not read makes no answer better, and code for a GPU makes up for no other file that lacks it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from packaging.version import Version
+
+from fp4patch.binaries import remedies
+from fp4patch.binaries.fatbin import FIRST_WITH_FP4
+from fp4patch.binaries.findings import Level
+from fp4patch.binaries.report import (
+    BinaryFile,
+    Fp4State,
+    GpuAnswer,
+    JustInTime,
+    Loading,
+    LoadOutcome,
+    LostKernel,
+    Unread,
+    readable_names,
+    total,
+)
+from fp4patch.core.arch import GB10, Arch
+from fp4patch.core.cuda import ptx_needs
+from fp4patch.core.wording import counted, listed
+
+_NOTHING = "nothing"
+_NOT_BUILT = (LoadOutcome.LOST, LoadOutcome.OTHER, LoadOutcome.ABSENT, LoadOutcome.UNWRITTEN)
+_SHOWN = 3
+"""Libraries that are named; the JSON document has all."""
+
+
+@dataclass(frozen=True)
+class Scanned:
+    """What was found in one wheel, library, directory or image."""
+
+    source: str
+    files: Sequence[BinaryFile]
+    unread: Sequence[Unread] = ()
+    sources: int = 0
+    """CUDA sources beside the compiled code."""
+    driver_cuda: str = ""
+    """Newest CUDA release that the installed driver serves, if known."""
+
+
+@dataclass(frozen=True)
+class _OneGpu:
+    """The part of a scan that concerns one GPU."""
+
+    gpu: Arch
+    gpus: Sequence[Arch]
+    """All GPUs of the question: a remedy serves them all, where one can."""
+    scanned: Scanned
+    reservations: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @cached_property
+    def rows(self) -> list[tuple[BinaryFile, Loading]]:
+        return [(file, row) for file in self.scanned.files for row in file.loading if row.gpu == self.gpu]
+
+    @cached_property
+    def jit(self) -> list[JustInTime]:
+        return [row for file in self.scanned.files for row in file.jit if row.gpu == self.gpu]
+
+    @cached_property
+    def loaded(self) -> list[Loading]:
+        return [row for _, row in self.rows if row.loads != _NOTHING]
+
+    def of(self, *outcomes: LoadOutcome) -> list[Loading]:
+        return [row for _, row in self.rows if row.outcome in outcomes]
+
+    @cached_property
+    def missing(self) -> list[Loading]:
+        """Rows whose FP4 code this GPU does not get, and no kernel of the same name elsewhere replaces."""
+        elsewhere = {name for _, row in self.rows for name in row.native}
+        found = self.of(LoadOutcome.LOST)
+        for row in self.of(LoadOutcome.OTHER):
+            lacking = {kernel.name for kernel in row.lost if not kernel.reason}
+            alone = row.loads == _NOTHING or not self.of(LoadOutcome.NATIVE, LoadOutcome.SOFTWARE)
+            if alone and not (lacking and lacking <= elsewhere):
+                found.append(row)
+        return found
+
+
+def answer(gpu: Arch, gpus: Sequence[Arch], scanned: Scanned) -> GpuAnswer:
+    """Return the answer for one GPU about all files together. ``gpus``: all of the question."""
+    about = _OneGpu(gpu, gpus, scanned)
+    _collect(about)
+    level, state, verdict, evidence, todo = _decided(about)
+    if level is Level.GREEN and about.reservations:
+        level = Level.YELLOW
+    if level in (Level.YELLOW, Level.RED) and not todo and _lost_kernels(about):
+        todo = _remedy(about, about.loaded)
+    number = len(about.reservations)
+    evidence = (*evidence, *about.reservations, *about.notes)
+    if too_old := _driver_too_old(about):
+        return GpuAnswer(
+            gpu, Level.RED, f"the driver is too old for its PTX; else {verdict}", evidence, too_old, number, state
+        )
+    if todo and (newer := remedies.newer(scanned.source)):
+        release = {"distribution": newer.distribution, "release": newer.good}
+        todo = remedies.of("better_release", **release, otherwise=todo)
+    return GpuAnswer(gpu, level, verdict, evidence, todo, number, state)
+
+
+_Decided = tuple[Level, Fp4State, str, tuple[str, ...], str]
+
+
+def _decided(about: _OneGpu) -> _Decided:
+    """Return level, state, sentence, evidence and next step, without the reservations."""
+    gpu, rows = about.gpu, about.rows
+    if not rows:
+        return _without_code(about)
+    fatbins = sum(row.fatbins for _, row in rows)
+    if not about.loaded:
+        holders = listed(sorted({group.arch for file in about.scanned.files for group in file.images}))
+        why = f"none of {counted(fatbins, 'fatbin')} has code for {gpu}: {holders or 'nothing'}"
+        return Level.RED, Fp4State.NOTHING, "nothing loads", (why,), _remedy(about, [])
+    if about.missing:
+        facts, todo = _missing_why(about), _remedy(about, about.missing)
+        return Level.RED, Fp4State.MISSING, "FP4 code that it has is for other GPUs", facts, todo
+    lost = [file.name for file, _ in rows if _is_lost_library(file, gpu)]
+    if lost:
+        why = f"{_some(lost)} has code for its family, and none for {gpu}"
+        return Level.RED, Fp4State.NOTHING, "a library does not load", (why,), _remedy(about, [])
+    absent = sum(row.fatbins for row in about.of(LoadOutcome.ABSENT))
+    reached = sum(row.fatbins for row in about.loaded)
+    if absent > reached:
+        verdict = f"{absent:,} of {counted(fatbins, 'fatbin')} do not load"
+        return Level.RED, Fp4State.NOTHING, verdict, (), _remedy(about, [])
+    return _of_code(about)
+
+
+def _of_code(about: _OneGpu) -> _Decided:
+    """Decide by the FP4 code that loads."""
+    native, code = about.of(LoadOutcome.NATIVE), total(row.code for row in about.loaded)
+    if software := about.of(LoadOutcome.SOFTWARE):
+        names = [f"{name} ({counted(n, 'value')})" for name, n in total(row.code for row in software).encoders.items()]
+        why = f"{', '.join(names)}, in {_targets(software)}"
+        beside = (f"by hardware: {_hardware(native)}",) if native else ()
+        return Level.YELLOW, Fp4State.SOFTWARE, "software converts to FP4", (why, *beside), _remedy(about, software)
+    why = f"{_hardware(native)}, in {_targets(native)}"
+    numbers = [counted(code.hardware, "conversion")] if code.hardware else []
+    numbers += [counted(code.fp4_mma, "matrix instruction")] if code.fp4_mma else []
+    if code.hardware and code.fp4_mma:
+        return Level.GREEN, Fp4State.NATIVE, f"FP4 in hardware ({', '.join(numbers)})", (why,), ""
+    if native:
+        state = Fp4State.MULTIPLIES if code.fp4_mma else Fp4State.CONVERTS
+        return Level.YELLOW, state, _PARTLY[state], (why,), ""
+    return _without_fp4(about)
+
+
+_PARTLY = {
+    Fp4State.CONVERTS: "it converts in hardware, and multiplies nothing in FP4",
+    Fp4State.MULTIPLIES: "it multiplies in hardware, and converts nothing to FP4",
+}
+
+
+def _without_fp4(about: _OneGpu) -> _Decided:
+    """Decide where no FP4 instruction or encoder loads."""
+    if unwritten := about.of(LoadOutcome.UNWRITTEN):
+        return Level.RED, Fp4State.MISSING, "FP4 is emulated or missing", (), _remedy(about, unwritten)
+    if about.scanned.sources:
+        return _without_code(about)
+    lacking = [] if about.of(LoadOutcome.DESIGN) else ["no FP4 instruction, encoder or kernel for any target"]
+    if all(row.loads.endswith("(JIT)") for row in about.loaded):
+        verdict = "it loads by the driver's compiler alone, and has no FP4 code"
+        return Level.YELLOW, Fp4State.JIT, verdict, tuple(lacking), ""
+    return Level.YELLOW, Fp4State.NONE, f"it loads, and has no FP4 code for {about.gpu}", tuple(lacking), ""
+
+
+def _without_code(about: _OneGpu) -> _Decided:
+    """Nothing was judged: there is no code, or it is compiled later."""
+    if about.scanned.sources:
+        verdict = f"it compiles {counted(about.scanned.sources, 'CUDA source')} when it runs"
+        return Level.NONE, Fp4State.SOURCES, verdict, (), remedies.of("sources", gpu=about.gpu)
+    verdict = "no device code was read" if about.scanned.unread else "there is no device code"
+    return Level.NONE, Fp4State.UNKNOWN, verdict, (), remedies.of("no_code")
+
+
+# --- reservations and notes -------------------------------------------------------------------------------------------
+
+
+def _collect(about: _OneGpu) -> None:
+    """Note what is wrong with a part of the code, and what is as it should be."""
+    groups: dict[str, list[LostKernel]] = {}
+    for kernel in _lost_kernels(about, intended=True):
+        groups.setdefault(kernel.reason, []).append(kernel)
+    for reason, kernels in groups.items():
+        said = _of_lost(kernels)
+        (about.notes if reason else about.reservations).append(f"{said}, by design: {reason}" if reason else said)
+    if unwritten := about.of(LoadOutcome.UNWRITTEN):
+        named = sum(len(row.code.named) for row in unwritten)
+        why = f"{counted(named, 'kernel')} named for FP4 in {_targets(unwritten)}, with neither an FP4 instruction"
+        about.reservations.append(f"{why} nor a known encoder")
+    absent: Counter[str] = Counter()
+    fatbins: Counter[str] = Counter()
+    for file, row in about.rows:
+        fatbins[file.name] += row.fatbins
+        absent[file.name] += row.fatbins * (row.outcome is LoadOutcome.ABSENT)
+    names = [f"{n} of {counted(fatbins[name], 'fatbin')} of {name}" for name, n in absent.most_common() if n]
+    if names and about.loaded:
+        about.reservations.append(f"nothing loads of {_some(names)}")
+    if about.scanned.sources and about.rows:
+        about.reservations.append(f"{counted(about.scanned.sources, 'CUDA source')} that it may compile: not judged")
+    if about.gpu == GB10 and re.search(r"(x86_64|amd64|i686)\.whl$", about.scanned.source):
+        about.reservations.append("the wheel is for x86-64, and machines with GB10 are arm64: check the aarch64 wheel")
+    if about.jit:
+        about.notes.append(_first_use(about.jit))
+
+
+def _lost_kernels(about: _OneGpu, *, intended: bool = False) -> list[LostKernel]:
+    """Return the kernels, each once, that load without their FP4 instructions, or are missing by design."""
+    outcomes = (LoadOutcome.LOST, LoadOutcome.OTHER)
+    rows = [row for _, row in about.rows if row.loads != _NOTHING or row.outcome not in outcomes]
+    kernels = {kernel.name: kernel for row in rows for kernel in row.lost if intended or not kernel.reason}
+    return list(kernels.values())
+
+
+_CLASSES = {
+    "nearest": "conversions to E2M1",
+    "stochastic": "conversions with stochastic rounding",
+    "decodings": "conversions from E2M1",
+    "matrix": "FP4 matrix instructions",
+}
+
+
+def _of_lost(lost: Sequence[LostKernel]) -> str:
+    shown = readable_names(kernel.name for kernel in lost)
+    classes = Counter(kind for kernel in lost for kind in kernel.lost)
+    holders = listed(sorted({kernel.held_by for kernel in lost if kernel.held_by}))
+    idle = Counter(kernel.idle.value for kernel in lost if kernel.idle)
+    messages = dict.fromkeys(message for kernel in lost for message in kernel.messages)
+    parts = [f"{number} without the {_CLASSES[kind]} of {holders}" for kind, number in sorted(classes.items())]
+    parts += [f"{number} {what}" for what, number in sorted(idle.items())]
+    parts += [f"{sum(bool(kernel.messages) for kernel in lost)} can print {next(iter(messages))!r}"] if messages else []
+    return f"{counted(len(lost), 'kernel')} ({shown}): {', '.join(parts)}"
+
+
+def _first_use(rows: Sequence[JustInTime]) -> str:
+    archs = listed(sorted({row.arch for row in rows}))
+    newest = max(rows, key=lambda row: Version(row.isa)).isa
+    shown = readable_names(kernel for row in rows for kernel in row.kernels)
+    return (
+        f"first use compiles {counted(sum(row.fatbins for row in rows), 'fatbin')} from PTX ({shown}): {archs},"
+        f" PTX {newest}, {sum(row.size for row in rows) / 1e6:.1f} MB, which requires {_driver_for(newest)}"
+    )
+
+
+def _driver_for(isa: str) -> str:
+    cuda, driver = ptx_needs(isa)
+    return f"a driver for CUDA {cuda}{f' ({driver})' if driver else ''} or later"
+
+
+def _driver_too_old(about: _OneGpu) -> str:
+    """Return what to install if the driver does not serve the PTX that this GPU loads; else nothing."""
+    if not about.jit or not about.scanned.driver_cuda:
+        return ""
+    newest = max((row.isa for row in about.jit), key=Version)
+    old = Version(about.scanned.driver_cuda) < Version(ptx_needs(newest)[0])
+    have = about.scanned.driver_cuda
+    return remedies.of("driver_for_ptx", driver=_driver_for(newest), cuda=have) if old else ""
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _missing_why(about: _OneGpu) -> tuple[str, ...]:
+    rows = about.missing
+    lost = sum(row.fatbins for row in rows)
+    reached = sum(row.fatbins for row in about.of(LoadOutcome.NATIVE, LoadOutcome.SOFTWARE))
+    holders = listed(sorted({holder for row in rows for holder in row.held_by}))
+    loads = listed(sorted({row.loads for row in rows} - {_NOTHING}))
+    got = [f"{loads}, which does not have it"] if loads else []
+    got += [_NOTHING] if any(row.loads == _NOTHING for row in rows) else []
+    names = _some(dict.fromkeys(file.name for file, row in about.rows if any(row is one for one in rows)))
+    why = f"{lost} of {counted(lost + reached, 'fatbin')} with FP4 code have it for {holders} alone"
+    kernels = readable_names(kernel.name for row in rows for kernel in row.lost if not kernel.reason)
+    where = f"in {names}" + (f": {kernels}" if kernels else "")
+    return f"{why}; of them this GPU loads {listed(got)}", *([where] if names else ())
+
+
+def _is_lost_library(file: BinaryFile, gpu: Arch) -> bool:
+    """Return whether a file has code for the GPU's family, and the GPU loads none of its fatbins."""
+    rows = [row for row in file.loading if row.gpu == gpu]
+    family = any(re.fullmatch(rf"(sm|compute)_{gpu.major}\d[af]?", group.arch) for group in file.images)
+    return bool(rows) and family and all(row.loads == _NOTHING and row.outcome is LoadOutcome.ABSENT for row in rows)
+
+
+def _some(names: Iterable[str]) -> str:
+    every = list(dict.fromkeys(names))
+    return listed(every if len(every) <= _SHOWN else [*every[:_SHOWN], f"{len(every) - _SHOWN} more"])
+
+
+def _hardware(loading: Iterable[Loading]) -> str:
+    code = total(row.code for row in loading)
+    parts = [
+        (code.hardware, "conversion to E2M1", "conversions to E2M1"),
+        (code.decodes, "conversion from it", "conversions from it"),
+        (code.fp4_mma, "FP4 matrix instruction", "FP4 matrix instructions"),
+    ]
+    return ", ".join(counted(*part) for part in parts if part[0])
+
+
+def _targets(rows: Iterable[Loading]) -> str:
+    loads = Counter[str]()
+    for row in rows:
+        loads[row.loads] += row.fatbins
+    return listed([name for name, _ in loads.most_common()])
+
+
+def _remedy(about: _OneGpu, rows: Sequence[Loading]) -> str:
+    """Return the next step that is true for this GPU, and for all of the question where one target serves them."""
+    gpu = about.gpu
+    if gpu.major < FIRST_WITH_FP4:
+        return remedies.of("gpu_without_fp4", gpu=gpu)
+    if any(re.fullmatch(rf"(sm|compute)_{gpu.major}\d[af]( \(JIT\))?", row.loads) for row in rows):
+        return remedies.of("no_path", gpu=gpu)  # it is built for a target that has the instructions
+    intended = about.of(LoadOutcome.DESIGN) and not about.of(*_NOT_BUILT)
+    cause = "tensor_memory" if intended else "code_for_other_targets"
+    return remedies.of(cause, gpu=gpu, **remedies.target_for(gpu, about.gpus))

@@ -1,0 +1,186 @@
+"""doctor's answer for a GPU, on small libraries that are compiled for the case."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
+
+from fp4patch.binaries import scan
+from fp4patch.binaries.report import Fp4State, GpuAnswer
+from fp4patch.commands import main
+from fp4patch.core.arch import GB10, Arch
+from fp4patch.doctor import run as verb
+from fp4patch.proof.toolchain import Toolchain
+
+PLAIN = 'extern "C" __global__ void add(float* x) { x[threadIdx.x] += 1; }'
+BOTH = CONVERTS + MULTIPLIES
+TENSOR_MEMORY = """
+#include <cstdio>
+extern "C" __global__ void nvfp4_mla(const float* in, unsigned* out) {
+#if defined(__CUDA_ARCH_FAMILY_SPECIFIC__) && __CUDA_ARCH__ < 1200 && __CUDA_ARCH__ >= 1000
+  asm volatile("{.reg .pred p; setp.ne.b32 p, %1, 0; tcgen05.mma.cta_group::1.kind::f8f6f4 [%0], %2, %2, %1, p;}"
+      :: "r"(out[0]), "r"(out[1]), "l"((unsigned long long)in[0]));
+  unsigned byte;
+  asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %2; cvt.u32.u8 %0, b;}" : "=r"(byte) : "f"(in[0]), "f"(in[1]));
+  out[threadIdx.x] = byte;
+#else
+  printf("Trying to use UTCMMA without CUTE_ARCH_TCGEN05_TMEM_ENABLED.");
+#endif
+}
+"""
+
+Library = Callable[..., Path]
+
+
+@pytest.fixture
+def library(toolchain: Toolchain, tmp_path: Path) -> Library:
+    """``library("a", PLAIN, "120f")``: a library in one directory, with the others of the test."""
+    (tmp_path / "libraries").mkdir()
+
+    def made(name: str, source: str, *names: str) -> Path:
+        built = compile_cuda(toolchain, source, tmp_path / f"{name}.so", "-c", *targets(*names))
+        return built.rename(tmp_path / "libraries" / built.name)  # without the source
+
+    return made
+
+
+def on_gb10(path: Path) -> GpuAnswer:
+    return scan.examine(path, gpus=[GB10]).answers[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "answer", "state"),
+    [
+        (BOTH, "120f", "yes", Fp4State.NATIVE),
+        (BOTH, "compute_121a", "yes", Fp4State.NATIVE),
+        (CONVERTS, "120f", "reservation", Fp4State.CONVERTS),
+        (MULTIPLIES, "120f", "reservation", Fp4State.MULTIPLIES),
+        (PLAIN, "120", "reservation", Fp4State.NONE),
+        (PLAIN, "compute_80", "reservation", Fp4State.JIT),
+        ("", "compute_80", "not-judged", Fp4State.UNKNOWN),
+        (PLAIN, "120a", "no", Fp4State.NOTHING),
+        (CONVERTS, "120", "no", Fp4State.MISSING),
+    ],
+)
+def test_native_means_conversions_and_matrix_instructions(
+    library: Library, source: str, name: str, answer: str, state: Fp4State
+) -> None:
+    if not source:  # nvcc leaves a text without a kernel
+        source, answer, state = "__device__ int unused;", "no", Fp4State.NOTHING
+    found = on_gb10(library("a", source, name))
+    assert (found.answer, found.state) == (answer, state)
+    if state is Fp4State.JIT:
+        assert "compute_80, PTX" in found.because
+
+
+def test_fp4_code_for_another_gpu_is_not_made_up_for_by_an_unrelated_file(library: Library) -> None:
+    folder = library("sm100", CONVERTS, "100a").parent
+    assert on_gb10(folder).answer == "no"
+    library("other", CONVERTS.replace("nvfp4_quantize", "nvfp4_other"), "120f")
+    found = on_gb10(folder)
+    assert (found.answer, found.state) == ("no", Fp4State.MISSING)
+    assert "in sm100.so: nvfp4_quantize" in found.evidence
+    library("same", BOTH, "120f")  # the same kernel for this GPU
+    assert on_gb10(folder).answer == "yes"
+
+
+def test_code_for_tensor_memory_is_by_design_whether_it_loads_or_not(library: Library) -> None:
+    folder = library("quantize", BOTH, "120f").parent
+    library("alone", TENSOR_MEMORY, "100a")
+    library("beside", TENSOR_MEMORY.replace("nvfp4_mla", "nvfp4_mla_2"), "100a", "120f")
+    found = on_gb10(folder)
+    assert (found.answer, found.reservations) == ("yes", 0)
+    assert "by design" in found.because
+    alone = on_gb10(folder / "alone.so")
+    assert alone.answer == "no"
+    assert "tcgen05" in alone.todo
+
+
+def test_a_library_that_does_not_load_is_named_and_most_that_do_not_load_are_no(library: Library) -> None:
+    folder = library("good", BOTH, "120").parent
+    library("good", BOTH, "120f")
+    library("old1", PLAIN, "90")
+    found = on_gb10(folder)
+    assert (found.answer, found.reservations) == ("reservation", 1)
+    assert "1 of 1 fatbin of old1.so" in found.because
+    library("old2", PLAIN, "80")
+    assert (on_gb10(folder).answer, on_gb10(folder).state) == ("no", Fp4State.NOTHING)
+
+
+def test_a_library_for_its_family_alone_is_lost_beside_one_that_loads(library: Library) -> None:
+    folder = library("a", PLAIN, "120").parent
+    library("infllm_ops", PLAIN, "90a", "120a")
+    found = on_gb10(folder)
+    assert found.answer == "no"
+    assert "infllm_ops.so" in found.because
+    assert scan.examine(folder, gpus=[Arch(12, 0)]).answers[0].answer == "reservation"
+
+
+def test_code_that_is_built_for_the_right_target_is_not_to_be_built_for_it(library: Library) -> None:
+    folder = library("a", BOTH, "120a").parent
+    library("b", "#define NAME nvfp4_b\n" + CONVERTS.replace("nvfp4_quantize", "NAME").replace("1000", "1300"), "120a")
+    found = scan.examine(folder, gpus=[Arch(12, 0)]).answers[0]
+    assert found.answer == "reservation"
+    assert "sm_120a" not in found.todo
+
+
+def wheel(path: Path, members: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def test_a_wheel_for_another_processor_says_so(library: Library, tmp_path: Path) -> None:
+    members = {"p/a.so": library("a", BOTH, "120f").read_bytes()}
+    found = scan.examine(wheel(tmp_path / "p-1-cp312-abi3-manylinux_2_31_x86_64.whl", members)).answers
+    assert [one.answer for one in found] == ["yes", "reservation"]
+    assert "x86-64" in found[1].because
+    found = scan.examine(wheel(tmp_path / "p-1-cp312-abi3-manylinux_2_31_aarch64.whl", members)).answers
+    assert [one.answer for one in found] == ["yes", "yes"]
+
+
+def test_sources_that_are_compiled_later_are_not_judged(
+    library: Library, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = wheel(tmp_path / "p-1-py3-none-any.whl", {"p/csrc/quantize.cu": CONVERTS.encode(), "p/a.py": b""})
+    assert main.run(["doctor", "--for", "gb10", "--json", str(path)]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == document["binaries"][0]["answers"][0]["answer"] == "not-judged"
+    assert main.run(["doctor", "--for", "gb10", str(path), str(library("a", BOTH, "120f"))]) == 0
+    assert main.run(["doctor", "--require", "sm_121", str(path)]) == 1
+
+
+def test_the_first_line_is_the_answer_and_files_are_listed_with_details(
+    library: Library, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = library("a", BOTH, "120f")
+    assert main.run(["doctor", "--for", "DGX-Spark", str(path)]) == 0
+    short = capsys.readouterr().out.splitlines()
+    assert short[0] == "✓ sm_121  yes: FP4 in hardware (1 conversion, 1 matrix instruction)"
+    assert main.run(["doctor", "--for", "gb10", "--details", str(path)]) == 0
+    assert "sm_121 loads sm_120f" in capsys.readouterr().out
+    assert not any("sm_121 loads" in line for line in short)
+
+
+@pytest.mark.parametrize(
+    ("options", "met"),
+    [([], False), (["--except", "hopper*"], True), (["--only", "*/a.so"], True), (["--only", "hopper.so"], False)],
+)
+def test_a_requirement_concerns_the_files_in_question(
+    library: Library, tmp_path: Path, options: list[str], *, met: bool
+) -> None:
+    members = {"p/a.so": library("a", BOTH, "120f").read_bytes(), "p/hopper.so": library("h", PLAIN, "90").read_bytes()}
+    path = wheel(tmp_path / "p-1-py3-none-any.whl", members)
+    assert main.run(["doctor", "--require", "sm_121:native", *options, str(path)]) == (not met)
+
+
+def test_names_of_gpus_are_those_that_people_use() -> None:
+    assert verb.question("GB10,rtx-5090;RTX-PRO-6000", None, None).gpus == (GB10, Arch(12, 0))
+    assert main.run(["doctor", "--only", "x", "y.whl"]) == 2
