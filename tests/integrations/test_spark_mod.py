@@ -119,7 +119,7 @@ def test_flashinfers_sources_are_patched_and_proven_and_vllms_compiled_code_is_j
     assert f"next3 applied to flashinfer {RELEASE}" in ran.stdout
     assert "next3 applied to cutlass 4.2.1" in ran.stdout
     assert ran.stdout.count("\nPASS ") == 2
-    assert ran.stdout.endswith("GREEN  all well\n")
+    assert "✗" not in ran.stdout
     assert ran.stderr == ""
     assert "fp4patch" in (container.packages / "flashinfer" / QUANTIZATION).read_text()
     assert sorted(path.name for path in container.packages.iterdir()) == before  # nothing of ours among vLLM's packages
