@@ -212,7 +212,7 @@ MUTANTS = [
     n2("NaN becomes zero", "uint32_t const code = 7u", "uint32_t const code = magnitude != magnitude ? 0u : 7u"),
     n2("the index of a block of threads", "((bits >> 28) & 8u) | code", "((bits >> 28) & 8u) | (code ^ (blockIdx.x == 5000))"),
     # Guards.
-    Mutant("a condition keeps SM121", GUARD, 'replace = "defined(CUTLASS_ARCH_MMA_SM120{K}', 'replace = "defined(CUTLASS_ARCH_MMA_SM121{K}', "turbo", C42, "float-to-e2m1-x8", "sm_120a,sm_121a"),
+    Mutant("a condition keeps SM121", GUARD, 'replace = "defined(CUTLASS_ARCH_MMA_SM120A', 'replace = "defined(CUTLASS_ARCH_MMA_SM121A', "turbo", C42, "float-to-e2m1-x8", "sm_120a,sm_121a"),
     Mutant("SM120 in software", TURBO, "__CUDA_ARCH__ == 1210", "__CUDA_ARCH__ == 1200", "turbo", V33, "float8-to-e2m1", "sm_120a,sm_121a"),
     Mutant("both in software", TURBO2, "__CUDA_ARCH__ == 1210", "__CUDA_ARCH__ >= 1200", "turbo2", V33, "float8-to-e2m1", "sm_120a,sm_121a"),
     Mutant("bare targets without software", NEXT3, "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000 &&", "__CUDA_ARCH_FAMILY_SPECIFIC__ >= 900 && 0 &&", "next3", V33, "float8-to-e2m1", "sm_121a"),
