@@ -51,7 +51,8 @@ class Host:
         own = tuple(Path(entry) for entry in sys.path if entry and Path(entry).is_dir())
         if not python:
             return cls(os.environ, own, Path("/"), home)
-        place = Path(python).absolute()  # it runs in another directory; a link to its Python is not followed
+        place = Path(python)
+        place = place.absolute() if place.exists() else place  # it runs in another directory; a bare name is on PATH
         program = place / "bin/python" if place.is_dir() else place
         status, output = said([str(program), "-c", _ASK], os.environ, cwd=Path("/"))
         try:

@@ -94,6 +94,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
         assert site in Host.here(python).site_packages
     monkeypatch.chdir(tmp_path)
     assert site in Host.here("env").site_packages
+    assert Host.here("python3").site_packages
     monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / "env"))
     findings = packages.examine_others(Host.here(), [GB10], None)
     assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.YELLOW)]
