@@ -10,7 +10,7 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.target import Build
+from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
 from fp4patch.doctor.result import Content, Question
@@ -31,7 +31,7 @@ class Builds:
         build = self.tree.target.build
         if build is None or self._failed:
             return
-        pairs = dict.fromkeys(pair for question, cuda in questions for pair in _pairs(build, question, cuda))
+        pairs = dict.fromkeys(pair for question, cuda in questions for pair in pairs_of(build, question, cuda))
         missing = [pair for pair in pairs if pair not in self._known]
         try:
             rows = adapters.of(self.tree.target).evaluate(self.tree.root, build, missing) if missing else ()
@@ -46,19 +46,23 @@ class Builds:
         if build is None:
             return (), []
         self.evaluate([(question, cuda)])
-        pairs = _pairs(build, question, cuda)
+        pairs = pairs_of(build, question, cuda)
         if self._failed:
             return _recorded(build, pairs, cuda, self.releases, self.what, self._failed)
         evaluated = tuple(self._known[pair] for pair in pairs)
-        stopped = next((row for row in evaluated if row.error), None)
-        if stopped is None:
-            return evaluated, []
-        found = f"{build.setting}={stopped.asked} with CUDA {stopped.cuda} could not be evaluated: {stopped.error}"
-        reads = adapters.of(self.tree.target).READS
-        return evaluated, [remedies.finding(Level.YELLOW, reads, found, "build_not_evaluated")]
+        return evaluated, not_evaluated(self.tree.target, evaluated)
 
 
-def _pairs(build: Build, question: Question, cuda: Version | None) -> list[tuple[str, str]]:
+def not_evaluated(target: Target, rows: Sequence[BuildRow]) -> list[Finding]:
+    """Return a finding if the build could not be evaluated for one of the rows."""
+    stopped = next((row for row in rows if row.error), None)
+    if stopped is None or target.build is None:
+        return []
+    found = f"{target.build.setting}={stopped.asked} with CUDA {stopped.cuda} could not be evaluated: {stopped.error}"
+    return [remedies.finding(Level.YELLOW, adapters.of(target).READS, found, "build_not_evaluated")]
+
+
+def pairs_of(build: Build, question: Question, cuda: Version | None) -> list[tuple[str, str]]:
     """Return each CUDA release and arch list that a question is about."""
     lists = (question.asked.replace(";", build.separator),) if question.asked else build.lists
     return [(c, asked) for c in ((str(cuda),) if cuda else build.cuda) for asked in lists]

@@ -1,6 +1,6 @@
 """Result for each GPU from a tree: by its build's architectures, or by the condition in its headers and the variant."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from packaging.version import Version
@@ -21,12 +21,16 @@ from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.preprocess import Header, target_macros
 from fp4patch.proof.judge import concerns
 
+Opened = Callable[[Gate, Sequence[Arch], str], Sequence[Arch] | None]
+"""Targets of these for which a tree's headers define a gate's macro with a CUDA release; None if they do not decide."""
+
 
 def outlooks(
     tree: Identified,
     variant: Variant | None,
     question: Question,
     builds: Sequence[BuildRow],
+    opened: Opened,
     cuda: Version | None,
     todo: str,
 ) -> tuple[Answer, ...]:
@@ -40,7 +44,7 @@ def outlooks(
         if tree.target.build:
             outlook = _of_builds(gpu, tree.target.build, question, builds, todo)
         else:
-            outlook = _of_headers(gpu, tree, variant, cuda, question, todo)
+            outlook = _of_headers(gpu, tree, variant, opened, cuda, question, todo)
         if outlook:
             found_of_each.append(_converting(outlook, gpu, tree, variant, builds, question))
     if question.asked and not found_of_each:
@@ -129,7 +133,13 @@ def _word(rows: Sequence[BuildRow], gpu: Arch) -> str:
 
 
 def _of_headers(
-    gpu: Arch, tree: Identified, variant: Variant | None, cuda: Version | None, question: Question, todo: str
+    gpu: Arch,
+    tree: Identified,
+    variant: Variant | None,
+    opened: Opened,
+    cuda: Version | None,
+    question: Question,
+    todo: str,
 ) -> Answer | None:
     """From the condition by which the headers let the GPU use the instruction, on the targets of the list if any."""
     targets = [replace(gpu, suffix=suffix) for suffix in ("a", "f")]
@@ -143,7 +153,9 @@ def _of_headers(
     usable = [arch for arch in targets if cuda is None or has(cuda, arch)]
     if cuda and not usable:
         return Answer(gpu, Level.RED, "nothing is compiled", (refused(cuda, targets),), remedies.of("cuda_too_old"))
-    return _of_condition(gpu, tree, variant, gate, usable, str(cuda or FOR_GB10), todo) if gate else None
+    if gate is None:
+        return None
+    return _of_condition(gpu, variant, gate, usable, opened(gate, usable, str(cuda or FOR_GB10)), todo)
 
 
 def _without_suffix(gpu: Arch, question: Question, gate: Gate) -> Answer:
@@ -158,14 +170,12 @@ def _without_suffix(gpu: Arch, question: Question, gate: Gate) -> Answer:
 
 def _of_condition(
     gpu: Arch,
-    tree: Identified,
     variant: Variant | None,
     gate: Gate,
     usable: Sequence[Arch],
-    cuda: str,
+    opened: Sequence[Arch] | None,
     todo: str,
 ) -> Answer:
-    opened = _opened(tree, gate, usable, cuda)
     if opened is None:
         why = f"{gate.file} has a condition that fp4patch does not recognize"
         return Answer(gpu, Level.NONE, "not known", (why,), todo)
@@ -181,7 +191,7 @@ def _of_condition(
     return Answer(gpu, level, "software conversion", (why,), todo)
 
 
-def _opened(tree: Identified, gate: Gate, archs: Sequence[Arch], cuda: str) -> list[Arch] | None:
+def opened_by_headers(tree: Identified, gate: Gate, archs: Sequence[Arch], cuda: str) -> list[Arch] | None:
     """Return the targets for which the tree's own headers define the macro; None if that is not decided by them."""
 
     def text(path: str) -> str | None:
@@ -228,10 +238,12 @@ def conversion_of(variant: Variant, target: Target, arch: Arch) -> str:
     empty. A probe that defines the macro of the target's own condition gives no information about the tree."""
     macros = {gate.defines for gate in target.gates}
     probes = [probe for probe, _ in load().probes_of(variant, target.name) if not macros & probe.defines.keys()]
-    about = [rule for rule in variant.rules if any(concerns(rule, probe, arch) for probe in probes)]
+    rules = [rule for rule in variant.rules if rule.is_for(arch)]
+    rules = [rule for rule in rules if any("E2M1" in pattern for pattern in (*rule.requires, *rule.forbids))]
+    about = [rule for rule in rules if any(concerns(rule, probe, arch) for probe in probes)]
     if any("E2M1" in pattern for rule in about for pattern in rule.requires):
         return "hardware"
-    return "software" if any("E2M1" in pattern for rule in about for pattern in rule.forbids) else ""
+    return "software" if about else ""
 
 
 def _clause(build: Build, rows: Sequence[BuildRow], gpu: Arch, whose: str = "its") -> str:

@@ -2,11 +2,13 @@
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 from packaging.version import Version
 
+from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Finding, Level
 from fp4patch.catalog.identify import Identified
@@ -19,7 +21,7 @@ from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.core.wording import listed
 from fp4patch.doctor.builds import Builds
-from fp4patch.doctor.outlook import instead, outlooks
+from fp4patch.doctor.outlook import Opened, instead, opened_by_headers, outlooks
 from fp4patch.doctor.packages import bypass_findings
 from fp4patch.doctor.recommend import recommend, toolkit
 from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
@@ -31,6 +33,25 @@ from fp4patch.tree.status_report import PatchStatus, TreeStatus
 from fp4patch.tree.transaction import OnWait
 
 
+@dataclass(frozen=True)
+class TreeFacts:
+    """What doctor reads of a source tree. Its answers follow from this and from the catalog."""
+
+    tree: Identified
+    content: Content
+    variant: str
+    """Variant that is applied; empty if none."""
+    state: State
+    claims: str
+    """The version that the tree states; empty if none."""
+    patches: tuple[PatchInTree, ...]
+    findings: tuple[Finding, ...]
+    """Findings that depend on no question."""
+    rows: Callable[[Question, Version | None], tuple[tuple[BuildRow, ...], Sequence[Finding]]]
+    """Results of the tree's build for a question and a CUDA release, and notes."""
+    opened: Opened
+
+
 def examine_each(
     tree: Identified, found: TreeStatus, questions: Sequence[Question], *, on_wait: OnWait
 ) -> Iterator[TreeReport]:
@@ -38,6 +59,13 @@ def examine_each(
 
     The tree is read once, and its build is evaluated once for each arch list.
     """
+    facts = read_facts(tree, found, questions, on_wait=on_wait)
+    for question in questions:
+        yield judge(facts, question)
+
+
+def read_facts(tree: Identified, found: TreeStatus, questions: Sequence[Question], *, on_wait: OnWait) -> TreeFacts:
+    """Read a tree, of which ``found`` is the status, and evaluate its build for all of the questions in one run."""
     catalog = load()
     releases = tuple(r for r in surveyed(catalog.root) if r.target == tree.target.name)
     with reading([tree], on_wait) as (locked,):
@@ -45,39 +73,59 @@ def examine_each(
         tried = each_patch(locked, catalog, {}) if found.variant else found.patches
         hashes = hashes_of(tree.target, locked.read)
     what = content(releases, hashes)
-    patches = _patches(catalog, tried, found)
     # In a patched tree, the status reports bypasses.
-    own = (*_content_findings(tree, what), *_state_findings(tree, found))
+    own = (*content_findings(tree, what), *_state_findings(tree, found))
     own = own if found.variant else (*own, *_bypass_findings(tree))
     builds = Builds(tree, () if found.variant else releases, what)
-    cudas = {question: Version(question.cuda) if question.cuda else toolkit() for question in questions}
-    builds.evaluate(cudas.items())
-    for question, cuda in cudas.items():
-        rows, notes = builds.rows(question, cuda)
-        advice = _advice(_by_content(tree, what), cuda, question.gpus)
-        command = _next(tree, found, advice)
-        todo = "" if found.variant else command
-        lines = outlooks(tree, catalog.variants.get(found.variant), question, rows, cuda, todo)
-        if question.asked and any(line.level is Level.RED for line in lines):
-            others, _ = builds.rows(replace(question, asked=""), cuda)
-            lines = tuple(instead(tree, line, question, others) for line in lines)
-        setting = tree.target.build.setting if tree.target.build else ""
-        yield TreeReport(
-            root=str(tree.root),
-            target=tree.target.name,
-            title=tree.target.title,
-            claims=found.version,
-            content=what,
-            variant=found.variant,
-            state=found.state,
-            patches=patches,
-            setting=setting,
-            builds=tuple(replace(row, setting=setting) for row in rows),
-            advice=advice,
-            next_command=command,
-            findings=(*own, *_defects(_by_content(tree, what), patches, question, advice), *notes),
-            outlooks=lines,
-        )
+    builds.evaluate((question, cuda_of(question)) for question in questions)
+    return TreeFacts(
+        tree=tree,
+        content=what,
+        variant=found.variant,
+        state=found.state,
+        claims=found.version,
+        patches=_patches(catalog, tried, found),
+        findings=own,
+        rows=builds.rows,
+        opened=partial(opened_by_headers, tree),
+    )
+
+
+def cuda_of(question: Question) -> Version | None:
+    """Return the CUDA release that a question is about; None if it names none and there is no compiler."""
+    return Version(question.cuda) if question.cuda else toolkit()
+
+
+def judge(facts: TreeFacts, question: Question) -> TreeReport:
+    """Return the complete report on a tree for one question."""
+    tree, cuda = facts.tree, cuda_of(question)
+    rows, notes = facts.rows(question, cuda)
+    advice = _advice(by_content(tree, facts.content), cuda, question.gpus)
+    command = _next(facts, advice)
+    todo = "" if facts.variant else command
+    variant = load().variants.get(facts.variant)
+    lines = outlooks(tree, variant, question, rows, facts.opened, cuda, todo)
+    if question.asked and any(line.level is Level.RED for line in lines):
+        others, _ = facts.rows(replace(question, asked=""), cuda)
+        lines = tuple(instead(tree, line, question, others) for line in lines)
+    setting = tree.target.build.setting if tree.target.build else ""
+    defects = _defects(by_content(tree, facts.content), facts.patches, question, advice)
+    return TreeReport(
+        root=str(tree.root),
+        target=tree.target.name,
+        title=tree.target.title,
+        claims=facts.claims,
+        content=facts.content,
+        variant=facts.variant,
+        state=facts.state,
+        patches=facts.patches,
+        setting=setting,
+        builds=tuple(replace(row, setting=setting) for row in rows),
+        advice=advice,
+        next_command=command,
+        findings=(*facts.findings, *defects, *notes),
+        outlooks=lines,
+    )
 
 
 def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Advice | None:
@@ -88,7 +136,7 @@ def _advice(tree: Identified, cuda: Version | None, gpus: Sequence[Arch]) -> Adv
     return Advice(because=f"{refused(cuda, targets)}: {remedies.of('cuda_too_old')}")
 
 
-def _by_content(tree: Identified, what: Content) -> Identified:
+def by_content(tree: Identified, what: Content) -> Identified:
     """Return the tree with the release that its files are of, where it states none or a wrong one."""
     if not what.releases or (tree.version and _claimed(str(tree.version), what.releases)):
         return tree
@@ -151,7 +199,8 @@ def _bypass_findings(tree: Identified) -> list[Finding]:
     return bypass_findings(tree.root, here, tree.version, os.environ)
 
 
-def _content_findings(tree: Identified, what: Content) -> list[Finding]:
+def content_findings(tree: Identified, what: Content) -> list[Finding]:
+    """Return a finding if the tree states another release than that of its files."""
     claims = str(tree.version or "")
     if claims and what.releases and not _claimed(claims, what.releases):
         own = listed(what.releases, "or")
@@ -164,8 +213,8 @@ def _claimed(claims: str, releases: Iterable[str]) -> bool:
     return Version(claims).release in {Version(release).release for release in releases}
 
 
-def _next(tree: Identified, found: TreeStatus, advice: Advice | None) -> str:
-    root = shlex.quote(str(tree.root))
+def _next(found: TreeFacts, advice: Advice | None) -> str:
+    root = shlex.quote(str(found.tree.root))
     if found.state.refused:
         return f"fp4patch status {root}"
     if found.variant:

@@ -1,7 +1,7 @@
-"""The record of doctor's answers, ``records/answers.json``, and the form in which it holds each distinct value once.
+"""Doctor's answers about every recorded release, and a form of values that holds each distinct one once.
 
-``python -m tools.regenerate answers`` runs doctor and writes it. An answer is the part of ``fp4patch doctor --json``
-about one source tree that depends on the question.
+An answer is the part of ``fp4patch doctor --json`` about one source tree that depends on the question. They are judged
+when the page is made, from what doctor read of the trees (:mod:`fp4patch.doctor.recorded`).
 """
 
 from __future__ import annotations
@@ -12,22 +12,64 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fp4patch.catalog.target import Target
 from fp4patch.commands.document import document
+from fp4patch.core.release import covers
+from fp4patch.doctor import recorded
+from fp4patch.doctor.recommend import recommend
 from fp4patch.doctor.result import DoctorReport, TreeReport
+from fp4patch.doctor.run import question
+from fp4patch.doctor.tree import TreeFacts, by_content, cuda_of, judge
 
-RECORD = "records/answers.json"
 CUDA = "{cuda}"
 """Stands for the CUDA release of the question in the texts of a packed answer."""
 ROWS = ("asked", "kernels", "on", "reaches", "stops", "error")
 """Keys of a build's row that an answer keeps."""
 OF_A_GPU = ("gpu", "level", "verdict", "because", "todo")
 """Keys of doctor's answer for a GPU that an answer keeps."""
+GPUS = ("sm_121", "sm_120", "sm_120,sm_121", "sm_90", "sm_100")
+"""Each value of --for: GB10, the RTX cards, one build for both, and H200 and B200 for comparison."""
+LISTS = ("12.0", "12.1", "12.0;12.1", "12.0f;12.1f", "10.0a;12.0a", "9.0a;10.0a;12.0a;12.1a", "8.0;9.0;10.0;12.0")
+"""Arch lists to ask about, beside those of the target: without a suffix, and for several generations at once."""
+
+
+def lists_of(target: Target) -> tuple[str, ...]:
+    """Return the arch lists to ask about; the empty one asks for those in common use."""
+    if target.build is None:
+        return ("",)
+    usual = [asked.replace(target.build.separator, ";") for asked in target.build.lists]
+    return tuple(dict.fromkeys(["", *usual, *LISTS]))
 
 
 def read(root: Path) -> Any:
-    """Return the record below the catalog's root as plain values, or None if there is none."""
-    file = root / RECORD
-    return unpacked(json.loads(file.read_text(encoding="utf-8"))["nodes"]) if file.is_file() else None
+    """Return doctor's answers about each recorded release, state, CUDA release, arch list and GPU as plain values."""
+    survey = recorded.read(root)
+    releases: dict[tuple[str, str], dict[str, Any]] = {}
+    known: dict[Any, Any] = {}
+    for tree in survey.trees:
+        key = tree.state, _of_the_release(tree.facts, survey.cudas)
+        if key not in known:
+            known[key] = _answered(tree.facts, survey.cudas)
+        row = {"target": tree.target, "version": tree.version, "states": {}}
+        releases.setdefault((tree.target, tree.version), row)["states"][tree.variant] = known[key]
+    return {"cudas": survey.cudas, "gpus": GPUS, "releases": list(releases.values())}
+
+
+def _of_the_release(facts: TreeFacts, cudas: Sequence[str]) -> tuple[Any, ...]:
+    """Return what an answer takes from a tree's release, beside its state: advice and defects."""
+    tree = by_content(facts.tree, facts.content)
+    advice = [recommend(tree, cuda_of(question(None, None, cuda))) for cuda in cudas]
+    defects = tuple(covers(defect.versions, tree.version) for defect in tree.target.defects)
+    return (tree.target.name, facts.variant, str(advice), defects, facts.findings)
+
+
+def _answered(facts: TreeFacts, cudas: Sequence[str]) -> dict[str, dict[str, dict[str, Any]]]:
+    asked = [(cuda, archs, gpus) for cuda in cudas for archs in lists_of(facts.tree.target) for gpus in GPUS]
+    reports = [judge(facts, question(gpus, archs or None, cuda)) for cuda, archs, gpus in asked]
+    result: dict[str, dict[str, dict[str, Any]]] = {}
+    for (cuda, archs, gpus), answer in zip(asked, answers(reports, [cuda for cuda, _, _ in asked]), strict=True):
+        result.setdefault(cuda, {}).setdefault(archs, {})[gpus] = answer
+    return result
 
 
 def answers(reports: Sequence[TreeReport], cudas: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -18,8 +18,8 @@ from fp4patch.commands.show.text import MATRIX
 from fp4patch.commands.templates import own_script, render
 from fp4patch.core.arch import GPUS as JUDGED
 from fp4patch.core.arch import Arch, reach
-from fp4patch.core.errors import Fp4PatchError
 from fp4patch.doctor.outlook import kernels_of
+from fp4patch.doctor.recorded import record_of
 
 INSTRUCTIONS = "records/instructions.json"
 """Path below the catalog's root of the outcome of each instruction, target and toolkit."""
@@ -38,11 +38,12 @@ def page() -> str:
     """Return the page as a complete string. It loads nothing, and runs its own script alone."""
     catalog = load()
     here = Path(__file__).parent
-    record = _record(catalog.root / answers.RECORD)
+    record = answers.read(catalog.root)
+    nodes = answers.packed(record)
     data = {
-        "answers": record,
-        "instructions": _record(catalog.root / INSTRUCTIONS),
-        "catalog": answers.packed(_catalog(catalog, record)),
+        "answers": nodes,
+        "instructions": record_of(catalog.root, INSTRUCTIONS)["nodes"],
+        "catalog": answers.packed(_catalog(catalog, record, nodes)),
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     return render(
@@ -55,25 +56,16 @@ def page() -> str:
     )
 
 
-def _record(file: Path) -> Any:
-    """Return a record's nodes as they are: the page unpacks them."""
-    if not file.is_file():
-        raise Fp4PatchError(
-            f"there is no {file}", help="fp4patch's own data has it; if FP4PATCH_DATA names other data, unset it"
-        )
-    return json.loads(file.read_text(encoding="utf-8"))["nodes"]
-
-
-def _catalog(catalog: Catalog, record: Any) -> dict[str, Any]:
+def _catalog(catalog: Catalog, record: Any, nodes: Sequence[Any]) -> dict[str, Any]:
     """Return what the page shows of targets, patches, variants and the matrix."""
-    answered = {(row["target"], row["version"]) for row in answers.unpacked(record)["releases"]}
+    answered = {(row["target"], row["version"]) for row in record["releases"]}
     matrix = json.loads((catalog.root / MATRIX).read_text(encoding="utf-8"))
     return {
         "version": __version__,
         "repository": REPOSITORY,
         "gpus": GPUS,
         "judged": [str(gpu) for gpu in JUDGED],
-        "reaches": _reaches(record),
+        "reaches": _reaches(nodes),
         "matrix": matrix["rows"],
         "targets": {
             target.name: {

@@ -1,0 +1,232 @@
+"""The record of what doctor reads of every release's tree, ``records/answers.json``: facts, from which it judges.
+
+A row is what a build makes of one arch list. A state is a tree as released, or after a variant: the numbers of its
+rows, for each CUDA release and arch list, and the targets that its headers open. Releases share states, and states
+share rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+
+from fp4patch.adapters.result import BuildRow, JitTargets
+from fp4patch.binaries.findings import Finding
+from fp4patch.catalog.identify import Identified
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.target import Gate, Target
+from fp4patch.core.arch import GPUS, Arch, Reach
+from fp4patch.core.cuda import has
+from fp4patch.core.errors import Fp4PatchError
+from fp4patch.core.schema import SCHEMA
+from fp4patch.core.state import State
+from fp4patch.doctor.builds import not_evaluated, pairs_of
+from fp4patch.doctor.result import Content, PatchInTree, Question
+from fp4patch.doctor.tree import TreeFacts, content_findings
+
+RECORD = "records/answers.json"
+TREE = Path("/the-tree")
+"""Stands for the directory of a recorded tree."""
+CUDA = "{cuda}"
+"""Stands for the CUDA release of the question in the message of a build that stops."""
+
+
+@dataclass(frozen=True)
+class RecordedTree:
+    """A release's tree, as released or after a variant."""
+
+    target: str
+    version: str
+    variant: str
+    """Variant that was applied; empty: none."""
+    state: int
+    """Number of its state: trees of one number differ in their release alone."""
+    facts: TreeFacts
+
+
+@dataclass(frozen=True)
+class Survey:
+    """All recorded trees, and the CUDA releases that were asked about."""
+
+    cudas: tuple[str, ...]
+    lists: Mapping[str, tuple[str, ...]]
+    """Arch lists of each target."""
+    trees: tuple[RecordedTree, ...]
+
+
+def record_of(root: Path, name: str) -> Any:
+    """Return the content of a record below the catalog's root."""
+    file = root / name
+    if not file.is_file():
+        raise Fp4PatchError(
+            f"there is no {file}", help="fp4patch's own data has it; if FP4PATCH_DATA names other data, unset it"
+        )
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def read(root: Path) -> Survey:
+    """Return what is recorded below the catalog's root."""
+    record = record_of(root, RECORD)
+    known, cudas = load().targets, tuple(record["cudas"])
+    trees = []
+    for release in record["releases"]:
+        target = known[release["target"]]
+        lists = {asked: at for at, asked in enumerate(record["lists"][target.name])}
+        for variant, number in release["states"].items():
+            state = record["states"][number]
+            rows = {
+                (cuda, asked): record["rows"][state["rows"][at][lists[asked]]]
+                for at, cuda in enumerate(cudas)
+                for asked in (lists if state["rows"] else ())
+            }
+            opened = {
+                (cuda, gpu): targets[at] for gpu, targets in state["opened"].items() for at, cuda in enumerate(cudas)
+            }
+            facts = _facts(target, release, state, rows, opened)
+            trees.append(RecordedTree(target.name, release["version"], variant, number, facts))
+    return Survey(cudas, {name: tuple(lists) for name, lists in record["lists"].items()}, tuple(trees))
+
+
+def _facts(
+    target: Target,
+    release: Mapping[str, Any],
+    state: Mapping[str, Any],
+    rows: Mapping[tuple[str, str], Mapping[str, Any]],
+    opened: Mapping[tuple[str, str], Sequence[str] | None],
+) -> TreeFacts:
+    claims = release.get("claims", release["version"])
+    tree = Identified(TREE, target, Version(claims))
+    content = Content(tuple(release.get("content", [release["version"]])))
+    return TreeFacts(
+        tree=tree,
+        content=content,
+        variant=state["variant"],
+        state=State(state["state"]),
+        claims=claims,
+        patches=tuple(PatchInTree(patch, State.PRISTINE, "", ()) for patch in state["open"]),
+        findings=tuple(content_findings(tree, content)),
+        rows=partial(_rows, target, rows),
+        opened=partial(_opened, opened),
+    )
+
+
+def _rows(
+    target: Target,
+    rows: Mapping[tuple[str, str], Mapping[str, Any]],
+    question: Question,
+    cuda: Version | None,
+) -> tuple[tuple[BuildRow, ...], list[Finding]]:
+    if target.build is None:
+        return (), []
+    pairs = pairs_of(target.build, question, cuda)
+    made = tuple(_row(release, asked, rows[release, asked]) for release, asked in pairs)
+    return made, not_evaluated(target, made)
+
+
+def _row(cuda: str, asked: str, row: Mapping[str, Any]) -> BuildRow:
+    on = {
+        Arch.parse(gpu): JitTargets(
+            {name: tuple(archs) for name, archs in made.get("modules", {}).items()},
+            made.get("stops", "").replace(CUDA, cuda),
+        )
+        for gpu, made in row.get("on", {}).items()
+    }
+    reaches = dict(zip(GPUS, map(Reach, row["reaches"]), strict=bool(row["reaches"])))
+    stops, error = row.get("stops", "").replace(CUDA, cuda), row.get("error", "")
+    return BuildRow(cuda, asked, tuple(row["kernels"]), on=on, reaches=reaches, stops=stops, error=error)
+
+
+def _opened(
+    opened: Mapping[tuple[str, str], Sequence[str] | None], gate: Gate, archs: Sequence[Arch], cuda: str
+) -> list[Arch] | None:
+    targets = opened[cuda, gate.gpu]
+    return None if targets is None else [arch for arch in archs if str(arch) in targets]
+
+
+def state_of(facts: TreeFacts, cudas: Sequence[str], lists: Sequence[str]) -> dict[str, Any]:
+    """Return the state of a tree for the record, with its rows in full."""
+    return {
+        "variant": facts.variant,  # empty also after a variant that has nothing to do
+        "state": facts.state.value,
+        "open": _open(facts),
+        "opened": {gate.gpu: [_targets(facts, gate, cuda) for cuda in cudas] for gate in facts.tree.target.gates},
+        "rows": [_made(facts, cuda, lists) for cuda in cudas] if facts.tree.target.build else [],
+    }
+
+
+def _open(facts: TreeFacts) -> list[str]:
+    """Return the patches that repair a known defect and are not applied."""
+    repairs = {f"{facts.tree.target.name}/{defect.patch}" for defect in facts.tree.target.defects if defect.patch}
+    return [patch.patch for patch in facts.patches if patch.state is State.PRISTINE and patch.patch in repairs]
+
+
+def _targets(facts: TreeFacts, gate: Gate, cuda: str) -> list[str] | None:
+    """Return the targets of a GPU for which the headers define the macro with a CUDA release that has them."""
+    gpu = Arch.parse(gate.gpu)
+    usable = [arch for suffix in ("a", "f") if has(Version(cuda), arch := replace(gpu, suffix=suffix))]
+    opened = facts.opened(gate, usable, cuda)
+    return None if opened is None else [str(arch) for arch in opened]
+
+
+def _made(facts: TreeFacts, cuda: str, lists: Sequence[str]) -> list[dict[str, Any]]:
+    """Return what the build makes of each list, those in common use and others."""
+    build = facts.tree.target.build
+    made = {row.asked: row for row in facts.rows(Question(cuda=cuda), Version(cuda))[0]}
+    for asked in lists:
+        if build and asked not in made:
+            question = Question(asked=asked.replace(build.separator, ";"), cuda=cuda)
+            (made[asked],) = facts.rows(question, Version(cuda))[0]
+    return [_recorded(made[asked]) for asked in lists]
+
+
+def _recorded(row: BuildRow) -> dict[str, Any]:
+    """Return the facts of a row; keys without a value are left out."""
+    on = {
+        str(gpu): {"stops": made.stops.replace(row.cuda, CUDA)} if made.stops else {"modules": made.modules}
+        for gpu, made in row.on.items()
+    }
+    facts = {"on": on, "stops": row.stops.replace(row.cuda, CUDA), "error": row.error}
+    given = {key: value for key, value in facts.items() if value}
+    return {"kernels": row.kernels, "reaches": [row.reaches[gpu].value for gpu in GPUS if gpu in row.reaches]} | given
+
+
+def text_of(
+    cudas: Sequence[str],
+    lists: Mapping[str, Sequence[str]],
+    releases: Sequence[Mapping[str, Any]],
+) -> str:
+    """Return the record: one line for each row, state and release. The releases have their states in full."""
+    rows: dict[str, int] = {}
+    states: dict[str, int] = {}
+    lines = []
+    for release in releases:
+        numbers = {}
+        for variant, state in release["states"].items():
+            numbered = [[rows.setdefault(json.dumps(row), len(rows)) for row in made] for made in state["rows"]]
+            text = json.dumps(state | {"rows": numbered})
+            numbers[variant] = states.setdefault(text, len(states))
+        lines.append(json.dumps({**release, "states": numbers}))
+    head = f'{{"schema": {SCHEMA}, "cudas": {json.dumps(cudas)}, "lists": {json.dumps(lists)},\n'
+    parts = {"rows": rows, "states": states, "releases": lines}
+    joined = {name: ",\n".join(part) for name, part in parts.items()}
+    return head + ",\n".join(f'"{name}": [\n{text}\n]' for name, text in joined.items()) + "}\n"
+
+
+def full(root: Path) -> list[dict[str, Any]]:
+    """Return the releases of the record with their states in full, as ``text_of`` takes them."""
+    if not (root / RECORD).is_file():
+        return []
+    record = record_of(root, RECORD)
+    states = [
+        state | {"rows": [[record["rows"][at] for at in made] for made in state["rows"]]} for state in record["states"]
+    ]
+    return [
+        release | {"states": {variant: states[at] for variant, at in release["states"].items()}}
+        for release in record["releases"]
+    ]
