@@ -90,11 +90,6 @@ def test_commands_have_the_options_that_the_pages_give_them(page: Path) -> None:
         assert used - {"--help"} <= known, f"fp4patch {name} {shlex.join(words)}"
 
 
-def test_the_readme_has_one_row_for_each_command() -> None:
-    rows = re.findall(r"^\| `fp4patch (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE)
-    assert sorted(rows) == sorted(cli.commands)
-
-
 def test_the_sign_that_extending_shows_is_one_that_a_patch_may_hold() -> None:
     page = (ROOT / "docs/extending.md").read_text()
     shown = re.search(r"^( +)\[\[edits\.retired\]\]\n(?:\1.*\n)+", page, re.MULTILINE)

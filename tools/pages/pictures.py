@@ -1,4 +1,4 @@
-"""Draw the pictures of the README: the table of `verify` as SVG, the page as PNG.
+"""Draw the pictures of README and proof page: the table of `verify` as SVG, the report as PNG.
 
     python -m tools.regenerate pictures WORK_FOLDER
 
@@ -21,7 +21,7 @@ from fp4patch.commands import verify_text as report
 from fp4patch.proof.verify import VerifyRequest, verify_trees
 
 HERE = Path(__file__).parents[2] / "docs" / "images"
-RELEASE, VARIANT = "4.2.1", "next2"
+RELEASE, VARIANT, ARCHS = "4.2.1", "next3", "sm_120a,sm_121"
 
 
 def main(arguments: list[str]) -> None:
@@ -31,13 +31,13 @@ def main(arguments: list[str]) -> None:
     if not tree.exists():
         subprocess.run([sys.executable, "-m", "fp4patch", "fetch", f"cutlass=={RELEASE}", tree], check=True)
     subprocess.run([sys.executable, "-m", "fp4patch", "apply", "--variant", VARIANT, tree], check=True)
-    options = VerifyRequest(variant=VARIANT, execute=True)
+    options = VerifyRequest(variant=VARIANT, archs=ARCHS, execute=True)
     reports = verify_trees([tree], options, on_wait=print, on_progress=lambda _: None)
     reports = tuple(replace(report, tree="./cutlass") for report in reports)
 
     console = Console(record=True, width=108, file=io.StringIO())
     console.print(report.VerifyTable(reports[0]))
-    console.save_svg(str(HERE / "verify.svg"), title=f"fp4patch verify --variant {VARIANT} ./cutlass")
+    console.save_svg(str(HERE / "verify.svg"), title=f"fp4patch verify --arch {ARCHS} ./cutlass")
 
     page = work / "report.html"
     page.write_text(html.page(reports), encoding="utf-8")
