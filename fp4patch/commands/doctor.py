@@ -58,7 +58,7 @@ def doctor(
     """Check this machine, or each PATH, for FP4 support.
 
     A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
-    installed package, or the name of an image.
+    installed package, the name of an image, or a release (vllm==0.33.0), whose source is recorded.
 
     Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would. Their
     usual ways to write are replaced, which is a convenience and not a protection.
@@ -67,9 +67,11 @@ def doctor(
     --require: 0 if all requirements are met and everything was read, else 1.
     """
     from fp4patch.binaries.findings import Level
+    from fp4patch.catalog.manifest import load
     from fp4patch.commands import doctor_binaries_text as binary_report
     from fp4patch.commands import doctor_text as report
     from fp4patch.doctor import run as verb
+    from fp4patch.doctor.recorded import examine_release
     from fp4patch.doctor.result import DoctorReport
 
     question = verb.question(gpus, arch_list, cuda, require, only, excepted)
@@ -89,6 +91,11 @@ def doctor(
     recipes: list[RecipeReport] = []
     binaries: list[BinaryReport] = []
     for path in paths:
+        if verb.is_release(path):
+            trees.append(examine_release(load().root, path, question))
+            if not as_json:
+                show(report.tree_text(trees[-1], details=details))
+            continue
         where = verb.find(path)
         known = () if compiled_only else verb.as_trees(where)
         found = list(verb.examine_trees(known, question, on_wait=waiting)) if known else []

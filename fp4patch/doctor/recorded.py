@@ -23,12 +23,12 @@ from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Gate, Target
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.cuda import has
-from fp4patch.core.errors import Fp4PatchError
+from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.doctor.builds import not_evaluated, pairs_of
-from fp4patch.doctor.result import Content, PatchInTree, Question
-from fp4patch.doctor.tree import TreeFacts, content_findings
+from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
+from fp4patch.doctor.tree import TreeFacts, content_findings, cuda_of, judge
 
 RECORD = "records/answers.json"
 TREE = Path("/the-tree")
@@ -91,6 +91,30 @@ def read(root: Path) -> Survey:
             facts = _facts(target, release, state, rows, opened)
             trees.append(RecordedTree(target.name, release["version"], variant, number, facts))
     return Survey(cudas, {name: tuple(lists) for name, lists in record["lists"].items()}, tuple(trees))
+
+
+def examine_release(root: Path, release: str, question: Question) -> TreeReport:
+    """Return the report on ``vllm==0.33.0`` as released, from the record alone.
+
+    UsageError, with the commands that fetch and read the tree, for what is not recorded.
+    """
+    name, _, version = release.partition("==")
+    target, survey = load().target(name), read(root)
+    facts = {tree.version: tree.facts for tree in survey.trees if tree.target == name and not tree.variant}
+    if version not in facts:
+        raise UsageError(f"{release} is not recorded", help=f"recorded are {', '.join(facts)}; else name a source tree")
+    build, cuda = target.build, cuda_of(question)
+    asked = question.asked.replace(";", build.separator) if build else ""
+    if (cuda and str(cuda) not in survey.cudas) or (asked and asked not in survey.lists[name]):
+        wanted = " with ".join(part for part in (question.asked, f"CUDA {cuda}" if cuda else "") if part)
+        raise UsageError(
+            f"{release} is not recorded for {wanted}",
+            help=f"fetch it with `fp4patch fetch {release} {name}`, then ask about the directory {name}",
+        )
+    placed = replace(facts[version], tree=replace(facts[version].tree, root=Path(name)))
+    report = judge(placed, question)
+    command = f"fp4patch fetch {release} {name} && {report.next_command}" if report.next_command else ""
+    return replace(report, root=release, next_command=command)
 
 
 def _facts(

@@ -118,6 +118,11 @@ def _judged(section: MachineSection, host: Host, own: Sequence[Arch], cuda: Vers
     return replace(section, findings=tuple(map(judged, section.findings)))
 
 
+def is_release(name: str) -> bool:
+    """Return whether a release of a target is meant, as ``fetch`` takes it: ``vllm==0.33.0``."""
+    return name.partition("==")[0] in load().targets and "==" in name and not Path(name).exists()
+
+
 def find(name: str) -> Path | None:
     """Return the file or directory that is meant: a path, or the name of an installed package; None: an image's name.
 
