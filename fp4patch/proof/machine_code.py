@@ -149,13 +149,6 @@ def has_subroutines(cubin: bytes) -> bool:
 
 _ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/", re.MULTILINE)
 _BANK = re.compile(r"\.nv\.constant(\d+)")  # all kernels of the cubin share it; of one kernel: .nv.constant0.probe
-_READS_ADDRESS = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/", re.MULTILINE)
-_BANK = re.compile(r"\bcx?\[(\w+)\]")  # c[0x4][0x8]; the number of the bank may be in a register
-
-
-_READS_BANK = re.compile(r"\bcx?\[(\w+)\]")  # c[0x4][0x8]; the number of the bank may be in a register
-
-
 _READS_BANK = re.compile(r"\bcx?\[(\w+)\]")  # c[0x4][0x8]; the number of the bank may be in a register
 
 

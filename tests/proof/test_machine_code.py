@@ -218,6 +218,18 @@ def test_the_digest_is_of_code_and_constants_alone() -> None:
     assert digest != machine_code.code_digest(cubin(code, (".nv.constant3", DATA, b"fable")))
 
 
+def test_a_shared_bank_of_constants_counts_only_if_the_code_reads_it() -> None:
+    """Other kernels of the object file may have put their own constants there."""
+    listing, code = read(golden("e2m1.sm_121a")), (".text.probe", CODE, b"code")
+    (bank,) = {bank for one in listing.instructions for bank in re.findall(r"c\[0x(\d)\]", one.operands)}
+
+    def same(number: str) -> bool:
+        one, other = (cubin(code, (f".nv.constant{number}", DATA, table)) for table in (b"table", b"fable"))
+        return machine_code.same_code("probe", listing, one, other)
+
+    assert (same(bank), same("4")) == (False, True)
+
+
 def test_a_cubin_with_other_kernels_or_none_is_refused() -> None:
     with pytest.raises(ProofError, match="no code"):
         machine_code.code_digest(cubin((".nv.constant3", DATA, b"table")))
