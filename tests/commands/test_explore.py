@@ -112,7 +112,7 @@ def go(tab: Any, view: str, **values: str) -> None:
 
 READ = """() => {
   const text = (of, what) => (of.querySelector(what) || { textContent: "" }).textContent;
-  const level = (of) => ["green", "yellow", "red"].find((one) => of.classList.contains(one)) || "none";
+  const level = (of) => ["green", "yellow", "red", "not-judged"].find((one) => of.classList.contains(one)) || "none";
   const result = document.getElementById("result");
   const outlook = (of) => ({
     gpu: of.dataset.gpu, level: level(of),

@@ -135,7 +135,7 @@ def test_the_patch_is_seen_on_its_target_and_nowhere_else(bench: Bench) -> None:
     assert on_121.after.count(InstructionClass.MEMORY) >= 2
     assert [(p.done, p.total) for p in bench.progress] == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
     assert {p.what for p in bench.progress[1:]} == {
-        f"lib/scale {arch} {side}" for arch in (A120, A121) for side in ("pristine", "patched")
+        f"compiling lib/scale {arch} {side}" for arch in (A120, A121) for side in ("pristine", "patched")
     }
 
 
