@@ -156,8 +156,9 @@ def coverage(
     for path, content in sorted(after.items()):
         if content is None or content == before.get(path):
             continue
-        texts = _text(before.get(path)), _text(content)
-        hunks = list(hunks_of(path, *texts))
+        text = _text(content)
+        changed = changed_lines(_text(before.get(path)), text)
+        hunks = list(hunks_of(path, text, changed))
         number += sum(len(hunk.lines) for hunk in hunks)
         files += bool(hunks)
         units = {arch: _units(path, arch, made, judged) for arch in every}
@@ -167,8 +168,8 @@ def coverage(
             for line in hunk.lines
             if not any(line in span for span in evaluated.get(path, ()))
         }
-        for first, text in _blocks(*texts):
-            blocks.setdefault(text, []).append((path, first))
+        for first, block in _blocks(text, sorted(changed)):
+            blocks.setdefault(block, []).append((path, first))
     _share(by_file, blocks)
     for path, by_line in by_file.items():
         unjudged += _spans(path, by_line, lambda states: _unjudged(states, archs))
@@ -180,9 +181,9 @@ LONG = 20
 """Lines of a block whose text is no coincidence."""
 
 
-def _blocks(before: str, after: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+def _blocks(after: str, changed: Sequence[int]) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield each long block of lines that changed, with its first line."""
-    lines, changed = after.split("\n"), sorted(changed_lines(before, after))
+    lines = after.split("\n")
     starts = [at for at in range(len(changed)) if at == 0 or changed[at] > changed[at - 1] + 1]
     for start, end in zip(starts, [*starts[1:], len(changed)], strict=True):
         if end - start >= LONG:
@@ -266,9 +267,8 @@ def _spans(
         yield open_
 
 
-def hunks_of(path: str, before: str, after: str) -> Iterator[Hunk]:
+def hunks_of(path: str, after: str, changed: Collection[int]) -> Iterator[Hunk]:
     """Yield the hunks of a file whose lines need a check."""
-    changed = changed_lines(before, after)
     if PurePosixPath(path).suffix in CXX:
         try:
             yield from _hunks(lex(after), changed)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import NamedTuple, Self
 
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
@@ -58,13 +59,17 @@ def judged(
 
     ``records`` are the variant's counts, and ``compiler`` the version that compiled; None: counts are not compared.
     """
+    pristine: dict[str, list[SassListing]] = {}
+    for probe, arch in compiled.pairs:
+        if listing := compiled.side(probe.id, arch, "pristine").listing:
+            pristine.setdefault(probe.id, []).append(listing)
+    known = {name: Effects.of(*listings) for name, listings in pristine.items()}
     rows = []
     for probe, arch in compiled.pairs:
         before, after = (compiled.side(probe.id, arch, side) for side in SIDES)
         limit = limit_of(records or {}, compiler, probe.id, arch)
         row = _row(probe, arch, before, after, [rule for rule in rules if concerns(rule, probe, arch)], limit)
-        pristine = [compiled.side(probe.id, other, "pristine").listing for one, other in compiled.pairs if one is probe]
-        rows.append(replace(row, checks=(*row.checks, *effects(row, [listing for listing in pristine if listing]))))
+        rows.append(replace(row, checks=(*row.checks, *effects(row, known.get(probe.id)))))
     return tuple(rows)
 
 
@@ -127,32 +132,41 @@ _WIDTHS = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 """Bytes of a store, by its modifier; 4 without one."""
 
 
-def effects(row: ProbeResult, pristine: Sequence[SassListing]) -> Iterator[Check]:
+class Effects(NamedTuple):
+    """What listings do to the machine and to memory that an execution does not show."""
+
+    opcodes: frozenset[str]
+    """Opcodes that signal, wait, or change the state of the machine."""
+    width: int
+    """Bytes of the widest store to global memory: its address must be a multiple of them."""
+
+    @classmethod
+    def of(cls, *listings: SassListing) -> Self:
+        """Return those of some listings together."""
+        opcodes = [one.opcode.split(".") for listing in listings for one in listing.instructions]
+        widths = [
+            max((_WIDTHS[part] for part in parts if part in _WIDTHS), default=4)
+            for parts in opcodes
+            if parts[0] in ("ST", "STG")
+        ]
+        return cls(frozenset(_STATEFUL.intersection(parts[0] for parts in opcodes)), max(widths, default=0))
+
+
+def effects(row: ProbeResult, pristine: Effects | None) -> Iterator[Check]:
     """Yield a failure for each effect of patched code that the execution cannot show, and that no pristine code has.
 
     The pristine code is that of all targets: on one of them it may be nothing but a trap.
     """
-    if not row.after or not pristine or (row.diff and row.diff.identical):
+    if not row.after or pristine is None or (row.diff and row.diff.identical):
         return
+    patched = Effects.of(row.after)
     because = "callers of upstream's code do not expect it"
-    new = _stateful(row.after).difference(*map(_stateful, pristine))
-    if new:
+    if new := patched.opcodes - pristine.opcodes:
         found = ", ".join(sorted(new))
         yield Check("signals and waits as upstream's code does", because, Verdict.FAIL, f"it has {found}, too")
-    width, known = _store_width(row.after), max(map(_store_width, pristine))
-    if width > known:
-        found = f"it stores {width} bytes at once, and upstream's code at most {known}"
+    if patched.width > pristine.width:
+        found = f"it stores {patched.width} bytes at once, and upstream's code at most {pristine.width}"
         yield Check("needs no more alignment than upstream's code", because, Verdict.FAIL, found)
-
-
-def _stateful(listing: SassListing) -> set[str]:
-    return {name for one in listing.instructions if (name := one.opcode.split(".")[0]) in _STATEFUL}
-
-
-def _store_width(listing: SassListing) -> int:
-    """Return the bytes of the widest store to global memory: its address must be a multiple of them."""
-    stores = [one.opcode.split(".") for one in listing.instructions if one.opcode.split(".")[0] in ("ST", "STG")]
-    return max((max((_WIDTHS[part] for part in parts if part in _WIDTHS), default=4) for parts in stores), default=0)
 
 
 _IDLE = Check(

@@ -11,7 +11,7 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Metric, Rule
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict, overall
-from fp4patch.proof.judge import concerns, effects, judge, unjudged
+from fp4patch.proof.judge import Effects, concerns, effects, judge, unjudged
 from fp4patch.proof.listing import DiffRow, SassDiff, SassListing
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.verdict import Check
@@ -223,8 +223,8 @@ def compiled(*opcodes: str) -> SassListing:
 def test_effects_that_no_execution_shows_are_those_of_upstream(pristine: str, patched: str, found: str) -> None:
     before, after = compiled(*pristine.split()), compiled(*patched.split())
     row = ProbeResult("lib/x8", "", A121, ProbeKind.SASS, before, after, same(identical=False), ())
-    failed = list(effects(row, [before]))
+    failed = list(effects(row, Effects.of(before)))
     assert [check.detail for check in failed] == [found] * bool(found)
     assert all(check.verdict.failed for check in failed)
-    assert list(effects(row, [before, after])) == []
-    assert list(effects(replace(row, diff=same(identical=True)), [before])) == []
+    assert list(effects(row, Effects.of(before, after))) == []
+    assert list(effects(replace(row, diff=same(identical=True)), Effects.of(before))) == []
