@@ -28,7 +28,7 @@ FORMAT = 1
 FORMAT_FILE = "records/format"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one object for each time that the files are read: a key of caches
 class Catalog:
     """All that can be applied. Keys are names: ``cutlass``, ``cutlass/e2m1-guard``, ``next2``."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from packaging.version import Version
 
@@ -9,8 +10,8 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries import remedies
 from fp4patch.binaries.findings import Answer, Level
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.manifest import load
-from fp4patch.catalog.target import Build, Gate, Target
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.target import Build, Gate
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import GPUS, Arch, Reach, reach
 from fp4patch.core.cuda import FAMILIES_SINCE, FOR_GB10, has, refused
@@ -223,7 +224,7 @@ def _converting(
     rows = usable if question.asked else best_of(gpu, question.gpus, usable)
     made = [arch for row in rows for arch in _archs(row, gpu) if reach([Arch.parse(arch)], gpu) is Reach.SUFFIXED]
     loaded = set(made) or {f"{gpu.torch}a"}
-    wants = {arch: conversion_of(variant, tree.target, Arch.parse(arch)) for arch in sorted(loaded)}
+    wants = {arch: conversion_of(load(), variant.name, tree.target.name, Arch.parse(arch)) for arch in sorted(loaded)}
     if software := [arch for arch, wanted in wants.items() if wanted == "software"]:
         said = f"{outlook.because}; {variant.name} converts in software for {_listed(software)}: {variant.cost}"
         return replace(outlook, verdict=f"software conversion ({variant.name})", evidence=(said,))
@@ -233,11 +234,13 @@ def _converting(
     return outlook
 
 
-def conversion_of(variant: Variant, target: Target, arch: Arch) -> str:
+@cache
+def conversion_of(catalog: Catalog, variant_name: str, target_name: str, arch: Arch) -> str:
     """Return the conversion that the variant's rules require for an architecture of the target: hardware, software, or
     empty. A probe that defines the macro of the target's own condition gives no information about the tree."""
-    macros = {gate.defines for gate in target.gates}
-    probes = [probe for probe, _ in load().probes_of(variant, target.name) if not macros & probe.defines.keys()]
+    variant = catalog.variant(variant_name)
+    macros = {gate.defines for gate in catalog.target(target_name).gates}
+    probes = [probe for probe, _ in catalog.probes_of(variant, target_name) if not macros & probe.defines.keys()]
     rules = [rule for rule in variant.rules if rule.is_for(arch)]
     rules = [rule for rule in rules if any("E2M1" in pattern for pattern in (*rule.requires, *rule.forbids))]
     about = [rule for rule in rules if any(concerns(rule, probe, arch) for probe in probes)]

@@ -89,11 +89,12 @@ def _as_made(report: BinaryReport, loading: Sequence[Loading], gpu: Arch, varian
     if not loading:
         yield NO_CODE
     software = sorted({row.loads.removesuffix(" (JIT)") for row in loading if row.outcome is LoadOutcome.SOFTWARE})
-    targets = [load().target(name) for name in variant.targets]
     wrong = [
         arch
         for arch in software
-        if not any(conversion_of(variant, target, Arch.parse(arch)) == "software" for target in targets)
+        if not any(
+            conversion_of(load(), variant.name, name, Arch.parse(arch)) == "software" for name in variant.targets
+        )
     ]
     if wrong:
         yield f"{variant.name} does not convert in software for {listed(wrong)}"
