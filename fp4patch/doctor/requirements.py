@@ -22,14 +22,15 @@ _NOT_NATIVE = {
 }
 
 
-def judge(report: BinaryReport, question: Question) -> tuple[RequirementRow, ...]:
+def judge(report: BinaryReport, question: Question, driver_cuda: str = "") -> tuple[RequirementRow, ...]:
     """Return one row for each requirement. A report without device code, or without the files in question, meets none.
 
-    A file that could not be read fails all of them, whether it is one in question or not.
+    A file that could not be read fails all of them, whether it is one in question or not. ``driver_cuda``: see
+    :class:`Scanned`.
     """
     files = tuple(file for file in report.files if _concerns(question, file.name))
     if len(files) < len(report.files):
-        scanned = Scanned(report.source, files, report.unread)
+        scanned = Scanned(report.source, files, report.unread, report.sources, driver_cuda)
         answers = tuple(answer(one.gpu, [one.gpu for one in report.answers], scanned) for one in report.answers)
         report = replace(report, files=files, answers=answers)
     return tuple(

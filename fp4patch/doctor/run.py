@@ -175,6 +175,7 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
     It is judged for the GPUs that are asked about, else for those of this machine, else for both. Raises BinaryError.
     """
     driver = gpus.driver(Host.here())
+    driver_cuda = driver.cuda if driver else ""
     own = question.gpus if question.named else gpus.sm12x(driver) or question.gpus
     if path:
         found = scan.examine(
@@ -182,11 +183,11 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
             gpus=own,
             progress=on_step,
             cache=cache_dir() / "doctor",
-            driver_cuda=driver.cuda if driver else "",
+            driver_cuda=driver_cuda,
         )
     else:
-        found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver.cuda if driver else "")
-    return replace(found, requirements=requirements.judge(found, question))
+        found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver_cuda)
+    return replace(found, requirements=requirements.judge(found, question, driver_cuda))
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

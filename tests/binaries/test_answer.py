@@ -14,6 +14,7 @@ from fp4patch.binaries import scan
 from fp4patch.binaries.report import Fp4State, GpuAnswer
 from fp4patch.commands import main
 from fp4patch.core.arch import GB10, Arch
+from fp4patch.doctor import requirements
 from fp4patch.doctor import run as verb
 from fp4patch.proof.toolchain import Toolchain
 
@@ -179,6 +180,15 @@ def test_a_requirement_concerns_the_files_in_question(
     members = {"p/a.so": library("a", BOTH, "120f").read_bytes(), "p/hopper.so": library("h", PLAIN, "90").read_bytes()}
     path = wheel(tmp_path / "p-1-py3-none-any.whl", members)
     assert main.run(["doctor", "--require", "sm_121:native", *options, str(path)]) == (not met)
+
+
+def test_a_driver_that_is_too_old_is_one_for_some_of_the_files_too(library: Library, tmp_path: Path) -> None:
+    members = {name: library(name[2:3], PLAIN, name[4:]).read_bytes() for name in ("p/a_compute_90", "p/b_90")}
+    path = wheel(tmp_path / "p-1-py3-none-any.whl", {f"{name}.so": content for name, content in members.items()})
+    question = verb.question(None, None, None, ["sm_121:variant=native"], only=["*/a_*"])
+    for cuda in ("12.0", "13.9"):
+        (row,) = requirements.judge(scan.examine(path, gpus=[GB10], driver_cuda=cuda), question, cuda)
+        assert any("the driver is too old" in reason for reason in row.because) is (cuda == "12.0")
 
 
 def test_names_of_gpus_are_those_that_people_use() -> None:
