@@ -23,7 +23,7 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
 from fp4patch.commands.apply.run import apply, revert
-from fp4patch.commands.explore.answers import LISTS
+from fp4patch.commands.explore.answers import LISTS, lists_of
 from fp4patch.core import progress
 from fp4patch.doctor.recorded import RECORD, full, state_of, text_of
 from fp4patch.doctor.result import Question
@@ -43,7 +43,7 @@ def cudas() -> tuple[str, ...]:
     return tuple(sorted(releases, key=Version))
 
 
-def lists_of(target: Target) -> list[str]:
+def evaluated_lists(target: Target) -> list[str]:
     """Return the arch lists to evaluate: those in common use, then others, as the build takes them."""
     if target.build is None:
         return []
@@ -53,10 +53,7 @@ def lists_of(target: Target) -> list[str]:
 
 def facts_of(tree: Identified) -> TreeFacts:
     """Read a tree as it is, and evaluate its build for every CUDA release and list in one run."""
-    build = tree.target.build
-    separator = build.separator if build else ";"
-    lists = ["", *(asked.replace(separator, ";") for asked in lists_of(tree.target) if asked)]
-    questions = [Question(asked=asked, cuda=cuda) for cuda in cudas() for asked in lists]
+    questions = [Question(asked=asked, cuda=cuda) for cuda in cudas() for asked in lists_of(tree.target)]
     found = next(report for report in status([tree.root], on_wait=lambda _: None) if report.root == tree.root)
     return read_facts(tree, found, questions, on_wait=lambda _: None)
 
@@ -64,7 +61,7 @@ def facts_of(tree: Identified) -> TreeFacts:
 def look(path: Path, version: str | None) -> dict[str, Any]:
     """Return the row of one release: what is read of its pristine tree, and of the tree after each variant."""
     tree = identify_all([path], load())[0]
-    lists = lists_of(tree.target)
+    lists = evaluated_lists(tree.target)
     facts = facts_of(tree)
     states = {"": state_of(facts, cudas(), lists)}
     for variant in PATCHED:
@@ -114,5 +111,5 @@ def fetched(target: str, version: str) -> dict[str, Any]:
 def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
     """Write the record, in order of target and version."""
     ordered = sorted(rows.values(), key=lambda row: (row["target"], Version(row["version"])))
-    lists = {name: lists_of(target) for name, target in sorted(load().targets.items())}
+    lists = {name: evaluated_lists(target) for name, target in sorted(load().targets.items())}
     (ROOT / RECORD).write_text(text_of(cudas(), lists, ordered), encoding="utf-8")
