@@ -20,7 +20,6 @@ from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.commands.evidence import command as evidence
 from fp4patch.commands.explore import command as explore
 from fp4patch.commands.export import command as export
-from fp4patch.commands.features import command as features
 from fp4patch.commands.fetch import command as fetch
 from fp4patch.commands.inspect import command as inspect
 from fp4patch.commands.objects import command as objects
@@ -33,7 +32,7 @@ EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 COMMANDS = (
     *(show_.list_, show_.show_name, fetch.fetch, apply.apply, status.status, apply.revert, export.export),
     *(verify.verify, evidence.evidence, objects.objects),
-    *(doctor.doctor, explore.explore, features.features),
+    *(doctor.doctor, explore.explore),
     *(build.build, inspect.inspect),
 )
 

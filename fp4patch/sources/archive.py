@@ -33,18 +33,6 @@ def extract(archive: Path, subtree: str, to: Path) -> int:
     return count
 
 
-def extract_program(archive: Path, name: str, to: Path) -> None:
-    """Write the program ``bin/<name>`` of the archive to the file ``to``. SourceError unless there is just one."""
-    found = 0
-    with _readable(archive):
-        for member, _, content in _members(archive):
-            if PurePosixPath(member).parts[-2:] == ("bin", name):
-                _write(content, to, executable=True)
-                found += 1
-    if found != 1:
-        raise SourceError(f"{archive.name} holds {found} programs bin/{name}, not one", help="please report it")
-
-
 @contextmanager
 def _readable(archive: Path) -> Iterator[None]:
     try:

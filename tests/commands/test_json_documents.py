@@ -17,7 +17,6 @@ from cubins import CONVERTS, LOSES, compile_cuda, targets
 from few_probes import few_probes
 from verify_reports import REPORTS
 
-from fp4patch.catalog.feature import FeatureReport
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
 from fp4patch.commands.apply.result import Applied
@@ -54,7 +53,6 @@ DOCUMENTS: dict[str, Any] = {
     "evidence": Evidence,
     "evidence-check": Checked,
     "objects": Objects,
-    "features": FeatureReport,
     "doctor": DoctorReport,
     "build": Built,
     "build-dry-run": DryRun,
@@ -277,11 +275,6 @@ def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolcha
     compile_cuda(toolchain, CONVERTS, tmp_path / "ptx.o", "-c", *targets("compute_90"))
     loads = fp4patch("doctor", "--json", tmp_path / "ptx.o").document
     holds("doctor", machine, tree, jit, binary, unread, required, recipe, loads)
-
-
-def test_probe(holds: Holds, fp4patch: Command) -> None:
-    said = fp4patch("features", "--target", "121,121a", "--feature", "cvt.rn.satfinite.e2m1x2.f32", "--json")
-    holds("features", said.document)
 
 
 def test_build(holds: Holds, fp4patch: Command) -> None:

@@ -17,9 +17,9 @@ from tools.pages import manifests
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for folder in DATA for path in (ROOT / folder).rglob("*.toml"))
-KIND = {"patch.toml": "patch", "target.toml": "target", "toolkits.toml": "toolkits"}
+KIND = {"patch.toml": "patch", "target.toml": "target"}
 SCHEMAS = manifests.schemas()
-OF_FOLDER = {"variants": "variant", "parts": "variant-part", "features": "features"}
+OF_FOLDER = {"variants": "variant", "parts": "variant-part"}
 
 
 def errors(kind: str, text: str) -> dict[str, str]:

@@ -18,7 +18,6 @@ from typing import Any
 
 from packaging.version import Version
 
-from fp4patch.catalog.features import load_toolkits
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
@@ -30,17 +29,12 @@ from fp4patch.doctor.result import Question
 from fp4patch.doctor.tree import TreeFacts, read_facts
 from fp4patch.sources.fetch import fetch
 from fp4patch.tree.status import status
+from tools.pages.features import cuda_releases
 from tools.watch import checked_out
 
 ROOT = Path(__file__).parents[2]
 PATCHED = ("native", "next3")
 """Variants that doctor recommends."""
-
-
-def cudas() -> tuple[str, ...]:
-    """Return every CUDA release with a surveyed compiler: ``13.0``."""
-    releases = {".".join(wheel.release.split(".")[:2]) for wheel in load_toolkits(load().root).wheels}
-    return tuple(sorted(releases, key=Version))
 
 
 def evaluated_lists(target: Target) -> list[str]:
@@ -53,7 +47,7 @@ def evaluated_lists(target: Target) -> list[str]:
 
 def facts_of(tree: Identified) -> TreeFacts:
     """Read a tree as it is, and evaluate its build for every CUDA release and list in one run."""
-    questions = [Question(asked=asked, cuda=cuda) for cuda in cudas() for asked in lists_of(tree.target)]
+    questions = [Question(asked=asked, cuda=cuda) for cuda in cuda_releases() for asked in evaluated_lists(tree.target)]
     found = next(report for report in status([tree.root], on_wait=lambda _: None) if report.root == tree.root)
     return read_facts(tree, found, questions, on_wait=lambda _: None)
 
@@ -63,13 +57,13 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     tree = identify_all([path], load())[0]
     lists = evaluated_lists(tree.target)
     facts = facts_of(tree)
-    states = {"": state_of(facts, cudas(), lists)}
+    states = {"": state_of(facts, cuda_releases(), lists)}
     for variant in PATCHED:
         if tree.target.name not in load().variant(variant).targets:
             continue
         applied = apply([path], variant, write=True, said_version=None, on_wait=lambda _: None)
         if not applied.refused:
-            states[variant] = state_of(facts_of(tree), cudas(), lists)
+            states[variant] = state_of(facts_of(tree), cuda_releases(), lists)
         revert([path], on_wait=lambda _: None)
     release = version or checked_out(tree) or str(tree.version)
     print(tree.target.name, release, *states, flush=True)  # noqa: T201 - a script
@@ -112,4 +106,4 @@ def write(rows: dict[tuple[str, str], dict[str, Any]]) -> None:
     """Write the record, in order of target and version."""
     ordered = sorted(rows.values(), key=lambda row: (row["target"], Version(row["version"])))
     lists = {name: evaluated_lists(target) for name, target in sorted(load().targets.items())}
-    (ROOT / RECORD).write_text(text_of(cudas(), lists, ordered), encoding="utf-8")
+    (ROOT / RECORD).write_text(text_of(cuda_releases(), lists, ordered), encoding="utf-8")

@@ -16,7 +16,6 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
-from fp4patch.catalog.feature import FeatureGroup, ToolkitWheels
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
@@ -30,8 +29,6 @@ KINDS: dict[str, type] = {
     "patch": Patch,
     "target": Target,
     "variant": Variant,
-    "features": FeatureGroup,
-    "toolkits": ToolkitWheels,
 }
 SET_BY_LOADER = {"Patch": "directory", "Probe": "patch"}
 OWN_OF_VARIANT = ("name", "title", "summary")

@@ -1,1 +1,0 @@
-"""``fp4patch features``: FP4 instructions that each compiler supports."""
