@@ -98,7 +98,6 @@ NAMES_A_TARGET = {
     "proof/execution/chosen_inputs.py": "the same",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
     "commands/fetch/run.py": "an example in a message",
-    "commands/objects/run.py": "an example in a message",
     "commands/verify.py": "an example in a help text",
 }
 """Parts whose code names a target, with the reason. Every other part works on any target by its data."""
@@ -152,9 +151,7 @@ def test_the_start_imports_nothing_heavy() -> None:
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize(
-    "module", ["proof.verify", "doctor.run", "tree.status", *(f"commands.{verb}.run" for verb in ("apply", "objects"))]
-)
+@pytest.mark.parametrize("module", ["proof.verify", "doctor.run", "tree.status", "commands.apply.run"])
 def test_a_verb_that_downloads_nothing_imports_no_client_for_it(module: str) -> None:
     clients = ("requests", "pypi_simple", "docker", "libcst", "git")
     code = f"import fp4patch.{module}, sys; print([m for m in {clients} if m in sys.modules])"

@@ -22,7 +22,6 @@ from fp4patch.commands.explore import command as explore
 from fp4patch.commands.export import command as export
 from fp4patch.commands.fetch import command as fetch
 from fp4patch.commands.inspect import command as inspect
-from fp4patch.commands.objects import command as objects
 from fp4patch.commands.show import command as show_
 from fp4patch.commands.status import command as status
 from fp4patch.core.errors import Fp4PatchError, UsageError
@@ -31,7 +30,7 @@ EXIT_BUG, EXIT_INTERRUPTED = 3, 130
 
 COMMANDS = (
     *(show_.list_, show_.show_name, fetch.fetch, apply.apply, status.status, apply.revert, export.export),
-    *(verify.verify, evidence.evidence, objects.objects),
+    *(verify.verify, evidence.evidence),
     *(doctor.doctor, explore.explore),
     *(build.build, inspect.inspect),
 )

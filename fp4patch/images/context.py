@@ -34,6 +34,7 @@ def files(request: BuildRequest, torch: TorchPin, cuda: str, root: Path, machine
     name, content = wheel(root)
     return {
         "Dockerfile": dockerfile.read_bytes(),
+        "fp4_objects.py": dockerfile.with_name("fp4_objects.py").read_bytes(),
         name: content,
         "constraints.txt": f"torch=={torch.version}\n".encode(),
         "torch.txt": torch_requirement(torch, machines).encode(),

@@ -25,9 +25,9 @@ from fp4patch.commands.evidence.result import Checked, Evidence
 from fp4patch.commands.export.result import Series
 from fp4patch.commands.json_schema import json_schema
 from fp4patch.commands.main import cli
-from fp4patch.commands.objects.result import Objects
 from fp4patch.commands.show.result import Lists, Matrix, Shown
 from fp4patch.core.arch import Arch
+from fp4patch.core.problem import Problem
 from fp4patch.doctor.result import DoctorReport
 from fp4patch.images.image import Built, DryRun, Inspection
 from fp4patch.proof.execution.result import Executed, Execution
@@ -52,7 +52,6 @@ DOCUMENTS: dict[str, Any] = {
     "verify": VerifyReport | VerifyReports,
     "evidence": Evidence,
     "evidence-check": Checked,
-    "objects": Objects,
     "doctor": DoctorReport,
     "build": Built,
     "build-dry-run": DryRun,
@@ -243,19 +242,10 @@ def test_verify_and_inspect(
     holds("inspect", fp4patch("inspect", "--json", tmp_path / "proof").document)
 
 
-def test_objects_and_errors(holds: Holds, fp4patch: Command, tree_copy: GetTree, tmp_path: Path) -> None:
-    tree = tree_copy("cutlass", "4.2.1")
-    fp4patch("apply", "--variant", "next2", tree)
-    source = tree / "one.cu"
-    source.write_text('#include "cutlass/float_subbyte.h"\n')
-    command = f"nvcc -I{tree}/include -gencode arch=compute_121a,code=sm_121a -c {source} -o one.o"
-    entry = {"directory": str(tmp_path), "command": command, "file": str(source), "output": "one.o"}
-    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
-    holds("objects", fp4patch("objects", "--build", tmp_path, "--json", tree).document)
-    refused = fp4patch("objects", "--build", tmp_path, "--for", "sm_120", "--json", tree)
+def test_errors(holds: Holds, fp4patch: Command) -> None:
     unknown = fp4patch("show", "nothing-of-this-name", "--json")
-    assert (refused.status, unknown.status) == (1, 2)
-    holds("error", refused.document, unknown.document)
+    assert unknown.status == 2
+    holds("error", unknown.document, document(Failure("refused", "a remedy", (Problem("one site", "none"),))))
 
 
 def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolchain: Toolchain, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_equal_inputs_give_equal_bytes() -> None:
 def test_the_context_holds_what_the_stages_read_and_nothing_of_this_machine() -> None:
     files = the_files()
     wheel = f"fp4patch-{fp4patch.__version__}-py3-none-any.whl"
-    assert set(files) == {"Dockerfile", wheel, "constraints.txt", "torch.txt", "pins.json"}
+    assert set(files) == {"Dockerfile", "fp4_objects.py", wheel, "constraints.txt", "torch.txt", "pins.json"}
     assert files["constraints.txt"] == b"torch==2.14.0\n"
     pins = json.loads(files["pins.json"])
     assert (pins["variant"], pins["arch"], pins["judged"], pins["gpus"]) == (

@@ -82,6 +82,7 @@ def build(engine: dict[str, str], debian: str, tmp_path: Path) -> Build:
         context.mkdir()
         name, content = wheel(data)
         (context / name).write_bytes(content)
+        shutil.copy2(data / "dockerfiles" / "fp4_objects.py", context)
         pins = json.dumps({"judged": ARCH.split(",")})
         for file, text in {"constraints.txt": TORCH, "torch.txt": torch, "pins.json": pins}.items():
             (context / file).write_text(f"{text}\n")
@@ -232,7 +233,7 @@ def test_vllms_own_cmake_compiles_each_fp4_file_for_gb10_and_its_objects_are_bui
     built = build(data, "kernels", contexts={"deps-tree": deps}, VARIANT=variant, **for_gb10, **releases)
     assert built.status == 0, built.log[-10000:]
     for source in ("nvfp4_quant_kernels", "nvfp4_experts_quant", "activation_nvfp4_quant_fusion_kernels"):
-        assert re.search(rf"{source}\.cu +sm_121a +yes", built.log), source
+        assert re.search(rf"{source}\.cu +sm_121a +converts", built.log), source
         assert re.search(rf"\[\d+/\d+\] Building CUDA object .*{source}\.cu\.o", built.log), source
     assert re.search(r"quant-kernels +sm_121a .*\bpass\b", built.log)
 
@@ -297,7 +298,7 @@ def small_kernels() -> str:
     before, stage, after = text.partition("FROM torch AS kernels\n")
     kernels, part, rest = after.partition("FROM kernels AS part\n")
     kernels, patched = re.subn(r"COPY --from=proof .* /opt/fp4patch\nCOPY --from=proof .*\n", "", kernels)
-    kernels, looks = re.subn(r'^fp4=.*\n(?:(?:"\$fp4"| ).*\n)+', "", kernels, flags=re.MULTILINE)
+    kernels, looks = re.subn(r'^fp4=.*\n(?:(?:"\$fp4|xargs| ).*\n)+', "", kernels, flags=re.MULTILINE)
     assert stage
     assert part
     assert (patched, looks) == (1, 1)

@@ -22,7 +22,7 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
 from fp4patch.commands.apply.run import apply, revert
-from fp4patch.commands.explore.answers import LISTS, lists_of
+from fp4patch.commands.explore.answers import LISTS
 from fp4patch.core import progress
 from fp4patch.doctor.recorded import RECORD, full, state_of, text_of
 from fp4patch.doctor.result import Question

@@ -1,1 +1,0 @@
-"""``fp4patch objects``: object files of a build that a patch affects."""
