@@ -37,7 +37,7 @@ from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
 from fp4patch.commands import verify_execution_words as execution
-from fp4patch.commands.apply.run import apply, revert
+from fp4patch.commands.apply_run import apply, revert
 from fp4patch.commands.show.text import MATRIX
 from fp4patch.core import progress
 from fp4patch.core.errors import Fp4PatchError, UsageError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.reading import Location
-from fp4patch.catalog.rule import canonical
+from fp4patch.catalog.rule import Rule, canonical
 from fp4patch.catalog.target import Target
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch
@@ -16,13 +16,23 @@ Slip = tuple[Location, str, str]
 """An author's mistake: the keys of the value, the expectation and the finding."""
 
 
-def patch_slips(patch: Patch, targets: dict[str, Target]) -> Iterator[Slip]:
+def patch_slips(patch: Patch, targets: dict[str, Target], variants: dict[str, Variant]) -> Iterator[Slip]:
     """Yield keys of edits that do not fit each other, and names that do not exist or occur twice."""
     if patch.target not in targets:
         yield ("target",), f"a target, with patches/{patch.target}/target.toml", repr(patch.target)
     for number, edit in enumerate(patch.edits):
         for key, expected, found in edit.mistakes(Path(patch.directory)):
             yield ("edits", number, key), expected, found
+    if patch.rules and not patch.variants:
+        yield ("rules",), "`variants`, which the rules are of", "none"
+    for number, name in enumerate(patch.variants):
+        if name not in variants:
+            yield ("variants", number), f"one of {', '.join(variants)}", repr(name)
+            continue
+        chosen = variants[name].targets.get(patch.target)
+        if chosen and patch.name in (*chosen.patches, *chosen.watches):
+            yield ("variants", number), "a variant that does not name the patch itself", repr(name)
+        yield from _rule_slips(patch.rules, variants[name])
     names = [probe.name for probe in patch.probes]
     for number, name in enumerate(names):
         if name in names[:number]:
@@ -75,12 +85,12 @@ def variant_slips(variant: Variant, targets: dict[str, Target], patches: dict[st
         pinned = targets[name].commits.keys() | {a.version for a in targets[name].pinned} if name in targets else set()
         if version not in pinned:
             yield ("image", "trees", name), f"a release that patches/{name}/target.toml pins", repr(version)
-    yield from _rule_slips(variant)
+    yield from _rule_slips(variant.rules, variant)
 
 
-def _rule_slips(variant: Variant) -> Iterator[Slip]:
+def _rule_slips(rules: tuple[Rule, ...], variant: Variant) -> Iterator[Slip]:
     every = [str(Arch.parse(arch)) for arch in (*variant.arch, *variant.other_arch)]
-    for number, rule in enumerate(variant.rules):
+    for number, rule in enumerate(rules):
         if not rule.judges:
             yield ("rules", number), "a condition", "none: identical, requires, forbids or without"
         for arch in rule.arch:

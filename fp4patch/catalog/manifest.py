@@ -15,7 +15,7 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.reading import Reader
 from fp4patch.catalog.target import Target
-from fp4patch.catalog.variant import Variant
+from fp4patch.catalog.variant import Variant, VariantTarget
 from fp4patch.core.errors import ManifestError, UsageError
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ def _load(root: Path) -> Catalog:
         reader.wrong(reader.name(path), (), "a variant that extends this file", "none")
     if not reader.problems:
         for patch in patches.values():
-            for slip in patch_slips(patch, targets):
+            for slip in patch_slips(patch, targets, variants):
                 reader.wrong(f"patches/{patch.id}/patch.toml", *slip)
         for variant in variants.values():
             for slip in variant_slips(variant, targets, patches):
@@ -124,7 +124,8 @@ def _load(root: Path) -> Catalog:
     if reader.problems:
         help_ = "docs/extending.md explains the layout, and has a table of all keys"
         raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
-    return Catalog(root, targets, patches, {name: _with_options(v, patches) for name, v in variants.items()})
+    joined = {name: _with_patches(variant, patches) for name, variant in variants.items()}
+    return Catalog(root, targets, patches, {name: _with_options(v, patches) for name, v in joined.items()})
 
 
 def _check_format(root: Path) -> None:
@@ -164,6 +165,17 @@ def _variants(reader: Reader) -> dict[str, Variant]:
     paths = sorted(reader.root.glob("variants/*.toml"))
     found = [reader.read(Variant, path, reader.variant(path), {"name": path.stem}) for path in paths]
     return {variant.name: variant for variant in found if variant}
+
+
+def _with_patches(variant: Variant, patches: Mapping[str, Patch]) -> Variant:
+    """Return the variant with the patches that name it, behind those that it names, and with their rules."""
+    targets, rules = dict(variant.targets), variant.rules
+    for patch in patches.values():
+        if variant.name in patch.variants:
+            chosen = targets.get(patch.target, VariantTarget(patches=()))
+            targets[patch.target] = replace(chosen, patches=(*chosen.patches, patch.name))
+            rules += patch.rules
+    return replace(variant, targets=targets, rules=rules)
 
 
 def _with_options(variant: Variant, patches: Mapping[str, Patch]) -> Variant:

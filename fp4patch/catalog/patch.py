@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from fp4patch.catalog.probe import Probe
+from fp4patch.catalog.rule import Rule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import (
     ArchName,
@@ -131,6 +132,10 @@ class Patch(Manifest):
     allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()
     probes: tuple[Probe, ...] = ()
+    variants: tuple[str, ...] = ()
+    """Variants that apply it, behind the patches that they name themselves: a new patch changes no other file."""
+    rules: tuple[Rule, ...] = ()
+    """Rules of these variants for its probes."""
     builds: tuple[BuildCheck, ...] = ()
     conditions: tuple[ConditionCheck, ...] = ()
     directory: str = field(default="", metadata=HIDDEN)

@@ -9,7 +9,7 @@ from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.variant import Variant
-from fp4patch.catalog.whole import Concerned
+from fp4patch.catalog.whole import CandidateFiles
 from fp4patch.core.errors import UsageError
 from fp4patch.edits import Edit
 from fp4patch.edits.operation import InFile
@@ -41,7 +41,7 @@ class Plan:
     patches: tuple[Patch, ...]
     edits: tuple[Planned, ...]
     """All of them, also one that no file is found for."""
-    whole: Concerned
+    whole: CandidateFiles
     """The tree's source files that its patches may be about, but for the trees of other targets in it."""
     read: Read
 

@@ -18,6 +18,7 @@ _NO_SOURCE = frozenset(
         *("json", "jsonl", "yaml", "yml", "csv", "lock", "parquet", "npz", "npy", "pt", "pth", "safetensors", "onnx"),
         *("svg", "png", "jpg", "jpeg", "gif", "ico", "webp", "pdf", "mp4", "ttf", "woff", "woff2"),
         *("so", "a", "o", "pyc", "pyd", "bin", "whl", "zip", "gz", "xz", "bz2", "zst"),
+        "fp4patch-new",
     )
 )
 """Suffixes of documentation, data and binaries. Every other file is searched."""
@@ -87,7 +88,7 @@ class Whole:
 
 
 @dataclass(frozen=True)
-class Concerned:
+class CandidateFiles:
     """Source files of a tree that its patches may be about; no other file decides what a patch comes to."""
 
     files: tuple[str, ...]

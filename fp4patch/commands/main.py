@@ -13,8 +13,7 @@ from typing import NoReturn
 import click
 
 from fp4patch import __version__
-from fp4patch.commands import doctor, verify
-from fp4patch.commands.apply import command as apply
+from fp4patch.commands import apply, doctor, status, verify
 from fp4patch.commands.build import command as build
 from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
 from fp4patch.commands.evidence import command as evidence
@@ -23,7 +22,6 @@ from fp4patch.commands.export import command as export
 from fp4patch.commands.fetch import command as fetch
 from fp4patch.commands.inspect import command as inspect
 from fp4patch.commands.show import command as show_
-from fp4patch.commands.status import command as status
 from fp4patch.core.errors import Fp4PatchError, UsageError
 
 EXIT_BUG, EXIT_INTERRUPTED = 3, 130

@@ -34,8 +34,8 @@ from fp4patch.doctor.result import (
     TreeReport,
 )
 from fp4patch.doctor.tree import examine_each
+from fp4patch.tree.locked import OnWait
 from fp4patch.tree.status import status
-from fp4patch.tree.transaction import OnWait
 
 
 def question(

@@ -26,11 +26,9 @@ from fp4patch.doctor.packages import bypass_findings
 from fp4patch.doctor.recommend import recommend, toolkit
 from fp4patch.doctor.result import Content, PatchInTree, Question, TreeReport
 from fp4patch.doctor.surveyed import HASH, content, surveyed
-from fp4patch.tree.journal import sha256
-from fp4patch.tree.locked import reading
-from fp4patch.tree.status import each_patch
-from fp4patch.tree.status_report import PatchStatus, TreeStatus
-from fp4patch.tree.transaction import OnWait
+from fp4patch.tree.files import sha256
+from fp4patch.tree.locked import OnWait, reading
+from fp4patch.tree.status import PatchStatus, TreeStatus, each_patch
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,8 @@ from fp4patch.proof.result import BuildResult, ProbeResult, SetAside, VerifyRepo
 from fp4patch.proof.source_lines import SourceLines
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import SourceView
-from fp4patch.tree.folding import FoldedTree, fold_tree, plan_for
-from fp4patch.tree.locked import reading
-from fp4patch.tree.transaction import OnWait
+from fp4patch.tree.fold import FoldedTree, fold_tree, plan_for
+from fp4patch.tree.locked import OnWait, reading
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Source trees: their fold, their receipts, and the transaction that writes all of them or none."""
+"""Source trees: their fold, their receipts, and what writes all of them or none."""

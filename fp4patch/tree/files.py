@@ -3,23 +3,56 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import shutil
 import stat
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import overload
 
 from fp4patch.core.errors import Refused
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
-from fp4patch.tree import disk
 
 STATE_DIR = ".fp4patch"
 """The directory in a tree's root that holds all that fp4patch keeps there."""
+LARGEST = 256 << 20
+"""Bytes of the largest file that is read: no source file comes near it, and a sparse one must not fill the memory."""
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 _OTHERS = {STATE_DIR: "fp4patch's", ".git": "git's"}
-_MAY_READ = "run fp4patch as a user who may read the tree"
+_KINDS = {
+    stat.S_IFLNK: "a symlink",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class Unreadable(Refused):
+    """A file of a tree cannot be read: what state it is in is not known."""
+
+
+class NotAFile(OSError):  # noqa: N818 - it describes an entry, which may be no error
+    """Something that is no regular file has the name of one. ``strerror`` names its kind."""
+
+
+@overload
+def sha256(data: bytes) -> str: ...
+@overload
+def sha256(data: None) -> None: ...
+@overload
+def sha256(data: bytes | None) -> str | None: ...
+def sha256(data: bytes | None) -> str | None:
+    """Return the SHA-256 in hexadecimal; None of None, which stands for a missing file."""
+    return None if data is None else hashlib.sha256(data).hexdigest()
+
+
+# --- one tree --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -31,20 +64,11 @@ class SourceFile:
     mode: int
 
 
-class Unreadable(Refused):
-    """A file of a tree cannot be read: what state it is in is not known."""
-
-
 @dataclass(frozen=True)
 class Tree:
-    """A source tree by its real path. Paths in it are relative, with slashes.
-
-    ``descriptor`` is the open directory that a lock holds: with it, the tree stays this directory whatever becomes of
-    its path.
-    """
+    """A source tree by its real path. Paths in it are relative, with slashes."""
 
     root: Path
-    descriptor: int | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def at(cls, path: Path) -> Tree:
@@ -54,32 +78,22 @@ class Tree:
             raise Refused(f"{path} is not a directory", help="name the top directory of a source tree")
         return cls(root)
 
-    def open(self, *parts: str) -> disk.Directory:
-        """Open the tree's directory, or one below it to which no component is a link."""
-        if self.descriptor is not None:
-            return disk.Directory(self.root, self.descriptor).below(*parts)
-        with disk.Directory.at(self.root) as root:
-            return root.below(*parts)
-
-    def place(self, rel: str) -> tuple[disk.Directory, str]:
-        """Open the directory that holds ``rel``, and return it with the file's name in it. See ``locate``."""
-        path = self.locate(rel)
-        return self.open(*Path(os.path.realpath(path.parent)).relative_to(self.root).parts), path.name
-
     def locate(self, rel: str) -> Path:
-        """Return where ``rel`` is located; the last component is not followed. Refused if not inside this tree."""
+        """Return where ``rel`` really is; the last component is not followed. Refused if not inside this tree."""
         parts = PurePosixPath(rel).parts
         if not parts or rel.startswith("/") or ".." in parts or "\0" in rel:
             raise refuse(rel, "a path inside the tree", "a path that leads out of it")
+        if any("\ud800" <= letter <= "\udfff" for letter in rel):  # a receipt, which is JSON, could not name it
+            raise refuse(rel, "a name in UTF-8", "another one", advice="rename the file")
         path = self.root.joinpath(*parts)
-        real = Path(os.path.realpath(path.parent))
+        folder = Path(os.path.realpath(path.parent))
         # Links within the tree are upstream's business; what counts is where the file really is.
-        if not real.is_relative_to(self.root):
+        if not folder.is_relative_to(self.root):
             raise refuse(rel, "a file inside the tree", f"a symlink out of it, to {os.path.realpath(path)}")
-        for part in (*parts, *real.relative_to(self.root).parts):
+        for part in (*parts, *folder.relative_to(self.root).parts):
             if owner := _OTHERS.get(part.lower()):
                 raise refuse(rel, "a source file", f"a path into {part}, which is {owner} own")
-        return path
+        return folder / path.name
 
     def read(self, rel: str) -> SourceFile | None:
         """Return the file at ``rel``; None if there is none.
@@ -88,36 +102,15 @@ class Tree:
         read.
         """
         try:
-            directory, name = self.place(rel)
-            with directory:
-                found = directory.read(name)
-        except disk.NotAFile as error:
+            content = read_file(self.locate(rel))
+        except NotAFile as error:
             raise refuse(rel, "a regular file", str(error.strerror)) from error
         except OSError as error:
-            if error.errno in _ABSENT:
-                return None
-            refused = refuse(rel, "a readable file", error.strerror or str(error), advice=_MAY_READ)
+            refused = refuse(
+                rel, "a readable file", error.strerror or str(error), advice="run fp4patch as a user who may read it"
+            )
             raise Unreadable(refused.message, help=refused.help, problems=refused.problems) from error
-        return SourceFile(rel, found[0], stat.S_IMODE(found[1].st_mode)) if found else None
-
-    def identity(self, rel: str) -> tuple[int, int, str]:
-        """Return what a file is by the directory that holds it, by whichever path that is reached."""
-        directory, name = self.place(rel)
-        with directory:
-            return *directory.identity, name
-
-    def mode_to_write(self, rel: str, recorded: int) -> int:
-        """Return the permission bits that a file may get, of those that are on record for it.
-
-        A receipt is input: it may not let more users write than may write the present file, or its directory.
-        """
-        allowed = 0o755
-        with suppress(OSError):  # where its directory is gone, it cannot be written either
-            directory, name = self.place(rel)
-            with directory:
-                for found in (directory.stat(name), directory.stat()):
-                    allowed |= found.st_mode & 0o022 if found else 0
-        return recorded & allowed
+        return SourceFile(rel, *content) if content else None
 
     def writable_problem(self, rel: str) -> Problem | None:
         """Return the reason why the file at ``rel`` must not, or cannot, be replaced (or made again); None if it can.
@@ -157,6 +150,113 @@ def _owner(path: Path) -> str:
         return path.owner()
     except KeyError:  # a user of another machine or container
         return str(path.stat().st_uid)
+
+
+# --- the disk --------------------------------------------------------------------------------------------------------
+
+
+def step(what: str) -> None:
+    """Test hook, called before every change of the disk with the change in words. The kill tests patch it."""
+
+
+def read_file(path: Path) -> tuple[bytes, int] | None:
+    """Return the bytes and the permission bits of a regular file; None if there is none.
+
+    NotAFile: the name is of something else. OSError: it cannot be read, or is larger than any source file.
+    """
+    try:
+        # The kind is checked before opening: opening a FIFO waits, and opening a device can have any effect.
+        _must_be_a_file(path, path.lstat())
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return None
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        _must_be_a_file(path, found)
+        if found.st_size > LARGEST:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        return file.read(LARGEST), stat.S_IMODE(found.st_mode)
+
+
+def _must_be_a_file(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise NotAFile(errno.EINVAL, _KINDS.get(stat.S_IFMT(found.st_mode), "something else"), str(path))
+
+
+def create(path: Path, data: bytes, *, like: Path | None = None, mode: int = 0o644) -> None:
+    """Make a file that is on the disk when this returns; what a killed command left under that name goes first.
+
+    It has the permissions, the owner and the attributes of the file ``like`` if that is there, else ``mode`` within the
+    umask; what root makes without such a file, or of one of root's, belongs to the owner of the directory.
+    """
+    remove(path)
+    step(f"create {path}")
+    found = like.lstat() if like and os.path.lexists(like) else None
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(path, flags, 0o600 if found else mode)
+    try:
+        step(f"fill {path}")
+        left = memoryview(data)
+        while left:  # a short write comes first, then ENOSPC or EFBIG gives the reason
+            left = left[os.write(descriptor, left) :]
+        if found and like:
+            shutil.copystat(like, path, follow_symlinks=False)
+            os.utime(descriptor)  # build systems must see the change
+        if found or os.geteuid() == 0:
+            # Root's own file among a user's is as a hard link would be: the user's bytes must not become root's.
+            owner = found if found and found.st_uid else path.parent.stat()
+            with suppress(OSError):  # only root may give files away, and then it should; capabilities get lost
+                os.fchown(descriptor, owner.st_uid, owner.st_gid)
+        os.fsync(descriptor)
+    except OSError as error:
+        error.filename = str(path)  # a descriptor has no name, and the user wants one
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(path: Path) -> None:
+    """Make a directory, if it is not there; what root makes belongs to the owner of the one around it."""
+    if not os.path.lexists(path):
+        step(f"make {path}")
+        path.mkdir()
+        owner = path.parent.stat()
+        if os.geteuid() == 0:
+            with suppress(OSError):
+                os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def rename(path: Path, to: Path) -> None:
+    """Atomic: another process sees the old file or the new one. A link at ``to`` is replaced, not followed."""
+    step(f"rename {path} to {to}")
+    path.rename(to)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a symlink or an empty directory, if it is there."""
+    if os.path.lexists(path):
+        step(f"remove {path}")
+        if path.is_dir() and not path.is_symlink():
+            path.rmdir()
+        else:
+            path.unlink()
+
+
+def sync(folder: Path) -> None:
+    """Names in a directory survive a power cut only after this."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOSYS):  # some network file systems have no such thing
+            raise
+    finally:
+        os.close(descriptor)
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
 
 
 def decode(data: bytes, path: str) -> str:

@@ -22,7 +22,7 @@ from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.live_text import LANGUAGES, Place, Text, language
 from fp4patch.edits.operation import BySearch, PatchedTree
 from fp4patch.edits.preprocess import Header, target_macros
-from fp4patch.tree.concerned import Quick
+from fp4patch.tree.candidate_files import Quick
 from fp4patch.tree.remainder import Remainder
 
 ADVICE = (

@@ -1,27 +1,47 @@
-"""The record of the changes of a tree, as a value and as the JSON document in the tree."""
+"""The record of the changes of a tree, and the directory in the tree that holds it beside the pristine bytes.
+
+``.fp4patch/`` holds ``receipt.json``, the pristine bytes of each file that it names (``blobs/<sha256>``), and a
+``.gitignore`` that hides the directory. While files are being replaced the receipt's state is ``applying``: then each
+file has its pristine bytes, those from before or those that it is to have, and the receipt has the hash of all three.
+
+A change is prepared in ``next.json``, the receipt that begins it, and ``applied.json``, the one that ends it. The new
+bytes of ``NAME`` are in ``.NAME.fp4patch-new`` beside it, where a rename is sure to stay on one file system.
+"""
 
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import ClassVar, Literal
 
 from fp4patch.core.errors import Refused
+from fp4patch.core.problem import Problem
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.tree_path import is_inside
-from fp4patch.tree.files import STATE_DIR
-from fp4patch.tree.remainder import Remainder
+from fp4patch.tree import files
+from fp4patch.tree.files import STATE_DIR, Tree, sha256
+from fp4patch.tree.remainder import STRICT, Remainder
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_GITIGNORE = b"# Made by fp4patch; `fp4patch revert` removes this folder.\n*\n"
 
 
 @dataclass(frozen=True)
 class ReceiptFile:
-    """One patched file: the SHA-256 (hex) of its pristine and of its written bytes, its permission bits before us."""
+    """One patched file by the SHA-256 (hex) of its bytes: pristine ones, and those that we wrote."""
 
     pristine_sha256: str
     written_sha256: str
     mode: int
+    """Permission bits before us."""
     patches: tuple[str, ...]
     """Those that changed it, in order: ``cutlass/e2m1-guard 1``."""
+    before_sha256: str | None = None
+    """The bytes that a change replaces, while it is being made."""
+    __pydantic_config__: ClassVar = STRICT
 
 
 @dataclass(frozen=True)
@@ -38,97 +58,186 @@ class Receipt:
     """All of the variant's, with their versions, also those that had nothing to do: ``cutlass/e2m1-guard 1``."""
     files: dict[str, ReceiptFile]
     remainders: tuple[Remainder, ...] = ()
-    """Places that the patches left as they are, each with the reason. No key in the document if there is none."""
+    """Places that the patches left as they are, each with the reason."""
+    state: Literal["applying", "applied"] = "applied"
+    """Applying: files are being replaced, or a command was interrupted."""
+    schema: int = SCHEMA
+    __pydantic_config__: ClassVar = STRICT
+
+    def same(self, other: "Receipt | None") -> bool:
+        """Return whether another receipt records the same, independent of its time and fp4patch version."""
+        return other is not None and replace(other, applied_at=self.applied_at, fp4patch=self.fp4patch) == self
 
 
 def dumps(receipt: Receipt) -> bytes:
     """Return the document: stable order, so equal receipts are equal bytes."""
-    document = {"schema": SCHEMA, **asdict(receipt)}
-    if not receipt.remainders:
-        del document["remainders"]
-    return (json.dumps(document, indent=2, sort_keys=True) + "\n").encode()
+    return (json.dumps(asdict(receipt), indent=2, sort_keys=True) + "\n").encode()
 
 
 def loads(data: bytes, where: str) -> Receipt:
-    """Return the receipt in a document. Refused if it is of another schema, or not exactly what ``dumps`` writes."""
+    """Return the receipt in a document. Refused if it is of another schema, or not what ``dumps`` writes."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - it takes a while to load
+
     try:
         document = json.loads(data)
-        if not isinstance(document, dict) or "schema" not in document:
-            raise ValueError("no schema")
-        if document["schema"] != SCHEMA:
+        if isinstance(document, dict) and document.get("schema", SCHEMA) != SCHEMA:
             raise Refused(
                 f"{where} was written by fp4patch {document.get('fp4patch', 'of another release')} "
                 f"(schema {document['schema']}, this one reads {SCHEMA})",
                 help="update fp4patch; or revert with the fp4patch that patched the tree, and apply with this one",
             )
-        receipt = _receipt(document)
-        if json.loads(dumps(receipt)) != document:
-            raise ValueError("unknown or missing keys")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # json's own is a ValueError
-        raise Refused(
-            f"{where} is damaged ({error or type(error).__name__})",
-            help=f"put back a pristine tree (git checkout, or fetch it again), and delete its {STATE_DIR} directory",
-        ) from error
-    return receipt
+        receipt: Receipt = TypeAdapter(Receipt).validate_json(data.removeprefix(b"\xef\xbb\xbf"))  # as editors leave it
+        _check(receipt)
+        return receipt
+    except (ValueError, RecursionError) as error:
+        raise Refused(f"{where} is damaged ({_first_line(error)})", help=_anew(Path(where).parent)) from error
 
 
-def _receipt(document: dict[str, Any]) -> Receipt:
-    files = {
-        _inside(path): ReceiptFile(
-            _sha256(f["pristine_sha256"]), _sha256(f["written_sha256"]), _mode(f["mode"]), _words(f["patches"])
-        )
-        for path, f in document["files"].items()
-    }
-    if not files:
+def _first_line(error: Exception) -> str:
+    return " ".join(line.strip() for line in str(error).splitlines()[:3] if "pydantic.dev" not in line)
+
+
+def _check(receipt: Receipt) -> None:
+    """ValueError: a receipt that we do not write."""
+    if not receipt.files:
         raise ValueError("no files")  # and then there would be no receipt
-    return Receipt(
-        fp4patch=_word(document["fp4patch"]),
-        target=_word(document["target"]),
-        version=_word(document["version"]),
-        variant=_word(document["variant"]),
-        applied_at=_word(document["applied_at"]),
-        patches=_words(document["patches"]),
-        files=files,
-        remainders=tuple(map(_remainder, document.get("remainders", ()))),
-    )
+    for path, file in receipt.files.items():
+        if not is_inside(path):
+            raise ValueError(f"{path!r} is not a path inside the tree")
+        for hexadecimal in (file.pristine_sha256, file.written_sha256, file.before_sha256 or "0" * 64):
+            if not _SHA256.fullmatch(hexadecimal):
+                raise ValueError(f"{hexadecimal!r} is not a SHA-256")
+        if not 0 <= file.mode <= 0o777:
+            raise ValueError(f"{file.mode!r} is not a mode")
+    if any(not is_inside(remainder.file) or remainder.line < 1 for remainder in receipt.remainders):
+        raise ValueError("a remainder that is no line of a file of the tree")
 
 
-def _remainder(document: dict[str, Any]) -> Remainder:
-    line = document["line"]
-    if type(line) is not int or line < 1:
-        raise ValueError(f"{line!r} is not a line")
-    texts = (_word(document[key]) for key in ("patch", "file", "found", "because"))
-    patch, file, found, because = texts
-    return Remainder(patch, _inside(file), line, found, because)
+class StateDirectory:
+    """The ``.fp4patch`` directory of one tree. Who writes holds the tree's lock.
+
+    What is in it is input from an untrusted tree: each file must be a regular one, and it may name only files that
+    ``may_change`` allows.
+    """
+
+    def __init__(self, tree: Tree, may_change: Callable[[Path, str], bool]) -> None:
+        self.tree = tree
+        self.folder = tree.root / STATE_DIR
+        self.blobs = self.folder / "blobs"
+        self._may_change = may_change
+        for folder in (self.folder, self.blobs):
+            if os.path.lexists(folder) and (folder.is_symlink() or not folder.is_dir()):
+                # A link here would lead what we write out of the tree.
+                raise Refused(f"{folder} is not a directory of fp4patch's making", help="look at it, and move it away")
+
+    # --- reading ---
+
+    def receipt(self) -> Receipt | None:
+        """Return what was done to the tree; None if nothing was. Refused if the document is damaged."""
+        return self._document("receipt.json")
+
+    def blob(self, sha: str) -> bytes:
+        """Return pristine bytes, checked. Refused if they are missing or damaged."""
+        data = self._read(self.blobs / sha)
+        if data is None or sha256(data) != sha:
+            found = "gone" if data is None else "damaged"
+            raise _refuse(self.blobs / sha, "a pristine copy, as it was kept", found, _anew(self.folder))
+        return data
+
+    def _document(self, name: str) -> Receipt | None:
+        path = self.folder / name
+        data = self._read(path)
+        if data is None:
+            return None
+        receipt = loads(data, str(path))
+        for file in receipt.files:
+            if not self._may_change(self.tree.root, file):
+                raise Refused(
+                    f"{path} names {file!a}, a file that no patch of this fp4patch is about",
+                    help=f"if another fp4patch wrote it, revert the tree with that one; else {_anew(self.folder)}",
+                )
+        return receipt
+
+    def _read(self, path: Path) -> bytes | None:
+        """Return the bytes of a file of ours, never through a symlink; None if there is none."""
+        try:
+            content = files.read_file(path)
+        except OSError as error:
+            mine = "run fp4patch as the user who patched the tree"
+            help_ = mine if isinstance(error, PermissionError) else "look at it, and move it away"
+            raise _refuse(path, "a file to read", str(error.strerror), help_) from error
+        return content[0] if content else None
+
+    # --- writing, in this order ---
+
+    def prepare(self, begins: Receipt, ends: Receipt | None, pristine: Iterable[bytes]) -> None:
+        """Write all that a change needs here, and that can fail for want of room. Nothing counts yet."""
+        files.make_folder(self.folder)
+        if self._read(self.folder / ".gitignore") != _GITIGNORE:
+            files.create(self.folder / ".gitignore", _GITIGNORE)
+        files.create(self.folder / "next.json", dumps(begins))
+        if ends:
+            files.create(self.folder / "applied.json", dumps(ends))
+        files.make_folder(self.blobs)
+        for data in pristine:
+            path = self.blobs / sha256(data)
+            if self._read(path) != data:
+                files.create(path, data)
+        for folder in (self.blobs, self.folder, self.tree.root):
+            files.sync(folder)
+
+    def begin(self) -> None:
+        """From here the change counts: what is interrupted is completed or reverted by the next command."""
+        files.rename(self.folder / "next.json", self.folder / "receipt.json")
+        files.sync(self.folder)
+
+    def end(self, ends: Receipt | None) -> None:
+        """Mark the receipt as applied, or remove it; then remove what it does not need."""
+        if ends:
+            files.rename(self.folder / "applied.json", self.folder / "receipt.json")
+        self._remove_blobs(ends)
+        if ends is None:
+            files.remove(self.folder / "receipt.json")
+            self._remove_folder()
+
+    def tidy(self, receipt: Receipt | None) -> None:
+        """Remove what an interrupted command left that the receipt does not need."""
+        with suppress(Refused):
+            prepared = self._document("next.json")
+            for path in {**(prepared.files if prepared else {}), **(receipt.files if receipt else {})}:
+                with suppress(Refused):
+                    files.remove(self.temporary(path))
+        for name in ("next.json", "applied.json"):
+            files.remove(self.folder / name)
+        self._remove_blobs(receipt)
+        if receipt is None and self.folder.is_dir():
+            self._remove_folder()
+
+    def temporary(self, path: str) -> Path:
+        """Return the place of the new bytes of a file."""
+        place = self.tree.locate(path)
+        return place.with_name(f".{place.name}.fp4patch-new")
+
+    def _remove_blobs(self, receipt: Receipt | None) -> None:
+        needed = {file.pristine_sha256 for file in receipt.files.values()} if receipt else set()
+        names = os.listdir(self.blobs) if self.blobs.is_dir() else []  # noqa: PTH208 - their names alone are needed
+        for name in names:
+            if _SHA256.fullmatch(name) and name not in needed:
+                files.remove(self.blobs / name)
+
+    def _remove_folder(self) -> None:
+        """Remove the directory, unless others put something there: it goes with it, and with its own remains."""
+        with suppress(OSError):
+            files.remove(self.blobs)
+        if set(os.listdir(self.folder)) <= {".gitignore"}:  # noqa: PTH208 - as above
+            files.remove(self.folder / ".gitignore")
+            files.remove(self.folder)
 
 
-def _word(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a string")
-    return value
+def _anew(folder: Path) -> str:
+    return f"put back a pristine tree (git checkout, or fetch it again), and delete {folder}"
 
 
-def _words(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise ValueError(f"{value!r} is not a list")
-    return tuple(_word(item) for item in value)
-
-
-def _inside(path: str) -> str:
-    """Return a file of the tree, by the one name that it has."""
-    if not is_inside(path):
-        raise ValueError(f"{path!r} is not a path inside the tree")
-    os.fsencode(path)  # UnicodeEncodeError, a ValueError: no file has such a name
-    return path
-
-
-def _sha256(value: object) -> str:
-    if not re.fullmatch(r"[0-9a-f]{64}", _word(value)):
-        raise ValueError(f"{value!r} is not a SHA-256")
-    return str(value)
-
-
-def _mode(value: object) -> int:
-    if type(value) is not int or not 0 <= value <= 0o777:
-        raise ValueError(f"{value!r} is not a mode")
-    return value
+def _refuse(path: Path, expected: str, found: str, help: str) -> Refused:  # noqa: A002
+    problem = Problem(expected=expected, found=found, help=help, file=str(path))
+    return Refused(f"{path}: expected {expected}, found {found}", help=help, problems=[problem])

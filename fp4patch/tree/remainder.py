@@ -1,8 +1,12 @@
 """Places that a patch leaves unchanged on purpose."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from fp4patch.core.document import Document
+
+STRICT = {"extra": "forbid", "strict": True}
+"""How pydantic validates what a receipt holds: no other keys, and no value of another type."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,7 @@ class Remainder(Document):
     """Text that the patch searches for, or the line that has it."""
     because: str
     """Reason why it remains."""
+    __pydantic_config__: ClassVar = STRICT
 
     def __str__(self) -> str:
         text = f"{self.patch}: {self.file}:{self.line}: `{self.found}` remains: {self.because}"

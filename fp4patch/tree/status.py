@@ -1,32 +1,115 @@
 """``fp4patch status``: what state each patch and each file of a tree is in."""
 
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from fp4patch.catalog.identify import contained, identify_all
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.patch import Patch
+from fp4patch.core.document import Document, Report, key, shown
 from fp4patch.core.errors import Refused
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.tree.files import Unreadable
-from fp4patch.tree.folding import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
+from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for, plan_patches
 from fp4patch.tree.installed import bypasses, stale_record
-from fp4patch.tree.locked import Locked, LockedTree, reading
-from fp4patch.tree.lost import lost, lost_file
-from fp4patch.tree.status_report import WORST_FIRST, FileStatus, PatchStatus, TreeStatus
-from fp4patch.tree.transaction import OnWait
+from fp4patch.tree.locked import COMPLETION, LockedTree, LockedTrees, OnWait, locked
+from fp4patch.tree.missing_receipt import missing_receipt, without_receipt
+from fp4patch.tree.remainder import Remainder
+
+WORST_FIRST = (
+    State.FOREIGN,
+    State.DRIFTED,
+    State.OUTDATED,
+    State.APPLIED,
+    State.REVERSED,
+    State.PRISTINE,
+    State.UPSTREAMED,
+    State.NOT_NEEDED,
+)
+
+
+@dataclass(frozen=True)
+class FileStatus(Document):
+    """A file that fp4patch changed or would change."""
+
+    path: str
+    state: State
+    patches: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PatchStatus(Document):
+    """A patch on this tree."""
+
+    patch: str
+    state: State
+    because: str
+    """Reason, if the state is neither applied nor pristine."""
+
+
+@dataclass(frozen=True)
+class TreeStatus(Document):
+    """State of a tree from its receipt and its bytes. Without a receipt, every patch of its target is tried on it."""
+
+    root: Path = field(metadata=key("tree"))
+    target: str
+    version: str
+    variant: str
+    """Variant that is applied; empty if none."""
+    files: tuple[FileStatus, ...]
+    """Files that a patch changes, or would change."""
+    patches: tuple[PatchStatus, ...]
+    notes: tuple[str, ...]
+    remainders: tuple[Remainder, ...] = ()
+    """Places that the patches left unchanged, as the receipt records them."""
+    interrupted: bool = False
+    """True if a command was interrupted here while it replaced files."""
+
+    @property
+    @shown()
+    def state(self) -> State:
+        """The state of its files that needs attention most; without any it is pristine, or reversed.
+
+        A patch of the applied variant that drifted counts too: code that it should have changed is in another file.
+        """
+        states = {file.state for file in self.files} or {State.PRISTINE}
+        counted = {State.REVERSED, State.DRIFTED} if self.variant else {State.REVERSED}
+        states |= counted & {patch.state for patch in self.patches}
+        if self.interrupted:
+            states.add(State.OUTDATED)
+        return next(state for state in WORST_FIRST if state in states)
+
+
+@dataclass(frozen=True)
+class SeveralTrees(Report):
+    """States of several trees."""
+
+    trees: tuple[TreeStatus, ...]
+
+
+@dataclass(frozen=True)
+class OneTree(TreeStatus, Report):
+    """State of the only tree: the keys of a tree status are also at the top level."""
+
+    trees: tuple[TreeStatus, ...] = ()
+
+
+def document(found: Sequence[TreeStatus]) -> Report:
+    """Return the document over some trees."""
+    return OneTree(**vars(found[0]), trees=(found[0],)) if len(found) == 1 else SeveralTrees(tuple(found))
 
 
 def status(trees: Sequence[Path], *, on_wait: OnWait) -> tuple[TreeStatus, ...]:
-    """Return the state of each tree. Changes nothing; a tree in which a command was interrupted is refused."""
+    """Return the state of each tree. Changes nothing."""
     catalog = load()
-    with reading(identify_all(trees, catalog), on_wait) as locked:
-        return tuple(_tree(tree, locked, catalog) for tree in locked)
+    with locked(identify_all(trees, catalog), on_wait) as every:
+        return tuple(_tree(tree, every, catalog) for tree in every)
 
 
-def _tree(tree: LockedTree, locked: Locked, catalog: Catalog) -> TreeStatus:
+def _tree(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> TreeStatus:
     receipt = tree.receipt
     variant = catalog.variants.get(receipt.variant) if receipt else None
     if variant:
@@ -42,9 +125,11 @@ def _tree(tree: LockedTree, locked: Locked, catalog: Catalog) -> TreeStatus:
         }
         patches = each_patch(tree, catalog, files)
     notes = []
-    for path, stamp in lost(tree).items():
+    if tree.interrupted:
+        notes.append(f"a command was interrupted here: {COMPLETION}")
+    for path, stamp in without_receipt(tree).items():
         files[path] = FileStatus(path, State.FOREIGN, stamp.patches)
-        if problem := lost_file(tree, path):
+        if problem := missing_receipt(tree, path):
             notes.append(f"{path}: {problem.found}: {problem.help}")
     return TreeStatus(
         tree.root,
@@ -53,15 +138,16 @@ def _tree(tree: LockedTree, locked: Locked, catalog: Catalog) -> TreeStatus:
         receipt.variant if receipt else "",
         tuple(files.values()),
         tuple(patches),
-        (*notes, *_beside(tree, locked, catalog)),
+        (*notes, *_beside(tree, every, catalog)),
         receipt.remainders if receipt else (),
+        tree.interrupted,
     )
 
 
-def _beside(tree: LockedTree, locked: Locked, catalog: Catalog) -> Iterator[str]:
+def _beside(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Iterator[str]:
     """Return notes on the package manager and on compiled code, for the patched tree and the trees inside it."""
     known = tree.known
-    inside = (locked[one.root] for one in contained(tree.root, known.target, catalog))
+    inside = (every[inner.root] for inner in contained(tree.root, known.target, catalog))
     changed = [(one.root / path).relative_to(tree.root).as_posix() for one in (tree, *inside) for path in one.on_record]
     if changed:
         if stale := stale_record(tree.root, known.target, changed):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fp4patch.commands.apply import text as report
-from fp4patch.commands.apply.result import Applied, ApplyState, FileResult, Retired, TreeResult
+from fp4patch.commands import apply_text as report
+from fp4patch.commands.apply_run import Applied, ApplyState, FileResult, Retired, TreeResult
 from fp4patch.commands.document import document
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
@@ -38,14 +38,14 @@ def test_several_edits_with_nothing_to_do_are_counted_and_one_says_its_reason() 
     assert "b.h  (vllm/asm 1)" in text
     assert "vllm/cmake: upstreamed since 0.19: each list has it" in text
     assert (
-        "vllm/family: 3 of its edits have nothing to do here (2 upstreamed, 1 not-needed); --why shows the reasons"
+        "vllm/family: 3 of its edits have nothing to do here (2 upstreamed, 1 not-needed); --diff shows the reasons"
         in text
     )
     assert "so is the other" not in text
 
 
-def test_why_says_each_reason() -> None:
-    text = printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=False, why=True))
+def test_diff_says_each_reason() -> None:
+    text = printed(report.text(Applied("apply", True, (tree("t", ApplyState.APPLIED),)), diff=True))
     assert "vllm/family: upstreamed since 0.23: so is the other" in text
     assert "vllm/family: not-needed: there is no third" in text
 

@@ -21,7 +21,7 @@ from flashinfer_wheel import is_python, unpack
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
-from fp4patch.commands.apply.run import apply
+from fp4patch.commands.apply_run import apply
 from fp4patch.commands.explore import answers
 from fp4patch.commands.explore.run import page
 from fp4patch.doctor.run import question

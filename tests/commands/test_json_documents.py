@@ -19,7 +19,7 @@ from verify_reports import REPORTS
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
-from fp4patch.commands.apply.result import Applied
+from fp4patch.commands.apply_run import Applied
 from fp4patch.commands.document import Failure, document
 from fp4patch.commands.evidence.result import Checked, Evidence
 from fp4patch.commands.export.result import Series
@@ -35,7 +35,7 @@ from fp4patch.proof.result import BuildResult, VerifyReport, VerifyReports, whol
 from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sources.fetch import Fetched
-from fp4patch.tree.status_report import OneTree, SeveralTrees
+from fp4patch.tree.status import OneTree, SeveralTrees
 
 GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]

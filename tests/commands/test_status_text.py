@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from fp4patch.commands.status import text as status
+from fp4patch.commands import status
 from fp4patch.core.state import State
-from fp4patch.tree.status_report import FileStatus, PatchStatus, TreeStatus
+from fp4patch.tree.status import FileStatus, PatchStatus, TreeStatus
 
 LONG = "csrc/libtorch_stable/quantization/w8a8/cutlass/c3x/scaled_mm_sm120_fp8_dispatch.cuh"
 TREE = TreeStatus(

@@ -19,9 +19,9 @@ from pathlib import Path
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
 from fp4patch.edits import AddElement
-from fp4patch.tree.concerned import concerned
-from fp4patch.tree.folding import fold_tree, plan_patches
-from fp4patch.tree.locked import Locked
+from fp4patch.tree.candidate_files import candidates
+from fp4patch.tree.fold import fold_tree, plan_patches
+from fp4patch.tree.locked import locked
 
 GUARD = "defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 1210"
 OPTIONS = {"e2m1-asm": {"encoder": "threshold", "guard": GUARD}}
@@ -64,10 +64,10 @@ def run(patch: str, mutant: Mutant, root: Path) -> Came:
     tree = identify(root, catalog)
     whole = catalog.patches[patch]
     lists = tuple(edit for edit in whole.edits if isinstance(edit, AddElement))  # the other edits are of other places
-    with Locked([tree]) as (locked,):
+    with locked([tree]) as (copy,):
         chosen = [replace(whole, edits=lists or whole.edits)]
-        concerned(locked, chosen)
-        found = fold_tree(locked, plan_patches(locked, "", chosen, OPTIONS))
+        candidates(copy, chosen)
+        found = fold_tree(copy, plan_patches(copy, "", chosen, OPTIONS))
     written = {path: done.desired.decode() for path, done in found.files.items() if done.desired is not None}
     named = frozenset(one.file for one in found.remainders)
     why = tuple(f"{one.file}:{one.line}: {one.expected}; {one.found}" for one in found.problems)

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from command import Said
-from small_cutlass import CONVERTER, EPILOGUE, FILES, GUARD, checkout, everything, git, small_cutlass
+from small_cutlass import CONVERTER, EPILOGUE, FILES, GUARD, checkout, everything, small_cutlass
 
-from fp4patch.tree import disk
+from fp4patch.tree import files
 
 GetTree = Callable[[str, str], Path]
 Command = Callable[..., Said]
@@ -68,13 +68,7 @@ def plant(tree: Path, files: dict[str, tuple[bytes, bytes, int]], **more: object
     return tree / ".fp4patch/receipt.json"
 
 
-def plant_journal(tree: Path, entries: list[dict[str, Any]], phase: str = "journal.json", **more: object) -> None:
-    (tree / ".fp4patch").mkdir(exist_ok=True)
-    journal = {"txid": "ab" * 16, "primary": "", "roots": [str(tree)], "entries": entries, **more}
-    (tree / ".fp4patch" / phase).write_text(json.dumps(journal))
-
-
-# --- what a receipt and a journal may name ---------------------------------------------------------------------------
+# --- what a receipt may name -----------------------------------------------------------------------------------------
 
 ELSEWHERE = (
     ".git/hooks/post-checkout",
@@ -107,50 +101,8 @@ def test_a_receipt_names_only_files_that_a_patch_is_about(fp4patch: Command, tre
     assert everything(tree.parent) == before
 
 
-@pytest.mark.parametrize("path", [*ELSEWHERE, ".git/HEAD", "include/cutlass/cutlass.h"], ids=lambda p: ascii(p)[:40])
-@pytest.mark.parametrize("phase", ["journal.json", "committed.json", "done.json"])
-def test_a_journal_names_only_files_that_a_patch_is_about(fp4patch: Command, tree: Path, path: str, phase: str) -> None:
-    checkout(tree)
-    known = tree / path if len(path) < 200 else tree
-    after = sha(known.read_bytes()) if known.is_file() else sha(b"")
-    plant_journal(tree, [{"path": path, "before": None, "after": after}], phase)
-    before = everything(tree.parent)
-    for command in (("status",), ("revert",), ("apply", "--variant", "next2")):
-        said = fp4patch(*command, tree)
-        assert said.status == (0 if phase == "done.json" and command == ("status",) else 1), said.err
-    assert everything(tree.parent) == before
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[" * 100_000,
-        '{"txid": "ab", "primary": "", "roots": [], "entries": ' + "[" * 100_000,
-        '{"txid": "\\ud800", "primary": "", "roots": [], "entries": []}',
-        '{"txid": "ab", "primary": "/gone", "roots": ["/gone"], "entries": []}',
-        '{"txid": "ab", "primary": "", "roots": ["\\u0000"], "entries": []}',
-        '{"txid": "ab", "primary": "", "roots": ["/' + "x" * 70_000 + '"], "entries": []}',
-        '{"txid": "ab", "primary": "", "roots": [], "entries": [{"path": "\\ud800.h", "before": null, "after": null}]}',
-        '{"txid": "ab", "primary": "", "roots": [], "entries": [{"path": "a.h", "before": 1, "after": '
-        + "9" * 5000
-        + "}]}",
-        '{"txid": 1, "primary": "", "roots": [], "entries": []}',
-    ],
-)
-def test_a_journal_of_any_shape_is_one_error(fp4patch: Command, tree: Path, text: str) -> None:
-    for phase in ("journal.json", "committed.json"):
-        (tree / ".fp4patch").mkdir(exist_ok=True)
-        (tree / ".fp4patch" / phase).write_text(text)
-        before = everything(tree.parent)
-        for command in (("status",), ("revert",), ("apply", "--variant", "next2")):
-            said = fp4patch(*command, tree)
-            assert (said.status, said.err.count("error: ")) == (1, 1), said.err
-        assert everything(tree.parent) == before
-        (tree / ".fp4patch" / phase).unlink()
-
-
 @pytest.mark.parametrize("make", ["link", "fifo", "folder", "link-to-folder", "sparse"])
-@pytest.mark.parametrize("name", ["receipt.json", "journal.json", "committed.json", "blobs", ""])
+@pytest.mark.parametrize("name", ["receipt.json", "blobs", ""])
 def test_state_of_another_kind_is_refused_and_never_followed(
     fp4patch: Command, tree: Path, name: str, make: str
 ) -> None:
@@ -177,80 +129,6 @@ def test_state_of_another_kind_is_refused_and_never_followed(
         said = fp4patch(*command, tree)
         assert said.status == (0 if make == "folder" and name in ("blobs", "") else 1), said.err
     assert everything(outside) == before
-
-
-@needs_root
-def test_a_journal_that_names_a_closed_directory_is_one_error(alices: Path) -> None:
-    closed = alices.parent / "closed"
-    closed.mkdir(0o700)
-    plant_journal(alices, [], roots=[str(alices), str(closed)])
-    os.chown(alices / ".fp4patch", ALICE, ALICE)
-    os.chown(alices / ".fp4patch/journal.json", ALICE, ALICE)
-    if "No module named" in (run := as_alice("status", alices)).stderr or not run.stderr.startswith("error"):
-        pytest.skip("another user cannot run this Python")
-    assert run.returncode == 1, run.stderr
-
-
-# --- where it came from ----------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("version", ["2", "4"], ids=["index-2", "index-4"])
-@pytest.mark.parametrize("where", ["", "third_party/cutlass/"], ids=["top", "below"])
-def test_a_receipt_that_git_tracks_is_refused(fp4patch: Command, tree: Path, where: str, version: str) -> None:
-    top = tree.parent / "upstream"
-    inner = Path(shutil.copytree(tree, top / where)) if where else tree.rename(top)
-    git(top, "init", "-q")
-    git(top, "config", "index.version", version)
-    (inner / ".fp4patch-and-more").write_text("a name with the same beginning")
-    plant(inner, {GUARD: (b"owned", (inner / GUARD).read_bytes(), 0o644)})
-    git(top, "add", "-Af")
-    git(top, "commit", "-qm", "trap", "--no-gpg-sign")
-    git(top.parent, "clone", "-q", "-c", f"index.version={version}", str(top), "clone")
-    clone = top.parent / "clone" / where
-    before = everything(clone)
-    for command in (("revert",), ("apply", "--variant", "next2"), ("status",)):
-        said = fp4patch(*command, clone)
-        assert said.status == 1
-        assert "is tracked by git" in said.err
-    assert everything(clone) == before
-    shutil.rmtree(clone / ".fp4patch")  # the way out that it names
-    assert fp4patch("status", clone).status == 0
-
-
-def test_a_receipt_that_a_submodule_brought_is_refused(fp4patch: Command, tree: Path) -> None:
-    trap = tree.parent / "trap"
-    plant(trap, {GUARD: (b"owned", (tree / GUARD).read_bytes(), 0o644)})
-    (trap / ".fp4patch").rename(trap.parent / "state")
-    checkout(trap.parent / "state")
-    checkout(tree)
-    git(tree, "submodule", "--quiet", "add", str(trap.parent / "state"), ".fp4patch")
-    assert "is tracked by git" in fp4patch("revert", tree).err
-
-
-def test_a_receipt_that_git_only_ignores_is_read(fp4patch: Command, tree: Path) -> None:
-    checkout(tree)
-    fp4patch("apply", "--variant", "turbo", tree)
-    assert fp4patch("status", "--json", tree).document["state"] == "applied"
-    git(tree, "add", "-f", ".fp4patch")
-    assert "rm -r -q --cached .fp4patch" in fp4patch("status", tree).err
-    git(tree, "rm", "-r", "-q", "--cached", ".fp4patch")
-    assert fp4patch("revert", tree).status == 0
-
-
-@needs_root
-@pytest.mark.parametrize("what", [".fp4patch", ".fp4patch/receipt.json", ".fp4patch/blobs", "blob"])
-def test_a_receipt_of_another_user_is_refused(fp4patch: Command, tree: Path, what: str) -> None:
-    fp4patch("apply", "--variant", "turbo", tree)
-    path = next((tree / ".fp4patch/blobs").iterdir()) if what == "blob" else tree / what
-    os.chown(path, ALICE, ALICE)
-    before = everything(tree)
-    said = fp4patch("revert", tree)
-    assert said.status == 1
-    assert f"belongs to user {ALICE}, the tree to root (user 0)" in said.err
-    assert everything(tree) == before
-    (command,) = [part for part in said.err.replace("\n", " ").split("`") if part.startswith("chown")]
-    subprocess.run(" ".join(command.split()), shell=True, check=True)  # the way out that it names
-    assert fp4patch("revert", tree).status == 0
 
 
 def as_alice(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -315,45 +193,6 @@ def test_a_file_with_a_special_mode_is_not_replaced(fp4patch: Command, tree: Pat
     assert everything(tree) == before
 
 
-# --- links that come while we look -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("verb", ["apply", "revert"])
-def test_a_link_that_comes_between_a_check_and_a_change_leads_nowhere(
-    fp4patch: Command, tree: Path, monkeypatch: pytest.MonkeyPatch, verb: str
-) -> None:
-    """At each change of the disk in turn, a directory of the tree becomes a link to one outside."""
-    pristine = Path(shutil.copytree(tree, tree.parent / "pristine"))
-    number, changes = 0, -1
-    while number != changes:
-        number += 1
-        shutil.rmtree(tree)
-        outside = tree.parent / "outside"
-        shutil.rmtree(outside, ignore_errors=True)
-        shutil.copytree(pristine, tree)
-        shutil.copytree(pristine, outside)
-        if verb == "revert":
-            fp4patch("apply", "--variant", "turbo", tree)
-        shutil.copytree(tree / "include/cutlass", outside / "victim", dirs_exist_ok=True)
-        before, count = everything(outside), 0
-
-        def step(_: str) -> None:
-            nonlocal count
-            count += 1
-            if count == number:  # noqa: B023 - called at once
-                (tree / "include/cutlass").rename(tree / "moved")
-                (tree / "include/cutlass").symlink_to(outside / "victim")  # noqa: B023
-
-        with monkeypatch.context() as patch:
-            patch.setattr(disk, "step", step)
-            said = fp4patch(verb, *(("--variant", "turbo") if verb == "apply" else ()), tree)
-        assert said.status in (0, 1), said.err
-        assert everything(outside) == before, f"at change {number}"
-        if count < number:
-            changes = number
-    assert number > 15
-
-
 # --- looking changes nothing -----------------------------------------------------------------------------------------
 
 
@@ -370,24 +209,27 @@ def interrupt(fp4patch: Command, tree: Path, at: str, *command: str) -> None:
 
     killed: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(disk, "step", step)
+        patch.setattr(files, "step", step)
         with pytest.raises(Killed):
             fp4patch(*command, tree)
 
 
-@pytest.mark.parametrize("at", ["journal.new to", "committed.json", ".float_subbyte.h.fp4patch-new to", "done.json"])
+@pytest.mark.parametrize("at", ["create", "next.json to", ".float_subbyte.h.fp4patch-new to", "applied.json to"])
 def test_looking_never_writes_also_where_a_command_was_interrupted(fp4patch: Command, tree: Path, at: str) -> None:
     interrupt(fp4patch, tree, at, "apply", "--variant", "turbo")
     before = everything(tree)
+    begun = ".fp4patch-new to" in at or "applied.json" in at
     for command in LOOKING:
         said = fp4patch(*command, tree)
         assert said.status in (0, 1), said.err
         assert everything(tree) == before, command
-        if any((tree / ".fp4patch" / name).exists() for name in ("journal.json", "committed.json")):
-            assert "`fp4patch apply` and `fp4patch revert` first" in " ".join(said.err.split()), (command, said.err)
-    said = fp4patch("apply", "--variant", "turbo", tree)
-    assert said.status == 0
-    assert not any((tree / ".fp4patch" / name).exists() for name in ("journal.json", "committed.json", "done.json"))
+        if command == ("status",):
+            assert ("a command was interrupted here" in " ".join(said.out.split())) is begun
+        if command[0] in ("verify", "doctor"):
+            assert ("a command was interrupted in" in " ".join(said.err.split())) is begun, (command, said.err)
+    assert fp4patch("apply", "--variant", "turbo", tree).status == 0
+    assert {path.name for path in (tree / ".fp4patch").iterdir()} == {".gitignore", "receipt.json", "blobs"}
+    assert fp4patch("status", "--json", tree).document["state"] == "applied"
 
 
 def test_looking_never_writes_to_a_patched_tree(fp4patch: Command, tree: Path) -> None:
@@ -396,13 +238,6 @@ def test_looking_never_writes_to_a_patched_tree(fp4patch: Command, tree: Path) -
     for command in LOOKING:
         assert fp4patch(*command, tree).status in (0, 1)
         assert everything(tree) == before, command
-
-
-def test_a_recovery_is_announced_even_by_a_command_that_then_fails(fp4patch: Command, tree: Path) -> None:
-    interrupt(fp4patch, tree, "committed.json", "apply", "--variant", "turbo")
-    said = fp4patch("apply", tree)
-    assert said.status == 2
-    assert f"an interrupted command was put in order: {tree} (rolled back)" in " ".join(said.err.split())
 
 
 # --- what is printed -------------------------------------------------------------------------------------------------
@@ -454,9 +289,7 @@ def _broken(rng: random.Random, value: Any) -> Any:
     return [_broken(rng, one) for one in value] if isinstance(value, list) else value
 
 
-def test_hostile_receipts_and_journals_change_nothing_but_planned_files(
-    fp4patch: Command, tree: Path, tmp_path: Path
-) -> None:
+def test_hostile_receipts_change_nothing_but_planned_files(fp4patch: Command, tree: Path, tmp_path: Path) -> None:
     """The seeded oracle uses nothing of fp4patch but the list of files above: all else must stay unchanged."""
     rng = random.Random(15)
     checkout(tree)
@@ -481,13 +314,8 @@ def test_hostile_receipts_and_journals_change_nothing_but_planned_files(
         if rng.random() < 0.5:
             receipt.write_text(json.dumps(_broken(rng, json.loads(receipt.read_text()))))
         if rng.random() < 0.5:
-            hashes = [None, *map(sha, contents)]
-            entries = [{"path": rng.choice((_someones(rng, tree), ".fp4patch/receipt.json")),
-                        "before": rng.choice(hashes), "after": rng.choice(hashes)}
-                       for _ in range(rng.randint(0, 3))]  # fmt: skip
-            roots = [str(tree), *rng.choice(([], [str(tmp_path / "outside")], [str(pristine)], ["/gone"]))]
-            plant_journal(tree, _broken(rng, entries), rng.choice(("journal.json", "committed.json", "done.json")),
-                          roots=roots, primary=rng.choice(("", roots[-1])))  # fmt: skip
+            text = receipt.read_text().replace('"target"', '"state": "applying", "target"')
+            (tree / ".fp4patch" / rng.choice(("receipt.json", "next.json"))).write_text(text)
         if rng.random() < 0.3:
             victim = tree / rng.choice((".fp4patch/blobs", ".fp4patch/receipt.json", "include/cutlass/epilogue", GUARD))
             if victim.exists():

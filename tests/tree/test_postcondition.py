@@ -24,7 +24,7 @@ def test_python_with_the_instruction_is_named_by_apply_status_and_receipt(
     vllm: Callable[[str], Path], fp4patch: Callable[..., Said]
 ) -> None:
     tree = vllm("0.33.0")
-    said = fp4patch("apply", "--variant", "next3", "--why", tree).out
+    said = fp4patch("apply", "--variant", "next3", "--diff", tree).out
     for file in IN_PYTHON:
         assert f"vllm/e2m1-asm: {file}:" in said
     status = json.loads(fp4patch("status", "--json", tree).out)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -82,9 +81,3 @@ def test_refuses_a_damaged_receipt_and_says_what_to_do(data: bytes) -> None:
 def test_the_unbroken_documents_of_these_tests_are_read() -> None:
     assert loads(broken(), "") == RECEIPT
     assert loads(broken_file(), "").files["a.h"].mode == 0o644
-
-
-def test_a_name_that_is_not_utf8_is_one_that_a_file_can_have() -> None:
-    (file,) = RECEIPT.files.values()
-    odd = replace(RECEIPT, files={"csrc/\udcff.cu": file})
-    assert loads(dumps(odd), "receipt.json") == odd

@@ -27,8 +27,8 @@ from fp4patch.doctor.result import Question, TreeReport
 from fp4patch.doctor.surveyed import RECORD
 from fp4patch.doctor.tree import examine_each, hashes_of
 from fp4patch.sources.fetch import fetch
-from fp4patch.tree.locked import Locked
-from fp4patch.tree.status_report import TreeStatus
+from fp4patch.tree.locked import locked
+from fp4patch.tree.status import TreeStatus
 from tools.watch import checked_out
 
 ROOT = Path(__file__).parents[2]
@@ -36,8 +36,8 @@ ROOT = Path(__file__).parents[2]
 
 def files_of(tree: Identified) -> dict[str, str]:
     """Return the hash of each file that identifies a release."""
-    with Locked([tree]) as (locked,):
-        return hashes_of(tree.target, locked.read)
+    with locked([tree]) as (copy,):
+        return hashes_of(tree.target, copy.read)
 
 
 def look(path: Path, version: str | None) -> dict[str, Any]:

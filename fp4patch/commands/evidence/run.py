@@ -22,7 +22,7 @@ from fp4patch.core.verdict import Verdict
 from fp4patch.proof.result import VerifyReport, whole
 from fp4patch.proof.toolchain import find_toolchain
 from fp4patch.proof.verify import VerifyRequest, verify_trees
-from fp4patch.tree.transaction import OnWait
+from fp4patch.tree.locked import OnWait
 
 
 def evidence(

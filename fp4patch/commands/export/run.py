@@ -16,10 +16,9 @@ from fp4patch.commands.export.result import Change, Exported
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.extra import install
 from fp4patch.core.tree_path import CXX
-from fp4patch.tree.folding import fold_tree, plan_patches
-from fp4patch.tree.locked import LockedTree, reading
+from fp4patch.tree.fold import fold_tree, plan_patches
+from fp4patch.tree.locked import LockedTree, OnWait, reading
 from fp4patch.tree.stamp import unstamped
-from fp4patch.tree.transaction import OnWait
 
 
 def export(

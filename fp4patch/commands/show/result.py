@@ -125,10 +125,11 @@ class ShownTarget(Target, Report):
 
 @dataclass(frozen=True, kw_only=True)
 class ShownPatch(Patch, Report):
-    """Contents of a patch's TOML file, and the names of the variants that contain the patch."""
+    """Contents of a patch's TOML file."""
 
     kind: Literal["patch"] = "patch"
-    variants: tuple[str, ...]
+    variants: tuple[str, ...] = ()
+    """All variants that contain the patch, whichever of the two names the other."""
 
 
 Shown = ShownVariant | ShownTarget | ShownPatch
@@ -150,9 +151,8 @@ def lists(catalog: Catalog, what: str | None) -> Lists:
 def named(catalog: Catalog, name: str) -> Shown:
     """Return every field of the variant, patch or target of that name. UsageError: see ``Catalog.named``."""
     thing = catalog.named(name)
-    values = {one.name: getattr(thing, one.name) for one in fields(thing)}
+    values = {field.name: getattr(thing, field.name) for field in fields(thing)}
     if isinstance(thing, Patch):
-        return ShownPatch(
-            **values, variants=tuple(v.name for v in catalog.variants.values() if thing.id in v.patch_ids)
-        )
+        values["variants"] = tuple(v.name for v in catalog.variants.values() if thing.id in v.patch_ids)
+        return ShownPatch(**values)
     return ShownVariant(**values) if isinstance(thing, Variant) else ShownTarget(**values)

@@ -11,15 +11,15 @@ from rich.style import Style
 from rich.text import Text
 
 from fp4patch.commands import terminal
-from fp4patch.commands.apply.result import Applied, ApplyState, TreeResult
+from fp4patch.commands.apply_run import Applied, ApplyState, TreeResult
 from fp4patch.commands.words import VERBATIM, printable
 from fp4patch.core.wording import counted, joined
 
 
-def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:
+def text(applied: Applied, *, diff: bool) -> RenderableType:
     """Return one line per tree, one per file that changes, then the notes; with ``diff`` the changes themselves.
 
-    If several edits of a patch have nothing to do, they are counted; with ``why`` each is listed with its reason.
+    If several edits of a patch have nothing to do, they are counted; with ``diff`` each is listed with its reason.
     """
     lines: list[RenderableType] = []
     for tree in applied.trees:
@@ -30,7 +30,7 @@ def text(applied: Applied, *, diff: bool, why: bool = False) -> RenderableType:
                 lines.append(_line(f"  {file.path}  ({by})"))
                 lines += [Verbatim(file.unified())] if diff else []
         lines += [
-            _line(f"  {note}") for note in (*_nothing_to_do(tree, why=why), *_remaining(tree, why=why), *tree.notes)
+            _line(f"  {note}") for note in (*_nothing_to_do(tree, each=diff), *_remaining(tree, each=diff), *tree.notes)
         ]
     if applied.cost and not applied.refused:
         lines.append(Text(f"cost: {applied.cost}"))
@@ -60,27 +60,27 @@ def _sentence(tree: TreeResult, applied: Applied) -> str:
             return f"refused, {what} is untouched"
 
 
-def _nothing_to_do(tree: TreeResult, *, why: bool) -> Iterator[str]:
+def _nothing_to_do(tree: TreeResult, *, each: bool) -> Iterator[str]:
     for patch, group in groupby(sorted(tree.retired, key=attrgetter("patch")), attrgetter("patch")):
         edits = list(group)
-        if why or len(edits) == 1:
+        if each or len(edits) == 1:
             yield from map(str, edits)
         else:
             states = Counter(edit.state.value for edit in edits)
             found = ", ".join(f"{number} {state}" for state, number in states.items())
-            yield f"{patch}: {len(edits)} of its edits have nothing to do here ({found}); --why shows the reasons"
+            yield f"{patch}: {len(edits)} of its edits have nothing to do here ({found}); --diff shows the reasons"
 
 
-def _remaining(tree: TreeResult, *, why: bool) -> Iterator[str]:
+def _remaining(tree: TreeResult, *, each: bool) -> Iterator[str]:
     """Return the places that remain unchanged: a line for each patch and reason with its files, or for each place."""
-    if why:
+    if each:
         yield from map(str, tree.remainders)
         return
     by = attrgetter("patch", "because")
     for (patch, because), group in groupby(sorted(tree.remainders, key=by), by):
         places = list(group)
         named = list(dict.fromkeys(place.file for place in places))
-        more = f" and {len(named) - 4} more files (--why names each)" if len(named) > 4 else ""
+        more = f" and {len(named) - 4} more files (--diff names each)" if len(named) > 4 else ""
         files = ", ".join(named[:4]) + more
         yield f"{patch}: {counted(len(places), 'place')} left as they are in {files}: {because}"
 

@@ -10,7 +10,7 @@ import click
 from fp4patch.commands.common import EXIT_REFUSED, TREES, emit, json_option, show, telling, variant_option, waiting
 
 if TYPE_CHECKING:
-    from fp4patch.commands.apply.result import Applied
+    from fp4patch.commands.apply_run import Applied
 
 
 @click.command()
@@ -18,17 +18,15 @@ if TYPE_CHECKING:
 @variant_option(required=False)
 @click.option("--dry-run", is_flag=True, help="Print the changes that apply would make, and make none.")
 @click.option("--check", is_flag=True, help="Like --dry-run, and exit 1 if anything would change.")
-@click.option("--diff", is_flag=True, help="Also print a unified diff. With --dry-run, nothing is changed.")
-@click.option("--why", is_flag=True, help="Also print the reason for each edit that has nothing to do.")
+@click.option("--diff", is_flag=True, help="Also print a unified diff, and why edits have nothing to do.")
 @click.option("--target-version", metavar="V", help="Upstream version, if the tree states none or a wrong one.")
-@json_option("fp4patch.commands.apply.result:Applied")
+@json_option("fp4patch.commands.apply_run:Applied")
 def apply(
     trees: tuple[Path, ...],
     variant: str | None,
     dry_run: bool,
     check: bool,
     diff: bool,
-    why: bool,
     target_version: str | None,
     as_json: bool,
 ) -> None:
@@ -36,34 +34,34 @@ def apply(
 
     Without --variant, apply updates the variant that the trees already have, and recommends one for pristine trees.
     """
-    from fp4patch.commands.apply import run as verb
+    from fp4patch.commands import apply_run as verb
 
     applied = verb.apply(trees, variant, write=not (dry_run or check), said_version=target_version, on_wait=waiting)
-    _report(applied, diff=diff, why=why, as_json=as_json)
+    _report(applied, diff=diff, as_json=as_json)
     if check and applied.changed:
         raise click.exceptions.Exit(EXIT_REFUSED)
 
 
 @click.command()
 @TREES
-@json_option("fp4patch.commands.apply.result:Applied")
+@json_option("fp4patch.commands.apply_run:Applied")
 def revert(trees: tuple[Path, ...], as_json: bool) -> None:
     """Restore the pristine bytes of all TREEs, or of none.
 
     The receipts are removed too.
     """
-    from fp4patch.commands.apply import run as verb
+    from fp4patch.commands import apply_run as verb
 
-    _report(verb.revert(trees, on_wait=waiting), diff=False, why=False, as_json=as_json)
+    _report(verb.revert(trees, on_wait=waiting), diff=False, as_json=as_json)
 
 
-def _report(applied: Applied, *, diff: bool, why: bool, as_json: bool) -> None:
+def _report(applied: Applied, *, diff: bool, as_json: bool) -> None:
     """Print a result, and exit if it is a refusal."""
-    from fp4patch.commands.apply import text as report
+    from fp4patch.commands import apply_text as report
 
     done = f"the {applied.verb} itself was done, and `fp4patch status` shows the states of the trees"
     with telling(done if applied.written else "no tree was changed"):
-        emit(applied.with_diffs() if diff else applied) if as_json else show(report.text(applied, diff=diff, why=why))
+        emit(applied.with_diffs() if diff else applied) if as_json else show(report.text(applied, diff=diff))
     if applied.problems and not as_json:
         show(report.refusal(applied), err=True)
     if applied.refused:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fp4patch.catalog.manifest import load
-from fp4patch.tree.concerned import _faster
+from fp4patch.tree.candidate_files import _faster
 
 PATTERNS = [
     *sorted(

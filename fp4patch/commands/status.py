@@ -1,19 +1,45 @@
-"""Results of ``status``, as text."""
+"""Options of ``status``, and its result as text."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
-from rich.text import Text
+import click
 
-from fp4patch.commands import terminal
-from fp4patch.commands.terminal import STATES, folded, whole
-from fp4patch.commands.words import printable
-from fp4patch.core.wording import joined
-from fp4patch.tree.status_report import TreeStatus
+from fp4patch.commands.common import TREES, emit, json_option, show, waiting
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from fp4patch.tree.status import TreeStatus
+
+
+@click.command()
+@TREES
+@json_option("fp4patch.tree.status:OneTree", "fp4patch.tree.status:SeveralTrees")
+def status(trees: tuple[Path, ...], as_json: bool) -> None:
+    """Report the state of each file and patch of a TREE.
+
+    The states are pristine, applied, outdated, upstreamed, not-needed, reversed, drifted and foreign.
+    """
+    from fp4patch.tree import status as verb
+
+    found = verb.status(trees, on_wait=waiting)
+    emit(verb.document(found)) if as_json else show(text(found))
 
 
 def text(trees: Sequence[TreeStatus]) -> RenderableType:
     """Return a heading per tree, then its patches and its files with their states."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from fp4patch.commands import terminal
+    from fp4patch.commands.terminal import STATES, folded, whole
+    from fp4patch.commands.words import printable
+    from fp4patch.core.wording import joined
+
     parts: list[RenderableType] = []
     for tree in trees:
         heading = printable(joined(joined(tree.target, tree.version), tree.variant, by=", "))

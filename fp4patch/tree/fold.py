@@ -19,13 +19,14 @@ from fp4patch.core.release import covers
 from fp4patch.core.state import State
 from fp4patch.edits import Edit, edit
 from fp4patch.edits.operation import MayBeAbsent
-from fp4patch.tree.concerned import concerned
+from fp4patch.tree.candidate_files import candidates
 from fp4patch.tree.files import decode, encode
-from fp4patch.tree.locked import Desired, DesiredFile, LockedTree
-from fp4patch.tree.lost import lost, lost_file
+from fp4patch.tree.locked import LockedTree
+from fp4patch.tree.missing_receipt import missing_receipt, without_receipt
 from fp4patch.tree.postcondition import check, predates
 from fp4patch.tree.remainder import Remainder
 from fp4patch.tree.stamp import stamped
+from fp4patch.tree.write import Desired, DesiredFile
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,7 @@ def plan_patches(
     tree: LockedTree, name: str, patches: Sequence[Patch], options: Mapping[str, Mapping[str, str]]
 ) -> Plan:
     """Return the edits of these patches, in this order. Refused: a directory to search may not be read."""
-    whole = concerned(tree)
-    return Plan(tree.known, name, tuple(patches), edits_of(patches, options), whole, tree.read)
+    return Plan(tree.known, name, tuple(patches), edits_of(patches, options), candidates(tree), tree.read)
 
 
 def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
@@ -89,7 +89,9 @@ def fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
     ManifestError: what an edit looks for cannot be read.
     """
     known = _fold_tree(tree, wanted)
-    left = {path: FoldedFile(None, problems=(p,)) for path in lost(tree) if (p := lost_file(tree, path))}
+    left = {
+        path: FoldedFile(None, problems=(p,)) for path in without_receipt(tree) if (p := missing_receipt(tree, path))
+    }
     found = tuple(problem for path, done in left.items() if path not in known.files for problem in done.problems)
     return replace(known, files=left | known.files, problems=known.problems + found)
 
@@ -159,7 +161,7 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
             outcomes = tuple((step.patch, outcome) for step in steps)
             problems = _problems(wanted, path, outcomes[:1])
             return FoldedFile(None, _by_id(outcomes), problems), {id(step) for step in steps}
-        if problem := lost_file(tree, path):
+        if problem := missing_receipt(tree, path):
             return FoldedFile(None, problems=(problem,)), {id(step) for step in steps}
         if not steps:
             return FoldedFile(pristine), set()

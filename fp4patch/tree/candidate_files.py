@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Absence, Patch
-from fp4patch.catalog.whole import Concerned, Whole, glob
+from fp4patch.catalog.whole import CandidateFiles, Whole, glob
 from fp4patch.edits.live_text import LANGUAGES, language
 from fp4patch.edits.operation import Look, within
 from fp4patch.tree.locked import LockedTree
@@ -33,18 +33,18 @@ class Quick(NamedTuple):
         return cls(partial(_mentioned, absence.mention), glob(absence.files))
 
 
-def concerned(tree: LockedTree, patches: Sequence[Patch] = ()) -> Concerned:
+def candidates(tree: LockedTree, patches: Sequence[Patch] = ()) -> CandidateFiles:
     """Return the files that the patches may be about: by default, all patches of the tree's target.
 
     A command looks at a tree once. Refused: a directory may not be read.
     """
-    if tree.concerned is None:
+    if tree.candidates is None:
         every = load().patches.values()
-        tree.concerned = _concerned(tree, patches or tuple(p for p in every if p.target == tree.known.target.name))
-    return tree.concerned
+        tree.candidates = _candidates(tree, patches or tuple(p for p in every if p.target == tree.known.target.name))
+    return tree.candidates
 
 
-def _concerned(tree: LockedTree, patches: Sequence[Patch]) -> Concerned:
+def _candidates(tree: LockedTree, patches: Sequence[Patch]) -> CandidateFiles:
     whole = Whole(tree.root, (tree.root / place for part in tree.known.target.contains for place in part.at))
     by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
     files = []
@@ -63,7 +63,7 @@ def _concerned(tree: LockedTree, patches: Sequence[Patch]) -> Concerned:
         ):
             files.append(file)
             tree.contents[file] = content
-    return Concerned(tuple(files), tuple(whole.outside))
+    return CandidateFiles(tuple(files), tuple(whole.outside))
 
 
 def _read(path: str) -> bytes:

@@ -1,0 +1,355 @@
+"""``fp4patch apply`` and ``revert``: bring trees to the state of a variant, or of none; all of them, or nothing.
+
+A file's desired bytes are the fold of its edits over its pristine bytes. So applying twice is a comparison, another
+variant is another fold, and reverting is the empty one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+from fp4patch import __version__
+from fp4patch.catalog.identify import Identified, claimed_version, contained, identify_all, is_at
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.variant import Variant
+from fp4patch.commands.diff import unified
+from fp4patch.core.document import HIDDEN, Document, Report, key, shown
+from fp4patch.core.errors import UsageError
+from fp4patch.core.outcome import NothingToDo, Rewritten
+from fp4patch.core.problem import Problem
+from fp4patch.core.state import State
+from fp4patch.doctor.recommend import recommend, toolkit
+from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for
+from fp4patch.tree.installed import bypasses
+from fp4patch.tree.locked import LockedTree, LockedTrees, OnWait, locked
+from fp4patch.tree.missing_receipt import missing_receipt, without_receipt
+from fp4patch.tree.remainder import Remainder
+from fp4patch.tree.write import Desired, Staged, stage
+from fp4patch.tree.write import write as write_all
+
+
+class ApplyState(StrEnum):
+    """Result of apply or revert on one tree; of a dry run, the result that a real run would have."""
+
+    APPLIED = "applied"
+    UNCHANGED = "unchanged"
+    REVERTED = "reverted"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class FileResult(Document):
+    """One file of a tree."""
+
+    path: str
+    """Path relative to the tree."""
+    state: State
+    """State at the end of the command, or of a real run."""
+    patches: tuple[str, ...]
+    """Patches with their versions: ``cutlass/e2m1-guard 1``."""
+    before: bytes = field(metadata=HIDDEN)
+    after: bytes = field(metadata=HIDDEN)
+    diff: str = ""
+    """With ``--diff``: a unified diff, as ``git apply`` accepts it."""
+
+    @property
+    def changed(self) -> bool:
+        """True if the file's bytes change."""
+        return self.before != self.after
+
+    @property
+    @shown()
+    def before_sha256(self) -> str:
+        """Hash of the bytes before; equal to that after if the file does not change."""
+        return hashlib.sha256(self.before).hexdigest()
+
+    @property
+    @shown()
+    def after_sha256(self) -> str:
+        """Hash of the bytes after."""
+        return hashlib.sha256(self.after).hexdigest()
+
+    def unified(self) -> str:
+        """Return the changes as a unified diff."""
+        return unified(self.path, self.before, self.after)
+
+
+@dataclass(frozen=True)
+class FileOfTree(FileResult):
+    """One file of one of the trees: the keys of a file result, and the tree."""
+
+    tree: str = ""
+
+
+@dataclass(frozen=True)
+class ProblemOfTree(Problem):
+    """One reason to refuse one of the trees: the keys of a problem, and the tree."""
+
+    tree: str = ""
+
+
+@dataclass(frozen=True)
+class Retired:
+    """An edit that has nothing to do in this tree: upstreamed or not-needed, since which release, and why."""
+
+    patch: str
+    state: State
+    since: str
+    because: str
+
+    def __str__(self) -> str:
+        since = f" since {self.since}" if self.since else ""
+        return f"{self.patch}: {self.state}{since}: {self.because}"
+
+
+@dataclass(frozen=True)
+class TreeResult(Document):
+    """Result of a command on one tree; of a dry run, the result that a real run would have."""
+
+    root: Path = field(metadata=key("tree"))
+    target: str
+    version: str
+    variant: str
+    state: ApplyState
+    files: tuple[FileResult, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    """Every reason to refuse."""
+    retired: tuple[Retired, ...] = field(default=(), metadata=HIDDEN)
+    notes: tuple[str, ...] = field(default=(), metadata=HIDDEN)
+    """Notes for the user: special cases that an edit met, or an interrupted command that was completed first."""
+    remainders: tuple[Remainder, ...] = ()
+    """Places that contain what the patches search for and that remain unchanged."""
+
+    @property
+    @shown("notes")
+    def retired_and_notes(self) -> tuple[str, ...]:
+        """Edits with nothing to do and the reason; special cases; an interrupted command that was completed."""
+        return (*map(str, self.retired), *self.notes)
+
+
+@dataclass(frozen=True)
+class Applied(Report):
+    """Result of a command on all of its trees."""
+
+    verb: Literal["apply", "revert"] = field(metadata=key("command"))
+    write: bool = field(metadata=HIDDEN)
+    """True if files may be written: not by ``--dry-run``."""
+    trees: tuple[TreeResult, ...] = ()
+    cost: str = ""
+    """Cost of the variant on a target that has the instruction."""
+
+    @property
+    @shown()
+    def written(self) -> bool:
+        """True if files changed: not by ``--dry-run``, not if there was nothing to do."""
+        return self.write and self.changed
+
+    @property
+    @shown()
+    def target(self) -> str | None:
+        """Target of the tree; null if there are several trees."""
+        return self.trees[0].target if len(self.trees) == 1 else None
+
+    @property
+    @shown()
+    def version(self) -> str | None:
+        """Version of the tree; null if there are several trees."""
+        return self.trees[0].version if len(self.trees) == 1 else None
+
+    @property
+    @shown()
+    def variant(self) -> str:
+        """Variant of the trees."""
+        return self.trees[0].variant
+
+    @property
+    @shown()
+    def files(self) -> tuple[FileOfTree, ...]:
+        """Files of all trees."""
+        return tuple(FileOfTree(**vars(file), tree=str(tree.root)) for tree in self.trees for file in tree.files)
+
+    @property
+    @shown()
+    def problems(self) -> tuple[ProblemOfTree, ...]:
+        """Problems of all trees."""
+        return tuple(ProblemOfTree(**vars(one), tree=str(tree.root)) for tree in self.trees for one in tree.problems)
+
+    @property
+    def refused(self) -> bool:
+        """True if any tree has a problem: one problem refuses the whole command."""
+        return self.state is ApplyState.REFUSED
+
+    @property
+    def changed(self) -> bool:
+        """True if a tree changes, or would change in a real run."""
+        return self.state in (ApplyState.APPLIED, ApplyState.REVERTED)
+
+    @property
+    @shown()
+    def state(self) -> ApplyState:
+        """Result for all trees together; one refusal refuses all."""
+        states = {tree.state for tree in self.trees}
+        order = (ApplyState.REFUSED, ApplyState.APPLIED, ApplyState.REVERTED)
+        return next((state for state in order if state in states), ApplyState.UNCHANGED)
+
+    def with_diffs(self) -> Applied:
+        """Return the same with a diff in each file."""
+        trees = (replace(t, files=tuple(replace(f, diff=f.unified()) for f in t.files)) for t in self.trees)
+        return replace(self, trees=tuple(trees))
+
+
+def apply(
+    trees: Sequence[Path], variant: str | None, *, write: bool, said_version: str | None, on_wait: OnWait
+) -> Applied:
+    """Bring each tree to the variant's state. ``variant`` None: the one that is applied already, brought up to date.
+
+    Problems are values in what is returned, and then nothing was written. UsageError: no such variant, or none for
+    that kind of tree. Refused: not a tree.
+    """
+    catalog = load()
+    chosen = catalog.variant(variant) if variant else None
+    with locked(identify_all(trees, catalog, said_version), on_wait) as every:
+        staged, results = [], []
+        for tree in every:
+            plan = plan_for(tree, chosen or _applied_variant(tree, every, catalog), catalog)
+            folds = fold_tree(tree, plan)
+            staged.append(stage(tree, folds.desired(plan)))
+            results.append(_applied_tree(staged[-1], folds, plan.variant))
+        cost = catalog.variants[results[0].variant].cost
+        applied = Applied("apply", write, _all_or_nothing(results), cost)
+        if write and not applied.refused:
+            write_all(staged)
+    return applied
+
+
+def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
+    """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
+    catalog = load()
+    named = (Path(os.path.realpath(path)) for path in trees)
+    with locked([root for path in named for root in _with_contained(path, catalog)], on_wait) as every:
+        staged = [stage(tree, Desired()) for tree in every]
+        reverted = Applied("revert", True, _all_or_nothing([_reverted_tree(change, catalog) for change in staged]))
+        if not reverted.refused:
+            write_all(staged)
+    return reverted
+
+
+def _reverted_tree(staged: Staged, catalog: Catalog) -> TreeResult:
+    tree, receipt = staged.tree, staged.tree.receipt
+    if receipt is None:
+        known = tree.known  # revert of a directory that is not a tree is a mistake and is reported
+        kept = tuple(problem for path in without_receipt(tree) if (problem := missing_receipt(tree, path)))
+        state = ApplyState.REFUSED if kept else ApplyState.UNCHANGED
+        return TreeResult(tree.root, known.target.name, str(known.version or ""), "", state, problems=kept)
+    files = tuple(
+        FileResult(path, State.PRISTINE, (), file.before or b"", file.after or b"")
+        for path, file in staged.files.items()
+    )
+    state = ApplyState.REFUSED if staged.problems else ApplyState.REVERTED
+    target = catalog.targets.get(receipt.target)
+    compiled = tuple(bypasses(tree.root, target, claimed_version(tree.root, target))) if target else ()
+    return TreeResult(
+        tree.root, receipt.target, receipt.version, receipt.variant, state, files, staged.problems, notes=compiled
+    )
+
+
+def _applied_tree(staged: Staged, folds: FoldedTree, variant: str) -> TreeResult:
+    files = tuple(
+        FileResult(path, _state_after(done), done.patches, file.before or b"", file.after or b"")
+        for path, done in folds.files.items()
+        if (file := staged.files.get(path))
+    )
+    problems = folds.problems + staged.problems
+    if problems:
+        state = ApplyState.REFUSED
+    elif not staged.changed:
+        state = ApplyState.UNCHANGED
+    else:
+        state = ApplyState.APPLIED if staged.ends else ApplyState.REVERTED
+    known = staged.tree.known
+    notes = (*_completed(staged.tree), *_notes(folds), *bypasses(known.root, known.target, known.version))
+    return TreeResult(
+        staged.tree.root,
+        known.target.name,
+        str(known.version or ""),
+        variant,
+        state,
+        files,
+        problems,
+        tuple(dict.fromkeys(_retired(folds))),
+        notes,
+        folds.remainders,
+    )
+
+
+def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
+    """Yield a directory, and the trees in it that an apply changes with it."""
+    yield root
+    for target in catalog.targets.values():
+        if is_at(root, target):
+            yield from (inside.root for inside in contained(root, target, catalog))
+
+
+def _completed(tree: LockedTree) -> Iterator[str]:
+    if tree.interrupted:
+        yield "a command was interrupted here before"
+
+
+def _state_after(done: FoldedFile) -> State:
+    retired = {outcome.state for _, outcome in done.outcomes if isinstance(outcome, NothingToDo)}
+    order = (State.UPSTREAMED, State.NOT_NEEDED)
+    return State.APPLIED if done.patches else next((state for state in order if state in retired), State.PRISTINE)
+
+
+def _retired(folds: FoldedTree) -> Iterator[Retired]:
+    for _, patch, outcome in folds.outcomes():
+        if isinstance(outcome, NothingToDo):
+            yield Retired(patch, outcome.state, outcome.since, outcome.because)
+
+
+def _holds(outer: Identified, inner: Identified) -> bool:
+    """Return whether a tree contains another that is patched with it."""
+    named = any(part.target == inner.target.name for part in outer.target.contains)
+    return named and inner.root != outer.root and inner.root.is_relative_to(outer.root)
+
+
+def _notes(folds: FoldedTree) -> Iterator[str]:
+    for path, patch, outcome in folds.outcomes():
+        if isinstance(outcome, Rewritten):
+            yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
+
+
+def _all_or_nothing(results: Sequence[TreeResult]) -> tuple[TreeResult, ...]:
+    """Return one tree that refuses refuses them all."""
+    if not any(result.problems for result in results):
+        return tuple(results)
+    return tuple(replace(result, state=ApplyState.REFUSED) for result in results)
+
+
+def _applied_variant(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> Variant:
+    """Return the variant of its receipt, else that of the tree around it or inside: one may have no receipt."""
+    kin = [other for other in every if _holds(tree.known, other.known) or _holds(other.known, tree.known)]
+    own, others = ({kin_tree.receipt.variant for kin_tree in trees if kin_tree.receipt} for trees in ([tree], kin))
+    target = tree.known.target.name
+    applied = own or (others if len(others) == 1 else set[str]())
+    if not applied:
+        names = ", ".join(v.name for v in catalog.variants.values() if target in v.targets)
+        advice = recommend(tree.known, toolkit())
+        named = f"--variant {advice.variant}" if advice and advice.variant else "none at all"
+        why = f"recommended: {named}, since {advice.because}\n  " if advice else ""
+        raise UsageError(
+            f"no variant is applied to {tree.root} yet, and none was named", help=f"{why}variants: {names}"
+        )
+    (name,) = applied
+    if name not in catalog.variants:
+        raise UsageError(
+            f"{name} is applied to {tree.root}, a variant that this fp4patch ({__version__}) does not have",
+            help=f"name one with --variant ({', '.join(catalog.variants)}), or `fp4patch revert` the tree",
+        )
+    return catalog.variants[name]

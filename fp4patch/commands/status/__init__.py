@@ -1,1 +1,0 @@
-"""``fp4patch status``: the state of each patch and of each file."""

@@ -1,0 +1,231 @@
+"""Ends a command at each instant at which the disk changes (by SIGKILL, an error, Ctrl-C) and looks at what is left.
+
+SIGKILL needs a process for each instant. Forking one from pytest, which has threads, is not sound; so the kill tests
+run this file as a script, which has none.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from fp4patch.core.errors import Fp4PatchError, Refused
+from fp4patch.tree import files
+from fp4patch.tree.locked import locked
+from fp4patch.tree.write import Desired, DesiredFile, stage, write
+
+pytestmark = pytest.mark.slow
+
+PRISTINE = {"include/a.h": (b"a\r\n", 0o644), "include/deep/b.h": (b"b", 0o755), "README": (b"no header\n", 0o600)}
+VARIANTS = {
+    None: {},
+    "turbo": {"include/a.h": b"a\r\nturbo", "include/deep/b.h": b"bturbo"},
+    "next2": {"include/a.h": b"a\r\nnext2"},
+}
+SCENARIOS = {
+    "apply-one": (1, None, "turbo"),
+    "apply-two": (2, None, "turbo"),
+    "reapply-two": (2, "turbo", "next2"),
+    "revert-two": (2, "turbo", None),
+}
+Snapshot = dict[str, tuple[bytes, int]]
+
+
+def make_trees(base: Path, count: int) -> list[Path]:
+    roots = [base / f"tree{i}" for i in range(count)]
+    for root in roots:
+        shutil.rmtree(root, ignore_errors=True)
+        for path, (data, mode) in PRISTINE.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_bytes(data)
+            (root / path).chmod(mode)
+    return roots
+
+
+def bring(roots: Sequence[Path], variant: str | None) -> None:
+    """Act like apply and revert: stage the desired state of each tree, and write."""
+    desired = {path: DesiredFile(data, ("cutlass/p 1",)) for path, data in VARIANTS[variant].items()}
+    with locked(roots) as trees:
+        staged = [stage(tree, Desired("cutlass", "4.2.1", variant or "", (), desired)) for tree in trees]
+        assert not any(change.problems for change in staged)
+        write(staged)
+
+
+def snapshot(root: Path) -> Snapshot:
+    """Every file of a tree, without what fp4patch keeps there, but with what it may have left elsewhere."""
+    found = (p for p in root.rglob("*") if p.is_file() and ".fp4patch" not in p.relative_to(root).parts)
+    return {str(p.relative_to(root)): (p.read_bytes(), p.stat().st_mode & 0o7777) for p in found}
+
+
+def expected(variant: str | None) -> Snapshot:
+    return {path: (VARIANTS[variant].get(path, data), mode) for path, (data, mode) in PRISTINE.items()}
+
+
+def must_be(roots: Sequence[Path], variant: str | None) -> None:
+    """Fails unless every tree is in the variant's state: by its receipt, by its bytes, and with no garbage."""
+    with locked(roots) as trees:
+        for tree in trees:
+            assert (tree.receipt.variant if tree.receipt else None) == variant
+            assert not tree.interrupted
+            assert snapshot(tree.root) == expected(variant), f"{tree.root} is not as its receipt says"
+            kept = {str(p.relative_to(tree.root / ".fp4patch")) for p in (tree.root / ".fp4patch").rglob("*")}
+            if tree.receipt is None:
+                assert not (tree.root / ".fp4patch").exists(), f"traces: {kept}"
+            else:
+                assert {path: tree.pristine(path) for path in tree.receipt.files} == {
+                    path: PRISTINE[path][0] for path in VARIANTS[variant]
+                }
+                blobs = {f"blobs/{f.pristine_sha256}" for f in tree.receipt.files.values()}
+                assert kept == {".gitignore", "receipt.json", "blobs", *blobs}
+
+
+def begun_and_intact(roots: Sequence[Path], before: str | None, after: str | None) -> bool:
+    """Fails unless each file has bytes that are known, and its mode. Returns whether a receipt says `applying`."""
+    for root in roots:
+        found = snapshot(root)
+        for path, (_, mode) in PRISTINE.items():
+            assert found[path] in {expected(variant)[path] for variant in (before, after)}
+            assert found[path][1] == mode
+        for path in set(found) - set(PRISTINE):
+            assert path.endswith(".fp4patch-new"), path
+            assert found[path][1] in {mode for _, mode in PRISTINE.values()}, path
+    with locked(roots) as trees:
+        return any(tree.interrupted for tree in trees)
+
+
+def at_step(number: int, do: Callable[[], None], *, also_later: bool = False) -> Callable[[str], None]:
+    count = 0
+
+    def step(_: str) -> None:
+        nonlocal count
+        count += 1
+        if count == number or (also_later and count > number):
+            do()
+
+    return step
+
+
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """A directory in memory if there is one: thousands of renames make a disk's journal the slowest part."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None) as folder:
+        yield Path(folder).resolve()
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda fd: None)
+
+
+# --- kill -9 ---------------------------------------------------------------------------------------------------------
+
+
+def killed_at(number: int, command: Callable[[], None]) -> bool:
+    """Runs the command in a child that dies before its n-th change of the disk; False if it made fewer, and ended."""
+    child = os.fork()
+    if child == 0:
+        try:
+            setattr(files, "step", at_step(number, lambda: os.kill(os.getpid(), signal.SIGKILL)))  # noqa: B010 - for mypy
+            command()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    status = os.waitpid(child, 0)[1]
+    assert status in (0, signal.SIGKILL), f"the command failed by itself: {status}"
+    return status != 0
+
+
+def kill_everywhere(scenario: str, base: Path) -> tuple[int, int]:
+    """Kills a scenario's command at every step, and what completes it or takes it back at a step of its own.
+
+    Returns the number of steps, and at how many of them a change had begun.
+    """
+    count, before, after = SCENARIOS[scenario]
+    number, begun, killed = 0, 0, True
+    while killed:
+        number += 1
+        for then in (after, None, "next2"):
+            roots = make_trees(base, count)
+            if before:
+                bring(roots, before)
+            killed = killed_at(number, lambda: bring(roots, after))  # noqa: B023 - called at once
+            begun += begun_and_intact(roots, before, after)
+            again = killed_at(1 + number * 7 % 23, lambda: bring(roots, then))  # noqa: B023
+            bring(roots, then) if again else None
+            must_be(roots, then)
+            bring(roots, None)
+            must_be(roots, None)
+    return number - 1, begun // 3
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_after_a_kill_at_any_instant_apply_completes_and_revert_restores(scenario: str, scratch: Path) -> None:
+    command = [sys.executable, "-B", __file__, scenario, str(scratch)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert run.returncode == 0, run.stderr
+    steps, begun = map(int, run.stdout.split())
+    assert steps > 10 * SCENARIOS[scenario][0]
+    assert begun >= 2 * SCENARIOS[scenario][0]
+
+
+# --- errors and signals ----------------------------------------------------------------------------------------------
+
+
+def no_space() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "here")
+
+
+def interrupt() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize(("do", "also_later"), [(no_space, False), (no_space, True), (interrupt, False)])
+def test_an_error_or_ctrl_c_at_any_instant_leaves_all_as_it_was_or_a_change_to_complete(
+    scenario: str, do: Callable[[], None], also_later: bool, scratch: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count, before, after = SCENARIOS[scenario]
+    number, unchanged = 0, 0
+    error: BaseException | None = KeyboardInterrupt()
+    while error:
+        number += 1
+        roots = make_trees(scratch, count)
+        if before:
+            bring(roots, before)
+        error = None
+        with monkeypatch.context() as patch:
+            patch.setattr(files, "step", at_step(number, do, also_later=also_later))
+            try:
+                bring(roots, after)
+            except (Fp4PatchError, KeyboardInterrupt) as raised:
+                error = raised
+        begun = begun_and_intact(roots, before, after)
+        if do is no_space and error:
+            assert "No space left on device" in str(error)
+            assert not begun or not isinstance(error, Refused)
+        if isinstance(error, Refused):
+            assert not begun
+            assert all((root / path).read_bytes() == expected(before)[path][0] for root in roots for path in PRISTINE)
+            if not also_later:  # then nothing can be tidied up
+                unchanged += 1
+                must_be(roots, before)
+        bring(roots, after)
+        must_be(roots, after)
+    assert number > 10 * count
+    assert unchanged > 5 or do is interrupt or also_later
+
+
+if __name__ == "__main__":
+    _, chosen, place = sys.argv
+    os.fsync = lambda fd: None  # a kill loses nothing that was written; waiting for the disk would prove nothing
+    print(*kill_everywhere(chosen, Path(place)))  # noqa: T201 - to the test above

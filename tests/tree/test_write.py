@@ -1,0 +1,398 @@
+"""Changes of several trees at once: what is written, what is refused, no room, and two commands at the same time."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from fp4patch.core.errors import Refused
+from fp4patch.tree.locked import LockedTrees, locked
+from fp4patch.tree.write import Desired, DesiredFile, Staged, stage, write
+
+A, B = "include/a.h", "include/b.h"
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}  # what runs here runs there
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> list[Path]:
+    """Two trees of two files."""
+    trees = [tmp_path / "one", tmp_path / "two"]
+    for root in trees:
+        (root / "include").mkdir(parents=True)
+        (root / A).write_bytes(b"pristine a\n")
+        (root / B).write_bytes(b"pristine b\n")
+        (root / B).chmod(0o755)
+    return trees
+
+
+def stage_all(trees: LockedTrees, word: str, paths: Sequence[str] = (A, B)) -> list[Staged]:
+    """Stage each file with a word appended to its pristine bytes."""
+    patches = ("cutlass/p 1",)
+    staged = []
+    for tree in trees:
+        files = {path: DesiredFile((tree.pristine(path) or b"") + word.encode(), patches) for path in paths}
+        staged.append(stage(tree, Desired("cutlass", "4.2.1", word, patches, files)))
+    return staged
+
+
+def apply(roots: Sequence[Path], word: str = "turbo", paths: Sequence[str] = (A, B)) -> None:
+    with locked(roots) as trees:
+        write(stage_all(trees, word, paths))
+
+
+def revert(roots: Sequence[Path]) -> None:
+    with locked(roots) as trees:
+        write([stage(tree, Desired()) for tree in trees])
+
+
+def everything(*roots: Path) -> dict[str, tuple[int, bytes | str]]:
+    """Every name below the roots: mode, and bytes or link target or nothing."""
+    found: dict[str, tuple[int, bytes | str]] = {}
+    for path in sorted(p for root in roots for p in root.rglob("*")):
+        mode = path.lstat().st_mode
+        content = path.read_bytes() if stat.S_ISREG(mode) else str(path.readlink()) if stat.S_ISLNK(mode) else ""
+        found[str(path)] = (mode, content)
+    return found
+
+
+def refuses_and_leaves_all(roots: Sequence[Path], match: str) -> Refused:
+    before = everything(*roots)
+    with pytest.raises(Refused, match=match) as refused:
+        apply(roots)
+    assert everything(*roots) == before
+    assert refused.value.help
+    return refused.value
+
+
+# --- what it does ---
+
+
+def test_apply_then_revert_gives_every_byte_and_mode_back_and_no_trace(roots: list[Path]) -> None:
+    before = everything(*roots)
+    apply(roots)
+    assert (roots[1] / B).read_bytes() == b"pristine b\nturbo"
+    assert stat.S_IMODE((roots[1] / B).stat().st_mode) == 0o755
+    with locked(roots) as trees:
+        tree = trees[roots[0]]
+        assert tree.receipt
+        assert tree.receipt.variant == "turbo"
+        assert (tree.pristine(A), tree.current(A)) == (b"pristine a\n", b"pristine a\nturbo")
+    text = (roots[0] / ".fp4patch/receipt.json").read_text()
+    assert json.loads(text)["schema"] == 1
+    assert str(roots[0]) not in text
+    revert(roots)
+    assert everything(*roots) == before
+
+
+def test_staging_alone_changes_nothing(roots: list[Path]) -> None:
+    before = everything(*roots)
+    with locked(roots) as trees:
+        assert all(change.changed for change in stage_all(trees, "turbo"))
+        for tree in trees:
+            pristine = {A: DesiredFile(tree.pristine(A), ("cutlass/p 1",))}
+            assert not stage(tree, Desired("cutlass", "4.2.1", "turbo", (), pristine)).changed
+            assert not stage(tree, Desired("cutlass", "4.2.1", "turbo", undecided=frozenset([A]))).changed
+    assert everything(*roots) == before
+
+
+def test_another_variant_over_the_first_is_as_if_the_first_had_never_been(roots: list[Path], tmp_path: Path) -> None:
+    shutil.copytree(roots[0], tmp_path / "fresh")
+    apply(roots, "turbo")
+    apply(roots, "next2", [A])
+    apply([tmp_path / "fresh"], "next2", [A])
+
+    def undated(root: Path) -> list[object]:  # a second may end between two applies
+        when = re.compile(rb'"applied_at": "[^"]+"')
+        found = everything(root).values()
+        return [(mode, when.sub(b"", data) if isinstance(data, bytes) else data) for mode, data in found]
+
+    assert undated(roots[0]) == undated(tmp_path / "fresh")
+
+
+def test_the_same_again_writes_nothing(roots: list[Path]) -> None:
+    apply(roots)
+    before = {path: path.stat().st_mtime_ns for root in roots for path in root.rglob("*")}
+    apply(roots)
+    assert {path: path.stat().st_mtime_ns for root in roots for path in root.rglob("*")} == before
+
+
+def test_a_tree_named_twice_or_by_a_symlink_is_one_tree(roots: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(roots[0])
+    with locked([roots[0], tmp_path / "alias", roots[0]]) as trees:
+        assert [trees[tmp_path / "alias"]] == list(trees)
+        write(stage_all(trees, "turbo"))
+    assert (roots[0] / A).read_bytes() == b"pristine a\nturbo"
+
+
+def test_modification_times_are_strictly_newer_after_each_command(roots: list[Path]) -> None:
+    os.utime(roots[0] / B, ns=(10**18, 10**18))
+    seen = [[(roots[0] / p).stat().st_mtime_ns for p in (A, B)]]
+    started = time.time_ns()
+    for act in (apply, revert, apply, revert):
+        act(roots)
+        seen.append([(roots[0] / p).stat().st_mtime_ns for p in (A, B)])
+    assert all(
+        later > earlier for first, second in pairwise(seen) for earlier, later in zip(first, second, strict=True)
+    )
+    assert seen[1][1] > started - 10**9
+
+
+def test_other_hard_links_of_a_file_keep_their_bytes(roots: list[Path], tmp_path: Path) -> None:
+    shared = tmp_path / "package-cache.h"
+    os.link(roots[0] / A, shared)
+    apply(roots)
+    assert shared.read_bytes() == b"pristine a\n"
+    assert not (roots[0] / A).samefile(shared)
+
+
+def test_a_file_deleted_since_is_made_again_by_revert(roots: list[Path]) -> None:
+    before = everything(*roots)
+    apply(roots)
+    (roots[0] / B).unlink()
+    revert(roots)
+    assert everything(*roots) == before
+
+
+# --- what it refuses ---
+
+
+def test_refuses_all_when_one_file_is_read_only_and_names_every_one(roots: list[Path]) -> None:
+    (roots[0] / A).chmod(0o444)
+    (roots[1] / B).chmod(0o700)
+    (roots[1] / A).chmod(0o440)
+    refused = refuses_and_leaves_all(roots, "read-only file")
+    assert [problem.file for problem in refused.problems] == [A, A]
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        (lambda p: p.symlink_to("/etc/passwd"), "a symlink"),
+        (os.mkfifo, "a named pipe"),
+        (Path.mkdir, "a directory"),
+        (lambda p: None, "none"),
+    ],
+)
+def test_refuses_what_is_no_regular_file(roots: list[Path], place: Callable[[Path], None], found: str) -> None:
+    (roots[1] / A).unlink()
+    place(roots[1] / A)
+    for path in (A, f"../one/{A}"):
+        with locked(roots) as trees:
+            staged = stage(trees[roots[1]], Desired(files={path: DesiredFile(b"", ("cutlass/p 1",))}))
+            (problem,) = staged.problems
+            assert path != A or problem.found == found
+            with pytest.raises(Refused, match="nothing was changed"):
+                write([staged])
+
+
+@pytest.mark.parametrize("name", ["include/.a.h.fp4patch-new", ".fp4patch/.gitignore", ".fp4patch/next.json"])
+def test_never_writes_through_a_symlink_planted_where_it_writes(roots: list[Path], tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("untouched")
+    (roots[0] / name).parent.mkdir(exist_ok=True)
+    (roots[0] / name).symlink_to(victim)
+    try:
+        apply(roots)
+    except Refused:
+        assert (roots[0] / A).read_bytes() == b"pristine a\n"
+    else:
+        assert (roots[0] / A).read_bytes() == b"pristine a\nturbo"
+    assert victim.read_text() == "untouched"
+
+
+def test_a_file_edited_between_reading_and_writing_refuses_all(roots: list[Path]) -> None:
+    before = everything(roots[0])
+    with locked(roots) as trees:
+        staged = stage_all(trees, "turbo")
+        (roots[1] / A).write_text("an edit, just now")
+        with pytest.raises(Refused, match="edited while we looked") as refused:
+            write(staged)
+    assert [problem.file for problem in refused.value.problems] == [A]
+    assert everything(roots[0]) == before
+    assert (roots[1] / A).read_text() == "an edit, just now"
+    assert not (roots[1] / ".fp4patch").exists()
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "damaged"])
+def test_refuses_when_a_pristine_copy_is_lost(roots: list[Path], gone: bool) -> None:
+    apply(roots)
+    (blob, *_) = (roots[0] / ".fp4patch/blobs").iterdir()
+    blob.unlink() if gone else blob.write_text("damaged")
+    with pytest.raises(Refused, match="gone" if gone else "damaged"):
+        revert(roots)
+
+
+def test_an_edit_made_after_an_interruption_is_never_overwritten(
+    roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Died(BaseException):
+        pass
+
+    def step(what: str) -> None:
+        if "two/include/.b.h.fp4patch-new to" in what:
+            raise Died
+
+    before = everything(*roots)
+    with monkeypatch.context() as patch:
+        patch.setattr("fp4patch.tree.files.step", step)
+        with pytest.raises(Died):
+            apply(roots)
+    (roots[1] / B).write_text("mine")
+    refused = refuses_and_leaves_all(roots, "edited since")
+    assert [problem.file for problem in refused.problems] == [B]
+    (roots[1] / B).unlink()
+    moved = roots[1].rename(roots[1].with_name("moved"))  # a tree knows nothing of the others, nor where it is
+    apply([moved])
+    assert (moved / B).read_bytes() == b"pristine b\nturbo"
+    revert([roots[0]])
+    revert([moved])
+    moved.rename(roots[1])
+    assert everything(*roots) == before
+
+
+# --- no room ---
+
+
+def run_here(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Runs a function of this file in a process of its own."""
+    command = [sys.executable, "-B", __file__, code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=ENVIRONMENT, check=False)
+
+
+def main_apply_with_small_files(*names: str) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    apply([Path(name) for name in names], "x" * 5000, [A])
+
+
+def test_a_file_that_may_not_grow_that_large_leaves_all_as_it_was(roots: list[Path]) -> None:
+    before = everything(*roots)
+    run = run_here("main_apply_with_small_files", *roots)
+    assert "File too large; nothing was changed" in run.stderr
+    assert everything(*roots) == before
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "small"
+    place.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], capture_output=True, check=False
+    ).returncode:
+        pytest.skip("this machine lets nobody mount")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+@needs_root
+def test_a_full_disk_leaves_all_as_it_was_and_more_room_is_all_it_needs(roots: list[Path], small_disk: Path) -> None:
+    tree = small_disk / "tree"
+    shutil.copytree(roots[0], tree)
+    filler = small_disk / "filler"
+    filler.write_bytes(b"x" * 40_000)
+    before = everything(roots[1], tree)
+    with pytest.raises(Refused, match="No space left on device; nothing was changed"):
+        apply([roots[1], tree], "x" * 9000)
+    assert everything(roots[1], tree) == before
+    filler.unlink()
+    apply([roots[1], tree], "x" * 3000)
+    revert([roots[1], tree])
+    assert everything(roots[1], tree) == before
+
+
+@needs_root
+def test_a_folder_on_another_file_system_is_no_obstacle(roots: list[Path], small_disk: Path) -> None:
+    before = everything(*roots)
+    shutil.copytree(roots[0] / "include", small_disk / "include")
+    subprocess.run(["mount", "--bind", small_disk / "include", roots[0] / "include"], check=True)
+    try:
+        assert (roots[0] / "include").stat().st_dev != roots[0].stat().st_dev
+        apply(roots)
+        assert (roots[0] / A).read_bytes() == b"pristine a\nturbo"
+        revert(roots)
+        assert everything(*roots) == before
+    finally:
+        subprocess.run(["umount", "-l", roots[0] / "include"], check=True)
+
+
+# --- two at once ---
+
+
+def test_refuses_a_file_system_without_locks(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(descriptor: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    refuses_and_leaves_all(roots, "cannot be locked: No locks available")
+
+
+def main_hammer(name: str, *places: str) -> None:
+    roots = [Path(place) for place in places]
+    waited: list[Path] = []
+    for number in range(15):
+        with locked(roots, waited.append) as trees:
+            assert not any(tree.interrupted for tree in trees)
+            assert trees[roots[0]].current(A) == trees[roots[1]].current(A)
+            write(stage_all(trees, f"{name} {number}"))
+            for root in roots:
+                assert (root / A).read_bytes() == f"pristine a\n{name} {number}".encode()
+    print(len(waited))  # noqa: T201 - to the test below
+
+
+def test_two_processes_on_the_same_trees_do_not_interleave(roots: list[Path]) -> None:
+    before = everything(*roots)
+    command = [sys.executable, "-B", __file__, "main_hammer"]
+    orders = {"first": roots, "second": roots[::-1]}
+    runs = [
+        subprocess.Popen([*command, name, *map(str, order)], stdout=-1, stderr=-1, text=True, env=ENVIRONMENT)
+        for name, order in orders.items()
+    ]
+    results = [run.communicate(timeout=60) for run in runs]
+    assert [run.returncode for run in runs] == [0, 0], results
+    assert sum(int(out) for out, _ in results) > 0, "they never met, so this showed nothing"
+    revert(roots)
+    assert everything(*roots) == before
+
+
+def test_says_which_tree_it_waits_for(roots: list[Path]) -> None:
+    waited: list[Path] = []
+    told = threading.Event()
+
+    def on_wait(root: Path) -> None:
+        waited.append(root)
+        told.set()
+
+    def second() -> None:
+        with locked(roots, on_wait) as trees:
+            seen.append(trees[roots[1]].current(A))
+
+    seen: list[bytes | None] = []
+    waiting = threading.Thread(target=second)
+    with locked(roots[1:]) as trees:
+        waiting.start()
+        assert told.wait(30)
+        write(stage_all(trees, "turbo"))
+        assert not seen
+    waiting.join(30)
+    assert waited == [roots[1]]
+    assert seen == [b"pristine a\nturbo"]
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])
