@@ -36,9 +36,9 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
-from fp4patch.commands import verify_execution_words as execution
 from fp4patch.commands.apply_run import apply, revert
 from fp4patch.commands.show.text import MATRIX
+from fp4patch.commands.verify_text import executions
 from fp4patch.core import progress
 from fp4patch.core.errors import Fp4PatchError, UsageError
 from fp4patch.core.schema import SCHEMA
@@ -363,7 +363,7 @@ def reasons(report: VerifyReport) -> Iterator[str]:
         return
     yield from (f"{p.nearest or p.file}: expected {p.expected}, found {p.found}" for p in report.problems)
     yield from (f"{r.probe} on {r.arch}: {reason(r)}" for r in report.results if r.verdict.failed)
-    yield from execution.failures(report.executed) if report.executed else ()
+    yield from executions(report.executed, failed=True) if report.executed else ()
     if not report.results:
         yield f"{report.target}: nothing was checked"
 

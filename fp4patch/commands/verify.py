@@ -72,7 +72,7 @@ def verify(
     """
     from fp4patch.commands import progress
     from fp4patch.commands.verify_page import page
-    from fp4patch.commands.verify_text import VerifyTable
+    from fp4patch.commands.verify_text import VerifyText
     from fp4patch.proof.result import whole
     from fp4patch.proof.verify import VerifyRequest, verify_trees
 
@@ -90,7 +90,7 @@ def verify(
     document = whole(reports)
     to_stdout = str(json_file) == "-"
     for report in () if to_stdout else reports:  # before any file is written: an error in writing must not hide it
-        show(VerifyTable(report, details))
+        show(VerifyText(report, details))
     if json_file:
         written = as_json(document) + "\n"
         click.echo(written, nl=False) if to_stdout else write(json_file, written)

@@ -1,162 +1,229 @@
-"""Verify's result for a terminal: first the verdict and the effect, then what changed and what failed."""
+"""The result of verify in sentences, which its page shows too, and as text for a terminal: first verdict and effect."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from math import log
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.table import Table
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
-from fp4patch.commands import verify_execution_words as execution
-from fp4patch.commands import verify_words as summary
 from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
-from fp4patch.commands.verify_effect import changed_rows, effect, unchanged
 from fp4patch.core.verdict import Verdict
-from fp4patch.core.wording import counted
-from fp4patch.proof.listing import SassListing
-from fp4patch.proof.result import ProbeResult, VerifyReport
-from fp4patch.proof.verdict import counts, failed_checks, headline, reason
+from fp4patch.core.wording import counted, listed
+from fp4patch.proof.coverage import Coverage, LineSpan, places
+from fp4patch.proof.execution.result import Executed, Execution, summary
+from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
+from fp4patch.proof.verdict import failed_checks, headline, reason, unread_files
 
+EIGHT_VALUES = "x8"
+"""End of the names of probes that convert eight values: the unit in which the project states lengths."""
 ROWS = 12
-"""Rows of the short table: with verdict, effect and legend they fill one screen."""
+"""Rows of the short table: with verdict and effect they fill one screen."""
+LEGEND = f"pristine → patched; {NONE}: it does not compile; FP4 cvt: conversions by the hardware"
+MORE = "--details: every row, execution and unchecked line; --report FILE.html: both listings"
+MANY = 2
+"""If a row is about more targets and about all, it does not name them."""
+Numbers = tuple[tuple[int, int, int] | None, ...]
+"""Instructions, branches and FP4 conversions of the code before and after."""
 
-LEGEND = (
-    f"pristine → patched, of the compiled probe; {NONE}: it does not compile; without sm_",
-    "FP4 cvt: conversions by the hardware instruction F2FP",
-    "fp4patch verify --details: all rows, registers, each execution, what did not run",
-)
+
+def effect(report: VerifyReport) -> Iterator[str]:
+    """Yield what the patches change: the architectures of a build, the machine code, and whether it is exact."""
+    for check, group in groupby(report.builds, key=lambda build: build.check):
+        results = list(group)
+        changed = [build for build in results if build.before != build.after]
+        of = "arch lists" if results[0].cuda else "files with a condition"
+        example = min(map(build_sentence, changed), key=len, default="")
+        yield f"{check}: {len(changed)} of {len(results)} {of} changed{'; ' * bool(changed)}{example}"
+    code = [row for row in report.results if row.kind is not ProbeKind.HOST and not row.chosen_by_a_macro]
+    for bare in (True, False):
+        yield from _lengths([row for row in code if bool(row.arch.suffix) is not bare])
+    if report.executed:
+        yield from _exact(report.executed)
+
+
+def _lengths(rows: Sequence[ProbeResult]) -> Iterator[str]:
+    """Yield the greatest gain of these targets, and how much of their code is new."""
+    shorter = [row for row in rows if row.before and row.after and row.after.size < row.before.size]
+    if shorter:
+        best = max(shorter, key=lambda row: (row.probe.endswith(EIGHT_VALUES), _factor(row)))
+        (before, branches, _), (after, left, _) = filter(None, _numbers(best))
+        fewer = f", {branches} → {left} branches" if branches else ""
+        yield f"{best.arch} {short_name(best.probe)}: {before} → {after} instructions{fewer}"
+    if new := [row for row in rows if row.after and not row.before]:
+        archs = listed(dict.fromkeys(row.arch for row in new))
+        yield f"{archs}: {counted(len(new), 'probe')} compile that upstream's text does not"
+
+
+def _exact(executed: Executed) -> Iterator[str]:
+    """Yield how many kernels give what the specification does, for all inputs or for chosen ones."""
+    ran = [run for run in executed.executions if run.side == "patched" and not run.unsupported]
+    swept, chosen = [run for run in ran if run.report], [run for run in ran if run.batch and not run.report]
+    right = [run for run in swept if not run.verdict.failed]
+    signs = sum(wrong_inputs(run) > 0 for run in right)
+    bits = listed(sorted({f"2^{run.report.bits}" for run in swept if run.report}), last="or")
+    but = f", {signs} of them but for the sign of NaN, as the variant declares" if signs else ""
+    clauses = {
+        f"{len(right)} of {counted(len(swept), 'kernel')} exact for all {bits} inputs{but}": swept,
+        f"{sum(not run.verdict.failed for run in chosen)} of {len(chosen)} right for chosen inputs": chosen,
+    }
+    if ran:
+        yield f"executed on this host: {'; '.join(clause for clause, of in clauses.items() if of)}"
+
+
+def wrong_inputs(run: Execution) -> int:
+    """Return the number of inputs with another result than the specification gives."""
+    return sum(row.mismatches for row in run.report.rows) if run.report else 0
+
+
+def short_name(probe: str) -> str:
+    """Return the name of a probe without its target, which is that of the tree."""
+    return probe.partition("/")[2] or probe
+
+
+def build_sentence(build: BuildResult) -> str:
+    """Return one evaluation in words: ``12.1a with CUDA 13.0: 12.0f → 12.1a``."""
+    asked = f"{build.asked} with CUDA {build.cuda}" if build.cuda else build.asked
+    return f"{asked}: {build.before} → {build.after}" + (f"; {build.detail}" if build.detail else "")
+
+
+def executions(executed: Executed, *, failed: bool = False) -> Iterator[str]:
+    """Yield a sentence for each execution and each comparison, or only for those that are not as promised."""
+    for run in executed.executions:
+        if run.verdict.failed or not failed:
+            also = f"; {run.problem}" if run.problem and run.report else ""
+            yield f"{run.probe}, {run.side} {run.arch}: {summary(run)}{also}"
+    yield from (pair.sentence for pair in executed.equivalences if pair.verdict.failed or not failed)
+
+
+def unchecked(coverage: Coverage) -> Iterator[str]:
+    """Yield the changed lines that no check judged, by the reason, and the files that no probe reads."""
+    by_reason: dict[tuple[str, str], list[LineSpan]] = {}
+    for span in (*coverage.compiled, *coverage.left_out):
+        by_reason.setdefault((span.because, listed(span.arch)), []).append(span)
+    for (because, archs), spans in by_reason.items():
+        yield f"for {archs}, {because}: {', '.join(places(spans))}"
+    if coverage.unread:
+        yield unread_files(coverage.unread)
+
+
+def not_run(report: VerifyReport) -> dict[str, list[str]]:
+    """Return the probes that did not run, by their reason."""
+    reasons: dict[str, list[str]] = {}
+    for probe in report.set_aside:
+        reasons.setdefault(probe.because, []).append(short_name(probe.probe))
+    return reasons
+
+
+def unrecorded(report: VerifyReport) -> str:
+    """Return that nothing says how long some of the code may be; empty if all of it has a record."""
+    rows = sum(row.unrecorded for row in report.results)
+    return f"how long {counted(rows, 'row')} may be with nvcc {report.toolchain.nvcc}" if rows else ""
 
 
 @dataclass(frozen=True)
-class VerifyTable:
-    """The verdict with its effect, a row for what changed, and each failure with rule, finding and reason.
+class VerifyText:
+    """The verdict with its effect, the rows that changed or failed, and what was not checked.
 
-    ``details`` adds a row for each probe and target, and every sentence on executions, builds and what did not run.
+    ``details`` adds the other rows, and a sentence for each execution, build and unchecked line.
     """
 
     report: VerifyReport
     details: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        report = self.report
-        yield _summary(report)
+        report, head = self.report, headline((self.report,))
+        yield Hanging(f"{head.verdict.value.upper()}  ", head.title, f"{STYLES[head.verdict]} bold")
+        for line in effect(report):
+            yield Hanging("      ", line)
+        yield Hanging("      ", f"{head.detail} nvcc {report.toolchain.nvcc}, {report.seconds:.0f} s", "dim")
+        yield Hanging("      ", report.tree, "dim")
         if report.results:
-            yield Text()
-            yield _table(report) if self.details else _changes(report)
-        yield from self._failures()
-        yield from self._did_not_run()
-        if self.details:
-            yield from _covered(report)
-        if report.problems:
-            yield Text()
-            yield problems(report.problems)
-        if report.results and not self.details:
-            yield Text()
-            for line in LEGEND:
-                yield Hanging("", line, "dim")
-
-    def _failures(self) -> Iterator[RenderableType]:
-        for result in self.report.results:
+            yield from ("", _rows(report.results, every=self.details))
+        for result in report.results:
             if result.verdict.failed:
-                yield Text()
-                yield _failure(result)
-        failed = [summary.build_sentence(build) for build in self.report.builds if build.verdict.failed]
-        wrong = execution.failures(self.report.executed) if self.report.executed else ()
-        for line in (*wrong, *failed):
+                yield from ("", _failure(result))
+        wrong = executions(report.executed, failed=True) if report.executed else ()
+        builds = (f"{build.check}, {build_sentence(build)}" for build in report.builds if build.verdict.failed)
+        for line in (*wrong, *builds):
             yield label("fail", line, STYLES[Verdict.FAIL])
+        beside = [*self._beside()]
+        yield from [""] * bool(beside)
+        yield from (Hanging(f"{word}  ", line, "dim") for word, line in beside)
+        if report.problems:
+            yield from ("", problems(report.problems))
+        if report.results and not self.details:
+            yield from ("", Hanging("", MORE, "dim"))
 
-    def _did_not_run(self) -> Iterator[RenderableType]:
-        if self.report.set_aside:
-            yield Text()
-        for because, probes in _reasons(self.report, every=self.details).items():
-            yield Hanging("not run  ", f"{', '.join(probes)}: {because}", "dim")
-        if unrecorded := summary.unrecorded(self.report):
-            yield Hanging("not recorded  ", unrecorded, "dim")
+    def _beside(self) -> Iterator[tuple[str, str]]:
+        """Yield what was not checked, and with ``details`` every sentence."""
+        report, aside = self.report, 0
+        if self.details:
+            ran = executions(report.executed) if report.executed else ()
+            yield from (("executed", line) for line in (*ran, *(report.executed.notes if report.executed else ())))
+            yield from (("build", f"{build.check}, {build_sentence(build)}") for build in report.builds)
+            yield from (("not judged", line) for line in unchecked(report.coverage))
+        for because, probes in not_run(report).items():
+            if self.details or "--" in because:  # it names the option that a person can give
+                yield "not run", f"{', '.join(probes)}: {because}"
+            else:
+                aside += len(probes)
+        if aside:
+            yield "not run", f"{counted(aside, 'probe')} without what they test in this release"
+        if line := unrecorded(report):
+            yield "not recorded", line
 
 
-def _reasons(report: VerifyReport, *, every: bool) -> dict[str, list[str]]:
-    """Return the probes that did not run by their reason; in short, their number, and one reason for older releases."""
-    if every:
-        return summary.not_run(report)
-    reasons: dict[str, list[str]] = {}
-    for because, probes in summary.not_run(report).items():
-        of_release = because.startswith("this release has no")
-        reasons.setdefault("this release does not have what they test" if of_release else because, []).extend(probes)
-    return {
-        because: probes if len(probes) <= 2 else [counted(len(probes), "probe")] for because, probes in reasons.items()
+def _rows(results: Sequence[ProbeResult], *, every: bool) -> RenderableType:
+    """Return the table of what failed, then of what changed, the greatest difference first.
+
+    Targets where all numbers are the same share a row.
+    """
+    alike: dict[tuple[str, Numbers, Verdict], list[ProbeResult]] = {}
+    for row in results:
+        changed = row.kind is not ProbeKind.HOST and not row.identical
+        if every or changed or row.verdict.failed:
+            alike.setdefault((row.probe, _numbers(row), row.verdict), []).append(row)
+    rows = sorted(alike.values(), key=lambda same: (not same[0].verdict.failed, -abs(log(_factor(same[0])))))
+    shown, same = rows if every else rows[:ROWS], sum(bool(row.identical) for row in results)
+    archs = len({row.arch for row in results})
+    columns = [folded("probe"), folded("targets"), *map(number, ("instructions", "branches", "FP4 cvt"))]
+    lines = [table([*columns, whole("verdict")], [_cells(row, archs) for row in shown], gap=1)] if shown else []
+    notes = {
+        LEGEND: shown,
+        f"{len(rows) - len(shown)} more rows changed: --details": len(rows) > len(shown),
+        f"{same} of {len(results)} unchanged, byte for byte": same,
     }
+    return Group(*lines, *(Text(note, "dim") for note, holds in notes.items() if holds))
 
 
-def _changes(report: VerifyReport) -> RenderableType:
-    """Return the table of what changed, and the number of rows that did not."""
-    rows, short = changed_rows(report.results), summary.short_names(report.results)
-    same, hidden = unchanged(report.results), rows[ROWS:]
-    columns = [
-        folded("probe"),
-        folded("targets"),
-        *map(number, ("instructions", "branches", "FP4 cvt")),
-        whole("verdict"),
-    ]
-    cells: list[tuple[RenderableType | str, ...]] = [
-        (
-            short[row.result.probe],
-            " ".join(str(arch).removeprefix("sm_") for arch in row.archs),
-            *_numbers(row.result)[:3],
-            Text(row.result.verdict.value, style=STYLES[row.result.verdict]),
-        )
-        for row in rows[:ROWS]
-    ]
-    lines: list[RenderableType] = [table(columns, cells, gap=1)] if rows else []
-    if hidden:
-        lines.append(Text(f"{len(hidden)} more rows changed: --details", "dim"))
-    if same:
-        lines.append(Text(f"{same} of {len(report.results)} unchanged, byte for byte", "dim"))
-    if hosts := sum(row.kind is ProbeKind.HOST and not row.verdict.failed for row in report.results):
-        lines.append(Text(f"{counted(hosts, 'object file')} with a host pass compiled", "dim"))
-    return Group(*lines)
+def _cells(same: Sequence[ProbeResult], archs: int) -> tuple[RenderableType | str, ...]:
+    row = same[0]
+    before, after = ([NONE] * 3 if side is None else side for side in _numbers(row))
+    changes = [f"{old} → {new}" for old, new in zip(before, after, strict=True)]
+    if row.kind is ProbeKind.HOST and not (row.before or row.after):
+        changes = ["host pass", NONE, NONE]
+    names = " ".join(str(result.arch).removeprefix("sm_") for result in same)
+    every = f"all {archs}" if len(same) == archs > MANY else names
+    return (short_name(row.probe), every, *changes, Text(row.verdict.value, style=STYLES[row.verdict]))
 
 
-def _covered(report: VerifyReport) -> Iterator[RenderableType]:
-    """Yield each execution, the results of the tree's own build, and what was judged of the changed lines."""
-    executions = execution.lines(report.executed) if report.executed else ()
-    lines = [*executions, *summary.build_lines(report.builds), *summary.coverage_lines(report.coverage)]
-    if lines:
-        yield Text()
-    for line in lines:
-        yield Hanging("", line, "dim")
+def _numbers(row: ProbeResult) -> Numbers:
+    return tuple((side.size, side.branches, side.fp4) if side else None for side in (row.before, row.after))
 
 
-def _table(report: VerifyReport) -> Table:
-    """Return the table of the results; a probe has its name in its first row."""
-    columns = [folded("probe"), whole("arch")]
-    columns += [*map(number, ("instructions", "branches", "FP4 cvt", "registers")), whole("verdict")]
-    short, rows, previous = summary.short_names(report.results), [], ""
-    for result in report.results:
-        name = short[result.probe] if result.probe != previous else ""
-        verdict = Text(result.verdict.value, style=STYLES[result.verdict])
-        rows.append((name, str(result.arch), *_numbers(result), verdict))
-        previous = result.probe
-    return table(columns, rows, gap=1)
-
-
-def _numbers(result: ProbeResult) -> tuple[str, str, str, str]:
-    before, after = result.before, result.after
-    if result.kind is ProbeKind.HOST and before is None and after is None:
-        return "host pass", NONE, NONE, NONE
-    columns = ("size", "branches", "fp4", "registers")
-    one, two, three, four = (f"{_value(before, name)} → {_value(after, name)}" for name in columns)
-    return one, two, three, four
-
-
-def _value(listing: SassListing | None, name: str) -> str:
-    return NONE if listing is None else str(getattr(listing, name))
+def _factor(row: ProbeResult) -> float:
+    """Return how many times fewer instructions there are; a billion where there was no code."""
+    if row.before and row.after and row.before.size and row.after.size:
+        return row.before.size / row.after.size
+    return 1e9 if row.after else 1.0
 
 
 def _failure(result: ProbeResult) -> RenderableType:
-    parts: list[RenderableType] = [
-        label(result.verdict.value, f"{result.probe} on {result.arch}", STYLES[result.verdict])
-    ]
+    where = f"{result.probe} on {result.arch}"
+    parts: list[RenderableType] = [label(result.verdict.value, where, STYLES[result.verdict])]
     for check in failed_checks(result):
         facts = (("rule", check.rule), ("found", check.detail), ("because", check.because))
         parts += [Hanging(f"  {word:7}  ", text, "dim") for word, text in facts if text]
@@ -165,18 +232,3 @@ def _failure(result: ProbeResult) -> RenderableType:
     elif not failed_checks(result):
         parts.append(Hanging("  ", reason(result)))
     return Group(*parts)
-
-
-def _summary(report: VerifyReport) -> RenderableType:
-    """Return the verdict, the effect, and by which tools it was found."""
-    tail = [*counts((report,)), summary.tools(report), f"{report.seconds:.1f} s"]
-    cached = sum(result.cached for result in report.results)
-    if cached:
-        tail.append(f"{cached} of {len(report.results)} from cache")
-    verdict = report.verdict
-    return Group(
-        Hanging(f"{verdict.value.upper()}  ", headline((report,)).title, f"{STYLES[verdict]} bold"),
-        *(Hanging("      ", line) for line in effect(report)),
-        Hanging("      ", ", ".join(part for part in tail if part), "dim"),
-        Hanging("      ", report.tree, "dim"),
-    )

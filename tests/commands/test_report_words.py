@@ -5,9 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from verify_reports import REPORTS, host, on_120, on_121
+from verify_reports import REPORTS, host, on_121
 
-from fp4patch.commands import verify_words as summary
 from fp4patch.commands import words
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import verdict
@@ -37,12 +36,6 @@ def test_wrong_output_is_told_by_its_number_of_inputs() -> None:
     found = "81,758 of 2^32 inputs differ (finite, first 0x3fa00001: 0x2, not 0x3)"
     wrong = verdict.Check(verdict.EXECUTED, "the machine code gives what the variant promises", Verdict.FAIL, found)
     assert verdict.reason(dataclasses.replace(on_121(Verdict.FAIL), checks=(wrong,))) == "81,758 of 2^32 inputs differ"
-
-
-def test_names_keep_their_target_where_there_are_several() -> None:
-    other = dataclasses.replace(on_120(), probe="vllm/e2m1-x2")
-    assert summary.short_names([on_120()]) == {"cutlass/e2m1-x2": "e2m1-x2"}
-    assert set(summary.short_names([on_120(), other]).values()) == {"cutlass/e2m1-x2", "vllm/e2m1-x2"}
 
 
 def test_control_characters_become_escapes_and_letters_stay() -> None:

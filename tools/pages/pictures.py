@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> None:
     reports = tuple(replace(report, tree="./cutlass") for report in reports)
 
     console = Console(record=True, width=108, file=io.StringIO())
-    console.print(report.VerifyTable(reports[0]))
+    console.print(report.VerifyText(reports[0]))
     console.save_svg(str(HERE / "verify.svg"), title=f"fp4patch verify --arch {ARCHS} ./cutlass")
 
     page = work / "report.html"

@@ -1,0 +1,231 @@
+"""Verify's page: without network, with one script, with nothing from outside as markup, and listings that open."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import PATIENCE, browser
+from verify_reports import F2FP, HOSTILE, REPORTS, SM121A, identical, instruction, listing, on_121, report
+
+from fp4patch.commands.verify_page import page
+from fp4patch.core.problem import Problem
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.listing import DiffKind, DiffRow, SassDiff
+from fp4patch.proof.result import ProbeResult, ToolchainInfo, VerifyReport
+from fp4patch.proof.verdict import Check
+
+pytestmark = pytest.mark.slow
+
+VOID = {"meta", "link", "col", "input", "br", "hr", "img"}
+Open = Callable[[VerifyReport, str], Any]
+
+
+class Page(HTMLParser):
+    """Attributes and texts of a page; fails on a tag that is not closed where it was opened."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def values(self, attribute: str) -> list[str]:
+        return [value for _, attrs in self.tags if (value := attrs.get(attribute)) is not None]
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_it_is_well_formed_loads_nothing_and_runs_its_own_script_alone(name: str) -> None:
+    source = page([REPORTS[name], REPORTS["fail"]])
+    parsed = Page(source)
+    ids = parsed.values("id")
+    assert len(ids) == len(set(ids))
+    assert {href[1:] for href in parsed.values("href") if href.startswith("#")} <= set(ids)
+    assert set(parsed.values("aria-labelledby")) <= set(ids)
+    assert not {tag for tag, _ in parsed.tags} & {"img", "iframe", "object", "embed", "base", "form"}
+    assert [attributes for tag, attributes in parsed.tags if tag == "script"] == [{}]
+    assert "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" in source
+    assert not parsed.values("src")
+    assert all(href.startswith("#") or href == "data:," for href in parsed.values("href"))
+    assert not re.search(r"https?:|url\(|@import", source)
+
+
+def test_it_has_the_verdict_every_row_and_the_reason_of_a_failure() -> None:
+    parsed = Page(page([REPORTS["fail"]]))
+    shown = " ".join("".join(parsed.texts).split())
+    for text in (
+        "Not verified: 2 of 4 checks failed",
+        "identical: not one byte of the 3 instructions differs",
+        "both sides would be paid for",
+        "a.h(3): error: no",
+        "fp4patch verify --variant next2 --arch sm_120a,sm_121a ./cutlass",
+    ):
+        assert text in shown
+    assert [tag for tag, attributes in parsed.tags if "open" in attributes] == ["details"] * 2  # those that failed
+
+
+def hostile_report() -> VerifyReport:
+    code = listing(SM121A, instruction(0, "EXIT", HOSTILE), labels={0: HOSTILE})
+    result = dataclasses.replace(
+        on_121(Verdict.FAIL), probe=HOSTILE, title=HOSTILE, error=HOSTILE, before=code, after=code,
+        diff=identical(code), checks=(Check(HOSTILE, HOSTILE, Verdict.FAIL, HOSTILE),),
+    )  # fmt: skip
+    problem = Problem(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, 1, HOSTILE)
+    return dataclasses.replace(
+        report(result, problems=(problem,), tree=HOSTILE), toolchain=ToolchainInfo(*[HOSTILE] * 7), variant=HOSTILE,
+        target=HOSTILE, version=HOSTILE, patches=(HOSTILE,), fp4patch=HOSTILE, finished=HOSTILE,
+    )  # fmt: skip
+
+
+def test_nothing_from_outside_becomes_markup() -> None:
+    parsed = Page(page([hostile_report()]))
+    assert [tag for tag, _ in parsed.tags].count("script") == 1
+    assert not parsed.values("onload")
+    assert "".join(parsed.texts).count("<script>alert('x')</script>") >= 15
+
+
+def test_a_path_that_is_not_utf8_still_makes_a_file() -> None:
+    assert b"a\\udcff" in page([report(tree="a\udcff")]).encode("utf-8")
+
+
+# --- in a browser ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Any]:
+    with browser() as started:
+        yield started
+
+
+@contextmanager
+def opened(running: Any, file: Path, shown: VerifyReport, at: str = "", width: int = 390) -> Iterator[Any]:
+    """The page in a tab of the browser; an error of its script, or a refusal of its policy, fails the test."""
+    file.write_text(page([shown]), encoding="utf-8")
+    wrong: list[str] = []
+    tab = running.new_page(viewport={"width": width, "height": 800})
+    tab.set_default_timeout(PATIENCE)
+    tab.on("pageerror", lambda error: wrong.append(str(error)))
+    tab.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    tab.goto(f"{file.as_uri()}{at}")
+    yield tab
+    tab.close()
+    assert wrong == []
+
+
+CELLS = "rows => rows.map(row => [row.className, ...[...row.cells].map(cell => cell.textContent)])"
+
+
+def test_both_sides_stand_beside_each_other_and_differences_are_marked(running: Any, tmp_path: Path) -> None:
+    at = "#t1-cutlass/e2m1-x2-sm_121a"
+    with opened(running, tmp_path / "a.html", REPORTS["pass"], at, width=1280) as tab:
+        tab.locator(".sass tr").first.wait_for()
+        assert tab.locator(".sass tr").evaluate_all(CELLS) == [
+            ["changed", "0000", "LDG.E R2, desc[UR4][R2.64]", "~", "0000", "LDG.E R2, desc[UR4][R2.64+0x10]"],
+            ["removed", "0010", f"{F2FP} R0, R2, R3, RZ", "\N{MINUS SIGN}", "", ""],
+            ["added", "", "", "+", "0010", "@!P0 BRA `(.L_x_0)"],
+            ["added", "", "", "+", "0020", "FSEL R1, R2, RZ, P1"],
+            ["", "0020", "EXIT", "", "0030", ".L_x_0:EXIT"],
+        ]
+        widths = tab.locator(".sass tr:nth-child(1) td").evaluate_all("cells => cells.map(cell => cell.offsetWidth)")
+        assert widths[1] == pytest.approx(widths[4], abs=2)
+        assert widths[1] > 400
+        assert tab.locator(".sass mark").all_inner_texts() == ["desc[UR4][R2.64]", "desc[UR4][R2.64+0x10]"]
+
+
+def test_a_listing_from_outside_is_shown_as_text(running: Any, tmp_path: Path) -> None:
+    with opened(running, tmp_path / "a.html", hostile_report()) as tab:
+        tab.locator(".sass tr").first.wait_for()
+        assert tab.locator(".sass script").count() == 0
+        assert HOSTILE in tab.locator(".sass tr").first.text_content()
+
+
+def long_report(probes: int, rows: int) -> VerifyReport:
+    """A report with as many listings, whose registers and addresses differ as a compiler's do."""
+    draw = random.Random(24)
+
+    def result(number: int) -> ProbeResult:
+        before, after = (listing(SM121A, *(drawn(draw, index) for index in range(rows))) for _ in range(2))
+        pairs = zip(before.instructions, after.instructions, strict=True)
+        diff = SassDiff(tuple(DiffRow(DiffKind.CHANGED, old, new) for old, new in pairs), {}, identical=False)
+        return dataclasses.replace(on_121(), probe=f"cutlass/p{number}", before=before, after=after, diff=diff)
+
+    return report(*map(result, range(probes)))
+
+
+def drawn(draw: random.Random, index: int) -> Any:
+    one, two = draw.randrange(64), draw.randrange(64)
+    forms = (
+        (F2FP, f"R{one}, R{two}, RZ"),
+        ("FSEL", f"R{one}, RZ, P{two % 6}"),
+        ("LDG.E", f"R{one}, [R{two}.64+{16 * one:#x}]"),
+    )
+    return instruction(index, *draw.choice(forms), "@!P0" if index % 9 == 0 else "")
+
+
+def test_listings_are_compressed_open_on_demand_and_fit_a_phone(running: Any, tmp_path: Path) -> None:
+    """All of verify's default run on CUTLASS at once are two million elements, and minutes."""
+    long = dataclasses.replace(long_report(120, 300), problems=(Problem("code", "t", "x_" * 400),))
+    assert len(page([long]).encode()) < 120 * 20_000
+    with opened(running, tmp_path / "report.html", long, "#t1-cutlass/p60-sm_121a") as tab:
+        tab.locator('[id="t1-cutlass/p60-sm_121a"] .sass tr').first.wait_for()
+        assert tab.locator(".sass tr").count() == 300
+        tab.locator('[id="t1-cutlass/p110-sm_121a"] > summary').click()
+        tab.locator('[id="t1-cutlass/p110-sm_121a"] .sass tr').first.wait_for()
+        assert tab.locator("[data-packed]").count() == 118
+        assert tab.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_long_stretches_fold_and_no_row_is_lost(running: Any, tmp_path: Path) -> None:
+    code = listing(SM121A, *(instruction(index, "FSEL", f"R{index}") for index in range(100)))
+    same = dataclasses.replace(on_121(), before=code, after=code, diff=identical(code))
+    with opened(running, tmp_path / "a.html", report(same), "#t1-cutlass/e2m1-x2-sm_121a") as tab:
+        more = tab.locator(".sass button")
+        more.wait_for()
+        assert tab.locator(".sass td:nth-child(5)").count() < 30
+        more.click()
+        shown = tab.locator(".sass td:nth-child(5)").all_inner_texts()
+        assert shown == [f"FSEL R{index}" for index in range(100)]
+
+
+def _luminance(colour: str) -> float:
+    """Relative luminance, WCAG 2.2."""
+    channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_every_text_colour_has_contrast_aa_on_every_background(theme: int) -> None:
+    found = re.findall(r"--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", page([]))
+    colours = {name: _luminance((light, dark)[theme]) for name, light, dark in found}
+    pages, rows = {"bg", "card"}, {"added", "removed", "changed"}
+    on_rows = {"fp4", "branch", "local", "soft", "text"}
+    low = []
+    for text in colours.keys() - pages - rows - {"line", "mark"}:
+        for background in pages | (rows if text in on_rows else set()) | ({"mark"} if text == "text" else set()):
+            lighter, darker = sorted((colours[text], colours[background]), reverse=True)
+            if (lighter + 0.05) / (darker + 0.05) < 4.5:
+                low.append((text, background))
+    assert on_rows < colours.keys()
+    assert low == []

@@ -1,0 +1,145 @@
+"""Verify's result in a terminal: the answer first, what changed, what failed, and what was not checked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from verify_reports import REPORTS, SM121A, hardware, host, listing, on_120, on_121, report, software, text
+
+from fp4patch.catalog.rule import Promise
+from fp4patch.commands.verify_text import ROWS, VerifyText, effect, executions
+from fp4patch.core.arch import Arch
+from fp4patch.core.verdict import Verdict
+from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
+from fp4patch.proof.execute import checks_of, with_checks
+from fp4patch.proof.execution.result import Executed, Execution, summary
+from fp4patch.proof.result import BuildResult, SetAside
+from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
+from fp4patch.proof.verdict import headline
+
+
+def words(shown: str) -> list[list[str]]:
+    return [line.split() for line in shown.splitlines()]
+
+
+def test_the_answer_comes_first_and_only_what_changed_is_a_row() -> None:
+    lines = words(text(VerifyText(REPORTS["pass"])))
+    assert lines[0][:4] == ["PASS", "Verified:", "next2", "on"]
+    assert [line for line in lines if line[:1] == ["e2m1-x2"]] == [
+        ["e2m1-x2", "121a", *["3", "→", "4", "0", "→", "1", "1", "→", "0", "pass"]]
+    ]
+    assert ["1", "of", "3", "unchanged,", "byte", "for", "byte"] in lines
+    detailed = words(text(VerifyText(REPORTS["pass"], details=True)))
+    assert {tuple(line[:2]) for line in detailed} >= {
+        ("e2m1-x2", "120a"),
+        ("e2m1-x2", "121a"),
+        ("include-only", "120a"),
+    }
+
+
+def test_targets_with_the_same_numbers_share_a_row_and_what_failed_comes_first() -> None:
+    twice = [on_121(), replace(on_121(), arch=Arch(12, 1, "f"))]
+    many = [replace(on_121(), probe=f"cutlass/p{number}") for number in range(ROWS)]
+    wrong = replace(on_121(Verdict.FAIL), probe="cutlass/z")
+    lines = words(text(VerifyText(report(*twice, *many, wrong, on_120()))))
+    first = next(number for number, line in enumerate(lines) if line[:1] == ["probe"])
+    assert lines[first + 1][0] == "z"
+    assert lines[first + 2][:3] == ["e2m1-x2", "121a", "121f"]
+    assert ["2", "more", "rows", "changed:", "--details"] in lines
+
+
+def test_longer_code_stands_in_the_verdicts_line_unless_a_macro_chose_it() -> None:
+    long = replace(on_121(), after=listing(SM121A, *software().instructions * 2))
+    assert "on sm_121a up to 3 times longer than the instruction" in headline([report(long)]).title
+    forced = replace(long, defines={"FP4PATCH_FORCE_SOFTWARE": 1})
+    assert "longer" not in headline([report(forced)]).title
+
+
+def test_the_effect_on_arch_lists_comes_before_the_codes() -> None:
+    lists = (("12.1a", "12.1a"), ("12.0f", "12.0f"))
+    builds = tuple(BuildResult("vllm/arch-lists", "13.0", asked, "12.0f", after, "") for asked, after in lists)
+    shorter = replace(on_121(), before=software(), after=hardware(SM121A))
+    assert [*effect(replace(report(shorter), builds=builds))] == [
+        "vllm/arch-lists: 1 of 2 arch lists changed; 12.1a with CUDA 13.0: 12.0f → 12.1a",
+        "sm_121a e2m1-x2: 4 → 3 instructions, 1 → 0 branches",
+    ]
+
+
+def test_what_failed_stands_below_with_rule_finding_and_reason() -> None:
+    lost = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.0f", "12.0f", "12.1a is expected")
+    shown = text(VerifyText(replace(REPORTS["fail"], builds=(lost,))))
+    block = "fail: cutlass/e2m1-x2 on sm_121a\n  rule     without branches\n  found    1 branch: BRA\n"
+    assert block + "  because  both sides would be paid for\n" in shown
+    assert "fail: vllm/arch-lists, 12.1a with CUDA 13.0: 12.0f → 12.0f; 12.1a is" in shown
+    assert "the toolkit cannot compile for sm_121a" in text(VerifyText(REPORTS["unsupported"]))
+    assert "Not verified: nothing was checked" in text(VerifyText(REPORTS["empty"]))
+
+
+def test_what_was_not_checked_is_listed_and_what_a_person_can_do_about_it_comes_without_asking() -> None:
+    aside = (
+        SetAside("cutlass/gemm", "", "it takes minutes: --all runs it"),
+        SetAside("cutlass/old", "", "this release has no such function"),
+    )
+    spans = tuple(LineSpan("a.h", line, line + 1, (SM121A,), NO_CODE) for line in (10, 20, 30, 40))
+    lacking = replace(REPORTS["pass"], set_aside=aside, coverage=Coverage(50, 1, spans))
+    short, long = (" ".join(text(VerifyText(lacking, details)).split()) for details in (False, True))
+    assert "8 changed lines not judged: a.h:10-11,20-21,30-31 and 1 more" in short
+    assert "not run gemm: it takes minutes: --all runs it" in short
+    assert "such function" not in short
+    assert "a.h:10-11,20-21,30-31,40-41" in long
+    assert "not run old: this release has no such function" in long
+
+
+RIGHT = NumericsRow(InputClass.FINITE, 1 << 32, 0, 0)
+WRONG = NumericsRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800000, 0, 1),))
+CORNER = NumericsRow(InputClass.FINITE, 5000, 2, 2, (Mismatch(0x40A00000, 6, 7),))
+
+
+def ran(rows: tuple[NumericsRow, ...], corners: tuple[NumericsRow, ...]) -> Execution:
+    sweep = NumericsReport("x", "y", 2, rows, Promise.EXACT, 1.0, passes=1)
+    return Execution("cutlass/e2m1-x2", SM121A, "patched", sweep, corners)
+
+
+UNKNOWN = Execution("cutlass/e2m1-x2", SM121A, "patched", None, problem="F2FP.NEW at 0x120", unsupported=True)
+
+
+@pytest.mark.parametrize(
+    ("run", "found"),
+    [
+        (ran((WRONG,), ()), "1 of 2^32 inputs differ (finite, first 0x3e800000: 0x1, not 0x0)"),
+        (ran((RIGHT,), (CORNER,)), "2 of the inputs at the boundaries differ (finite, first 0x40a00000: 0x7, not 0x6)"),
+        (UNKNOWN, "unsupported: F2FP.NEW at 0x120"),
+    ],
+    ids=["input", "boundary", "instruction"],
+)
+def test_a_row_whose_execution_fails_does_not_pass(run: Execution, found: str) -> None:
+    executed = Executed((run,))
+    results = tuple(with_checks(REPORTS["pass"].results, checks_of(executed)))
+    (row,) = [result for result in results if result.arch == SM121A]
+    assert row.verdict is Verdict.FAIL
+    assert found == summary(run)
+    assert [*executions(executed, failed=True)] == [f"cutlass/e2m1-x2, patched sm_121a: {found}"]
+    lines = text(VerifyText(replace(REPORTS["pass"], results=results, executed=executed)), 240).splitlines()
+    assert any(found in line for line in lines)
+    assert not [line for line in lines if " 121a " in line and line.rstrip().endswith("pass")]
+
+
+def test_right_results_are_one_line_of_the_effect() -> None:
+    executed = Executed((ran((RIGHT,), ()),))
+    assert [*effect(replace(report(), executed=executed))] == [
+        "executed on this host: 1 of 1 kernel exact for all 2^32 inputs"
+    ]
+
+
+def test_text_in_a_pipe_is_neither_cut_nor_wrapped() -> None:
+    long = "error: " + "x" * 300
+    assert f"  {long}\n" in text(VerifyText(report(host(Verdict.FAIL, long))), pipe=True)
+
+
+def test_names_and_messages_neither_control_the_terminal_nor_become_markup() -> None:
+    message = "error: [red]a[/red]\x1b[2J\x1b]0;x\x07"
+    shown = text(VerifyText(report(host(Verdict.FAIL, message), tree="[bold]a\udcff")), 120)
+    assert "\x1b" not in shown
+    assert "error: [red]a[/red]\\x1b[2J\\x1b]0;x\\x07" in shown
+    assert "[bold]a\\udcff" in shown
