@@ -18,15 +18,15 @@ def _leave(_number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """Run the command line; see :func:`fp4patch.commands.main.main`."""
+    """Run the command line; see :func:`fp4patch.cli.main`."""
     heard = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler  # a background job ignores it
     if heard:
         _signal.signal(_signal.SIGINT, _leave)
-    from fp4patch.commands import main as command_line  # noqa: PLC0415 - with the handler in place
+    from fp4patch import cli  # noqa: PLC0415 - with the handler in place
 
     if heard:
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-    command_line.main()
+    cli.main()
 
 
 if __name__ == "__main__":

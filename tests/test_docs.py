@@ -17,7 +17,7 @@ import pytest
 from few_probes import copy_data
 from pydantic import TypeAdapter
 
-from fp4patch.commands.main import cli
+from fp4patch import cli
 from fp4patch.edits import Retired
 from tools import regenerate
 
@@ -82,7 +82,7 @@ def test_commands_have_the_options_that_the_pages_give_them(page: Path) -> None:
     for name, *words in commands(page.read_text()):
         if name.startswith("-"):
             continue
-        command = cli.get_command(click.Context(cli), name)
+        command = cli.fp4patch.get_command(click.Context(cli.fp4patch), name)
         assert command, f"fp4patch {name}"
         known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
         own = words[: words.index("--")] if "--" in words else words  # behind it are the options of docker buildx

@@ -23,6 +23,7 @@ ROOT = PACKAGE.parent
 # What each part may import at run time, beside itself: the arrows of the architecture.
 MAY_IMPORT = {
     "commands": {
+        "console",
         "doctor",
         "adapters",
         "images",
@@ -48,6 +49,8 @@ MAY_IMPORT = {
     "reference": set[str](),
     "sass": set[str](),
     "core": set[str](),
+    "cli": {"core", "console"},
+    "console": {"core"},
 }
 
 
@@ -91,13 +94,14 @@ NAMES_A_TARGET = {
     "adapters": "one file for each target whose build must be run",
     "reference": "the published quantizers, by their projects' names",
     "images": "an image is one of vLLM with CUTLASS",
+    "cli.py": "the summary of `build`: the same",
     "commands/build": "the same",
     "commands/inspect/run.py": "the same",
     "doctor/memory.py": "a build of vLLM",
     "catalog/probe.py": "the names of published kernels' interfaces and arithmetic",
     "proof/execution/chosen_inputs.py": "the same",
     "binaries/encoders.py": "the names of upstream's encoders, as they are reported",
-    "commands/fetch/run.py": "an example in a message",
+    "commands/fetch.py": "an example in a message",
     "commands/verify.py": "an example in a help text",
 }
 """Parts whose code names a target, with the reason. Every other part works on any target by its data."""
@@ -146,7 +150,7 @@ def test_the_command_starts_in_under_three_tenths_of_a_second() -> None:
 
 def test_the_start_imports_nothing_heavy() -> None:
     heavy = ("rich", "pydantic", "libcst", "numpy", "jinja2", "requests", "git")
-    code = f"import fp4patch.commands.main, sys; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import fp4patch.cli, sys; print([m for m in {heavy} if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert run.stdout.strip() == "[]"
 

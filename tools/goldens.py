@@ -24,8 +24,8 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main as command_line
 from fp4patch.core import progress
 from fp4patch.sources.fetch import fetch
 
@@ -67,7 +67,7 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     """Return exit status and standard output of a command, run in this process."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
-        status = command_line.run([str(argument) for argument in arguments])
+        status = cli.run([str(argument) for argument in arguments])
     return status, out.getvalue()
 
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from fp4patch.catalog.manifest import load
 from fp4patch.commands.explore.answers import unpacked
-from fp4patch.commands.explore.run import INSTRUCTIONS
-from fp4patch.commands.show.text import MATRIX, matrix_rows
+from fp4patch.commands.explore.run import INSTRUCTIONS, MATRIX
 from fp4patch.core.arch import Arch
 from fp4patch.doctor.surveyed import RECORD
 from tools.pages import manifests
@@ -24,16 +23,22 @@ def matrix(root: Path) -> str:
     document = json.loads((root / MATRIX).read_text(encoding="utf-8"))
     text = """# Each patch on each release
 
-`python -m tools.watch` tries every patch on the source of every release; `fp4patch list patches --matrix` prints the
-same. *applied*: it applies; *upstreamed*: the release has the change; *not-needed*: it never had what the patch
-changes; *drifted*: refused. *verified*: variants whose machine code was compiled, judged and executed on that release.
+`python -m tools.watch` tries every patch on the source of every release. *applied*: it applies;
+*upstreamed*: the release has the change; *not-needed*: it never had what the patch changes; *drifted*: refused.
+*verified*: variants whose machine code was compiled, judged and executed on that release.
 """
-    for target, patches, body in matrix_rows(document["rows"]):
+    for target in dict.fromkeys(row["target"] for row in document["rows"]):
         own = [row for row in document["rows"] if row["target"] == target]
+        patches = list(dict.fromkeys(patch for row in own for patch in row["states"]))
         inside = sorted({part for row in own for part in row.get("inside", {})})
         rows = [
-            [version, *(row.get("inside", {}).get(part, "") for part in inside), *states, _verified(row)]
-            for row, (version, states) in zip(own, body, strict=True)
+            [
+                row["version"],
+                *(row.get("inside", {}).get(part, "") for part in inside),
+                *(row["states"].get(patch, "-") for patch in patches),
+                _verified(row),
+            ]
+            for row in own
         ]
         text += _table(target, ["version", *(f"{part} inside" for part in inside), *patches, "verified"], rows)
     taken = [[row["patch"], row["since"], row["newest"]] for row in document["upstreamed"]]

@@ -8,7 +8,7 @@
 
 A release is new as long as the matrix has no row of it, or one with a drift or a failed verify. Each is fetched, by the
 SHA-256 that the index states; every patch is tried; the variants of `--verify` are applied and verified. The results go
-into records/matrix.json, which `fp4patch list patches --matrix` shows; an archive that the catalog does not pin goes
+into records/matrix.json, of which the site's matrix is made; an archive that the catalog does not pin goes
 into patches/<target>/target.toml. So a pull request of it is a difference to review.
 The record also has the patches that upstream has taken, and since which release; the summary notes a change of that.
 
@@ -37,7 +37,7 @@ from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
 from fp4patch.commands.apply_run import apply, revert
-from fp4patch.commands.show.text import MATRIX
+from fp4patch.commands.explore.run import MATRIX
 from fp4patch.commands.verify_text import executions
 from fp4patch.core import progress
 from fp4patch.core.errors import Fp4PatchError, UsageError

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fp4patch.commands.common import EXIT_REFUSED, TREES, emit, json_option, show, telling, variant_option, waiting
+from fp4patch.commands.options import TREES, json_option, variant_option
+from fp4patch.console import emit, show, telling, waiting
+from fp4patch.core.errors import EXIT_REFUSED
 
 if TYPE_CHECKING:
     from fp4patch.commands.apply_run import Applied

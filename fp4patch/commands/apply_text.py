@@ -5,14 +5,12 @@ from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.segment import Segment
-from rich.style import Style
+from rich.console import Group, RenderableType
 from rich.text import Text
 
-from fp4patch.commands import terminal
+from fp4patch import console
 from fp4patch.commands.apply_run import Applied, ApplyState, TreeResult
-from fp4patch.commands.words import VERBATIM, printable
+from fp4patch.console import Verbatim, printable
 from fp4patch.core.wording import counted, joined
 
 
@@ -89,15 +87,5 @@ def refusal(applied: Applied) -> RenderableType:
     """Return every problem of every tree, each tree by its name. Equal problems of several edits appear once."""
     parts: list[RenderableType] = []
     for tree in (tree for tree in applied.trees if tree.problems):
-        parts += [_line(f"{tree.root}:"), terminal.problems(tuple(dict.fromkeys(tree.problems)))]
+        parts += [_line(f"{tree.root}:"), console.problems(tuple(dict.fromkeys(tree.problems)))]
     return Group(*parts)
-
-
-class Verbatim:
-    """Text that is printed to the byte: ``rich.text.Text`` would take the carriage returns out."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
-        yield Segment(self.text, Style.from_meta({VERBATIM: True}))

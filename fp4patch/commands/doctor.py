@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fp4patch.commands.common import EXIT_REFUSED, NAME, emit, json_option, show, stderr, waiting
-from fp4patch.core.errors import NothingCompiledError, UsageError
+from fp4patch.commands.options import NAME, json_option
+from fp4patch.console import emit, show, waiting
+from fp4patch.core.errors import EXIT_REFUSED, NothingCompiledError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,11 +120,11 @@ def doctor(
 
 def _compiled(where: Path | None, name: str, question: Question, *, optional: bool) -> BinaryReport | None:
     """Look into compiled code, and show how far that is; None where there is none and that is ``optional``."""
-    from fp4patch.commands import progress
+    from fp4patch.console import progress_bar
     from fp4patch.doctor import run as verb
 
     try:
-        with progress.shown(stderr(), progress.BYTES) as tick:
+        with progress_bar("bytes") as tick:
             return verb.examine_binary(where, name, question, on_step=tick)
     except NothingCompiledError:
         if optional:

@@ -17,8 +17,7 @@ from fp4patch.binaries.report import (
     total,
 )
 from fp4patch.commands.doctor_text import COLOUR, MARK, answers_text
-from fp4patch.commands.terminal import Hanging
-from fp4patch.commands.words import printable
+from fp4patch.console import Hanging, printable
 from fp4patch.core.arch import Arch
 from fp4patch.core.wording import counted, listed
 

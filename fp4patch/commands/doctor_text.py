@@ -10,8 +10,7 @@ from fp4patch.adapters.result import BuildRow
 from fp4patch.binaries.findings import Answer, Finding, Level, worst
 from fp4patch.binaries.known_programs import known
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.terminal import NONE, STATES, Hanging, folded, number, table, whole
-from fp4patch.commands.words import printable
+from fp4patch.console import NONE, STATES, Hanging, folded, number, printable, table, whole
 from fp4patch.core.arch import GPUS, Arch, Reach
 from fp4patch.core.state import State
 from fp4patch.doctor.outlook import kernels_of

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fp4patch.commands.common import TREES, emit, json_option, show, waiting
+from fp4patch.commands.options import TREES, json_option
+from fp4patch.console import emit, show, waiting
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,9 +36,8 @@ def text(trees: Sequence[TreeStatus]) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    from fp4patch.commands import terminal
-    from fp4patch.commands.terminal import STATES, folded, whole
-    from fp4patch.commands.words import printable
+    from fp4patch import console
+    from fp4patch.console import STATES, folded, printable, whole
     from fp4patch.core.wording import joined
 
     parts: list[RenderableType] = []
@@ -49,7 +49,7 @@ def text(trees: Sequence[TreeStatus]) -> RenderableType:
         rows = [(" patch", patch.state, patch.patch, patch.because) for patch in tree.patches]
         rows += [(" file", file.state, file.path, ", ".join(file.patches)) for file in tree.files]
         parts.append(
-            terminal.table(
+            console.table(
                 [whole(style="dim"), whole(), folded()],
                 [
                     (kind, Text(state.value, STATES[state]), joined(name, more, by="  "))

@@ -4,19 +4,9 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import (
-    EXIT_REFUSED,
-    FILE,
-    JOBS,
-    TREES,
-    as_json,
-    schema_option,
-    show,
-    stderr,
-    variant_option,
-    waiting,
-    write,
-)
+from fp4patch.commands.options import FILE, JOBS, TREES, schema_option, variant_option
+from fp4patch.console import as_json, show, waiting, write
+from fp4patch.core.errors import EXIT_REFUSED
 
 
 @click.command()
@@ -70,9 +60,9 @@ def verify(
     the variant, by default of the one that is applied. The toolkit is CUDA_HOME, else the wheels of `pip install
     'fp4patch[cuda]'`, else the nvcc on PATH, else /usr/local/cuda.
     """
-    from fp4patch.commands import progress
     from fp4patch.commands.verify_page import page
     from fp4patch.commands.verify_text import VerifyText
+    from fp4patch.console import progress_bar
     from fp4patch.proof.result import whole
     from fp4patch.proof.verify import VerifyRequest, verify_trees
 
@@ -85,7 +75,7 @@ def verify(
         every_probe=every_probe,
         strict=strict,
     )
-    with progress.shown(stderr(), progress.STEPS) as tick:
+    with progress_bar("steps") as tick:
         reports = verify_trees(trees, request, on_wait=waiting, on_progress=tick)
     document = whole(reports)
     to_stdout = str(json_file) == "-"

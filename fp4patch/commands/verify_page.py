@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.catalog.probe import ProbeKind
-from fp4patch.commands import verify_text, words
+from fp4patch.commands import verify_text
 from fp4patch.commands.templates import own_script, render
+from fp4patch.console import problem_lines
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.execution.result import Executed
 from fp4patch.proof.listing import DiffKind, DiffRow, SassListing
@@ -40,7 +41,7 @@ def page(reports: Sequence[VerifyReport]) -> str:
         head=headline(reports),
         reports=reports,
         texts=verify_text,
-        words=words,
+        problem_lines=problem_lines,
         reason=reason,
         comparison=comparison,
         executed=executed,

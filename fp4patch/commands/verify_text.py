@@ -9,7 +9,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.text import Text
 
 from fp4patch.catalog.probe import ProbeKind
-from fp4patch.commands.terminal import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
+from fp4patch.console import NONE, STYLES, Hanging, folded, label, number, problems, table, whole
 from fp4patch.core.verdict import Verdict
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.coverage import Coverage, LineSpan, places

@@ -1,6 +1,6 @@
 """Results as JSON documents: the declarations that pydantic needs beside the fields of a dataclass.
 
-pydantic itself is imported when a document is printed (:mod:`fp4patch.commands.document`) or its schema is written
+pydantic itself is imported when a document is printed (:mod:`fp4patch.console`) or its schema is written
 (``fp4patch/commands/json_schema.py``), and never before.
 """
 

@@ -1,7 +1,4 @@
-"""The root of all errors and its subclasses, each with its exit status and the problems that it carries.
-
-Exit statuses: 0 done, 1 refused or failed, 2 usage, 3 a bug of ours, 130 interrupted.
-"""
+"""The root of all errors and its subclasses, each with its exit status and the problems that it carries."""
 
 from __future__ import annotations
 
@@ -12,11 +9,14 @@ if TYPE_CHECKING:
 
     from fp4patch.core.problem import Problem
 
+EXIT_REFUSED, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
+"""Exit statuses beside 0, done: refused or failed, a wrong command line, a bug of ours, interrupted."""
+
 
 class Fp4PatchError(Exception):
     """An error that the user can act on: one sentence about the event and, in ``help``, the recommended action."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: ClassVar[int] = EXIT_REFUSED
 
     def __init__(self, message: str, *, help: str = "", problems: Sequence[Problem] = ()) -> None:  # noqa: A002 - the reader's word
         super().__init__(message)
@@ -28,7 +28,7 @@ class Fp4PatchError(Exception):
 class UsageError(Fp4PatchError):
     """The command line names something that does not exist: exit status 2."""
 
-    exit_code = 2
+    exit_code = EXIT_USAGE
 
 
 class Refused(Fp4PatchError):  # noqa: N818 - the word that the tree's state and the documents use

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch import cli
 from fp4patch.adapters import vllm as adapter
 from fp4patch.adapters.vllm import cmake, configure, gencode
 from fp4patch.catalog.target import Archive
-from fp4patch.commands import main
 from fp4patch.core import progress
 from fp4patch.core.errors import ToolchainError
 from fp4patch.sources.index import download
@@ -101,7 +101,7 @@ def test_a_cmake_that_is_too_old_is_named_and_the_tree_is_not_blamed(
     tree = vllm("0.33.0")
     text = (tree / "CMakeLists.txt").read_text()
     (tree / "CMakeLists.txt").write_text(f"{wants}\n{text}")
-    main.run(["doctor", "--cuda", "13.0", str(tree)])
+    cli.run(["doctor", "--cuda", "13.0", str(tree)])
     said = " ".join(capsys.readouterr().out.split())
     assert "too old for this tree" in said
     assert "newer cmake on PATH" in said
@@ -120,7 +120,7 @@ def test_a_cmake_that_does_not_run_is_named_and_the_record_answers(
     broken.write_text(f"#!/bin/sh\n{script}\n")
     broken.chmod(0o755)
     monkeypatch.setattr(adapter, "cmake", lambda: str(broken))
-    assert main.run(["doctor", "--cuda", "13.0", str(pristine_tree("vllm", "0.33.0"))]) == 0
+    assert cli.run(["doctor", "--cuda", "13.0", str(pristine_tree("vllm", "0.33.0"))]) == 0
     said = "".join(capsys.readouterr().out.split())  # a long path is broken at the width
     assert f"{broken}doesnotrun" in said
     assert "the rows are from the record of 0.33.0".replace(" ", "") in said

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from cubins import CONVERTS, MULTIPLIES, compile_cuda, targets
 
+from fp4patch import cli
 from fp4patch.binaries import scan
 from fp4patch.binaries.report import Fp4State, GpuAnswer
-from fp4patch.commands import main
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.doctor import requirements
 from fp4patch.doctor import run as verb
@@ -150,11 +150,11 @@ def test_sources_that_are_compiled_later_are_not_judged(
     library: Library, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = wheel(tmp_path / "p-1-py3-none-any.whl", {"p/csrc/quantize.cu": CONVERTS.encode(), "p/a.py": b""})
-    assert main.run(["doctor", "--for", "gb10", "--json", str(path)]) == 1
+    assert cli.run(["doctor", "--for", "gb10", "--json", str(path)]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["verdict"] == document["binaries"][0]["answers"][0]["answer"] == "not-judged"
-    assert main.run(["doctor", "--for", "gb10", str(path), str(library("a", BOTH, "120f"))]) == 0
-    assert main.run(["doctor", "--require", "sm_121", str(path)]) == 1
+    assert cli.run(["doctor", "--for", "gb10", str(path), str(library("a", BOTH, "120f"))]) == 0
+    assert cli.run(["doctor", "--require", "sm_121", str(path)]) == 1
 
 
 def test_the_first_line_is_the_answer_and_files_are_listed_with_details(
@@ -162,10 +162,10 @@ def test_the_first_line_is_the_answer_and_files_are_listed_with_details(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     path = library("a", BOTH, "120f")
-    assert main.run(["doctor", "--for", "DGX-Spark", str(path)]) == 0
+    assert cli.run(["doctor", "--for", "DGX-Spark", str(path)]) == 0
     short = capsys.readouterr().out.splitlines()
     assert short[0] == "✓ sm_121  yes: FP4 in hardware (1 conversion, 1 matrix instruction)"
-    assert main.run(["doctor", "--for", "gb10", "--details", str(path)]) == 0
+    assert cli.run(["doctor", "--for", "gb10", "--details", str(path)]) == 0
     assert "sm_121 loads sm_120f" in capsys.readouterr().out
     assert not any("sm_121 loads" in line for line in short)
 
@@ -179,7 +179,7 @@ def test_a_requirement_concerns_the_files_in_question(
 ) -> None:
     members = {"p/a.so": library("a", BOTH, "120f").read_bytes(), "p/hopper.so": library("h", PLAIN, "90").read_bytes()}
     path = wheel(tmp_path / "p-1-py3-none-any.whl", members)
-    assert main.run(["doctor", "--require", "sm_121:native", *options, str(path)]) == (not met)
+    assert cli.run(["doctor", "--require", "sm_121:native", *options, str(path)]) == (not met)
 
 
 def test_a_driver_that_is_too_old_is_one_for_some_of_the_files_too(library: Library, tmp_path: Path) -> None:
@@ -193,4 +193,4 @@ def test_a_driver_that_is_too_old_is_one_for_some_of_the_files_too(library: Libr
 
 def test_names_of_gpus_are_those_that_people_use() -> None:
     assert verb.question("GB10,rtx-5090;RTX-PRO-6000", None, None).gpus == (GB10, Arch(12, 0))
-    assert main.run(["doctor", "--only", "x", "y.whl"]) == 2
+    assert cli.run(["doctor", "--only", "x", "y.whl"]) == 2

@@ -13,9 +13,9 @@ import pytest
 import requests
 from cubins import CONVERTS, compile_cuda, tar_of, targets
 
+from fp4patch import cli
 from fp4patch.binaries import registry, scan
 from fp4patch.binaries.report import Fp4State
-from fp4patch.commands import main
 from fp4patch.core.errors import UsageError
 from fp4patch.proof.toolchain import Toolchain
 
@@ -87,7 +87,7 @@ def test_each_gpu_is_judged_by_its_own_platform_and_the_others_are_not_transferr
     assert [verdict.state for verdict in found.answers] == [Fp4State.CONVERTS, Fp4State.NOTHING]
     assert found.source == f"{name} (not read: linux/s390x)"
     assert not found.unread
-    assert main.run(["doctor", "--for", "sm_120", name]) == 0
+    assert cli.run(["doctor", "--for", "sm_120", name]) == 0
     assert "not read: linux/arm64, linux/s390x" in " ".join(capsys.readouterr().out.split())
 
 
@@ -108,12 +108,12 @@ def test_a_layer_that_is_not_what_its_digest_says_is_red(
 def test_what_is_not_in_the_registry_is_a_usage_error(host: str, name: str) -> None:
     with pytest.raises(UsageError, match="has no image"):
         scan.examine_image(f"docker://{host}/{name}")
-    assert main.run(["doctor", f"docker://{host}/{name}"]) == 2
+    assert cli.run(["doctor", f"docker://{host}/{name}"]) == 2
 
 
 @pytest.mark.parametrize("name", ["docker://", "docker://two words", "docker://127.0.0.1:1/app"])
 def test_a_name_that_leads_nowhere_is_a_usage_error(name: str) -> None:
-    assert main.run(["doctor", name]) == 2
+    assert cli.run(["doctor", name]) == 2
 
 
 @pytest.mark.parametrize(

@@ -20,11 +20,11 @@ from cubins import CONVERTS, LOSES, MULTIPLIES, compile_cuda, tar_of, targets
 from packaging.version import Version
 from rich.console import Console
 
+from fp4patch import cli
 from fp4patch.binaries import ptx, scan
 from fp4patch.binaries.findings import Level
 from fp4patch.binaries.report import BinaryReport, Fp4State, Idle, LostKernel
 from fp4patch.commands import doctor_binaries_text as report
-from fp4patch.commands import main
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.errors import BinaryError
 from fp4patch.doctor import run as verb
@@ -609,20 +609,20 @@ def test_a_requirement_is_met_by_every_file_or_says_why_not(
     for row, expected in zip(found.requirements, reasons, strict=True):
         assert len(row.because) == len(expected)
         assert all(words in reason for words, reason in zip(expected, row.because, strict=True))
-    assert main.run(["doctor", str(path), *(f"--require={one}" for one in required)]) == any(reasons)
+    assert cli.run(["doctor", str(path), *(f"--require={one}" for one in required)]) == any(reasons)
 
 
 @pytest.mark.parametrize("what", ["", ":native", ":variant=turbo"])
 def test_a_file_without_code_meets_no_requirement(tmp_path: Path, what: str) -> None:
     empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
-    assert main.run(["doctor", str(empty), "--require", f"sm_121{what}"]) == 1
+    assert cli.run(["doctor", str(empty), "--require", f"sm_121{what}"]) == 1
 
 
 def test_files_without_code_are_not_what_a_variant_makes_and_both_reasons_are_given(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     empty = wheel_of(tmp_path / "p-1-py3-none-any.whl", {"p/a.py": b"pass\n"})
-    assert main.run(["doctor", str(empty), "--require", "sm_121:variant=next3", "--json"]) == 1
+    assert cli.run(["doctor", str(empty), "--require", "sm_121:variant=next3", "--json"]) == 1
     (row,) = json.loads(capsys.readouterr().out)["binaries"][0]["requirements"]
     assert row["because"] == ["there is no device code", "a build of next3 has FP4 code for sm_121"]
 
@@ -649,7 +649,7 @@ def test_a_requirement_can_be_what_builds_of_a_variant_have(
     (row,) = verb.examine_binary(path, path.name, asked, on_step=lambda _: None).requirements
     assert row.met == (not wrong)
     assert wrong in "; ".join(row.because)
-    assert main.run(["doctor", f"--require=sm_121:variant={variant}", str(path)]) == bool(wrong)
+    assert cli.run(["doctor", f"--require=sm_121:variant={variant}", str(path)]) == bool(wrong)
 
 
 @pytest.mark.parametrize(
@@ -662,7 +662,7 @@ def test_a_requirement_can_be_what_builds_of_a_variant_have(
     ],
 )
 def test_a_requirement_that_cannot_be_asked_is_a_usage_error(arguments: list[str]) -> None:
-    assert main.run(["doctor", *arguments]) == 2
+    assert cli.run(["doctor", *arguments]) == 2
 
 
 # --- code that the driver compiles -----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from fp4patch.commands import apply_text as report
 from fp4patch.commands.apply_run import Applied, ApplyState, FileResult, Retired, TreeResult
-from fp4patch.commands.document import document
+from fp4patch.console import document
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 

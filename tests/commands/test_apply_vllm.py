@@ -11,7 +11,7 @@ import pytest
 from command import snapshot
 from permissions import without_privileges
 
-from fp4patch.commands import main
+from fp4patch import cli
 
 VERSIONS = (
     "0.10.2", "0.11.0", "0.12.0", "0.13.0", "0.14.1", "0.16.0", "0.18.0", "0.20.0", "0.25.1", "0.30.0", "0.33.0",
@@ -29,7 +29,7 @@ def test_variants_apply_and_revert(
     before = snapshot(tree)
     for variant, software in (("turbo", "fp4patch_threshold"), ("next3", "fp4patch_half_pair"), ("next2", "")):
         capsys.readouterr()
-        assert main.run(["apply", "--variant", variant, "--json", str(tree)]) == 0
+        assert cli.run(["apply", "--variant", variant, "--json", str(tree)]) == 0
         document = json.loads(capsys.readouterr().out)
         assert (document["state"], document["version"], document["variant"]) == ("applied", version, variant)
         twins = 0
@@ -42,7 +42,7 @@ def test_variants_apply_and_revert(
             twins += len(re.findall(rf"::{software}::e2m1_x\d+\(", text))
         # Two functions of eight values each; from 0.16.0 on one of sixteen, two calls; 0.33.0's minimax kernel has one.
         assert twins == (0 if not software else CALLS.get(version, 4))
-    assert main.run(["revert", str(tree)]) == 0
+    assert cli.run(["revert", str(tree)]) == 0
     assert snapshot(tree) == before
 
 

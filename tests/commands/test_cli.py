@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -12,12 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import click
 import pytest
+from click.testing import CliRunner
 from command import Said, snapshot
 from processes import ends
 
-from fp4patch import __version__
-from fp4patch.commands import main
+from fp4patch import __version__, cli
+from fp4patch.catalog.manifest import data_root
+from fp4patch.commands.explore.run import MATRIX
 
 GetTree = Callable[[str, str], Path]
 Ended = subprocess.CompletedProcess[str]
@@ -64,20 +68,21 @@ def test_a_command_line_that_cannot_be_parsed_is_a_document_under_json(
     assert said.document["help"].startswith("Usage: fp4patch")
 
 
-@pytest.mark.parametrize("name", sorted(main.cli.commands))
-def test_the_summary_of_a_command_is_one_short_sentence(name: str) -> None:
-    command = main.cli.commands[name]
-    summary = command.get_short_help_str(limit=1000)
-    assert len(summary) <= 60
+@pytest.mark.parametrize(("name", "summary"), [(n, s) for group in cli.GROUPS.values() for n, (_, s) in group.items()])
+def test_the_summary_of_a_command_is_the_first_sentence_of_its_help(name: str, summary: str) -> None:
+    command = cli.fp4patch.get_command(click.Context(cli.fp4patch), name)
+    assert command
+    assert command.name == name
     assert summary == (command.help or "").partition("\n")[0]
-    assert command.get_short_help_str(limit=60) == summary
+    assert len(summary) <= 60
     assert summary.endswith(".")
+    assert f"  {name} " in CliRunner().invoke(cli.fp4patch, ["-h"]).output
 
 
 def test_a_bug_of_ours_is_status_3_and_shows_a_traceback_only_under_debug(
     fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fp4patch.catalog.manifest.load", lambda: 1 / 0)
+    monkeypatch.setattr("fp4patch.commands.list.load", lambda: 1 / 0)
     said = fp4patch("list")
     assert said.status == 3
     assert "Traceback" not in said.err
@@ -110,29 +115,12 @@ def test_list_and_show_name_everything_in_text_and_json(fp4patch: Callable[..., 
     assert " ".join(shown["reason"].split()) in fp4patch("show", "e2m1-guard").out  # a pipe gets it whole
 
 
-def test_the_matrix_of_patches_and_releases_is_shown_as_recorded(
-    fp4patch: Callable[..., Said], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")  # a narrow terminal gets the first and the last release of each state
-    document = fp4patch("list", "patches", "--matrix", "--json").document
-    shown = fp4patch("list", "patches", "--matrix").out
-    states = {(r["target"], r["version"]): r["states"] for r in document["rows"]}
-    assert states["cutlass", "4.7.0"]["cutlass/e2m1-converter"] == "upstreamed"
-    assert states["cutlass", "4.0.0"]["cutlass/e2m1-guard"] == "not-needed"
-    assert all(version in shown for _, version in states)
-    assert "drifted" not in shown
-    assert fp4patch("list", "variants", "--matrix").status == 2
-
-
 @pytest.mark.parametrize("version", ["4.0.0", "4.2.1", "4.5.0"])
 def test_the_recorded_matrix_is_what_the_real_trees_say(
     fp4patch: Callable[..., Said], pristine_tree: GetTree, version: str
 ) -> None:
-    (row,) = [
-        r
-        for r in fp4patch("list", "patches", "--matrix", "--json").document["rows"]
-        if (r["target"], r["version"]) == ("cutlass", version)
-    ]
+    rows = json.loads((data_root() / MATRIX).read_text())["rows"]
+    (row,) = [row for row in rows if (row["target"], row["version"]) == ("cutlass", version)]
     found = fp4patch("status", "--json", pristine_tree("cutlass", version)).document
     assert {p["patch"]: p["state"].replace("pristine", "applied") for p in found["patches"]} == row["states"]
 
@@ -143,7 +131,7 @@ def test_completion_offers_the_variants(tmp_path: Path) -> None:
         "COMP_WORDS": "fp4patch apply --variant t",
         "COMP_CWORD": "3",
     }
-    code = "from fp4patch.commands.main import main; main()"
+    code = "from fp4patch.cli import main; main()"
     run = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True, check=False)
     assert {"plain,turbo", "plain,turbo2"} <= set(run.stdout.split())
 
@@ -173,7 +161,7 @@ def test_a_verify_that_is_ended_leaves_no_compiler_and_no_folder(
 ) -> None:
     """CI jobs are ended by SIGTERM, and a terminal that is closed by SIGHUP."""
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     environ = os.environ | {"TMPDIR": str(scratch), "FP4PATCH_CACHE": str(tmp_path / "cache")}

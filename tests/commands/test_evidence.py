@@ -17,8 +17,8 @@ import pytest
 from command import Said
 from few_probes import few_probes
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.commands.evidence import result, run, text
 from fp4patch.commands.json_schema import json_schema
 from fp4patch.core.verdict import Verdict
@@ -47,11 +47,11 @@ def kit(
     tree = base / "cutlass"
     subprocess.run(["cp", "-r", pristine_tree("cutlass", "4.2.1"), tree], check=True)
     environment.setenv("FP4PATCH_DATA", str(few_probes(base / "data", PROBES)))
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     folder = base / "kit"
     arguments = ["--variant", "next3", "--arch", "sm_90,sm_121a", "-o", str(folder), str(tree)]
     with redirect_stdout(StringIO()) as written:
-        assert main.run(["evidence", "--json", *arguments]) == 0
+        assert cli.run(["evidence", "--json", *arguments]) == 0
     (base / "evidence.json").write_text(written.getvalue())
     (base / "fake").mkdir()
     command = ["cc", "-O2", "-shared", "-fPIC", "-w", f"-I{PROGRAM}", f"-I{folder / 'source'}"]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from few_probes import few_probes
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
-from fp4patch.commands import main
 from variants import VARIANTS, encoder
 
 ALL = 1 << 32
@@ -25,11 +25,9 @@ pytestmark = pytest.mark.usefixtures("no_torch")
 
 def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any], list[dict[str, Any]]]:
     """Exit status; executions by probe, architecture and side; comparisons."""
-    assert main.run(["apply", "--variant", variant, str(tree)]) == 0
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
     document = tree.parent / "verify.json"
-    status = main.run(
-        ["verify", "--variant", variant, "--arch", archs, "--execute", "--json", str(document), str(tree)]
-    )
+    status = cli.run(["verify", "--variant", variant, "--arch", archs, "--execute", "--json", str(document), str(tree)])
     found = json.loads(document.read_text())["executed"]
     by_name = {(one["probe"].partition("/")[2], one["arch"], one["side"]): one for one in found["executions"]}
     return status, by_name, found["equivalences"]

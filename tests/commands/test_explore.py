@@ -18,9 +18,9 @@ import pytest
 from browser import PATIENCE, browser
 from flashinfer_wheel import is_python, unpack
 
+from fp4patch import cli
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.commands.apply_run import apply
 from fp4patch.commands.explore import answers
 from fp4patch.commands.explore.run import page
@@ -61,7 +61,7 @@ def record() -> Any:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     written = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    assert main.run(["explore", "--no-open", "--output", str(written)]) == 0
+    assert cli.run(["explore", "--no-open", "--output", str(written)]) == 0
     return written
 
 
@@ -222,7 +222,7 @@ def test_the_record_is_the_document_that_the_command_prints(
     (release,) = (row for row in record["releases"] if (row["target"], row["version"]) == (target, version))
     root = pristine_tree(target, version)
     options = ["--json", "--for", gpus, "--cuda", cuda, "--arch-list", archs]
-    main.run(["doctor", *options, str(root)])
+    cli.run(["doctor", *options, str(root)])
     (told,) = json.loads(capsys.readouterr().out.replace(str(root), f"./{target}"))["trees"]
     said = answers.asked(release["states"][""][cuda][archs][gpus], cuda)
     rows = [{key: row[key] for key in answers.ROWS} for row in told["builds"]]
@@ -436,7 +436,7 @@ def test_without_the_record_the_error_names_the_file(tmp_path: Path, monkeypatch
         (tmp_path / name).symlink_to(load().root / name)
     (tmp_path / "records").mkdir()
     monkeypatch.setenv("FP4PATCH_DATA", str(tmp_path))
-    assert main.run(["explore", "--no-open", "--output", str(tmp_path / "page.html")]) == 1
+    assert cli.run(["explore", "--no-open", "--output", str(tmp_path / "page.html")]) == 1
     assert not (tmp_path / "page.html").exists()
 
 

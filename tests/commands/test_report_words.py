@@ -7,7 +7,7 @@ import re
 
 from verify_reports import REPORTS, host, on_121
 
-from fp4patch.commands import words
+from fp4patch import console
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import verdict
 from fp4patch.proof.result import BuildResult
@@ -39,8 +39,8 @@ def test_wrong_output_is_told_by_its_number_of_inputs() -> None:
 
 
 def test_control_characters_become_escapes_and_letters_stay() -> None:
-    assert words.printable("a\x1b[2J\n\udcffß\u202e/[b]") == "a\\x1b[2J\\n\\udcffß\\u202e/[b]"
-    assert words.printable("a\n\tb\x07", kept="\n\t") == "a\n\tb\\x07"
+    assert console.printable("a\x1b[2J\n\udcffß\u202e/[b]") == "a\\x1b[2J\\n\\udcffß\\u202e/[b]"
+    assert console.printable("a\n\tb\x07", kept="\n\t") == "a\n\tb\\x07"
 
 
 def test_a_build_that_is_not_as_declared_is_in_the_headline() -> None:

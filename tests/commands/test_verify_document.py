@@ -7,7 +7,7 @@ import json
 import pytest
 from verify_reports import DRIFT, REPORTS
 
-from fp4patch.commands.document import document, failure
+from fp4patch.console import document, failure
 from fp4patch.core.errors import Refused
 from fp4patch.proof.result import whole
 

@@ -12,8 +12,8 @@ import pytest
 from command import verify
 from few_probes import few_probes
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import forget
-from fp4patch.commands import main
 from fp4patch.core.errors import Refused
 from fp4patch.core.progress import Step
 from fp4patch.proof.verify import VerifyRequest, verify_trees
@@ -24,7 +24,7 @@ GetTree = Callable[[str, str], Path]
 @pytest.mark.parametrize(("version", "variant"), [("4.2.1", "next2"), ("4.4.2", "turbo"), ("4.5.0", "next2")])
 def test_a_patched_tree_passes_and_a_second_look_is_cached(whole_tree: GetTree, version: str, variant: str) -> None:
     tree = whole_tree("cutlass", version)
-    assert main.run(["apply", "--variant", variant, str(tree)]) == 0
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
     page = tree.parent / "report.html"
     status, document = verify(tree, variant, "--report", str(page))
     assert status == 0
@@ -55,7 +55,7 @@ def test_next3_is_short_where_the_target_has_no_instruction_and_identical_where_
     whole_tree: GetTree,
 ) -> None:
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     status, document = verify(tree, "next3", "--arch", "sm_121,sm_121a")
     assert status == 0
     results = {(r["probe"], r["arch"]): r for r in document["results"]}
@@ -75,7 +75,7 @@ def test_a_changed_function_that_no_probe_calls_is_named_and_fails_only_strictly
 ) -> None:
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"encode-float-x8": "cutlass"})))
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     lines = (tree / HEADER).read_text().splitlines()
 
     def body(head: str) -> int:
@@ -105,12 +105,12 @@ def test_a_tree_that_is_not_in_the_variants_state_is_refused(
     tree_copy: GetTree, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
-    assert main.run(["verify", str(tree)]) == 2
+    assert cli.run(["verify", str(tree)]) == 2
     assert "no tree here has a receipt" in capsys.readouterr().err
-    assert main.run(["verify", "--variant", "turbo", str(tree)]) == 1
+    assert cli.run(["verify", "--variant", "turbo", str(tree)]) == 1
     assert "not in the state of turbo" in capsys.readouterr().err
-    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
-    assert main.run(["verify", "--variant", "next2", str(tree)]) == 1
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert cli.run(["verify", "--variant", "next2", str(tree)]) == 1
     assert "fp4patch apply --variant next2" in capsys.readouterr().err
 
 
@@ -120,11 +120,11 @@ def test_a_tree_that_is_changed_while_it_is_verified_is_refused(
     """The tree is reverted after the first compilation: one of the two sides is then not the one in the report."""
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x2": "cutlass"})))
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
 
     def revert(step: Step) -> None:
         if step.done == 1:
-            assert main.run(["revert", str(tree)]) == 0
+            assert cli.run(["revert", str(tree)]) == 0
 
     options = VerifyRequest(variant="next2", archs="sm_120a", execute=False)
     with pytest.raises(Refused, match="changed while it was being verified"):
@@ -141,7 +141,7 @@ def test_an_execution_that_was_asked_for_and_had_nothing_to_execute_is_no_pass(
     patch.write_text(text)
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
     assert verify(tree, "next2", "--arch", "sm_120a")[0] == 0
     status, document = verify(tree, "next2", "--arch", "sm_120a", "--execute")
     assert status == 1
@@ -159,7 +159,7 @@ def test_a_patch_that_does_not_do_what_it_says_fails(
     guard.write_text(text.replace("CUTLASS_ARCH_MMA_SM121F_ENABLED", "CUTLASS_ARCH_MMA_SM120F_ENABLED"))
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 1  # SM121F looks like what is wanted, and is not
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 1  # SM121F looks like what is wanted, and is not
     assert "drifted" in capsys.readouterr().err
     guard.write_text(text)
     converter = data / "patches/cutlass/e2m1-converter/converter.cuh"
@@ -169,7 +169,7 @@ def test_a_patch_that_does_not_do_what_it_says_fails(
         )
     )
     forget()
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
     status, document = verify(tree, "next2", "--arch", "sm_121a")
     assert status == 1
     assert document["verdict"] == "fail"
@@ -182,7 +182,7 @@ def test_an_architecture_that_no_rule_speaks_of_is_not_passed(
 ) -> None:
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})))
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
     status, document = verify(tree, "next2", "--arch", "sm_110")
     assert status == 1
     assert document["problems"]
@@ -192,9 +192,9 @@ def test_without_a_compiler_verify_says_how_to_get_one(
     tree_copy: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    assert main.run(["verify", "--variant", "turbo", str(tree)]) == 1
+    assert cli.run(["verify", "--variant", "turbo", str(tree)]) == 1
     assert "nvcc" in capsys.readouterr().err
 
 
@@ -209,7 +209,7 @@ def test_a_whole_gemm_is_compiled_only_if_asked_for_and_on_a_bare_target_it_is_a
     probes = dict.fromkeys(("encode-float-x8", "encode-gemv-epilogue", "encode-nvfp4-gemm"), "cutlass")
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     status, document = verify(tree, "next3", "--arch", "sm_121")
     assert (status, gemm_of(document)) == (0, {})
     aside: list[dict[str, str]] = document["set_aside"]
@@ -236,7 +236,7 @@ def test_the_gemm_keeps_its_tensor_cores_and_its_epilogue_is_what_the_variant_sa
     whole_tree: GetTree, version: str, variant: str, instructions: int, fp4: int
 ) -> None:
     tree = whole_tree("cutlass", version)
-    assert main.run(["apply", "--variant", variant, str(tree)]) == 0
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
     status, document = verify(tree, variant, "--arch", "sm_120a,sm_121a", "--all")
     assert status == 0
     found = gemm_of(document)
@@ -251,7 +251,7 @@ def test_host_code_of_the_newest_release_is_executed_too(
     probes = {"encode-host-half": "cutlass"}
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
     tree = whole_tree("cutlass", "4.8.0")
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     status, document = verify(tree, "next3", "--execute")
     assert (status, document["problems"]) == (0, [])
     assert {run["probe"] for run in document["executed"]["executions"]} == {"cutlass/encode-host-half"}
@@ -259,10 +259,10 @@ def test_host_code_of_the_newest_release_is_executed_too(
 
 def test_next3_is_verified_for_the_familys_target_too(whole_tree: GetTree) -> None:
     tree = whole_tree("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     document_file = tree.parent / "verify.json"
     options = ["--no-execute", "--arch", "sm_120f", "--json", str(document_file)]
-    assert main.run(["verify", *options, str(tree)]) == 0  # the receipt names the variant
+    assert cli.run(["verify", *options, str(tree)]) == 0  # the receipt names the variant
     document = json.loads(document_file.read_text())
     assert (document["variant"], document["problems"]) == ("next3", [])
     assert {(r["arch"], r["verdict"]) for r in document["results"]} == {("sm_120f", "pass")}

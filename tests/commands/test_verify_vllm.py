@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from command import verify
 
-from fp4patch.commands import main
+from fp4patch import cli
 
 GetTree = Callable[[str, str], Path]
 CONVERSIONS = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
@@ -30,7 +30,7 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     vllm: Callable[[str], Path], version: str
 ) -> None:
     tree = vllm(version)
-    assert main.run(["apply", "--variant", "turbo2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "turbo2", str(tree)]) == 0
     status, document = verify(tree, "turbo2")
     assert (status, document["verdict"], document["problems"]) == (0, "pass", [])
     found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}
@@ -56,7 +56,7 @@ def test_turbo2_is_branch_free_software_on_sm121a_and_next2_leaves_the_hardware(
     assert "--torch-include" in aside["quant-kernels"]
     assert ("this release has no" in aside["minimax-kv-insert"]) == (version == "0.16.0")
 
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
     status, document = verify(tree, "next2")
     assert (status, document["verdict"]) == (0, "pass")
     # One of the conversions for the families, too.
@@ -70,7 +70,7 @@ def test_a_conversion_that_no_probe_knows_fails(
     tree = vllm("0.16.0")
     header = tree / "csrc/quantization/fp4/nvfp4_utils.cuh"
     header.write_text(header.read_text().replace("fp32_vec8_to_e2m1", "eight_to_e2m1"))
-    assert main.run(["apply", "--variant", "turbo2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "turbo2", str(tree)]) == 0
     status, document = verify(tree, "turbo2", "--arch", "sm_121a")
     assert (status, document["verdict"]) == (1, "fail")
     failed = {r["probe"]: r["error"] for r in document["results"] if r["verdict"] != "pass"}
@@ -81,7 +81,7 @@ def test_a_conversion_that_no_probe_knows_fails(
 @pytest.mark.skipif(not TORCH, reason="FP4PATCH_TEST_TORCH_INCLUDE names no include folder of PyTorch; takes minutes")
 def test_no_kernel_of_the_source_files_keeps_the_instruction(vllm: Callable[[str], Path]) -> None:
     tree = vllm("0.33.0")
-    assert main.run(["apply", "--variant", "turbo2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "turbo2", str(tree)]) == 0
     status, document = verify(tree, "turbo2", "--torch-include", TORCH)
     assert (status, document["set_aside"]) == (0, [])
     found = {(r["probe"].removeprefix("vllm/"), r["arch"]): r for r in document["results"]}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from fp4patch.commands.document import document
+from fp4patch.console import document
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import HIDDEN, Document, Report, Text, key, shown
 from fp4patch.core.verdict import Verdict
@@ -87,7 +87,7 @@ def test_a_name_that_is_not_utf8_survives() -> None:
 
 
 def test_results_do_not_import_pydantic() -> None:
-    code = "import fp4patch.commands.status, fp4patch.commands.document\n"
+    code = "import fp4patch.commands.status, fp4patch.console\n"
     run = subprocess.run(
         [sys.executable, "-c", f"{code}import sys\nprint('pydantic' in sys.modules)"],
         check=True,

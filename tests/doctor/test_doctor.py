@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
+from fp4patch import cli
 from fp4patch.adapters.vllm import cmake
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.core.arch import GB10, GPUS, Arch
 from fp4patch.core.cuda import has, known_gpus
 from fp4patch.doctor.run import question
@@ -37,7 +37,7 @@ def doctor(capsys: pytest.CaptureFixture[str]) -> Doctor:
     """Exit status and document."""
 
     def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
-        status = main.run(["doctor", "--json", *map(str, arguments)])
+        status = cli.run(["doctor", "--json", *map(str, arguments)])
         return status, json.loads(capsys.readouterr().out)
 
     return run
@@ -167,7 +167,7 @@ def test_a_patched_tree_is_judged_as_it_is(
     asked = ("--cuda", "12.9", "--torch-cuda-arch-list", "12.0a;12.1a")
     status, document = doctor(tree, *asked)
     assert (status, gpu(document, "sm_121")["todo"]) == (1, f"fp4patch apply --variant native {tree}")
-    assert main.run(["apply", "--variant", "native", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
     capsys.readouterr()
     status, document = doctor(tree, *asked)
     (found,) = document["trees"]
@@ -186,7 +186,7 @@ def test_a_software_variant_is_named_where_the_build_compiles_it(
     doctor: Doctor, vllm: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = vllm("0.33.0")
-    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
     capsys.readouterr()
     _, document = doctor(tree, "--cuda", "13.0", "--torch-cuda-arch-list", "12.0a;12.1a")
     assert gpu(document, "sm_120")["verdict"] == "NVFP4 native"
@@ -379,7 +379,7 @@ def test_the_variant_on_cutlass_decides_for_sm_121_alone(
     verdict: str,
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", variant, str(tree)]) in (0, 1)
+    assert cli.run(["apply", "--variant", variant, str(tree)]) in (0, 1)
     capsys.readouterr()
     _, document = doctor(tree)
     assert document["trees"][0]["variant"] == variant
@@ -391,7 +391,7 @@ def test_a_file_that_somebody_edited_since_is_red(
     doctor: Doctor, tree_copy: Trees, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
     capsys.readouterr()
     with (tree / "include/cutlass/float_subbyte.h").open("a") as file:
         file.write("// mine\n")
@@ -420,7 +420,7 @@ def test_a_file_that_somebody_edited_since_is_red(
     ],
 )
 def test_what_cannot_be_asked_is_a_usage_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["doctor", *arguments]) == 2
+    assert cli.run(["doctor", *arguments]) == 2
     assert "help:" in capsys.readouterr().err
 
 
@@ -446,5 +446,5 @@ def test_doctor_changes_nothing(pristine_tree: Trees, tmp_path: Path) -> None:
     tree = tmp_path / "cutlass"
     shutil.copytree(pristine_tree("cutlass", "4.2.1") / "include/cutlass", tree / "include/cutlass")
     before = {path: path.stat().st_mtime_ns for path in tree.rglob("*")}
-    assert main.run(["doctor", "--json", str(tree)]) == 0
+    assert cli.run(["doctor", "--json", str(tree)]) == 0
     assert {path: path.stat().st_mtime_ns for path in tree.rglob("*")} == before

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from fp4patch import cli
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.doctor.recommend import recommend, toolkit
 
 
@@ -45,12 +45,12 @@ def test_apply_without_a_variant_recommends_and_changes_nothing(
     tree_copy: Callable[[str, str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     tree = tree_copy("cutlass", "4.2.1")
-    assert main.run(["apply", str(tree)]) == 2
+    assert cli.run(["apply", str(tree)]) == 2
     assert "recommended: --variant next3" in capsys.readouterr().err
     assert not (tree / ".fp4patch").exists()
 
 
 def test_apply_without_a_variant_keeps_the_one_that_is_applied(tree_copy: Callable[[str, str], Path]) -> None:
     tree = tree_copy("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "turbo", str(tree)]) == 0
-    assert main.run(["apply", "--check", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "turbo", str(tree)]) == 0
+    assert cli.run(["apply", "--check", str(tree)]) == 0

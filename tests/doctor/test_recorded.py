@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.doctor.recorded import read
 
 
@@ -19,14 +19,14 @@ def test_a_release_has_the_answers_of_its_tree(
 ) -> None:
     reports = []
     for asked in ("cutlass==4.2.1", str(pristine_tree("cutlass", "4.2.1"))):
-        main.run(["doctor", "--json", *options, asked])
+        cli.run(["doctor", "--json", *options, asked])
         reports += json.loads(capsys.readouterr().out)["trees"]
     of_release, of_tree = ({key: report[key] for key in ("version", "content", "gpus")} for report in reports)
     assert str(of_release).replace("cutlass", "") == str(of_tree).replace(reports[1]["tree"], "").replace("cutlass", "")
 
 
 def test_the_next_command_fetches_what_it_patches(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["doctor", "--json", "--for", "gb10", "--cuda", "13.0", "vllm==0.18.1"]) == 0
+    assert cli.run(["doctor", "--json", "--for", "gb10", "--cuda", "13.0", "vllm==0.18.1"]) == 0
     (report,) = json.loads(capsys.readouterr().out)["trees"]
     fetch = "fp4patch fetch vllm==0.18.1 vllm"
     assert report["recommended"]["next"] == f"{fetch} && fp4patch apply --variant native vllm"
@@ -43,12 +43,12 @@ def test_the_next_command_fetches_what_it_patches(capsys: pytest.CaptureFixture[
 def test_what_is_not_recorded_has_the_way_to_an_answer(
     arguments: list[str], help_text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main.run(["doctor", *arguments]) == 2
+    assert cli.run(["doctor", *arguments]) == 2
     assert help_text in capsys.readouterr().err
 
 
 def test_every_recorded_release_is_answered_for_the_list_of_its_gpu(capsys: pytest.CaptureFixture[str]) -> None:
     for tree in read(load().root).trees:
         if not tree.variant:
-            assert main.run(["doctor", "--cuda", "13.0", "--arch-list", "12.1a", f"{tree.target}=={tree.version}"]) < 2
+            assert cli.run(["doctor", "--cuda", "13.0", "--arch-list", "12.1a", f"{tree.target}=={tree.version}"]) < 2
             assert "recommended" in capsys.readouterr().out

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch import cli
 from fp4patch.binaries.findings import Level
-from fp4patch.commands import main
 from fp4patch.doctor import reverse_patches
 
 GUARD = "include/cutlass/float_subbyte.h"
@@ -63,7 +63,7 @@ def test_a_patch_file_is_named_and_its_inverse_is_not(
 
 def test_a_recipe_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "Dockerfile").write_text(f"{REMOVES[0]} \x1b[2J\n")
-    main.run(["doctor", str(tmp_path)])
+    cli.run(["doctor", str(tmp_path)])
     assert "\x1b[2J" not in capsys.readouterr().out
 
 
@@ -72,14 +72,14 @@ def test_trees_and_directories_with_a_dockerfile_are_searched(
 ) -> None:
     (tmp_path / "build").mkdir()
     (tmp_path / "build/Dockerfile").write_text(f"FROM base\n{REMOVES[0]}\n")
-    assert main.run(["doctor", str(tmp_path / "build")]) == 0
+    assert cli.run(["doctor", str(tmp_path / "build")]) == 0
     assert "Dockerfile:2" in capsys.readouterr().out
-    assert main.run(["doctor", str(tmp_path / "build/Dockerfile")]) == 0
+    assert cli.run(["doctor", str(tmp_path / "build/Dockerfile")]) == 0
     assert "! Dockerfile" in capsys.readouterr().out
     (tmp_path / "build/Dockerfile").write_text("FROM base\n")
-    assert main.run(["doctor", str(tmp_path / "build")]) == 1  # nothing was found, and nothing was judged
+    assert cli.run(["doctor", str(tmp_path / "build")]) == 1  # nothing was found, and nothing was judged
     assert "no line was found" in " ".join(capsys.readouterr().out.split())
     tree = tree_copy("cutlass", "4.5.0")
     (tree / "fix.sh").write_text(f"{REMOVES[0].removeprefix('RUN ')}\n")
-    main.run(["doctor", str(tree)])
+    cli.run(["doctor", str(tree)])
     assert "fix.sh:1" in capsys.readouterr().out

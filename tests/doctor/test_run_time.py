@@ -15,9 +15,9 @@ import pytest
 from cubins import CONVERTS, compile_cuda, targets
 from host_on_disk import distribution, machine
 
+from fp4patch import cli
 from fp4patch.binaries import scan
 from fp4patch.binaries.findings import Level
-from fp4patch.commands import main
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.errors import UsageError
 from fp4patch.doctor import jit_caches, packages
@@ -99,7 +99,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
     findings = packages.examine_others(Host.here(), [GB10], None)
     assert [(one.subject, one.level) for one in findings] == [("vLLM 0.33.0", Level.YELLOW)]
     assert "sm_121: it converts in hardware" in findings[0].found
-    main.run(["doctor", "--json", "--python", str(tmp_path / "env"), "--for", "sm_121"])
+    cli.run(["doctor", "--json", "--python", str(tmp_path / "env"), "--for", "sm_121"])
     document = json.loads(capsys.readouterr().out)
     assert "vLLM 0.33.0" in {one["subject"] for part in document["machine"]["sections"] for one in part["findings"]}
 
@@ -108,7 +108,7 @@ def test_the_packages_of_a_named_python_and_of_an_active_environment_are_looked_
 def test_what_is_no_python_is_a_usage_error(python: str) -> None:
     with pytest.raises(UsageError, match="does not run as a Python"):
         Host.here(python)
-    assert main.run(["doctor", "--python", python]) == 2
+    assert cli.run(["doctor", "--python", python]) == 2
 
 
 def test_what_was_not_looked_at_has_no_check_mark_and_says_how_to(tmp_path: Path) -> None:

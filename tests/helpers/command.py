@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fp4patch.commands import main
+from fp4patch import cli
 
 
 class Said:
@@ -18,7 +18,7 @@ class Said:
 
     def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> None:
         capsys.readouterr()
-        self.status = main.run([str(a) for a in arguments])
+        self.status = cli.run([str(a) for a in arguments])
         self.out, self.err = capsys.readouterr()
 
     @property
@@ -44,5 +44,5 @@ def sha256(path: Path) -> str:
 def verify(tree: Path, variant: str, *options: str) -> tuple[int, dict[str, Any]]:
     """Return exit status and JSON document of a verify that executes nothing."""
     document = tree.parent / "verify.json"
-    status = main.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
+    status = cli.run(["verify", "--no-execute", "--variant", variant, "--json", str(document), *options, str(tree)])
     return status, json.loads(document.read_text())

@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import pytest
 
-from fp4patch.commands import main
+from fp4patch import cli
 from fp4patch.commands.build.run import Options, plan
 from fp4patch.images import context
 
@@ -166,7 +166,7 @@ def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable
     tree = made / "src" / "cutlass"
     source = pristine_tree("cutlass", "4.2.1")
     shutil.copytree(source / "include", tree / "include")
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
     receipts = made / "proof" / "receipts"
     receipts.mkdir(parents=True)
     shutil.copy(tree / ".fp4patch" / "receipt.json", receipts / "cutlass.json")
@@ -180,7 +180,7 @@ def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable
         "--json",
         str(made / "proof" / "verify.json"),
     ]
-    assert main.run([*verify, str(tree)]) == 0
+    assert cli.run([*verify, str(tree)]) == 0
     planned = plan(Options(variant="next2", archs=("12.1a",), trees={"cutlass": "4.2.1"}))
     pins = context.pins(planned.request, planned.torch, planned.cuda)
     (made / "proof" / "pins.json").write_text(json.dumps(pins))

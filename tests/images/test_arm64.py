@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.commands import main
+from fp4patch import cli
 from fp4patch.proof.toolchain import Toolchain
 
 PACKAGES = ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-runtime", "nvidia-cuda-cccl")
@@ -73,7 +73,7 @@ def test_the_cubin_of_a_patched_probe_is_the_same_byte_for_byte(
     assert cross, "there is no aarch64-linux-gnu-g++: apt install g++-aarch64-linux-gnu"
     tree = tmp_path / "cutlass"
     shutil.copytree(pristine_tree("cutlass", "4.2.1") / "include", tree / "include")
-    assert main.run(["apply", "--variant", variant, str(tree)]) == 0
+    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
     shutil.copy(PROBE, tmp_path / "probe.cu")
 
     def cubin(nvcc: Path, host: str, name: str) -> bytes:

@@ -25,8 +25,8 @@ import pytest
 from dockerfile_parts import DOCKERFILE
 from few_probes import copy_data, few_probes, leave
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import data_root
-from fp4patch.commands import main
 from fp4patch.images.context import wheel
 from fp4patch.sources.index import index_config
 
@@ -155,7 +155,7 @@ def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
     assert "fp4patch" in components
     assert "<html" in (out / "report.html").read_text()[:1000].lower()
     assert (out / "pins.json").is_file()
-    assert main.run(["inspect", str(out)]) == 0, capsys.readouterr().out
+    assert cli.run(["inspect", str(out)]) == 0, capsys.readouterr().out
 
 
 def test_a_patch_whose_code_breaks_a_rule_ends_the_build_at_the_proof(build: Build, data: Path, tmp_path: Path) -> None:

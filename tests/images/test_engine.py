@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ImageError
 from fp4patch.images import engine as preflight
@@ -171,7 +171,7 @@ def test_the_engine_of_another_context_is_no_builder_and_it_says_how_to_use_it(
         monkeypatch.setenv("DOCKER_CONTEXT", name)
         there = look("", needs_engine=True)
         assert (there.root, there.disk is None) == (here.root, here.disk is None)
-        assert main.run(["inspect", tiny_base]) == 1
+        assert cli.run(["inspect", tiny_base]) == 1
         assert "holds no proof" in capfd.readouterr().err
     finally:
         subprocess.run(["docker", "context", "rm", "--force", name], check=True, capture_output=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fp4patch.commands import main
+from fp4patch import cli
 from fp4patch.commands.build.run import Options, plan
 from fp4patch.commands.inspect.text import inspection_text
 from fp4patch.core.errors import ImageError
@@ -166,11 +166,11 @@ def test_a_damaged_document_is_one_sentence(proof: Proof) -> None:
 
 
 def test_an_exported_proof_is_inspected_as_a_folder(real_proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["inspect", "--json", str(real_proof / "proof")]) == 0
+    assert cli.run(["inspect", "--json", str(real_proof / "proof")]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["verdict"]) == (1, "pass")
     assert document["pins"]["variant"] == "next2"
-    assert main.run(["inspect", "--receipt", str(real_proof / "proof")]) == 0
+    assert cli.run(["inspect", "--receipt", str(real_proof / "proof")]) == 0
     assert capsys.readouterr().out.strip() == document["receipt"]
 
 
@@ -178,11 +178,11 @@ def test_of_a_folder_only_the_documents_are_read(real_proof: Path, tmp_path: Pat
     shutil.copytree(real_proof / "proof", tmp_path / "proof")
     with (tmp_path / "proof/else.bin").open("wb") as file:
         file.truncate(1 << 40)
-    assert main.run(["inspect", str(tmp_path / "proof")]) == 0
+    assert cli.run(["inspect", str(tmp_path / "proof")]) == 0
 
 
 def test_a_folder_without_a_proof_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["inspect", str(tmp_path)]) == 1
+    assert cli.run(["inspect", str(tmp_path)]) == 1
     assert "holds no proof" in capsys.readouterr().err
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from integration_page import block
 
-from fp4patch.commands import main
+from fp4patch import cli
 
 HEADER = "include/cutlass/numeric_conversion.h"
 
@@ -54,7 +54,7 @@ def fetched(project: Path) -> Path:
 def test_what_is_fetched_is_patched_and_a_second_configure_changes_nothing(project: Path) -> None:
     first = configure(project)
     assert first.returncode == 0, first.stderr
-    assert main.run(["apply", "--check", "--variant", "next3", str(fetched(project))]) == 0
+    assert cli.run(["apply", "--check", "--variant", "next3", str(fetched(project))]) == 0
     header = fetched(project) / HEADER
     assert "fp4patch" in header.read_text()
     changed = header.stat().st_mtime_ns
@@ -68,7 +68,7 @@ def test_another_variant_in_the_line_is_what_the_next_configure_makes(project: P
     lists.write_text(lists.read_text().replace("next3", "next2"))
     again = configure(project)
     assert again.returncode == 0, again.stderr
-    assert main.run(["apply", "--check", "--variant", "next2", str(fetched(project))]) == 0
+    assert cli.run(["apply", "--check", "--variant", "next2", str(fetched(project))]) == 0
 
 
 def test_a_source_that_the_patches_do_not_fit_ends_the_configure_in_fp4patchs_words(project: Path) -> None:

@@ -14,7 +14,7 @@ from few_probes import few_probes
 from integration_page import block
 from ruamel.yaml import YAML
 
-from fp4patch.commands import main
+from fp4patch import cli
 
 ROOT = Path(__file__).parents[2]
 ACTION = ROOT / "action.yml"
@@ -94,7 +94,7 @@ def test_a_patch_whose_machine_code_breaks_a_rule_fails_the_job_and_the_summary_
 
 
 def test_a_tree_that_somebody_edited_ends_the_job_before_anything_is_compiled(use: Use, tmp_path: Path) -> None:
-    assert main.run(["apply", "--variant", "next2", str(tmp_path / "workspace/cutlass")]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tmp_path / "workspace/cutlass")]) == 0
     edited = tmp_path / "workspace/cutlass/include/cutlass/float_subbyte.h"
     edited.write_text(edited.read_text() + "// mine\n")
     ran = use()

@@ -18,8 +18,8 @@ import pytest
 from cubins import CONVERTS, compile_cuda, targets
 from few_probes import few_probes
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.commands import main
 from fp4patch.core import progress
 from fp4patch.core.cache import cache_dir
 from fp4patch.images.context import wheel
@@ -75,7 +75,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory, toolchain: Toolchain) ->
 @pytest.fixture
 def container(installed: Container) -> Container:
     """The same, pristine: no cache of compiled modules, no vLLM, no patch."""
-    assert main.run(["revert", str(installed.packages / "flashinfer")]) == 0
+    assert cli.run(["revert", str(installed.packages / "flashinfer")]) == 0
     for package in ("vllm", "flashinfer_jit_cache", "flashinfer_jit_cache-0.6.12.dist-info"):
         shutil.rmtree(installed.packages / package, ignore_errors=True)
     return installed
@@ -184,7 +184,7 @@ def test_a_patched_checkout_of_vllm_is_clean_once_committed_as_the_builder_wants
     git("init", "-q")
     git("add", "--all")
     git("commit", "-qm", "0.33.0")
-    assert main.run(["apply", "--variant", "native", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
     git("commit", "--quiet", "--all", "--message", "fp4patch: native")
     assert git("status", "--porcelain", "--untracked-files=all") == ""
     git("clone", "-q", ".", str(tmp_path / "staged"))

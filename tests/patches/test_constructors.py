@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fp4patch.commands import main
+from fp4patch import cli
 from fp4patch.proof.toolchain import Toolchain
 
 GetTree = Callable[[str, str], Path]
@@ -45,7 +45,7 @@ def host(tree: Path, toolchain: Toolchain, *flags: str) -> tuple[int, str]:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_constructors_round_once_and_shapes_stay(headers: GetTree, toolchain: Toolchain, version: str) -> None:
     tree = headers("cutlass", version)
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     status, output = host(tree, toolchain)
     assert (status, output.splitlines()[-1].split()[2:]) == (0, ["0", "wrong"]), output
 
@@ -59,7 +59,7 @@ def test_upstream_rounds_doubles_twice_and_keeps_the_sign_of_nan(headers: GetTre
 
 def test_a_wrong_constant_is_noticed(headers: GetTree, toolchain: Toolchain) -> None:
     tree = headers("cutlass", "4.2.1")
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     text = (tree / HEADER).read_text()
     for right, wrong in (("(sum >> 22) + 6u", "(sum >> 22) + 5u"), ("back != x ? bits | 1u : bits", "bits")):
         assert text.count(right) == 1
@@ -98,7 +98,7 @@ def test_a_shape_that_it_does_not_know_is_refused(
     assert old in text
     changed = text.replace(old, new, 1)
     (tree / HEADER).write_text(changed)
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 1
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 1
     assert line in " ".join(capsys.readouterr().err.split())
     assert (tree / HEADER).read_text() == changed
 
@@ -107,14 +107,14 @@ def test_a_moved_declaration_is_found(headers: GetTree) -> None:
     tree = headers("cutlass", "4.2.1")
     text = (tree / HEADER).read_text()
     (tree / HEADER).write_text(text.replace("namespace cutlass {", "\n// moved\n\nnamespace cutlass {\n\n", 1))
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     assert "e2m1_from_float" in (tree / HEADER).read_text()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_apply_and_revert_give_the_pristine_bytes_back(headers: GetTree, pristine_tree: GetTree, version: str) -> None:
     tree, pristine = headers("cutlass", version), pristine_tree("cutlass", version)
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     assert (tree / HEADER).read_bytes() != (pristine / HEADER).read_bytes()
-    assert main.run(["revert", str(tree)]) == 0
+    assert cli.run(["revert", str(tree)]) == 0
     assert (tree / HEADER).read_bytes() == (pristine / HEADER).read_bytes()

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.proof.toolchain import Toolchain
 
 GetTree = Callable[[str, str], Path]
@@ -48,7 +48,7 @@ def sweep(tree: Path, toolchain: Toolchain, *flags: str, step: int = 1021) -> tu
 @pytest.mark.parametrize("version", ["4.2.1", "4.5.0"])
 def test_the_converters_are_exact_on_the_host(headers: GetTree, toolchain: Toolchain, version: str) -> None:
     tree = headers("cutlass", version)
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     status, counts, errors = sweep(tree, toolchain, "-DANY_LENGTH")
     assert (status, errors) == (0, "")
     checked, wrong = (int(word) for word in counts.split() if word.isdigit())
@@ -127,16 +127,16 @@ def test_a_shape_that_it_does_not_know_is_refused(
     assert old in text
     changed = text.replace(old, new)
     header.write_text(changed)
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 1
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 1
     assert line in " ".join(capsys.readouterr().err.split())
     assert header.read_text() == changed
 
 
 def test_apply_and_revert_give_the_pristine_bytes_back(headers: GetTree, pristine_tree: GetTree) -> None:
     tree, pristine = headers("cutlass", "4.4.2"), pristine_tree("cutlass", "4.4.2")
-    assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
     assert "fp4patch_e2m1" in (tree / HEADER).read_text()
-    assert main.run(["apply", "--variant", "next2", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
     assert "fp4patch_e2m1" not in (tree / HEADER).read_text()
-    assert main.run(["revert", str(tree)]) == 0
+    assert cli.run(["revert", str(tree)]) == 0
     assert (tree / HEADER).read_bytes() == (pristine / HEADER).read_bytes()

@@ -19,7 +19,7 @@ import pytest
 from command import snapshot
 from flashinfer_wheel import is_python, unpack
 
-from fp4patch.commands import main
+from fp4patch import cli
 from fp4patch.edits.arch_floors import floors, leaves_out
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
@@ -111,7 +111,7 @@ def unreached(package: Path) -> list[str]:
 
 def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     capsys.readouterr()
-    status = main.run([str(argument) for argument in arguments])
+    status = cli.run([str(argument) for argument in arguments])
     document: dict[str, object] = json.loads(capsys.readouterr().out)
     return document | {"exit": status}
 
@@ -134,7 +134,7 @@ def test_variants_apply_and_revert(
         patched = [path for path in sources(package) if f"namespace fp4patch_{added} {{" in path.read_text()]
         assert bool(patched) == bool(added)
         assert len(unreached(package)) == (0 if added else STATEMENTS[version])
-    assert main.run(["revert", str(package)]) == 0
+    assert cli.run(["revert", str(package)]) == 0
     assert snapshot(package.parent) == before
 
 
@@ -160,9 +160,9 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_without_is_branch_free_softw
     installed: Callable[..., Path], tmp_path: Path
 ) -> None:
     package, document = installed(OLDEST, WITHOUT_CUTLASS), tmp_path / "verify.json"
-    assert main.run(["apply", "--variant", "next3", str(package)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(package)]) == 0
     options = ["--execute", "--variant", "next3", "--arch", "sm_121a,sm_121,sm_90", "--json", str(document)]
-    assert main.run(["verify", *options, str(package)]) == 0
+    assert cli.run(["verify", *options, str(package)]) == 0
     said = json.loads(document.read_text())
     assert (said["verdict"], said["problems"]) == ("pass", [])
     aside = {one["probe"].removeprefix("flashinfer/"): one["because"] for one in said["set_aside"]}
@@ -229,9 +229,9 @@ def test_never_writes_through_a_hard_link(installed: Callable[[str], Path], tmp_
             place = other / path.relative_to(package)
             place.parent.mkdir(parents=True, exist_ok=True)
             os.link(path, place)
-    assert main.run(["apply", "--variant", "next3", str(other)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(other)]) == 0
     assert snapshot(package) == kept != snapshot(other)
-    assert main.run(["revert", str(other)]) == 0
+    assert cli.run(["revert", str(other)]) == 0
     assert snapshot(package) == kept == snapshot(other)
 
 
@@ -243,7 +243,7 @@ def test_modification_times_are_fresh_so_that_ninja_compiles_again(installed: Ca
         for path in (header, cutlass):
             os.utime(path, (0, 0))
         began = time.time() - 2
-        assert main.run([*command, str(package)]) == 0
+        assert cli.run([*command, str(package)]) == 0
         assert min(header.stat().st_mtime, cutlass.stat().st_mtime) >= began
 
 
@@ -266,7 +266,7 @@ def test_the_record_of_the_package_manager_is_stale_until_revert(
     said = notes(run("status", "--json", package, capsys=capsys))
     assert f"the RECORD of flashinfer-python 0.5.0 has other hashes for {len(stale())} of these files" in said
     assert "flashinfer/data/cutlass/include/cutlass/numeric_conversion.h" in stale()
-    assert main.run(["revert", str(package)]) == 0
+    assert cli.run(["revert", str(package)]) == 0
     assert not stale()
     assert "RECORD" not in notes(run("status", "--json", package, capsys=capsys))
 
@@ -302,7 +302,7 @@ def test_an_architecture_named_without_a_suffix_keeps_its_instructions(
         return sorted(flag for flag in context.get_nvcc_flags_list() if "gencode" in flag)
 
     assert flags("12.1") == ["-gencode=arch=compute_121,code=sm_121"]
-    assert main.run(["apply", "--variant", "native", str(package)]) == 0
+    assert cli.run(["apply", "--variant", "native", str(package)]) == 0
     assert flags("12.1") == ["-gencode=arch=compute_121a,code=sm_121a"]
     assert flags("8.9 12.0f 12.1a") == [
         "-gencode=arch=compute_120f,code=sm_120f",

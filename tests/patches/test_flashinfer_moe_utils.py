@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from flashinfer_wheel import is_python, unpack
 
+from fp4patch import cli
 from fp4patch.adapters.flashinfer import run
 from fp4patch.adapters.result import JitTargets
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import JitModule
-from fp4patch.commands import main
 from fp4patch.core.arch import Arch
 
 pytestmark = pytest.mark.slow
@@ -54,10 +54,10 @@ def test_gb10_and_the_rtx_cards_get_a_module_and_no_other_gpu_changes(
             REFUSES,
             f"RuntimeError: No supported CUDA architectures found for major versions {majors}",
         )
-    assert main.run(["apply", "--variant", "native", str(root)]) == 0
+    assert cli.run(["apply", "--variant", "native", str(root)]) == 0
     assert (made(root, "sm_120"), made(root, "sm_121")) == (("12.0f",), ("12.1a",))
     assert {gpu: made(root, gpu)[-1].replace(", 12]", "]") for gpu in others} == {g: b[-1] for g, b in before.items()}
-    assert main.run(["revert", str(root)]) == 0
+    assert cli.run(["revert", str(root)]) == 0
     assert made(root, "sm_121")[0] == REFUSES
 
 

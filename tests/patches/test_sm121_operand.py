@@ -13,8 +13,8 @@ from command import verify
 from few_probes import few_probes
 from small_cutlass import GUARD, small_cutlass
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import forget
-from fp4patch.commands import main
 
 GetTree = Callable[[str, str], Path]
 
@@ -35,7 +35,7 @@ def remove(tree: Path) -> tuple[str, str]:
 def states(tree: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     """The tree's state and the patch's."""
     capsys.readouterr()
-    assert main.run(["status", "--json", str(tree)]) == 0
+    assert cli.run(["status", "--json", str(tree)]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document["state"], next(p["state"] for p in document["patches"] if p["patch"] == "cutlass/sm121-operand")
 
@@ -48,12 +48,12 @@ def test_native_gives_upstreams_condition_back_and_revert_the_tree_as_it_was(
     assert states(tree, capsys) == ("pristine", "not-needed")
     upstream, removed = remove(tree)
     assert states(tree, capsys) == ("reversed", "reversed")
-    assert main.run(["apply", "--variant", "native", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
     assert "someone took CUTLASS_ARCH_MMA_SM121A_ENABLED" in capsys.readouterr().out
     written = (tree / GUARD).read_text()
     assert re.sub(r"\n// fp4patch native: .*\n$", "\n", written) == upstream
     assert states(tree, capsys) == ("applied", "applied")
-    assert main.run(["revert", str(tree)]) == 0
+    assert cli.run(["revert", str(tree)]) == 0
     assert (tree / GUARD).read_text() == removed
 
 
@@ -61,7 +61,7 @@ def test_before_4_2_there_is_nothing_to_put_back(whole_tree: GetTree, capsys: py
     tree = whole_tree("cutlass", "4.0.0")
     before = (tree / GUARD).read_bytes()
     assert states(tree, capsys) == ("pristine", "not-needed")
-    assert main.run(["apply", "--variant", "native", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
     assert (tree / GUARD).read_bytes() == before
 
 
@@ -73,7 +73,7 @@ def test_the_machine_code_has_the_instruction_again(
     forget()
     tree = whole_tree("cutlass", "4.2.1")
     remove(tree)
-    assert main.run(["apply", "--variant", "native", str(tree)]) == 0
+    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
     status, document = verify(tree, "native", "--arch", "sm_120a,sm_121a")
     assert (status, document["verdict"]) == (0, "pass")
     found = {(r["probe"].removeprefix("cutlass/"), r["arch"]): r for r in document["results"]}

@@ -21,8 +21,8 @@ from typing import NamedTuple
 import pytest
 from few_probes import few_probes
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import forget, load
-from fp4patch.commands import main
 
 HALF_PAIR = "encoders/half_pair.cuh"
 THRESHOLD, PREDICATES = "encoders/threshold.cuh", "encoders/predicate_sum.cuh"
@@ -376,14 +376,14 @@ def test_verify_finds_the_sabotage(
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     forget()
     tree = copied(pristine_tree(*mutant.tree), tmp_path / "tree")
-    if main.run(["apply", "--variant", mutant.variant, str(tree)]):
+    if cli.run(["apply", "--variant", mutant.variant, str(tree)]):
         refusal = capsys.readouterr().err
         KILLED[mutant.what] = "expected" in refusal  # its own post-condition: nothing is applied, and nothing verified
         assert KILLED[mutant.what], refusal
         return
     capsys.readouterr()
     archs = ["--arch", mutant.arch] if mutant.arch else []
-    status = main.run(["verify", "--variant", mutant.variant, *archs, "--execute", "--json", "-", str(tree)])
+    status = cli.run(["verify", "--variant", mutant.variant, *archs, "--execute", "--json", "-", str(tree)])
     printed = capsys.readouterr()
     assert printed.out, printed.err
     report = json.loads(printed.out)

@@ -14,7 +14,7 @@ from small_mlx import CONVERSION, small_mlx
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.commands.show.text import MATRIX
+from fp4patch.commands.explore.run import MATRIX
 from tools import watch
 from tools.pages import matrix
 

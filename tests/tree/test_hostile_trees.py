@@ -133,7 +133,7 @@ def test_state_of_another_kind_is_refused_and_never_followed(
 
 def as_alice(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = ["setpriv", f"--reuid={ALICE}", f"--regid={ALICE}", "--clear-groups", sys.executable, "-c"]
-    code = f"import sys; sys.path[:0] = {sys.path!r}; from fp4patch.commands.main import main; main()"
+    code = f"import sys; sys.path[:0] = {sys.path!r}; from fp4patch.cli import main; main()"
     environment = {**os.environ, "HOME": "/nonexistent", "FP4PATCH_CACHE": "/nonexistent"}
     command += [code, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd="/")

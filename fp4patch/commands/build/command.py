@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from fp4patch.commands.common import FOLDER, emit, json_option, show, variant_option
+from fp4patch.commands.options import FOLDER, json_option, variant_option
+from fp4patch.console import emit, show
 
 STAGES = ("toolkit", "sources", "proof", "kernels", "part", "wheel", "runtime")
 
@@ -101,10 +102,10 @@ def build(
             on_note=lambda note: click.echo(f"note: {note}", err=True),
         )
     except verb.BuildFailedError as failed:
-        from fp4patch.commands import document, terminal
+        from fp4patch import console
 
         if as_json:
-            emit(document.failure(failed))
-        show(terminal.error(failed), err=True)
+            emit(console.failure(failed))
+        show(console.error(failed), err=True)
         raise click.exceptions.Exit(failed.status) from None
     emit(built) if as_json else show(report.built_text(built))

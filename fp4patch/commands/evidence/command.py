@@ -4,19 +4,9 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import (
-    CUDA_ROOT,
-    EXIT_REFUSED,
-    FILE,
-    FOLDER,
-    JOBS,
-    PLACE,
-    emit,
-    json_option,
-    stderr,
-    variant_option,
-    waiting,
-)
+from fp4patch.commands.options import CUDA_ROOT, FILE, FOLDER, JOBS, PLACE, json_option, variant_option
+from fp4patch.console import emit, waiting
+from fp4patch.core.errors import EXIT_REFUSED
 
 
 @click.command()
@@ -51,9 +41,9 @@ def evidence(
     with four of 256 random bytes for each float32 that is rounded stochastically.
     """
     from fp4patch.catalog.manifest import load
-    from fp4patch.commands import progress
     from fp4patch.commands.evidence import run as verb
     from fp4patch.commands.evidence import text
+    from fp4patch.console import progress_bar
     from fp4patch.proof.verify import VerifyRequest
 
     if checked:
@@ -68,6 +58,6 @@ def evidence(
         raise click.UsageError("name a TREE, --variant and --output, or a file with --check")
     archs = arch or verb.default_archs(load().variant(variant))
     options = VerifyRequest(variant=variant, archs=archs, cuda_root=cuda_root, jobs=jobs, execute=True)
-    with progress.shown(stderr(), progress.STEPS) as tick:
+    with progress_bar("steps") as tick:
         done = verb.evidence(trees, output, options, on_wait=waiting, on_progress=tick)
     emit(done) if as_json else click.echo(text.summary(done))

@@ -13,9 +13,9 @@ from importlib import resources
 from pathlib import Path
 
 from fp4patch.catalog.rule import Promise
-from fp4patch.commands.common import write
 from fp4patch.commands.evidence.forms import Form, digests, tables
 from fp4patch.commands.evidence.result import KitInfo
+from fp4patch.console import write
 from fp4patch.core import process
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError

@@ -10,11 +10,11 @@ from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.commands import verify_page as page
-from fp4patch.commands.common import as_json, write
 from fp4patch.commands.evidence import kit, text
 from fp4patch.commands.evidence.forms import MOST, Form, digests
 from fp4patch.commands.evidence.kit import Kernel
 from fp4patch.commands.evidence.result import Checked, Evidence, EvidenceFile, KitInfo, KitTree, Outdated, Run
+from fp4patch.console import as_json, write
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
 from fp4patch.core.progress import OnProgress

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fp4patch.commands import measured
-from fp4patch.commands.document import document
 from fp4patch.commands.evidence.forms import Form
 from fp4patch.commands.evidence.result import Checked, Evidence, KitTree, Outdated, Run
 from fp4patch.commands.templates import render
+from fp4patch.console import document
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.result import VerifyReport
 

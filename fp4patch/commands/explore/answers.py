@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.catalog.target import Target
-from fp4patch.commands.document import document
+from fp4patch.console import document
 from fp4patch.core.release import covers
 from fp4patch.doctor import recorded
 from fp4patch.doctor.recommend import recommend

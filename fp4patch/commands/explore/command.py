@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import FILE, write
+from fp4patch.commands.options import FILE
+from fp4patch.console import write
 
 
 @click.command()

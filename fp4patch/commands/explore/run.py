@@ -14,13 +14,14 @@ from fp4patch import __version__
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.target import Target
 from fp4patch.commands.explore import answers
-from fp4patch.commands.show.text import MATRIX
 from fp4patch.commands.templates import own_script, render
 from fp4patch.core.arch import GPUS as JUDGED
 from fp4patch.core.arch import Arch, reach
 from fp4patch.doctor.outlook import kernels_of
 from fp4patch.doctor.recorded import record_of
 
+MATRIX = "records/matrix.json"
+"""Path below the catalog's root of the results of each patch on each release, as ``tools.watch`` recorded them."""
 INSTRUCTIONS = "records/instructions.json"
 """Path below the catalog's root of the outcome of each instruction, target and toolkit."""
 REPOSITORY = "https://github.com/fp4patch/fp4patch/blob/main/"

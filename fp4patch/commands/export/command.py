@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from fp4patch.commands.common import FILE, FOLDER, PLACE, emit, json_option, variant_option, waiting, write
+from fp4patch.commands.options import FILE, FOLDER, PLACE, json_option, variant_option
+from fp4patch.console import emit, waiting, write
 from fp4patch.core.errors import Fp4PatchError, UsageError
 
 AUTHOR = "fp4patch <fp4patch@localhost>"

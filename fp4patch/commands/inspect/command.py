@@ -2,7 +2,9 @@
 
 import click
 
-from fp4patch.commands.common import EXIT_REFUSED, NAME, emit, json_option, show
+from fp4patch.commands.options import NAME, json_option
+from fp4patch.console import emit, show
+from fp4patch.core.errors import EXIT_REFUSED
 
 
 @click.command()

@@ -3,8 +3,7 @@
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from fp4patch.commands.terminal import STYLES, folded, table, whole
-from fp4patch.commands.words import printable
+from fp4patch.console import STYLES, folded, printable, table, whole
 from fp4patch.core.wording import joined
 from fp4patch.images.image import Inspection
 

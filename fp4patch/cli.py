@@ -1,48 +1,77 @@
-"""The command line: parse, call a verb, print what it returned, choose the exit status; nothing else.
+"""The command line: find the command, call it, choose the exit status; every error becomes one message here.
 
-Verbs and their libraries are imported when they are called, so that ``fp4patch -h`` is quick.
+The module of a command is imported when the command is called, so that ``fp4patch -h`` is quick.
 """
+
+from __future__ import annotations
 
 import gc
 import os
 import signal
 import sys
 import traceback
+from importlib import import_module
 from typing import NoReturn
 
 import click
 
 from fp4patch import __version__
-from fp4patch.commands import apply, doctor, status, verify
-from fp4patch.commands.build import command as build
-from fp4patch.commands.common import EXIT_REFUSED, emit, show, swallow
-from fp4patch.commands.evidence import command as evidence
-from fp4patch.commands.explore import command as explore
-from fp4patch.commands.export import command as export
-from fp4patch.commands.fetch import command as fetch
-from fp4patch.commands.inspect import command as inspect
-from fp4patch.commands.show import command as show_
-from fp4patch.core.errors import Fp4PatchError, UsageError
+from fp4patch.core.errors import EXIT_BUG, EXIT_INTERRUPTED, EXIT_REFUSED, Fp4PatchError, UsageError
 
-EXIT_BUG, EXIT_INTERRUPTED = 3, 130
+GROUPS = {
+    "Start here": {
+        "doctor": ("doctor:doctor", "Check this machine, or each PATH, for FP4 support."),
+        "explore": ("explore.command:explore", "Open a page with the answers of doctor for every release."),
+        "list": ("list:list_", "List variants, patches and targets."),
+        "show": ("show:show", "Describe one variant, patch or target."),
+    },
+    "Patch": {
+        "fetch": ("fetch:fetch", "Fetch the pristine tree of a release into DIRECTORY."),
+        "apply": ("apply:apply", "Apply a variant's patches to all TREEs, or to none."),
+        "status": ("status:status", "Report the state of each file and patch of a TREE."),
+        "revert": ("apply:revert", "Restore the pristine bytes of all TREEs, or of none."),
+        "export": ("export.command:export", "Export the patches of a variant as changes for upstream."),
+    },
+    "Prove": {
+        "verify": ("verify:verify", "Compile the probes of a patched TREE and check the code."),
+        "evidence": ("evidence.command:evidence", "Write a variant's proofs, with a program for a GPU."),
+    },
+    "Build": {
+        "build": ("build.command:build", "Build a patched vLLM as an image that carries its proof."),
+        "inspect": ("inspect.command:inspect", "Check the labels and the proof of an IMAGE."),
+    },
+}
+"""Each command with the place of its function below ``fp4patch.commands`` and its summary, by what it is for."""
+COMMANDS = {name: place for commands in GROUPS.values() for name, (place, _) in commands.items()}
 
-COMMANDS = (
-    *(show_.list_, show_.show_name, fetch.fetch, apply.apply, status.status, apply.revert, export.export),
-    *(verify.verify, evidence.evidence),
-    *(doctor.doctor, explore.explore),
-    *(build.build, inspect.inspect),
-)
+
+class Commands(click.Group):
+    """The commands, by what they are for; each is imported when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's parameters
+        """Return the names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - the same
+        """Import a command; None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, function = COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(f"fp4patch.commands.{module}"), function)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - the same
+        """Write each group with the summaries of its commands; none is imported."""
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, summary) for name, (_, summary) in commands.items()])
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, "--version", prog_name="fp4patch")
 @click.option("--debug", is_flag=True, help="Print a traceback if fp4patch itself fails.")
-def cli(debug: bool) -> None:
+def fp4patch(debug: bool) -> None:
     """Patch CUTLASS, vLLM, FlashInfer and more for NVFP4 on SM120 and SM121, and verify the result."""
-
-
-for _command in COMMANDS:
-    cli.add_command(_command)
 
 
 def main() -> NoReturn:
@@ -53,15 +82,14 @@ def main() -> NoReturn:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:  # under nohup, a hang-up is ignored
             signal.signal(number, signal.default_int_handler)
-    gc.set_threshold(
-        200_000
-    )  # tokens form no cycles, and the search for cycles among them would take a third of an apply
+    # Tokens form no cycles, and the search for cycles among them would take a third of an apply.
+    gc.set_threshold(200_000)
     _make_streams_safe()
     status = run(sys.argv[1:])
     try:
         sys.stdout.flush()
     except OSError:  # reported already; the exit would fail on the buffered rest
-        swallow(sys.stdout)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     if status == EXIT_INTERRUPTED:
         # Python stores a Ctrl-C that arrives in code compiled from a string (for example a dataclass's), even after it
         # was handled, and ends itself by the signal: https://github.com/python/cpython/blob/v3.11.7/Python/pythonrun.c
@@ -93,7 +121,7 @@ def run(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     """Run the command line; leave only an OSError without a file name, about an output or the working directory."""
     try:
-        return int(cli.main(arguments, prog_name="fp4patch", standalone_mode=False) or 0)
+        return int(fp4patch.main(arguments, prog_name="fp4patch", standalone_mode=False) or 0)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -105,10 +133,10 @@ def _run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except Fp4PatchError as error:
-        from fp4patch.commands import terminal
+        from fp4patch import console
 
         _emit_error(error, arguments)
-        show(terminal.error(error), err=True)
+        console.show(console.error(error), err=True)
         return error.exit_code
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None:
@@ -119,13 +147,11 @@ def _run(arguments: list[str]) -> int:
         if "--debug" in arguments:
             traceback.print_exc()
         else:
-            from fp4patch.commands.words import printable
+            from fp4patch.console import printable
 
             click.echo(printable(f"fp4patch failed: {type(error).__name__}: {error}"), err=True)
-            click.echo(
-                "this is a bug of ours: please report it with the output of the same command after `fp4patch --debug`",
-                err=True,
-            )
+            advice = "please report it with the output of the same command after `fp4patch --debug`"
+            click.echo(f"this is a bug of ours: {advice}", err=True)
         return EXIT_BUG
 
 
@@ -133,9 +159,9 @@ def _emit_error(error: Fp4PatchError, arguments: list[str]) -> None:
     """Print the error as a JSON document on stdout, if the command line requests JSON."""
     command = next((word for word in arguments if not word.startswith("-")), "")
     if "--json" in arguments and command != "verify":  # the --json of verify names a file
-        from fp4patch.commands import document
+        from fp4patch import console
 
-        emit(document.failure(error))
+        console.emit(console.failure(error))
 
 
 def _was_interrupted(error: BaseException) -> bool:

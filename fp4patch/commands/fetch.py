@@ -1,0 +1,52 @@
+"""``fp4patch fetch``: a pristine tree of a release."""
+
+import sys
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from fp4patch.catalog.manifest import load
+from fp4patch.commands.options import PLACE, json_option
+from fp4patch.console import emit, progress_bar, show
+from fp4patch.core.errors import UsageError
+from fp4patch.sources.fetch import fetch as fetch_tree
+
+
+@click.command()
+@click.argument("release", metavar="TARGET==VERSION")
+@click.argument("directory", type=PLACE)
+@click.option("--whole", is_flag=True, help="Use git if the archive has only a part of the release.")
+@click.option(
+    "--git",
+    "git_url",
+    metavar="URL[#REF]",
+    help="Clone TARGET==VERSION from this URL or path instead. REF is a tag, branch or commit.",
+)
+@json_option("fp4patch.sources.fetch:Fetched")
+def fetch(release: str, directory: Path, whole: bool, git_url: str | None, as_json: bool) -> None:
+    """Fetch the pristine tree of a release into DIRECTORY.
+
+    The source is a pinned, SHA-256-checked archive of the package index that pip is configured for. If there is none,
+    fetch clones the upstream repository by git.
+    """
+    name, _, version = release.partition("==")
+    if not (name and version):
+        raise UsageError(f"{release!r} is not TARGET==VERSION", help="for example cutlass==4.2.1")
+    target = load().target(name.strip())
+    with progress_bar("bytes") as tick:
+        fetched = fetch_tree(
+            target,
+            version.strip().removeprefix("v"),
+            directory,
+            progress=tick,
+            git_url=git_url,
+            show_progress=sys.stderr.isatty(),
+            whole=whole,
+        )
+    if as_json:
+        emit(fetched)
+        return
+    proof = f", sha256 {fetched.sha256[:16]}… as pinned" if fetched.sha256 else ""
+    note = f"\n  {fetched.holds}" if fetched.holds else ""
+    show(Text(f"{fetched.target} {fetched.version} in {fetched.directory} (from {fetched.source}{proof}){note}"))

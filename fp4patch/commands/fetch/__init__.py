@@ -1,1 +1,0 @@
-"""``fp4patch fetch``: pristine trees."""

@@ -1,0 +1,89 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from importlib import import_module
+from operator import or_
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Command = TypeVar("Command", bound="Callable[..., object]")
+
+
+class Place(click.Path):
+    """A path that is not empty: Python takes an empty one for the current directory."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Refuse an empty path, and convert any other as click does."""
+        if value == "":
+            self.fail("it is empty; if a command in $(…) was to print it, see that command's error", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PLACE, NAME = Place(path_type=Path), Place(path_type=str)
+FILE, FOLDER = Place(path_type=Path, dir_okay=False), Place(path_type=Path, file_okay=False)
+TREES = click.argument("trees", metavar="TREE...", nargs=-1, required=True, type=PLACE)
+CUDA_ROOT = click.option("--cuda-root", type=FOLDER, help="CUDA toolkit to compile with.")
+JOBS = click.option(
+    "--jobs", "-j", metavar="N", type=click.IntRange(1, 64), help="Compilations at a time. Default: one per core."
+)
+
+
+def variant_option(*, required: bool) -> Callable[[Command], Command]:
+    """Return ``--variant NAME``, completed in the shell from the names on disk."""
+
+    def complete(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+        from fp4patch.catalog.manifest import data_root  # noqa: PLC0415 - only where a shell completes
+
+        names = (path.stem for path in (data_root() / "variants").glob("*.toml"))
+        return sorted(name for name in names if name.startswith(incomplete))
+
+    return click.option(
+        "--variant",
+        metavar="NAME",
+        required=required,
+        shell_complete=complete,
+        help="Name of the variant; see `fp4patch list variants`.",
+    )
+
+
+def json_option(*results: str) -> Callable[[Command], Command]:
+    """Return ``--json`` and ``--json-schema`` of a command whose results are of these classes, ``module:Class``."""
+
+    def options(command: Command) -> Command:
+        json_ = click.option(
+            "--json", "as_json", is_flag=True, help="Print one JSON document on stdout instead of text."
+        )
+        return json_(schema_option(*results, "fp4patch.console:Failure")(command))
+
+    return options
+
+
+def schema_option(*results: str) -> Callable[[Command], Command]:
+    """Return ``--json-schema`` of a command whose results are of these classes, which are imported when it is used."""
+
+    def show_schema(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+        if wanted:
+            from fp4patch.commands.json_schema import json_schema  # noqa: PLC0415 - pydantic takes a while to load
+
+            named = [name.split(":") for name in results]
+            kinds = [getattr(import_module(module), kind) for module, kind in named]
+            schema = json_schema(context.command.name or "", reduce(or_, kinds))
+            click.echo(json.dumps(schema, indent=2, ensure_ascii=False))
+            context.exit()
+
+    return click.option(
+        "--json-schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=show_schema,
+        help="Print the JSON schema of that document, and do nothing else.",
+    )

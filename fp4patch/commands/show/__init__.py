@@ -1,1 +1,0 @@
-"""``fp4patch list`` and ``fp4patch show``: variants, patches and targets."""

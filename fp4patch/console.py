@@ -1,0 +1,285 @@
+"""What commands print: JSON documents; tables, problems and errors as text for a terminal; progress; files."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.style import Style
+from rich.table import Column, Table
+from rich.text import Text
+
+from fp4patch.core.document import Report
+from fp4patch.core.errors import EXIT_REFUSED, Fp4PatchError
+from fp4patch.core.problem import Problem
+from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.schema import SCHEMA
+from fp4patch.core.state import State
+from fp4patch.core.verdict import Verdict
+from fp4patch.core.wording import joined
+
+# --- JSON documents ---
+
+
+@dataclass(frozen=True)
+class Failure(Report):
+    """An error of a command that cannot do its work, or cannot parse its command line."""
+
+    error: str
+    """Description in one sentence."""
+    help: str
+    """Recommended next step."""
+    problems: tuple[Problem, ...]
+    """Every reason to refuse."""
+    state: Literal["refused"] = "refused"
+
+
+def failure(error: Fp4PatchError) -> Failure:
+    """Return the document of an error."""
+    return Failure(error.message, error.help, error.problems)
+
+
+def document(result: Report) -> dict[str, Any]:
+    """Return the document of a result as values of JSON."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - it takes a while to load
+
+    adapter = TypeAdapter(type(result))
+    keys: dict[str, Any] = adapter.dump_python(result, mode="json", by_alias=True, exclude_defaults=result.sparse)
+    return {"schema": SCHEMA} | keys
+
+
+def as_json(result: Report) -> str:
+    """Return the JSON document of a result as text."""
+    return json.dumps(document(result), indent=2)
+
+
+def emit(result: Report) -> None:
+    """Print the JSON document of a result on stdout."""
+    try:
+        click.echo(as_json(result))
+    except BrokenPipeError:
+        swallow(sys.stdout)
+
+
+# --- the terminal ---
+
+
+class Output(Console):
+    """A terminal, or a pipe: it has no width, and text in it is not cut."""
+
+    def __init__(self, file: Any) -> None:
+        columns = os.environ.get("COLUMNS", "")
+        width = None if file.isatty() else (columns.isdecimal() and int(columns)) or 120
+        super().__init__(file=file, width=width, highlight=False, soft_wrap=not file.isatty())
+
+    def on_broken_pipe(self) -> None:
+        """Discard the rest; rich would exit with a status of its own."""
+        swallow(self.file)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Escape characters that could control the terminal: names come from trees. A diff is not changed."""
+        for segment in super().render(renderable, options):
+            verbatim = segment.control or (segment.style and segment.style.meta.get(_VERBATIM))
+            yield segment if verbatim else Segment(printable(segment.text, kept=LINES), segment.style)
+
+
+def show(renderable: RenderableType, *, err: bool = False) -> None:
+    """Print text for the user, as wide as the terminal is."""
+    Output(sys.stderr if err else sys.stdout).print(renderable)
+
+
+def swallow(output: Any) -> None:
+    """Discard all further output, since its reader has closed the pipe or the disk is full.
+
+    The exit status stays as it is; click and rich, and Python as it exits, would set their own.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+
+
+def waiting(root: Path) -> None:
+    """Print once that another fp4patch holds the tree."""
+    click.echo(f"waiting for another fp4patch that works on {printable(str(root))}", err=True)
+
+
+@contextmanager
+def telling(what: str) -> Iterator[None]:
+    """Print the result for the trees on stderr if the output cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        click.echo(f"error: the output cannot be written: {error.strerror}; {what}", err=True)
+        raise click.exceptions.Exit(EXIT_REFUSED) from error
+
+
+@contextmanager
+def progress_bar(unit: Literal["steps", "bytes"]) -> Iterator[OnProgress]:
+    """Show a bar on stderr over the steps or bytes of a command; nothing where stderr is not a terminal."""
+    from rich import progress as bars  # noqa: PLC0415 - it takes a while to load
+
+    own: Sequence[bars.ProgressColumn] = (bars.MofNCompleteColumn(), bars.TimeRemainingColumn())
+    if unit == "bytes":
+        own = (bars.DownloadColumn(), bars.TransferSpeedColumn())
+    columns = (bars.BarColumn(), *own, bars.TimeElapsedColumn(), bars.TextColumn("{task.description}"))
+    console = Output(sys.stderr)
+    with bars.Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("starting", total=None)
+
+        def tick(step: Step) -> None:
+            progress.update(task, total=step.total, completed=step.done, description=step.what)
+
+        yield tick
+
+
+def write(path: Path, text: str | bytes, *, advice: str = "name another file") -> None:
+    """Write a file for the user, or raise one clear error."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+    except OSError as error:
+        raise Fp4PatchError(f"cannot write {path}: {error.strerror}", help=advice) from error
+
+
+# --- text ---
+
+LINES = "\t\n\xa0"
+"""Characters that a text of several lines can contain beside printable ones."""
+_VERBATIM = "verbatim"
+
+
+def printable(text: str, kept: str = "") -> str:
+    """Return the text with control characters and lone surrogates escaped, except those in ``kept``.
+
+    A path, a name in a third-party wheel or a compiler's message must not control the terminal, nor add lines.
+    """
+    return "".join(c if c.isprintable() or c in kept else c.encode("unicode_escape").decode() for c in text)
+
+
+class Verbatim:
+    """Text that is printed to the byte, as a diff for programs is; ``rich.text.Text`` would drop carriage returns."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __rich_console__(self, _console: Console, _options: ConsoleOptions) -> RenderResult:
+        yield Segment(self.text, Style.from_meta({_VERBATIM: True}))
+
+
+class Hanging:
+    """A prefix, then text that wraps below itself on a terminal and stays one line in a pipe, where grep reads it."""
+
+    def __init__(self, prefix: str, text: str, style: str = "") -> None:
+        self.prefix, self.text, self.style = prefix, text, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        text = Text(printable(self.text, kept=LINES))
+        room = max(20, options.max_width - len(self.prefix))
+        lines = text.split() if options.no_wrap else text.wrap(console, room, overflow="fold")
+        prefix = Text(self.prefix, style=self.style)
+        for line in lines:
+            line.rstrip()
+            if not line:
+                yield Text()
+                continue
+            yield Text.assemble(prefix, line, overflow="ignore", no_wrap=True)
+            prefix = Text(" " * len(self.prefix))
+
+
+def label(word: str, text: str, style: str, indent: str = "") -> RenderableType:
+    """Return ``word: text``, with the text hanging below itself."""
+    return Hanging(f"{indent}{word}: ", text, style)
+
+
+# --- tables ---
+
+STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.UNSUPPORTED: "yellow", Verdict.NOTHING: "cyan"}
+STATES = {
+    State.APPLIED: "green",
+    State.PRISTINE: "",
+    State.UPSTREAMED: "cyan",
+    State.NOT_NEEDED: "cyan",
+    State.OUTDATED: "yellow",
+    State.REVERSED: "yellow",
+    State.DRIFTED: "red",
+    State.FOREIGN: "red",
+}
+"""Style of each state of a file or a patch."""
+NONE = "\N{EN DASH}"
+"""Cell of a table that has no value."""
+
+whole, folded = partial(Column, no_wrap=True), partial(Column, overflow="fold")
+"""Columns whose cells stay on one line, and columns whose cells wrap. A wide column is the last one: at 80 columns only
+that one is cut."""
+number = partial(whole, justify="right")
+
+
+def table(
+    columns: Sequence[Column], rows: Iterable[Sequence[RenderableType]], *, gap: int = 2, head: str = "bold"
+) -> Table:
+    """Return a table without lines. It has a header in the style ``head`` if a column has one.
+
+    A cell that is a string stays on one line, whatever characters it contains.
+    """
+    headed = any(column.header for column in columns)
+    own = [column.copy() for column in columns]  # a column of rich holds the cells of its table
+    made = Table(*own, box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style=head, show_header=headed)
+    for row in rows:
+        made.add_row(*(Text(printable(cell)) if isinstance(cell, str) else cell for cell in row))
+    return made
+
+
+# --- problems and errors ---
+
+
+def problems(refusals: Sequence[Problem]) -> RenderableType:
+    """Return the refusals: place, expected and found, nearest, and the recommended action; one block per problem."""
+    return Group(*(_problem(problem) for problem in _advised_once(refusals)))
+
+
+def error(failure: Fp4PatchError) -> RenderableType:
+    """Return an error with its problems, and the recommended next step."""
+    parts: list[RenderableType] = [label("error", failure.message, "bold red")]
+    parts += [_problem(problem, "  ") for problem in _advised_once(failure.problems, failure.help)]
+    if failure.help:
+        parts.append(label("help", failure.help, "bold", "  "))
+    return Group(*parts)
+
+
+def _advised_once(refusals: Sequence[Problem], printed_below: str = "") -> Iterator[Problem]:
+    """Yield the problems, each advice with the last one that it applies to."""
+    last = {problem.help: number for number, problem in enumerate(refusals)}
+    for number, problem in enumerate(refusals):
+        repeated = problem.help == printed_below or number < last[problem.help]
+        yield replace(problem, help="") if repeated else problem
+
+
+def _problem(problem: Problem, indent: str = "") -> RenderableType:
+    lines = problem_lines(problem)
+    parts: list[RenderableType] = [label("error", lines[0], "bold red", indent)]
+    parts += [Hanging(f"{indent}  ", line) for line in lines[1:]]
+    if problem.help:
+        parts.append(label("help", problem.help, "bold", f"{indent}  "))
+    return Group(*parts)
+
+
+def problem_lines(problem: Problem) -> list[str]:
+    """Return patch and state; the place, with the state if no patch refuses; expected, found and nearest."""
+    state = problem.state.value if problem.state else ""
+    place = f"{problem.file}:{problem.line}" if problem.file and problem.line is not None else problem.file
+    by_patch = joined(problem.patch, state, by=": ") if problem.patch and problem.patch != problem.file else ""
+    facts = (("expected ", problem.expected), ("found ", problem.found))
+    sentence = joined(*(word + text for word, text in facts if text), by=", ")
+    sentence += f"; nearest: {problem.nearest}" if problem.nearest else ""
+    lines = [by_patch, place if problem.patch else joined(place, state, by=": "), sentence]
+    return [line for line in lines if line] or ["a problem without a description"]
