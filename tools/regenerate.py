@@ -1,6 +1,6 @@
-"""Make a generated page or picture again.
+"""Make a generated page, picture or record again.
 
-python -m tools.regenerate                  the names, with what each writes
+python -m tools.regenerate --help           the names, with what each writes
 python -m tools.regenerate NAME [ARGUMENTS]
 """
 
@@ -25,9 +25,9 @@ def names() -> dict[str, str]:
 
 
 def main(arguments: list[str]) -> None:
-    """Run the module of that name with the other arguments; without a name, print all names."""
+    """Run the module of that name with the other arguments; without a name, or for ``--help``, print all names."""
     known = names()
-    if not arguments:
+    if not arguments or arguments[0] in ("-h", "--help"):
         sys.stdout.writelines(f"{name:16}{text}\n" for name, text in known.items())
         return
     name, *rest = arguments

@@ -1,1 +1,0 @@
-"""The whole build of vLLM on a rented machine without a network, outside a container engine."""
