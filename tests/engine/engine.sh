@@ -1,7 +1,7 @@
 #!/bin/bash
 # A throw-away Docker engine with BuildKit and buildx for the tests of images, out of Debian's own packages.
 #   eval "$(tests/engine/engine.sh start)"    starts it, or finds it running, and prints what a client needs
-#   tests/engine/engine.sh stop               ends all of them and removes what they built
+#   tests/engine/engine.sh stop               ends it, or all of them if none is named; what they built stays
 # Root only. Containers have no network of their own, so that nothing of this machine's is changed: builds use
 # --network host. FP4PATCH_ENGINE_DIR: where it lives (default: fp4patch-engine in TMPDIR). FP4PATCH_ENGINE_STORE:
 # overlay2, or containerd for an image store that holds attestations and several platforms, and can export its layer
@@ -82,11 +82,7 @@ end() {
 }
 
 stop() {
-  local here
-  for here in "$home/overlay2" "$home/containerd"; do
-    end "$here"
-    rm -rf "$here"
-  done
+  for store in ${FP4PATCH_ENGINE_STORE:-overlay2 containerd}; do end "$home/$store"; done
 }
 
 case ${1:-} in

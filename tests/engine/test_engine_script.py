@@ -36,7 +36,7 @@ def test_an_engine_that_was_killed_is_in_nobodys_way(home: Path, monkeypatch: py
     finally:
         ended = subprocess.run([SCRIPT, "stop"], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert not (home / "overlay2").exists()
+    assert not (home / "overlay2" / "run").exists()
 
 
 def kill(pid: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
@@ -10,9 +11,11 @@ import shutil
 import socket
 import subprocess
 import tarfile
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,25 +35,46 @@ def engine() -> Iterator[dict[str, str]]:
 
     The test is skipped with the script's reason if none can run; with FP4PATCH_REQUIRE_ENGINE=1 it fails.
     """
-    patch = pytest.MonkeyPatch()
-    try:
+    with ExitStack() as ends, pytest.MonkeyPatch.context() as patch:
         if not _answers():
-            for name, value in start_engine().items():
+            try:
+                client = ends.enter_context(own_engine())
+            except NoEngineError as reason:
+                without(f"no container engine: {reason}")
+            for name, value in client.items():
                 patch.setenv(name, value)
         yield dict(os.environ)
-    finally:
-        patch.undo()
 
 
-def start_engine() -> dict[str, str]:
+class NoEngineError(Exception):
+    """No engine can run here; the text is the script's reason."""
+
+
+@contextmanager
+def own_engine(store: str = "overlay2") -> Iterator[dict[str, str]]:
+    """The client's environment of the script's engine, which ends with the last of the processes that use it."""
+    home = Path(os.environ.get("FP4PATCH_ENGINE_DIR") or Path(tempfile.gettempdir(), "fp4patch-engine"))
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / f"{store}.users").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        yield start_engine(store)
+        try:
+            fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        subprocess.run([SCRIPT, "stop"], check=True, env=os.environ | {"FP4PATCH_ENGINE_STORE": store})
+
+
+def start_engine(store: str = "overlay2") -> dict[str, str]:
     """Return the client's environment for the engine that the script starts, or finds running.
 
     Raises:
-        pytest.skip.Exception: None can run here; with FP4PATCH_REQUIRE_ENGINE=1 it is a failure.
+        NoEngineError: None can run here.
     """
-    started = subprocess.run([str(SCRIPT), "start"], capture_output=True, text=True, check=False)
+    environ = os.environ | {"FP4PATCH_ENGINE_STORE": store}
+    started = subprocess.run([SCRIPT, "start"], capture_output=True, text=True, check=False, env=environ)
     if started.returncode == 77:
-        without(f"no container engine: {started.stderr.strip().splitlines()[-1:]}")
+        raise NoEngineError(started.stderr.strip().splitlines()[-1:])
     assert started.returncode == 0, started.stderr
     return {
         name: value.replace("$PATH", os.environ["PATH"]) for name, value in re.findall(r"(\w+)=(\S+)", started.stdout)
@@ -81,11 +105,16 @@ def two_nodes(engine: dict[str, str]) -> Iterator[tuple[Node, Node]]:
 
     A second engine of the script's and the first; where the script cannot start one, two containers of the engine's.
     """
-    containerd = engine | {"FP4PATCH_ENGINE_STORE": "containerd"}
-    started = subprocess.run([str(SCRIPT), "start"], capture_output=True, text=True, check=False, env=containerd)
-    if started.returncode == 0:
-        yield ({"DOCKER_HOST": re.findall(r"DOCKER_HOST=(\S+)", started.stdout)[0]}, []), ({}, [])
-        return
+    with ExitStack() as ends:
+        try:
+            client = ends.enter_context(own_engine("containerd"))
+        except NoEngineError:
+            yield from _containers()
+        else:
+            yield ({"DOCKER_HOST": client["DOCKER_HOST"]}, []), ({}, [])
+
+
+def _containers() -> Iterator[tuple[Node, Node]]:
     names = [f"fp4patch-test-{os.getpid()}-{which}" for which in ("one", "two")]
     for name in names:
         make = ["docker", "buildx", "create", "--name", name, "--driver", "docker-container", "--bootstrap"]
