@@ -12,7 +12,7 @@ import pytest
 from cases import cases
 from command import Said
 from few_probes import copy_data
-from small_mlx import small_mlx
+from small_trees import small_tree
 
 from fp4patch.catalog.manifest import forget, load
 from fp4patch.catalog.plan import edits_of
@@ -94,7 +94,7 @@ def test_a_new_patch_is_one_directory_and_its_variants_apply_and_verify_it(
     patch = load(data).patches["mlx/order-of-sum"]
     (case,) = cases(patch.id).values()
     assert fold(case.before, edits_of([patch], {})).text == case.after
-    tree = small_mlx(tmp_path / "mlx")
+    tree = small_tree("mlx", tmp_path / "mlx")
     header = tree / "mlx/backend/cuda/code_of_sum.cuh"
     header.write_text(HEADER)
     assert Said(capsys, "apply", "--variant", "native", tree).status == 0

@@ -111,7 +111,7 @@ static void format(char const *name, bool doubles) {
   }
 }
 
-int main() {
+int main(int, char **) {
   format<float_e2m1_t, 2, 1>("E2M1", true);
   format<float_e2m3_t, 2, 3>("E2M3", false);
   format<detail::float_e2m3_unpack8bits_t, 2, 3>("E2M3", false);

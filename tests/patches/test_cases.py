@@ -1,16 +1,20 @@
 """Each patch's ``cases.diff``: excerpts of shapes that upstream's source has had, and what the patch makes of them.
 
 An edited excerpt is in turn left alone or refused, never edited twice. Any other comes to the state that the case
-names: not-needed, upstreamed or drifted. All edits of the patch run on each.
+names: not-needed, upstreamed or drifted. All edits of the patch run on each. An excerpt that is changed where the patch
+looks at it is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import small_trees
 from cases import Case, cases
+from command import Said, snapshot
 from mutations_vllm import ENCODER, OPTIONS
 
 from fp4patch.catalog.manifest import load
@@ -93,7 +97,64 @@ def test_every_patch_has_a_shape_that_it_edits_and_one_that_it_leaves(patch: Pat
     assert states & {"not-needed", "upstreamed"}
 
 
-@pytest.mark.parametrize("patch", load().patches.values(), ids=lambda patch: patch.id)
-def test_excerpts_are_short(patch: Patch) -> None:
-    for case in cases(patch.id).values():
-        assert case.before.count("\n") <= 40, case.name  # what the patch itself adds may be longer
+UPSTREAM = """
+  CUTLASS_HOST_DEVICE
+  float_e2m1_t convert_from_float(float const &flt) const { return bitcast(0); }
+
+  CUTLASS_HOST_DEVICE
+  explicit float_e2m1_t(double x)"""
+SPECIALIZED = """
+template <cutlass::FloatRoundStyle R>
+struct NumericConverter<
+  cutlass::float_e2m1_t, cutlass::half_t, R> { /* somebody's own */ };
+
+/// Partial specialization for Array<float_e2m1_t, 2> <= Array<float, 2>
+"""
+CONSTRUCTOR, FP6, ENCODE = "cutlass/e2m1-constructor", "cutlass/fp6-convert", "cutlass/e2m1-encode"
+MLX, QUTLASS, ROTATION = "mlx/family-guard", "qutlass/sm120-family", "rotation-of-128-with-sm110.cpp"
+CHANGED = {
+    "fixed upstream": (CONSTRUCTOR, "4.2.h", "\n  CUTLASS_HOST_DEVICE\n  explicit float_e2m1_t(double x)", UPSTREAM),
+    "another signature": (CONSTRUCTOR, "4.2.h", "float_e2m1_t(double x)", "float_e2m1_t(long double x)"),
+    "another body": (CONSTRUCTOR, "4.2.h", "(double x) : Base(float(x))", "(double x) : Base(x)"),
+    "another base": (FP6, "4.2.h", "float_e2m3_t : public float_exmy_base", "float_e2m3_t : public float_base"),
+    "an open condition": (FP6, "4.2.h", "struct float_e3m2_unpack8bits_t", "#if 1\nstruct float_e3m2_unpack8bits_t"),
+    "specialized already": (ENCODE, "4.2-specializations.h", f"\n{SPECIALIZED.splitlines()[-1]}\n", SPECIALIZED),
+    "another loop": (
+        ENCODE,
+        "4.2-array-of-8.h",
+        "i < 8; ++i) {\n      result[i] = converter(source[i]);",
+        "i < 8; ++i) {",
+    ),
+    "another beginning": (ENCODE, "4.2-global-scope.h", "class FloatRoundStyle {", "class FloatRoundStyle : int {"),
+    "lists cut off": ("flash_attention/native-arch", "lists.cmake", "endif()", "endif("),
+    "another macro": (MLX, "conversion.cuh", "defined(__CUDA_ARCH_SPECIFIC__)", "defined(MLX_ARCH_SPECIFIC)"),
+    "another operator": (MLX, "conversion.cuh", "&& \\\n    defined(__CUDA_ARCH", "|| defined(__CUDA_ARCH"),
+    "another GPU beside": (QUTLASS, ROTATION, "_ARCH == 110", "_ARCH == 110 || TARGET_CUDA_ARCH == 103"),
+    "another namespace": (QUTLASS, ROTATION, "namespace QUTLASS {", "namespace qutlass {"),
+    "a family by division": (QUTLASS, ROTATION, "#elif TARGET_CUDA_ARCH == 120", "#elif TARGET_CUDA_ARCH / 10 == 12"),
+    "another name of the GPU": (QUTLASS, "gemm.cu", "#elif TARGET_CUDA_ARCH == 120", "#elif QUTLASS_ARCH == 120"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_a_shape_that_it_does_not_know_is_refused(what: str) -> None:
+    patch, case, old, new = CHANGED[what]
+    text = cases(patch)[case].before
+    assert old in text
+    outcomes = fold(text.replace(old, new), steps(load().patches[patch])).outcomes
+    assert any(isinstance(outcome, Drift) for outcome in outcomes)
+
+
+@pytest.mark.parametrize("target", small_trees.CASES)
+def test_a_tree_of_cases_is_patched_and_reverting_leaves_no_trace(
+    target: str, tmp_path: Path, fp4patch: Callable[..., Said]
+) -> None:
+    tree = small_trees.small_tree(target, tmp_path / target)
+    patch, files = small_trees.CASES[target]
+    before = snapshot(tree)
+    assert fp4patch("apply", "--variant", "native", tree).status == 0
+    for path, case in files.items():
+        assert (tree / path).read_text().startswith(cases(patch)[case].after), path
+    assert fp4patch("status", tree).status == 0
+    assert fp4patch("revert", tree).status == 0
+    assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before

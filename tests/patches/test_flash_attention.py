@@ -1,4 +1,4 @@
-"""vLLM's flash-attention: its patch on a small tree with the project's own lists, alone and inside a tree of vLLM.
+"""vLLM's flash-attention: inside a tree of vLLM, refusals, and what doctor says of its lists.
 
 The project is in git alone. A whole tree, by hand: ``fp4patch fetch flash_attention==2.7.2.post1 DIR``, then ``apply``,
 ``verify`` and ``revert``; the matrix has the result.
@@ -12,31 +12,9 @@ from pathlib import Path
 import pytest
 from cases import cases
 from command import Said, snapshot
+from small_trees import small_tree
 
-CASES = cases("flash_attention/native-arch")
-BEFORE, AFTER = CASES["lists.cmake"].before, CASES["lists.cmake"].after
-
-
-def make(root: Path, lists: str = BEFORE) -> Path:
-    """Make a tree of the lists alone."""
-    for path, text in {
-        "CMakeLists.txt": lists,
-        "cmake/utils.cmake": "",
-        "vllm_flash_attn/__init__.py": '__version__ = "2.7.2.post1"\n',
-    }.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-    return root
-
-
-def test_the_lists_get_sm12x_and_reverting_leaves_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tree = make(tmp_path / "fa")
-    before = snapshot(tree)
-    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
-    assert (tree / "CMakeLists.txt").read_text().startswith(AFTER)
-    assert Said(capsys, "apply", "--variant", "next3", "--check", tree).status == 1  # the same edits, another receipt
-    assert Said(capsys, "revert", tree).status == 0
-    assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before
+BEFORE = cases("flash_attention/native-arch")["lists.cmake"].before
 
 
 @pytest.mark.parametrize(
@@ -46,37 +24,30 @@ def test_the_lists_get_sm12x_and_reverting_leaves_no_trace(tmp_path: Path, capsy
         ('FA2_ARCHS "8.0+PTX"', 'FA2_ARCHS "${ARCHS_OF_ANOTHER_FILE}"'),
         ('"8.0+PTX"', '"8.0;9.0+PTX"'),
         ("CUDA_SUPPORTED_ARCHS", "SUPPORTED_ARCHS"),
-        ("endif()", "endif("),
     ],
-    ids=["renamed", "moved", "another list", "the supported ones renamed", "cut off"],
+    ids=["renamed", "moved", "another list", "the supported ones renamed"],
 )
 def test_lists_of_another_shape_are_refused_and_left(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], old: str, new: str
+    tmp_path: Path, fp4patch: Callable[..., Said], old: str, new: str
 ) -> None:
     assert old in BEFORE
-    tree = make(tmp_path / "fa", BEFORE.replace(old, new))
+    tree = small_tree("flash_attention", tmp_path / "fa")
+    (tree / "CMakeLists.txt").write_text(BEFORE.replace(old, new))
     before = snapshot(tree)
-    said = Said(capsys, "apply", "--variant", "native", tree)
-    assert said.status == 1
-    assert "flash_attention/native-arch" in said.err
+    said = fp4patch("apply", "--variant", "native", tree)
+    assert (said.status, "flash_attention/native-arch" in said.err) == (1, True)
     assert snapshot(tree) == before
 
 
-def test_the_lists_of_the_open_pull_request_need_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tree = make(tmp_path / "fa", CASES["as-proposed.cmake"].before)
-    said = Said(capsys, "status", tree)
-    assert "upstreamed" in said.out
-
-
 def test_a_command_on_vllm_includes_the_project_where_its_build_fetches_it(
-    tmp_path: Path, pristine_tree: Callable[[str, str], Path], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, pristine_tree: Callable[[str, str], Path], fp4patch: Callable[..., Said]
 ) -> None:
     vllm = tmp_path / "vllm"
     vllm.mkdir()
     for entry in pristine_tree("vllm", "0.33.0").iterdir():
         (vllm / entry.name).symlink_to(entry)
-    make(vllm / ".deps/vllm-flash-attn-src")
-    said = Said(capsys, "status", vllm)
+    small_tree("flash_attention", vllm / ".deps/vllm-flash-attn-src")
+    said = fp4patch("status", vllm)
     assert "flash_attention 2.7.2.post1" in said.out
     assert "vllm 0.33.0" in said.out
 
@@ -110,16 +81,17 @@ def test_doctor_asks_for_code_that_loads_and_for_no_instruction(
     found: dict[str, tuple[str, str]],
     tmp_path: Path,
     pristine_tree: Callable[[str, str], Path],
-    capsys: pytest.CaptureFixture[str],
+    fp4patch: Callable[..., Said],
 ) -> None:
     """Its kernels have no FP4 conversion: a target without a suffix is enough, and PTX is compiled by the driver."""
     before, fa2, after = BEFORE.partition("cuda_archs_loose_intersection(FA2_ARCHS")
-    tree = make(tmp_path / "fa", CONFIGURES % f"{before}{SUPPORTED}{fa2}{after}")
+    tree = small_tree("flash_attention", tmp_path / "fa")
+    (tree / "CMakeLists.txt").write_text(CONFIGURES % f"{before}{SUPPORTED}{fa2}{after}")
     utils = pristine_tree("vllm", "0.20.0") / "cmake/utils.cmake"  # the same functions
     (tree / "cmake/utils.cmake").write_text(utils.read_text(encoding="utf-8"), encoding="utf-8")
     if variant:
-        assert Said(capsys, "apply", "--variant", variant, tree).status == 0
-    said = Said(capsys, "doctor", "--cuda", "13.0", "--arch-list", archs, "--json", tree)
+        assert fp4patch("apply", "--variant", variant, tree).status == 0
+    said = fp4patch("doctor", "--cuda", "13.0", "--arch-list", archs, "--json", tree)
     (report,) = said.document["trees"]
     assert {gpu["gpu"]: (gpu["level"], gpu["verdict"]) for gpu in report["gpus"]} == found
     assert said.status == 0

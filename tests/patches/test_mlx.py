@@ -1,4 +1,4 @@
-"""MLX: its patch on a tree of excerpts, which is compiled, executed and reverted.
+"""MLX: its patch on a tree of excerpts, which is compiled and executed.
 
 The package index has no sources of MLX. A whole tree, by hand: ``fp4patch fetch mlx==0.32.1 --git …``, then ``apply``,
 ``verify`` and ``revert``; docs/mlx.md and the matrix have the results.
@@ -8,83 +8,53 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cases import cases
-from command import Said, snapshot, verify
+from command import Said, verify
 from cubins import disassembled
 from few_probes import few_probes
-from small_mlx import CONVERSION, PATCH, small_mlx
+from small_trees import CONVERSION, small_tree
 
-from fp4patch.catalog.manifest import forget
+from fp4patch.catalog.manifest import data_root, forget
 from fp4patch.proof.toolchain import Toolchain
+
+PATCH = data_root() / "patches/mlx/family-guard"
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A tree of the patch's case."""
-    return small_mlx(tmp_path / "mlx")
-
-
-@pytest.mark.parametrize("variant", ["native", "next3"])
-def test_the_patch_is_applied_and_reverting_leaves_no_trace(
-    variant: str, tree: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = snapshot(tree)
-    assert Said(capsys, "apply", "--variant", variant, tree).status == 0
-    assert (tree / CONVERSION).read_text().startswith(cases("mlx/family-guard")["conversion.cuh"].after)
-    assert "mlx 0.32.1" in Said(capsys, "status", tree).out
-    assert Said(capsys, "revert", tree).status == 0
-    assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("defined(__CUDA_ARCH_SPECIFIC__)", "defined(MLX_ARCH_SPECIFIC)"),
-        ("&& \\\n    defined(__CUDA_ARCH_SPECIFIC__)", "|| defined(__CUDA_ARCH_SPECIFIC__)"),
-        ("(__CUDA_ARCH_FAMILY_SPECIFIC__ >= 1000)\n  return", "defined(__CUDA_ARCH_SPECIFIC__)\n  return"),
-    ],
-)
-def test_another_shape_is_refused_and_nothing_is_written(
-    old: str, new: str, tree: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    text = (tree / CONVERSION).read_text()
-    assert old in text
-    (tree / CONVERSION).write_text(text.replace(old, new))
-    before = snapshot(tree)
-    said = Said(capsys, "apply", "--variant", "native", tree)
-    assert (said.status, "mlx/family-guard: drifted" in said.err) == (1, True)
-    assert snapshot(tree) == before
+    return small_tree("mlx", tmp_path / "mlx")
 
 
 def test_a_release_without_the_conversion_is_drifted_and_one_with_a_moved_one_is_patched(
-    tree: Path, capsys: pytest.CaptureFixture[str]
+    tree: Path, fp4patch: Callable[..., Said]
 ) -> None:
     moved = tree / "mlx/backend/cuda/device/fp4.cuh"
     moved.parent.mkdir()
     (tree / CONVERSION).rename(moved)
     (tree / CONVERSION).write_text('#include "mlx/backend/cuda/device/fp4.cuh"\n')
-    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    assert fp4patch("apply", "--variant", "native", tree).status == 0
     assert "__CUDA_ARCH_SPECIFIC__" not in moved.read_text()
-    assert Said(capsys, "revert", tree).status == 0
+    assert fp4patch("revert", tree).status == 0
     moved.write_text("")
-    assert Said(capsys, "apply", "--variant", "native", tree).status == 1
+    assert fp4patch("apply", "--variant", "native", tree).status == 1
 
 
 def test_the_cutlass_in_the_build_directory_is_patched_with_the_tree(
-    tree: Path, tree_copy: object, capsys: pytest.CaptureFixture[str]
+    tree: Path, tree_copy: object, fp4patch: Callable[..., Said]
 ) -> None:
     cutlass = tree / "build/_deps/cutlass-src"
     cutlass.parent.mkdir(parents=True)
     tree_copy("cutlass", "4.2.1").rename(cutlass)  # type: ignore[operator]
-    assert Said(capsys, "apply", "--variant", "next3", tree).status == 0
+    assert fp4patch("apply", "--variant", "next3", tree).status == 0
     assert "fp4patch" in (cutlass / "include/cutlass/numeric_conversion.h").read_text()
 
 
 def test_a_family_is_a_compiler_error_before_and_the_instruction_after(
-    tree: Path, toolchain: Toolchain, capsys: pytest.CaptureFixture[str]
+    tree: Path, toolchain: Toolchain, fp4patch: Callable[..., Said]
 ) -> None:
     def compiled(arch: str) -> list[str]:
         cubin = tree.parent / f"{arch}.cubin"
@@ -102,16 +72,16 @@ def test_a_family_is_a_compiler_error_before_and_the_instruction_after(
     before = {arch: compiled(arch) for arch in ("sm_120", "sm_121a", "sm_120f", "sm_100f")}
     assert [arch for arch, found in before.items() if found == undefined] == ["sm_120f", "sm_100f"]
     assert [len(before[arch]) for arch in ("sm_120", "sm_121a")] == [0, instructions]
-    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    assert fp4patch("apply", "--variant", "native", tree).status == 0
     after = {arch: compiled(arch) for arch in before}
     assert [len(found) for found in after.values()] == [0, *[instructions] * 3]
     assert undefined not in after.values()
 
 
 def test_verify_executes_all_inputs_where_the_pristine_side_does_not_compile(
-    tree: Path, capsys: pytest.CaptureFixture[str]
+    tree: Path, fp4patch: Callable[..., Said]
 ) -> None:
-    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
+    assert fp4patch("apply", "--variant", "native", tree).status == 0
     status, document = verify(tree, "native", "--arch", "sm_120a,sm_120f", "--execute")
     assert (status, document["verdict"], document["problems"]) == (0, "pass", [])
     rows = {(row["probe"].removeprefix("mlx/"), row["arch"]): row for row in document["results"]}
@@ -145,7 +115,7 @@ def test_verify_finds_a_sabotage(
     tree: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    fp4patch: Callable[..., Said],
 ) -> None:
     data = few_probes(tmp_path / "data", {"bfloat16-x4": "mlx"})
     file = data / "patches/mlx/family-guard/patch.toml" if what == "patch" else tree / CONVERSION
@@ -154,7 +124,7 @@ def test_verify_finds_a_sabotage(
     file.write_text(text.replace(old, new))
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     forget()
-    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
-    said = Said(capsys, "verify", "--variant", "native", "--arch", "sm_120f", tree)
+    assert fp4patch("apply", "--variant", "native", tree).status == 0
+    said = fp4patch("verify", "--variant", "native", "--arch", "sm_120f", tree)
     forget()
     assert (said.status, found in said.out) == (1, True), said.out

@@ -15,88 +15,38 @@ import pytest
 from cases import cases
 from command import Said, snapshot
 from cubins import disassembled
+from small_trees import QUTLASS, small_tree
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.proof.toolchain import Toolchain
 
 PATCH = data_root() / "patches/qutlass/sm120-family"
-WARP = "qutlass/csrc/include/cutlass_extensions/gemm/warp/mma_mx_tensor_op.h"
-HEADER = "qutlass/csrc/include/cutlass_extensions/arch/mma_mx_sm120.h"
 CASES = cases("qutlass/sm120-family")
-FILES = {
-    "setup.py": "setup.py",
-    "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.cpp",
-    "qutlass/csrc/gemm.cu": "gemm.cu",
-    "qutlass/csrc/gemm_ada.cu": "gemm-small-batches.cu",
-    HEADER: "multiplication.h",
-    WARP: "order-of-tiles.h",
-}
 SHAPES = ("rotation-of-128", "rotation-of-128-with-sm110")
 
 
-def make(root: Path) -> Path:
-    """Make a tree of the patch's cases."""
-    for path, case in FILES.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(CASES[case].before)
-    (root / "pyproject.toml").write_text('[project]\nversion = "0.2.0"\n')
-    return root
-
-
-def test_all_files_are_edited_and_reverting_leaves_no_trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tree = make(tmp_path / "qutlass")
-    before = snapshot(tree)
-    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
-    for path, case in FILES.items():
-        expected = CASES[case].after
-        assert (tree / path).read_text().startswith(expected), path
-    assert Said(capsys, "status", tree).status == 0
-    assert Said(capsys, "revert", tree).status == 0
-    assert {path: found for path, found in snapshot(tree).items() if not path.startswith(".fp4patch")} == before
-
-
-@pytest.mark.parametrize(
-    ("path", "old", "new"),
-    [
-        ("qutlass/csrc/bindings.cpp", "TARGET_CUDA_ARCH == 110", "TARGET_CUDA_ARCH == 110 || TARGET_CUDA_ARCH == 103"),
-        ("qutlass/csrc/bindings.cpp", "namespace QUTLASS {", "namespace qutlass {"),
-        ("qutlass/csrc/bindings.cpp", "#elif TARGET_CUDA_ARCH == 120", "#elif TARGET_CUDA_ARCH / 10 == 12"),
-        ("qutlass/csrc/gemm.cu", "#elif TARGET_CUDA_ARCH == 120", "#elif QUTLASS_ARCH == 120"),
-        (HEADER, "CUTLASS_ARCH_MMA_SM120_ENABLED", "QUTLASS_SM120"),
-        ("setup.py", "compute_120a,code=sm_120a", "compute_120f,code=sm_120f"),
-    ],
-)
-def test_another_shape_is_refused_and_nothing_is_written(
-    path: str, old: str, new: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_multiplication_under_another_macro_is_refused_and_nothing_is_written(
+    tmp_path: Path, fp4patch: Callable[..., Said]
 ) -> None:
-    tree = make(tmp_path / "qutlass")
-    text = (tree / path).read_text()
-    assert old in text
-    (tree / path).write_text(text.replace(old, new))
+    tree = small_tree("qutlass", tmp_path / "qutlass")
+    header = tree / QUTLASS / "arch/mma_mx_sm120.h"
+    header.write_text(header.read_text().replace("CUTLASS_ARCH_MMA_SM120_ENABLED", "QUTLASS_SM120"))
     before = snapshot(tree)
-    said = Said(capsys, "apply", "--variant", "native", tree)
+    said = fp4patch("apply", "--variant", "native", tree)
     assert (said.status, "qutlass/sm120-family: drifted" in said.err) == (1, True)
     assert snapshot(tree) == before
 
 
-def test_a_file_that_moved_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tree = make(tmp_path / "qutlass")
-    moved = tree / "qutlass/csrc/include/cutlass_extensions/mma.h"
-    (tree / WARP).rename(moved)
-    assert Said(capsys, "apply", "--variant", "native", tree).status == 0
-    assert "(__CUDA_ARCH__ < 1300)" in moved.read_text()
-
-
 def test_a_command_on_vllm_reaches_the_tree_that_its_build_takes(
-    tree_copy: Callable[[str, str], Path], capsys: pytest.CaptureFixture[str]
+    tree_copy: Callable[[str, str], Path], fp4patch: Callable[..., Said]
 ) -> None:
     vllm = tree_copy("vllm", "0.33.0")
     assert "${_qutlass_fc_root}/qutlass-src" in (vllm / "cmake/external_projects/qutlass.cmake").read_text()
     assert '".deps")' in (vllm / "setup.py").read_text()
-    tree = make(vllm / ".deps/qutlass-src")
-    assert Said(capsys, "apply", "--variant", "native", vllm).status == 0
+    tree = small_tree("qutlass", vllm / ".deps/qutlass-src")
+    assert fp4patch("apply", "--variant", "native", vllm).status == 0
     assert "TARGET_CUDA_ARCH < 130" in (tree / "qutlass/csrc/gemm.cu").read_text()
-    assert Said(capsys, "revert", vllm).status == 0
+    assert fp4patch("revert", vllm).status == 0
     assert "TARGET_CUDA_ARCH < 130" not in (tree / "qutlass/csrc/gemm.cu").read_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 from command import snapshot
 from few_probes import few_probes
 from small_cutlass import checkout, git
-from small_mlx import CONVERSION, small_mlx
+from small_trees import CONVERSION, small_tree
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import data_root, load
@@ -27,7 +27,7 @@ VERSION = "0.32.1"
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A checkout of an MLX with the file that its patch edits."""
-    return checkout(small_mlx(tmp_path / "mlx"))
+    return checkout(small_tree("mlx", tmp_path / "mlx"))
 
 
 @pytest.fixture

@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
-from host_sweep import host_sweep
+from remembered import remembered
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.sweep_result import InputClass, NumericsReport
+from fp4patch.proof.specification import interval_lines
+from fp4patch.proof.sweep_result import InputClass, NumericsReport, row_of
 from fp4patch.proof.toolchain import Toolchain
 
 ENCODERS = Path(__file__).parents[3] / "encoders"
 RIGHT = (ENCODERS / "half_pair.cuh").read_text()
-NANS = (InputClass.NAN, InputClass.NEGATIVE_NAN)
+PROGRAM = Path(__file__).with_name("host_sweep.cpp").read_text()
+
+
+def host_sweep(
+    header: str, call: str, *, promise: Promise = Promise.EXACT, flags: tuple[str, ...] = ()
+) -> NumericsReport:
+    """Return the result of ``call``, C++ of a float ``x`` that the text of a header makes callable."""
+    files = {
+        "sweep.cpp": PROGRAM,
+        "subject.inc": f"{header}\nstatic inline unsigned int encode(float x) {{ return {call}; }}\n",
+        "intervals.inc": interval_lines(),
+    }
+    command = ("g++", "-std=c++17", "-O3", "-march=native", "-fopenmp", *flags, "sweep.cpp", "-o", "sweep")
+
+    def printed() -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                (Path(folder) / name).write_text(text)
+            subprocess.run(command, cwd=folder, check=True)
+            return subprocess.run([f"{folder}/sweep"], capture_output=True, text=True, check=True).stdout
+
+    rows = tuple(row_of(line) for line in remembered((*command, *files.values()), printed).splitlines())
+    return NumericsReport(call, "g++", 1, rows, promise, 0.0)
 
 
 @pytest.mark.parametrize("name", ["half_pair", "predicate_sum", "threshold"])
@@ -40,29 +65,19 @@ def test_nvidias_own_conversion_agrees_with_the_specification_on_every_input(too
     assert (report.verdict, report.inputs) == (Verdict.PASS, 1 << 32)
 
 
-def wrong(call: str) -> NumericsReport:
-    return host_sweep(RIGHT, call, promise=Promise.EXACT_BUT_NAN_SIGN)
-
-
-def test_one_wrong_input_of_all_is_found_and_named() -> None:
-    report = wrong("fp4patch_half_pair::e2m1(x) ^ (x == 0x1.234568p+1f ? 1u : 0u)")
+def test_a_wrong_input_a_lost_sign_and_a_nan_that_becomes_zero_are_found_and_named() -> None:
+    """One of all inputs; minus zero; and every NaN, as summing (ax > threshold) makes it."""
+    call = "x == 0.0f || x != x ? 0u : fp4patch_half_pair::e2m1(x) ^ (x == 0x1.234568p+1f ? 1u : 0u)"
+    report = host_sweep(RIGHT, call, promise=Promise.EXACT_BUT_NAN_SIGN)
     assert report.verdict is Verdict.FAIL
-    (row,) = [row for row in report.rows if row.mismatches]
-    (mismatch,) = row.first
-    assert (row.cls, row.mismatches, row.magnitudes) == (InputClass.FINITE, 1, 1)
+    wrong = {row.cls: row for row in report.rows if row.mismatches}
+    assert {*wrong} == {InputClass.FINITE, InputClass.NEGATIVE_ZERO, InputClass.NAN, InputClass.NEGATIVE_NAN}
+    (mismatch,) = wrong[InputClass.FINITE].first
+    assert (wrong[InputClass.FINITE].mismatches, wrong[InputClass.FINITE].magnitudes) == (1, 1)
     assert (mismatch.input, mismatch.expected, mismatch.got) == (0x4011A2B4, 4, 5)
-
-
-def test_a_lost_sign_of_zero_is_found() -> None:
-    report = wrong("x == 0.0f ? 0u : fp4patch_half_pair::e2m1(x)")
-    assert [row.cls for row in report.rows if row.mismatches] == [InputClass.NEGATIVE_ZERO]
-    assert report.verdict is Verdict.FAIL
-
-
-def test_a_nan_that_becomes_zero_breaks_even_the_weaker_promise() -> None:
-    report = wrong("x != x ? 0u : fp4patch_half_pair::e2m1(x)")  # as summing (ax > threshold) does
-    assert {row.cls: row.magnitudes for row in report.rows if row.mismatches} == dict.fromkeys(NANS, (1 << 23) - 1)
-    assert report.verdict is Verdict.FAIL
+    assert (wrong[InputClass.NEGATIVE_ZERO].mismatches, wrong[InputClass.NEGATIVE_ZERO].magnitudes) == (1, 0)
+    assert all(row.breaks(report.promise) for row in wrong.values())
+    assert wrong[InputClass.NAN].magnitudes == wrong[InputClass.NEGATIVE_NAN].magnitudes == (1 << 23) - 1
 
 
 def test_inputs_that_were_not_run_are_a_failure() -> None:

@@ -7,7 +7,6 @@ input's threshold represent all 256. ``FP4PATCH_LIFT_ALL=1`` runs all 2^32 input
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,12 +17,6 @@ from fp4patch.core.arch import Arch
 from fp4patch.proof.toolchain import Toolchain
 
 HEADER = FOLDER / "stochastic.cuh"
-CALLS = {
-    8: "e2m1_x8(a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w, r.x, r.y)",
-    4: "e2m1_x4(a.x, a.y, a.z, a.w, r.x)",
-    2: "e2m1_x2(a.x, a.y, r.x)",
-    1: "e2m1(a.x, r.x)",
-}
 EXPECTED = r"""
 #include <cmath>
 #include <cstdio>
@@ -48,41 +41,24 @@ static unsigned int expected(float x, unsigned int r) {
 """
 
 
-def kernel(values: int) -> str:
-    unused = "" if values == 8 else "  static_cast<void>(b);\n"
-    return (
-        HEADER.read_text()
-        + 'extern "C" __global__ void probe(const float4* in, const uint2* random, unsigned int* out) {\n'
-        + "  const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;\n"
-        + "  const float4 a = in[2 * at], b = in[2 * at + 1];\n  const uint2 r = random[at];\n"
-        + unused
-        + f"  out[at] = fp4patch_stochastic::{CALLS[values]};\n}}\n"
-    )
+KERNEL = """
+extern "C" __global__ void probe(const float4* in, const uint2* random, unsigned int* out) {
+  const unsigned int at = blockIdx.x * blockDim.x + threadIdx.x;
+  const float4 a = in[2 * at], b = in[2 * at + 1];
+  const uint2 r = random[at];
+  out[at] = fp4patch_stochastic::e2m1_x8(a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w, r.x, r.y);
+}
+"""
 
 
 @pytest.mark.parametrize("arch", ["sm_75", "sm_86", "sm_90", "sm_120", "sm_121a"])
 def test_eight_values_have_no_branch_no_local_memory_and_no_e2m1_instruction(
     arch: str, tmp_path: Path, toolchain: Toolchain
 ) -> None:
-    code = listing(tmp_path, toolchain, kernel(8), arch)
+    code = listing(tmp_path, toolchain, HEADER.read_text() + KERNEL, arch)
     assert free_of_what_no_encoder_may_have(code)
     if Arch.parse(arch) >= Arch.parse("sm_86"):
         assert code.count() <= 50  # 32 of them encode; CUDA 13.0.88
-
-
-@pytest.mark.parametrize(("values", "encode"), [(8, 32), (4, 18), (2, 11), (1, 8)])
-def test_it_takes_as_many_instructions_as_its_comment_says(
-    values: int, encode: int, tmp_path: Path, toolchain: Toolchain
-) -> None:
-    words = {8: "eight", 4: "four", 2: "two", 1: "one"}
-    comment = " ".join(HEADER.read_text().replace("//", " ").split())
-    assert re.search(rf"{words[values]} (values )?in {encode}\b", comment)
-    code = listing(tmp_path, toolchain, kernel(values), "sm_121a")
-    kinds = ("FMUL", "F2FP", "HMUL2", "HFMA2", "HMNMX2", "PRMT", "LEA", "LOP3", "SHF", "IMAD", "VIADD", "IADD")
-    spent = [i for i in code.instructions if i.opcode.startswith(kinds)]
-    # The thread's number and twice that, and three addresses. What is cut to 8 and 16 bits is stored as 32.
-    addresses, cut = 5, 1 if values in (2, 4) else 0
-    assert len(spent) - addresses - cut == encode
 
 
 def test_the_host_form_is_the_specification_around_every_threshold(tmp_path: Path) -> None:
@@ -163,14 +139,16 @@ def test_a_changed_host_form_is_noticed(
     changed = tmp_path / "stochastic.cuh"
     changed.write_text(text.replace(found, replaced))
     monkeypatch.setattr(f"{__name__}.HEADER", changed)
-    checks: list[Callable[[Path], None]] = [
+    checks = (
         test_every_packing_on_the_host_is_the_single_values_with_their_bytes,
         test_the_host_form_is_the_specification_around_every_threshold,
-    ]
-    failed = 0
-    for check in checks:
-        try:
-            check(tmp_path)
-        except AssertionError:
-            failed += 1
-    assert failed
+    )
+    assert any(fails(check, tmp_path) for check in checks)
+
+
+def fails(check: Callable[[Path], None], folder: Path) -> bool:
+    try:
+        check(folder)
+    except AssertionError:
+        return True
+    return False

@@ -1,0 +1,108 @@
+"""next3 on real CUTLASS headers: what constructors and converters give on the host, and which targets convert."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fp4patch.catalog.manifest import load
+from fp4patch.commands import main
+from fp4patch.proof.toolchain import Toolchain
+
+GetTree = Callable[[str, str], Path]
+
+CONSTRUCTORS, CONVERTERS = "subbyte_constructors.cpp", "e2m1_converters.cpp"
+CHOICE = Path(load().patches["cutlass/e2m1-encode"].directory, "instruction_or_half_pair.cuh")
+
+
+@pytest.fixture
+def patched(whole_tree: GetTree) -> Callable[[str], Path]:
+    """``patched("4.2.1")``: a copy of a real tree with next3."""
+
+    def get(version: str) -> Path:
+        tree = whole_tree("cutlass", version)
+        assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+        return tree
+
+    return get
+
+
+def run(
+    source: str, tree: Path, toolchain: Toolchain, *flags: str, step: int = 1021
+) -> subprocess.CompletedProcess[str]:
+    """Compile a program beside this file with the tree's headers and run it; the converters take each n-th float."""
+    program = tree.parent / f"{tree.name}-{source}.exe"
+    cuda = toolchain.root / "include"
+    # Without nvcc CUTLASS's headers name device functions that are not declared, in templates that are never used.
+    command = ["g++", "-std=c++17", "-O2", *flags, "-fpermissive", "-w", "-o", str(program)]
+    command += [str(Path(__file__).with_name(source)), *(f"-I{f}" for f in (tree / "include", cuda, cuda / "cccl"))]
+    subprocess.run(command, check=True)
+    return subprocess.run([program, "0", str(1 << 32), str(step)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("version", ["4.2.1", "4.8.0"])
+def test_constructors_round_once_and_shapes_stay(
+    patched: Callable[[str], Path], toolchain: Toolchain, version: str
+) -> None:
+    done = run(CONSTRUCTORS, patched(version), toolchain)
+    assert (done.returncode, done.stdout.splitlines()[-1].split()[2:]) == (0, ["0", "wrong"]), done.stdout
+
+
+def test_upstream_rounds_doubles_twice_and_keeps_the_sign_of_nan(pristine_tree: GetTree, toolchain: Toolchain) -> None:
+    done = run(CONSTRUCTORS, pristine_tree("cutlass", "4.2.1"), toolchain)
+    assert done.returncode == 1
+    wrong = {line.partition(":")[0] for line in done.stdout.splitlines()[:-1]}
+    assert wrong == {"E2M1 of a double", "E2M1 of -nan", "E2M3 of -nan", "E3M2 of -nan"}
+
+
+def test_a_wrong_constant_is_noticed(patched: Callable[[str], Path], toolchain: Toolchain) -> None:
+    tree = patched("4.2.1")
+    header = tree / "include/cutlass/float_subbyte.h"
+    text = header.read_text()
+    for right, wrong in (("(sum >> 22) + 6u", "(sum >> 22) + 5u"), ("back != x ? bits | 1u : bits", "bits")):
+        assert text.count(right) == 1
+        header.write_text(text.replace(right, wrong))
+        assert run(CONSTRUCTORS, tree, toolchain).returncode == 1
+
+
+@pytest.mark.parametrize("version", ["4.2.1", "4.5.0"])
+def test_the_converters_are_exact(patched: Callable[[str], Path], toolchain: Toolchain, version: str) -> None:
+    done = run(CONVERTERS, patched(version), toolchain, "-DANY_LENGTH")
+    assert (done.returncode, done.stderr) == (0, "")
+    checked, wrong = (int(word) for word in done.stdout.split() if word.isdigit())
+    assert (checked > 20_000_000, wrong) == (True, 0)
+
+
+def test_upstream_converts_negative_nan_alone_otherwise(pristine_tree: GetTree, toolchain: Toolchain) -> None:
+    done = run(CONVERTERS, pristine_tree("cutlass", "4.2.1"), toolchain, step=10_000_019)
+    assert done.returncode == 1
+    assert {line.partition(": ")[0] for line in done.stderr.splitlines()} == {"float of -nan"}
+
+
+@pytest.mark.parametrize(
+    ("arch", "instruction"),
+    [(arch, True) for arch in ("100a", "100f", "103a", "110a", "120a", "120f", "121a", "121f")]
+    + [(arch, False) for arch in ("75", "90a", "100", "103", "120", "121")],
+)
+def test_the_target_decides(arch: str, instruction: bool, toolchain: Toolchain, tmp_path: Path) -> None:
+    nvcc = [str(toolchain.root / "bin/nvcc"), *toolchain.flags, f"-gencode=arch=compute_{arch},code=sm_{arch}"]
+    assert takes(tmp_path, nvcc) == instruction
+    assert not (instruction and takes(tmp_path, nvcc, "-DFP4PATCH_FORCE_SOFTWARE"))
+
+
+def test_before_the_family_macro_the_targets_own_macros_decide(tmp_path: Path) -> None:
+    assert takes(tmp_path, ["g++"], "-x", "c++", "-D__CUDA_ARCH_FEAT_SM120_ALL")
+    assert takes(tmp_path, ["g++"], "-x", "c++", "-D__CUDA_ARCH_FEAT_SM100_ALL")
+    assert not takes(tmp_path, ["g++"], "-x", "c++", "-D__CUDA_ARCH_FEAT_SM90_ALL")
+    assert not takes(tmp_path, ["g++"], "-x", "c++")  # the host
+
+
+def takes(folder: Path, compiler: list[str], *flags: str) -> bool:
+    """Return whether the patch's choice is the instruction, by the preprocessor."""
+    source = folder / "choice.cu"
+    source.write_text(CHOICE.read_text().partition("namespace")[0] + "\ntakes FP4PATCH_E2M1_INSTRUCTION\n")
+    done = subprocess.run([*compiler, "-E", *flags, source], capture_output=True, text=True, check=True)
+    return "takes 1" in done.stdout
