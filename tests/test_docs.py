@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 import pytest
-from few_probes import copy_data
+from few_probes import few_probes
 from pydantic import TypeAdapter
 
 from fp4patch import cli
@@ -100,8 +100,11 @@ def test_the_sign_that_extending_shows_is_one_that_a_patch_may_hold() -> None:
 
 @pytest.mark.parametrize("name", ["quickstart.md", "extending.md"])
 def test_what_a_page_tells_to_type_works(name: str, tmp_path: Path) -> None:
-    """Files that a block begins with the name of are written; ``sh`` blocks run, one after the other."""
-    copy_data(tmp_path)
+    """Files that a block begins with the name of are written; ``sh`` blocks run, one after the other.
+
+    Verify runs with one probe of CUTLASS, beside those of the page.
+    """
+    few_probes(tmp_path, {"encode-float-x8": "cutlass"})
     environment = os.environ | {
         "FP4PATCH_DATA": str(tmp_path),
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
