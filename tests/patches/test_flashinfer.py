@@ -6,23 +6,21 @@ import base64
 import csv
 import hashlib
 import json
-import os
 import re
 import sys
-import time
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import snapshot
+from command import Said, snapshot
 from few_probes import few_probes
 from flashinfer_wheel import is_python, unpack
 
 from fp4patch.catalog.manifest import load
 from fp4patch.commands import main
-from fp4patch.edits.arch_floors import floors, leaves_out
+from fp4patch.edits.arch_floors import leaves_out
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
 from fp4patch.edits.placement import enclosing
@@ -111,51 +109,26 @@ def unreached(package: Path) -> list[str]:
     return found
 
 
-def run(*arguments: object, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
-    capsys.readouterr()
-    status = cli.run([str(argument) for argument in arguments])
-    document: dict[str, object] = json.loads(capsys.readouterr().out)
-    return document | {"exit": status}
-
-
-def notes(document: dict[str, object]) -> str:
-    return "\n".join(note for tree in document["trees"] for note in tree["notes"])  # type: ignore[attr-defined]
+def notes(said: Said) -> str:
+    return "\n".join(note for tree in said.document["trees"] for note in tree["notes"])
 
 
 @pytest.mark.parametrize("version", [OLDEST, NEWEST])
 def test_variants_apply_and_revert(
-    installed: Callable[[str], Path], version: str, capsys: pytest.CaptureFixture[str]
+    installed: Callable[[str], Path], version: str, fp4patch: Callable[..., Said]
 ) -> None:
     package = installed(version)
     before = snapshot(package.parent)
     assert len(unreached(package)) == STATEMENTS[version]
     for variant, added in ENCODERS.items():
-        done = run("apply", "--variant", variant, "--json", package, capsys=capsys)
-        assert (done["exit"], [tree["target"] for tree in done["trees"]]) == (0, ["flashinfer", "cutlass"])  # type: ignore[attr-defined]
-        assert done["trees"][0]["version"] == version  # type: ignore[index]
+        trees = fp4patch("apply", "--variant", variant, "--json", package).document["trees"]
+        assert [tree["target"] for tree in trees] == ["flashinfer", "cutlass"]
+        assert trees[0]["version"] == version
         patched = [path for path in sources(package) if f"namespace fp4patch_{added} {{" in path.read_text()]
         assert bool(patched) == bool(added)
         assert len(unreached(package)) == (0 if added else STATEMENTS[version])
     assert cli.run(["revert", str(package)]) == 0
     assert snapshot(package.parent) == before
-
-
-def test_a_kernel_without_a_body_below_sm100_gets_it(
-    installed: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
-    package = installed(OLDEST)
-    header = package / "data/csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh"
-
-    def closed() -> list[str]:
-        source = lex(header.read_text())
-        return [
-            floor.why_closed for floor in floors(source, "__CUDA_ARCH__ >= 1000", ["griddepcontrol."], scan(source))
-        ]
-
-    assert closed().count("") == 10
-    run("apply", "--variant", "next3", "--json", package, capsys=capsys)
-    # Only the two launch bounds still ask for the generation alone: both of their branches do something.
-    assert [why.startswith("an #else with code of its own") for why in closed()] == [True, True]
 
 
 def test_next3_keeps_the_hardware_with_a_suffix_and_without_is_branch_free_software_that_is_exact(
@@ -220,35 +193,8 @@ def all_inputs_match(said: dict[str, Any]) -> set[tuple[str, str, str]]:
     return {*found}
 
 
-def test_never_writes_through_a_hard_link(installed: Callable[[str], Path], tmp_path: Path) -> None:
-    package = installed(OLDEST)
-    kept = snapshot(package)
-    other = tmp_path / "other" / "flashinfer"  # as uv and pip install from their cache
-    for path in package.rglob("*"):
-        if path.is_file():
-            place = other / path.relative_to(package)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            os.link(path, place)
-    assert cli.run(["apply", "--variant", "next3", str(other)]) == 0
-    assert snapshot(package) == kept != snapshot(other)
-    assert cli.run(["revert", str(other)]) == 0
-    assert snapshot(package) == kept == snapshot(other)
-
-
-def test_modification_times_are_fresh_so_that_ninja_compiles_again(installed: Callable[[str], Path]) -> None:
-    package = installed(OLDEST)
-    header = package / "data/csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh"
-    cutlass = package / "data/cutlass/include/cutlass/numeric_conversion.h"
-    for command in (["apply", "--variant", "next3"], ["revert"]):
-        for path in (header, cutlass):
-            os.utime(path, (0, 0))
-        began = time.time() - 2
-        assert cli.run([*command, str(package)]) == 0
-        assert min(header.stat().st_mtime, cutlass.stat().st_mtime) >= began
-
-
 def test_the_record_of_the_package_manager_is_stale_until_revert(
-    installed: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    installed: Callable[[str], Path], fp4patch: Callable[..., Said]
 ) -> None:
     package = installed(OLDEST)
 
@@ -261,18 +207,18 @@ def test_the_record_of_the_package_manager_is_stale_until_revert(
         return {path for path, value in encoded.items() if stated[path] != value}
 
     assert not stale()
-    assert "RECORD" not in notes(run("status", "--json", package, capsys=capsys))
-    run("apply", "--variant", "next3", "--json", package, capsys=capsys)
-    said = notes(run("status", "--json", package, capsys=capsys))
+    assert "RECORD" not in notes(fp4patch("status", "--json", package))
+    fp4patch("apply", "--variant", "next3", "--json", package)
+    said = notes(fp4patch("status", "--json", package))
     assert f"the RECORD of flashinfer-python 0.5.0 has other hashes for {len(stale())} of these files" in said
     assert "flashinfer/data/cutlass/include/cutlass/numeric_conversion.h" in stale()
     assert cli.run(["revert", str(package)]) == 0
     assert not stale()
-    assert "RECORD" not in notes(run("status", "--json", package, capsys=capsys))
+    assert "RECORD" not in notes(fp4patch("status", "--json", package))
 
 
 def test_compiled_code_in_the_place_of_the_sources_is_reported(
-    installed: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    installed: Callable[[str], Path], tmp_path: Path, fp4patch: Callable[..., Said]
 ) -> None:
     package = installed(OLDEST)
     for place in (
@@ -282,10 +228,10 @@ def test_compiled_code_in_the_place_of_the_sources_is_reported(
     ):
         place.parent.mkdir(parents=True)
         place.touch()
-    said = notes(run("apply", "--variant", "native", "--json", package, capsys=capsys))
+    said = notes(fp4patch("apply", "--variant", "native", "--json", package))
     assert re.search(r"site-packages: 2 compiled modules: .* uninstall flashinfer-jit-cache", said)
     assert re.search(r"cached_ops/norm: 1 compiled module: .*ninja compiles them again", said)
-    assert notes(run("status", "--json", package, capsys=capsys)).count("compiled module") == 2
+    assert notes(fp4patch("status", "--json", package)).count("compiled module") == 2
 
 
 def test_an_architecture_named_without_a_suffix_keeps_its_instructions(
@@ -312,17 +258,17 @@ def test_an_architecture_named_without_a_suffix_keeps_its_instructions(
 
 
 def test_an_edited_cutlass_inside_refuses_the_whole(
-    installed: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+    installed: Callable[[str], Path], fp4patch: Callable[..., Said]
 ) -> None:
     package = installed(OLDEST)
     header = package / "data/cutlass/include/cutlass/float_subbyte.h"
     header.write_text(header.read_text().replace("CUDA_PTX_FP4FP6_CVT_ENABLED", "SOMETHING_ELSE"))
     before = snapshot(package)
-    done = run("apply", "--variant", "turbo", "--json", package, capsys=capsys)
-    assert (done["exit"], done["state"], snapshot(package)) == (1, "refused", before)
+    done = fp4patch("apply", "--variant", "turbo", "--json", package)
+    assert (done.status, done.document["state"], snapshot(package)) == (1, "refused", before)
 
 
-def test_a_checkout_is_recognised_too(installed: Callable[[str], Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_checkout_is_recognised_too(installed: Callable[[str], Path], fp4patch: Callable[..., Said]) -> None:
     package = installed(OLDEST)
     top = package.parent
     for folder in ("include", "csrc"):
@@ -331,12 +277,12 @@ def test_a_checkout_is_recognised_too(installed: Callable[[str], Path], capsys: 
     (package / "data/cutlass").rename(top / "3rdparty/cutlass")
     (package / "_build_meta.py").unlink()
     (top / "version.txt").write_text("0.5.0\n")
-    done = run("apply", "--variant", "next3", "--json", top, capsys=capsys)
-    assert [(tree["target"], tree["version"]) for tree in done["trees"]] == [  # type: ignore[attr-defined]
+    done = fp4patch("apply", "--variant", "next3", "--json", top).document
+    assert [(tree["target"], tree["version"]) for tree in done["trees"]] == [
         ("flashinfer", "0.5.0"),
         ("cutlass", "4.2.1"),
     ]
-    assert {file["path"] for file in done["files"]} >= {  # type: ignore[attr-defined]
+    assert {file["path"] for file in done["files"]} >= {
         "csrc/nv_internal/tensorrt_llm/kernels/quantization.cuh",
         "flashinfer/compilation_context.py",
     }
