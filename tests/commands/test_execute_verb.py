@@ -53,13 +53,20 @@ def test_vllms_conversions_by_code_with_branches(
 
 
 @pytest.mark.parametrize("variant", [name for name in VARIANTS if encoder(name, "vllm") and name != "turbo"])
-def test_vllms_own_conversions(vllm: Callable[[str], Path], variant: str) -> None:
+def test_vllms_own_conversions(
+    vllm: Callable[[str], Path], variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the encoder's own probes, which are CUTLASS's too."""
+    conversions = ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1")
+    blocks = ("half-block-to-nvfp4", "bf16-block-to-mxfp4", "half-matrix-to-nvfp4", "half-row-to-minimax")
+    probes = dict.fromkeys(conversions + blocks, "vllm")
+    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
     shipped = load().variant(variant)
     software = "sm_121" if "sm_121" in shipped.arch else "sm_121a"
     status, found, compared = executed(vllm("0.33.0"), variant, f"sm_120a,{software}")
     assert status == 0
     nan_signs = {} if shipped.promise is Promise.EXACT else {"-NaN": NANS}
-    for probe in ("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1"):
+    for probe in conversions:
         card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, software, "patched"]
         assert (card["instruction"], gb10["instruction"]) == (True, False)
         assert (card["sweep"]["inputs"], gb10["sweep"]["inputs"]) == (ALL, ALL)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from action_runner import Ran, Runner, environment
 from few_probes import few_probes
 from integration_page import block
 from ruamel.yaml import YAML
@@ -17,42 +19,102 @@ from ruamel.yaml import YAML
 from fp4patch import cli
 
 ROOT = Path(__file__).parents[2]
-ACTION = ROOT / "action.yml"
+ACTION = YAML(typ="safe").load((ROOT / "action.yml").read_text(encoding="utf-8"))
+STEPS = ACTION["runs"]["steps"]
 TOOLS = Path(sys.executable).parent
 
 INSTALL = "Install fp4patch"
 INPUTS = {"variant": "next2", "trees": "\n./cutlass\n\n", "arch": "sm_121a", "execute": "false"}
 
+
+@dataclass(frozen=True)
+class Ran:
+    """Result of a job whose only step is the action."""
+
+    status: int
+    """Exit status of the last step that ran."""
+    steps: tuple[str, ...]
+    """Names of the steps that ran."""
+    outputs: Mapping[str, str]
+    """Outputs of the action."""
+    summary: str
+    log: str
+
+
 Use = Callable[..., Ran]
+
+
+def job(
+    workspace: Path, temp: Path, environ: Mapping[str, str], given: Mapping[str, str], done: Collection[str]
+) -> Ran:
+    """Run the scripts of the action's steps as GitHub's runner does, but for the steps that ``done`` names.
+
+    What is installed in ``temp`` is there for its next job. The schema forbids the keys that this does not read.
+    """
+    inputs = {name: str(of.get("default", "")) for name, of in ACTION["inputs"].items()}
+    assert set(given) <= set(inputs)
+    known = {f"inputs.{name}": value for name, value in (inputs | dict(given)).items()}
+
+    def filled(text: str) -> str:
+        return re.sub(r"\$\{\{ *([^}]*?) *\}\}", lambda expression: known.get(expression[1], ""), text)
+
+    script, output, summary = (temp / name for name in ("step.sh", "step.output", "step.summary"))
+    summary.write_text("")
+    ran, log, status = [], "", 0
+    for step in STEPS:
+        if step["name"] in done or status:
+            continue
+        assert "${{" not in step["run"], f"{step['name']}: an expression inside a script is an injection"
+        script.write_text(step["run"], encoding="utf-8")
+        output.write_text("")
+        own = {
+            "GITHUB_WORKSPACE": str(workspace),
+            "GITHUB_ACTION_PATH": str(ROOT),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "RUNNER_TEMP": str(temp),
+            "PATH": f"{TOOLS}{os.pathsep}{os.environ['PATH']}",  # as actions/setup-python does
+        }
+        ended = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", str(script)],  # the runner's `shell: bash`
+            cwd=workspace,
+            env={**os.environ, **own, **environ, **{name: filled(of) for name, of in step.get("env", {}).items()}},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        ran.append(step["name"])
+        log, status = log + ended.stdout, ended.returncode
+        lines = (line.split("=", 1) for line in output.read_text().splitlines())
+        known |= {f"steps.{step.get('id')}.outputs.{name}": value for name, value in lines}
+    outputs = {name: filled(of["value"]) for name, of in ACTION["outputs"].items()}
+    return Ran(status, tuple(ran), outputs, summary.read_text(), log)
 
 
 @pytest.fixture(scope="module")
 def temp(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The runner's temporary directory, with the packages that the first job installs for the others."""
-    return tmp_path_factory.mktemp("runner")
-
-
-@pytest.fixture(scope="module")
-def installed(temp: Path) -> str:
-    """The first step, done in ``temp``: its name."""
-    ran = Runner(temp, temp, environment()).uses(ROOT, INPUTS | {"variant": "none"})
-    assert ran.steps == (INSTALL, "Apply"), ran.log
-    assert (temp / "fp4patch/venv/bin/fp4patch").is_file()
-    return INSTALL
+    """The runner's temporary directory, in which the first step is done: packages for all jobs."""
+    folder = tmp_path_factory.mktemp("runner")
+    later = [step["name"] for step in STEPS if step["name"] != INSTALL]
+    assert later == ["Apply", "Verify"]
+    ran = job(folder, folder, {}, INPUTS, done=later)
+    assert (ran.status, ran.steps) == (0, (INSTALL,)), ran.log
+    return folder
 
 
 @pytest.fixture
-def use(temp: Path, installed: str, tmp_path: Path, whole_tree: Callable[[str, str], Path]) -> Use:
+def use(temp: Path, tmp_path: Path, whole_tree: Callable[[str, str], Path]) -> Use:
     """``use(variant="next3")``: a job in a workspace with a pristine CUTLASS 4.2.1."""
     workspace = tmp_path / "workspace"
     workspace.mkdir()
     whole_tree("cutlass", "4.2.1").rename(workspace / "cutlass")
 
-    def job(environ: dict[str, str] | None = None, **inputs: str) -> Ran:
+    def run(environ: Mapping[str, str] | None = None, **inputs: str) -> Ran:
         named = {name.replace("_", "-"): value for name, value in inputs.items()}
-        return Runner(workspace, temp, environment() | (environ or {})).uses(ROOT, INPUTS | named, done=[installed])
+        return job(workspace, temp, environ or {}, INPUTS | named, done=[INSTALL])
 
-    return job
+    return run
 
 
 def test_a_tree_is_patched_and_proven_with_the_toolkit_that_the_action_installs(
@@ -138,15 +200,14 @@ def test_githubs_schema_holds_and_zizmor_finds_nothing() -> None:
         ["check-jsonschema", "--builtin-schema", "vendor.github-actions"],
         ["zizmor", "--offline", "--no-progress", "--persona", "pedantic"],
     ):
-        tool = [str(TOOLS / command[0]), *command[1:], str(ACTION)]
+        tool = [str(TOOLS / command[0]), *command[1:], str(ROOT / "action.yml")]
         run = subprocess.run(tool, capture_output=True, text=True, check=False)
         assert run.returncode == 0, run.stdout + run.stderr
 
 
 def test_the_workflow_of_the_page_gives_inputs_that_the_action_has() -> None:
-    yaml = YAML(typ="safe")
-    steps = yaml.load(block("yaml", "uses: fp4patch/fp4patch@"))
+    steps = YAML(typ="safe").load(block("yaml", "uses: fp4patch/fp4patch@"))
     (ours,) = (step for step in steps if step["uses"].startswith("fp4patch/fp4patch@"))
-    inputs = yaml.load(ACTION.read_text(encoding="utf-8"))["inputs"]
+    inputs = ACTION["inputs"]
     assert set(ours["with"]) <= set(inputs)
     assert {name for name, of in inputs.items() if of.get("required")} <= set(ours["with"])

@@ -1,8 +1,8 @@
 """A proof, for all 2^40 pairs of input and random byte, that stochastic.cuh is stochastic rounding to E2M1.
 
 Z3 decides each question over bit-vectors and IEEE floating point, so nothing is sampled. The questions are the header's
-own steps, with constants that are read from it; a wrong constant must make the proof fail. What is specified is a sum of
-comparisons with exact thresholds. (Of the other encoders the 2^32 inputs are run.)
+own steps, with constants that are read from it; a wrong constant must make the proof fail. What is specified is a sum
+of comparisons with exact thresholds. (Of the other encoders the 2^32 inputs are run.)
 """
 
 from __future__ import annotations
