@@ -21,8 +21,6 @@ from fp4patch import cli
 from fp4patch.edits import Retired
 from tools import regenerate
 
-pytestmark = pytest.mark.slow
-
 ROOT = Path(__file__).parents[1]
 TEXTS = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
 PAGES = sorted([*TEXTS, *(ROOT / "docs").glob("*.md"), *(ROOT / "encoders").glob("*.md")])
@@ -98,6 +96,7 @@ def test_the_sign_that_extending_shows_is_one_that_a_patch_may_hold() -> None:
     assert TypeAdapter(Retired).validate_python(sign)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["quickstart.md", "extending.md"])
 def test_what_a_page_tells_to_type_works(name: str, tmp_path: Path) -> None:
     """Files that a block begins with the name of are written; ``sh`` blocks run, one after the other.

@@ -131,11 +131,6 @@ def test_generic_parts_name_no_target() -> None:
     assert [part for part in NAMES_A_TARGET if not any(f"{name}/".startswith(f"{part}/") for name in named)] == []
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_every_module_says_its_one_reason(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
-
-
 def test_the_command_starts_in_under_three_tenths_of_a_second() -> None:
     """In processor time: the other workers of a test run make wall time mean nothing."""
 
@@ -175,9 +170,3 @@ def test_nothing_committed_names_a_machine_path_or_a_registry_host() -> None:
         if path.is_file() and path.suffix not in (".png", ".svg"):
             found = forbidden.search(path.read_text(encoding="utf-8", errors="replace"))
             assert not found, f"{name}: {found}"
-
-
-@pytest.mark.parametrize("page", sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("docs/**/*.md")), ids=lambda p: p.name)
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
