@@ -137,7 +137,9 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_without_is_branch_free_softw
     probes = [probe.name for probe in load().patches["flashinfer/e2m1-asm"].probes]
     # CUTLASS's tests compile and execute the encoder by itself.
     kept = [name for name in probes if not name.startswith("forced-encoder-")]
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", dict.fromkeys(kept, "flashinfer"))))
+    data = few_probes(tmp_path / "data", dict.fromkeys(kept, "flashinfer"))
+    one_probe = few_probes(tmp_path / "one-probe", {"float2x4-to-e2m1": "flashinfer"})
+    monkeypatch.setenv("FP4PATCH_DATA", str(data))
     package, document = installed(OLDEST, WITHOUT_CUTLASS), tmp_path / "verify.json"
     assert main.run(["apply", "--variant", "next3", str(package)]) == 0
 
@@ -175,7 +177,7 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_without_is_branch_free_softw
     assert {(probe, arch) for probe, arch, side in ran if side == "patched"} == {*found}
     assert {arch for _, arch, side in ran if side == "pristine"} == {"sm_121a"}
 
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "one", {"float2x4-to-e2m1": "flashinfer"})))
+    monkeypatch.setenv("FP4PATCH_DATA", str(one_probe))
     # Upstream's source stores zeros on sm_90: there is nothing to execute.
     assert all_inputs_match(verified("sm_90")) == {("float2x4-to-e2m1", "sm_90", "patched")}
 
