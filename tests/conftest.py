@@ -7,7 +7,9 @@ import os
 import pickle
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Generator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,6 +47,40 @@ LONGEST = (
     "patches",
 )
 """Places of the longest tests, which come first, so that all workers end together."""
+
+
+PROCESSOR = pytest.StashKey[float]()
+"""Seconds of the processor that this process and its children had used when the last phase of a test ended."""
+
+
+def _processor() -> float:
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[PROCESSOR] = _processor()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Add the processor's seconds of a test's phase to its report, with which they reach the summary of all workers."""
+    report = yield
+    before, item.config.stash[PROCESSOR] = item.config.stash[PROCESSOR], _processor()
+    report.user_properties.append(("processor", item.config.stash[PROCESSOR] - before))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the twenty tests that took most of the processor: on a busy machine the time that passed means little."""
+    spent: dict[str, float] = defaultdict(float)
+    for report in chain.from_iterable(terminalreporter.stats.values()):
+        if isinstance(report, pytest.TestReport):
+            spent[report.nodeid] += sum(each for _, each in report.user_properties if isinstance(each, float))
+    terminalreporter.section(f"{sum(spent.values()):.0f} s of processor time")
+    for nodeid, seconds in sorted(spent.items(), key=lambda item: -item[1])[:20]:
+        if seconds >= 1:
+            terminalreporter.write_line(f"{seconds:6.1f} s  {nodeid}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
