@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.proof.toolchain import Toolchain
 
 GetTree = Callable[[str, str], Path]
@@ -24,7 +24,7 @@ def patched(whole_tree: GetTree) -> Callable[[str], Path]:
 
     def get(version: str) -> Path:
         tree = whole_tree("cutlass", version)
-        assert main.run(["apply", "--variant", "next3", str(tree)]) == 0
+        assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
         return tree
 
     return get

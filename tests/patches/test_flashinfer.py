@@ -18,8 +18,8 @@ from command import Said, snapshot
 from few_probes import few_probes
 from flashinfer_wheel import is_python, unpack
 
+from fp4patch import cli
 from fp4patch.catalog.manifest import load
-from fp4patch.commands import main
 from fp4patch.edits.arch_floors import leaves_out
 from fp4patch.edits.asm import scan
 from fp4patch.edits.cxx import lex
@@ -141,11 +141,11 @@ def test_next3_keeps_the_hardware_with_a_suffix_and_without_is_branch_free_softw
     one_probe = few_probes(tmp_path / "one-probe", {"float2x4-to-e2m1": "flashinfer"})
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     package, document = installed(OLDEST, WITHOUT_CUTLASS), tmp_path / "verify.json"
-    assert main.run(["apply", "--variant", "next3", str(package)]) == 0
+    assert cli.run(["apply", "--variant", "next3", str(package)]) == 0
 
     def verified(archs: str) -> dict[str, Any]:
         options = ["--execute", "--variant", "next3", "--arch", archs, "--json", str(document)]
-        assert main.run(["verify", *options, str(package)]) == 0
+        assert cli.run(["verify", *options, str(package)]) == 0
         said: dict[str, Any] = json.loads(document.read_text())
         assert (said["verdict"], said["problems"]) == ("pass", [])
         return said
