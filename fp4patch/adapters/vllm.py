@@ -97,11 +97,14 @@ def cmake() -> str | None:
 
 
 def gencode(arch_list: str) -> str:
-    """PyTorch's flags for TORCH_CUDA_ARCH_LIST, whose separators are semicolons or spaces; ``+PTX`` adds PTX."""
+    """PyTorch's flags for TORCH_CUDA_ARCH_LIST, whose separators are semicolons or spaces; ``+PTX`` adds PTX.
+
+    ``12.1(2.0)`` is compute_20 and sm_121. Without the variable PyTorch 2.11 and before make this of a detected 12.1.
+    """
     flags = []
     for arch in re.split(r"[;\s]+", arch_list.strip()):
-        number = arch.removesuffix("+PTX").replace(".", "")
-        flags.append(f"-gencode arch=compute_{number},code=sm_{number}")
+        number, _, virtual = arch.removesuffix("+PTX").replace(".", "").rstrip(")").partition("(")
+        flags.append(f"-gencode arch=compute_{virtual or number},code=sm_{number}")
         if arch.endswith("+PTX"):
             flags.append(f"-gencode arch=compute_{number},code=compute_{number}")
     return " ".join(flags)

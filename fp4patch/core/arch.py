@@ -50,12 +50,13 @@ class Arch:
     def parse_list(cls, text: str, *, ptx: bool = False) -> tuple[Arch, ...]:
         """Parse targets between commas, semicolons or blanks, each once; raise ValueError for any other text or none.
 
-        With ``ptx`` a target can be followed by ``+PTX``, as in TORCH_CUDA_ARCH_LIST.
+        With ``ptx`` a target can be followed by ``+PTX``, or by what PyTorch adds to a GPU that it detected:
+        ``12.1(2.0)``, as in TORCH_CUDA_ARCH_LIST.
         """
         parts = elements(text)
         if not parts:
             raise ValueError("the list of architectures is empty")
-        return tuple(dict.fromkeys(cls.parse(part.removesuffix(PTX) if ptx else part) for part in parts))
+        return tuple(dict.fromkeys(cls.parse(_ADDED.sub("", part) if ptx else part) for part in parts))
 
     @property
     def gpu(self) -> Arch:
@@ -106,6 +107,7 @@ class Arch:
 
 PTX = "+PTX"
 """Suffix of an element of TORCH_CUDA_ARCH_LIST for which PTX is added to the machine code."""
+_ADDED = re.compile(r"(\(\d\.\d\))?(\+PTX)?$")
 
 
 def elements(text: str) -> list[str]:

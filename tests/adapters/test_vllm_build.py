@@ -30,6 +30,7 @@ pytestmark = pytest.mark.skipif(cmake() is None, reason="no cmake: pip install c
 
 def test_pytorchs_flags_know_semicolons_spaces_and_ptx() -> None:
     assert gencode("9.0 12.1a") == gencode("9.0;12.1a")
+    assert gencode("12.1(2.0)") == "-gencode arch=compute_20,code=sm_121"
     assert gencode("12.0+PTX") == ("-gencode arch=compute_120,code=sm_120 -gencode arch=compute_120,code=compute_120")
 
 

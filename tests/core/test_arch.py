@@ -25,7 +25,7 @@ def test_what_is_no_architecture_is_refused(text: str) -> None:
 
 def test_a_list_has_each_target_once_whatever_stands_between() -> None:
     assert Arch.parse_list(" sm_121a,12.0f; 120a  12.1a") == (Arch(12, 1, "a"), Arch(12, 0, "f"), Arch(12, 0, "a"))
-    assert Arch.parse_list("9.0a;12.1+PTX", ptx=True) == (Arch(9, 0, "a"), Arch(12, 1))
+    assert Arch.parse_list("9.0a;12.1(2.0)+PTX", ptx=True) == (Arch(9, 0, "a"), Arch(12, 1))
 
 
 @pytest.mark.parametrize("text", ["", " ", ",;", "12.1a;native", "12.1a+PTX"])

@@ -174,10 +174,8 @@ def test_a_patched_tree_is_judged_as_it_is(
     assert (status, gpu(document, "sm_121")["verdict"]) == (0, "NVFP4 native")
     assert found["content"]["releases"] == ["0.14.0", "0.14.1"]  # the two share the files that identify releases
     states = {patch["patch"]: patch["state"] for patch in found["patches"]}
-    applied = dict.fromkeys(
-        ("vllm/cmake-sm121a", "vllm/sm120-family", "vllm/fa3-hopper-only", "vllm/native-arch"), "applied"
-    )
-    assert states == applied | {"vllm/e2m1-asm": "pristine"}
+    native = ("cmake-sm121a", "detected-arch", "fa3-hopper-only", "native-arch", "sm120-family")
+    assert states == {f"vllm/{name}": "applied" for name in native} | {"vllm/e2m1-asm": "pristine"}
     assert found["recommended"]["next"] == f"fp4patch verify --variant native {tree}"
 
 

@@ -54,11 +54,16 @@ class Mutant(NamedTuple):
 KEEP = "patches/vllm/cmake-sm121a/keep-sm12x-suffix.cmake"
 FAMILY = "patches/vllm/sm120-family/patch.toml"
 NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
+DETECTED = "patches/vllm/detected-arch/read-the-code.cmake"
 C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
 
 
 def na(what: str, old: str, new: str, version: str = "0.22.1") -> Mutant:
     return Mutant(what, NATIVE_ARCH, old, new, "native", ("vllm", version), "float8-to-e2m1", "sm_121a")
+
+
+def de(what: str, old: str, new: str) -> Mutant:
+    return Mutant(what, DETECTED, old, new, "native", ("vllm", "0.26.0"), "float8-to-e2m1", "sm_121a")
 
 
 def fa(what: str, old: str, new: str) -> Mutant:
@@ -231,6 +236,10 @@ MUTANTS = [
     Mutant("not for the family, in vLLM", TURBO, "__CUDA_ARCH__ == 1210)", "__CUDA_ARCH__ == 1210 && defined(__CUDA_ARCH_SPECIFIC__))", "turbo", V33, "float8-to-e2m1", "sm_121f"),
     n2("5 rounds up, on the host", "uint32_t(magnitude <= 5.0f)", "uint32_t(magnitude < 5.0f)", "converter-on-host"),
     n3("eight floats swapped, on the host", CHOICE, "  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "#ifndef __CUDA_ARCH__\n  return ::fp4patch_half_pair::e2m1_x8(v1, v0, v2, v3, v4, v5, v6, v7);\n#endif\n  return ::fp4patch_half_pair::e2m1_x8(v0, v1,", "encode-host-float", "sm_121a"),
+    # GPUs that PyTorch detected.
+    de("the architecture of the code not read", "]?,code=sm_", "]?,code=compute_"),
+    de("every detected GPU is SM121", '"arch=compute_" _ARCH', '"arch=compute_121,of=" _ARCH'),
+    de("only the first detected GPU", 'string(REGEX REPLACE "', 'string(REGEX REPLACE "${_CUDA_ARCHES}'),
     # The architectures of Marlin and hadacore.
     na("Marlin for SM120 alone", 'element = "12.0;12.1"', 'element = "12.0"'),
     na("another architecture beside them", 'element = "12.0;12.1"', 'element = "10.0;12.0;12.1"'),
