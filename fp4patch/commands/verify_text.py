@@ -90,12 +90,11 @@ def build_sentence(build: BuildResult) -> str:
 
 
 def executions(executed: Executed, *, failed: bool = False) -> Iterator[str]:
-    """Yield a sentence for each execution and each comparison, or only for those that are not as promised."""
+    """Yield a sentence for each execution, or only for those that are not as promised."""
     for run in executed.executions:
         if run.verdict.failed or not failed:
             also = f"; {run.problem}" if run.problem and run.report else ""
             yield f"{run.probe}, {run.side} {run.arch}: {summary(run)}{also}"
-    yield from (pair.sentence for pair in executed.equivalences if pair.verdict.failed or not failed)
 
 
 def unchecked(coverage: Coverage) -> Iterator[str]:

@@ -15,8 +15,8 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner, processors
 from fp4patch.core.progress import OnProgress, Step, silent
+from fp4patch.core.store import Store
 from fp4patch.proof import machine_code
-from fp4patch.proof.cache import Cache
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.probe import Compiled, Compiler, together
@@ -51,8 +51,8 @@ class CompileRequest:
     """Files of the tree of which the result has the lines that were compiled."""
     jobs: int | None = None
     """Compilers that run at a time; None: one for each processor that this process may use."""
-    cache: Path | None = None
-    """Directory of results of unchanged compilations; None for none."""
+    store: Store
+    """Results of unchanged compilations."""
     progress: OnProgress = silent
     """Called in this thread."""
 
@@ -133,14 +133,14 @@ def compile_probes(request: CompileRequest) -> CompiledProbes:
     A probe that does not compile or whose code is not understood is a result with an error. An exception,
     KeyboardInterrupt too, ends every compiler that still runs.
     """
-    cache = Cache(request.cache) if request.cache else None
     chain, runner = request.toolchain, Runner(request.toolchain.environ)
     with tempfile.TemporaryDirectory(prefix="fp4patch-verify-") as scratch:
         sides = {
-            "pristine": Side(request.before, request.target, _folder(scratch, "pristine")),
-            "patched": Side(request.after, request.target, _folder(scratch, "patched"), request.watched),
+            "pristine": Side(request.before, request.target, Path(scratch, "pristine")),
+            "patched": Side(request.after, request.target, Path(scratch, "patched"), request.watched),
         }
-        builder = _Builder(Compiler(chain, request.target, runner, cache, request.headers), chain, runner, cache)
+        compiler = Compiler(chain, request.target, runner, request.store, request.headers)
+        builder = _Builder(compiler, chain, runner, request.store)
         with ThreadPoolExecutor(max_workers=max(1, request.jobs or processors())) as pool:
             try:
                 return _compiled(request, builder, sides, pool)
@@ -207,11 +207,11 @@ def _units(probes: Sequence[tuple[Probe, Path]]) -> list[_Unit]:
 class _Builder:
     """Compiles, disassembles and parses: one call for each probe, architecture and side."""
 
-    def __init__(self, compiler: Compiler, toolchain: Toolchain, runner: Runner, cache: Cache | None) -> None:
+    def __init__(self, compiler: Compiler, toolchain: Toolchain, runner: Runner, store: Store) -> None:
         self._compiler = compiler
         self._toolchain = toolchain
         self._runner = runner
-        self._cache = cache
+        self._store = store
 
     def configured(
         self, unit: _Unit, arch: Arch, side: Side, flags: tuple[str, ...], usual: Mapping[tuple[str, Arch, str], Built]
@@ -246,7 +246,7 @@ class _Builder:
 
     def _listed(self, unit: _Unit, arch: Arch, compiled: Compiled) -> list[Built]:
         cubin = compiled.content
-        text = disassemble(cubin, toolchain=self._toolchain, runner=self._runner, cache=self._cache)
+        text = disassemble(cubin, toolchain=self._toolchain, runner=self._runner, store=self._store)
         machine_code.check_whole(text, cubin)
         names = [machine_code.kernel_of(probe.id, ()) for probe, _ in unit]
         listings = machine_code.parse_several(text, arch=arch, log=compiled.log, cubin=cubin, kernels=names)
@@ -261,7 +261,7 @@ class _Builder:
         try:
             whole_unit = probe.kind is ProbeKind.UNIT or machine_code.has_subroutines(compiled.content)
             read = machine_code.parse_unit if whole_unit else machine_code.parse
-            text = disassemble(compiled.content, toolchain=self._toolchain, runner=self._runner, cache=self._cache)
+            text = disassemble(compiled.content, toolchain=self._toolchain, runner=self._runner, store=self._store)
             machine_code.check_whole(text, compiled.content)
             listing = read(
                 text,
@@ -273,9 +273,3 @@ class _Builder:
             # One probe that is not understood must not hide what the others came to.
             return Built(content=compiled.content, error=f"{error.message}\n{error.help}", cached=compiled.cached)
         return Built(listing, compiled.content, cached=compiled.cached, lines=compiled.lines)
-
-
-def _folder(parent: str, name: str) -> Path:
-    folder = Path(parent) / name
-    folder.mkdir()
-    return folder

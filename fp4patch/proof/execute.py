@@ -13,11 +13,10 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.progress import OnProgress, silent
-from fp4patch.proof.cache import Cache
+from fp4patch.core.store import Store
 from fp4patch.proof.compile import FAST, CompiledProbes, Configured
-from fp4patch.proof.execution import host
 from fp4patch.proof.execution.executor import Subject, execute
-from fp4patch.proof.execution.result import Executed, Side, summary
+from fp4patch.proof.execution.result import Executed, Execution, Side, summary
 from fp4patch.proof.listing import SassListing
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain
@@ -42,17 +41,20 @@ class ExecuteRequest:
 
 
 def execute_probes(request: ExecuteRequest) -> Executed:
-    """Execute the machine code that was compiled. Each kernel takes seconds once; then its result is cached."""
-    folder, toolchain = cache_dir() / "executions", request.toolchain
-    executed = execute(
-        subjects(request), toolchain=toolchain, cache=folder, threads=request.threads, progress=request.on_progress
-    )
-    on_host = tuple(
-        host.execute(probe.id, arch, probe.executes, request.promise, content, toolchain=toolchain, cache=Cache(folder))
+    """Execute the machine code that was compiled. Each kernel takes seconds once; then its result is kept."""
+    on_host = [
+        Subject(probe.id, probe.executes, arch, "patched", content, None, request.promise)
         for probe, arch, content in request.compiled.host_objects
         if content and probe.executes
+    ]
+    return Executed(_execute(request, [*subjects(request), *on_host]))
+
+
+def _execute(request: ExecuteRequest, code: Sequence[Subject]) -> tuple[Execution, ...]:
+    store = Store(cache_dir() / "executions")
+    return execute(
+        code, toolchain=request.toolchain, store=store, threads=request.threads, progress=request.on_progress
     )
-    return replace(executed, executions=(*executed.executions, *on_host))
 
 
 def checks_of(executed: Executed) -> Checks:
@@ -126,7 +128,6 @@ def checks_with_other_flags(request: ExecuteRequest, *, execute_too: bool) -> Ch
             changed[Subject(code.probe, sampled, code.arch, "patched", code.cubin, code.listing, promise)] = code
         elif code.same or code.error:
             add(code, code.same, "the same code" if code.same else code.error.splitlines()[0])
-    runs = execute(list(changed), toolchain=request.toolchain, cache=cache_dir() / "executions").executions
-    for code, run in zip(changed.values(), runs, strict=True):
+    for code, run in zip(changed.values(), _execute(request, list(changed)), strict=True):
         add(code, not run.verdict.failed, f"other code, executed: {summary(run)}")
     return checks

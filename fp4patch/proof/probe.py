@@ -1,24 +1,24 @@
-"""Compile a probe against one view of a source tree, or take what was compiled where nothing it reads has changed."""
+"""Compile a probe against one view of a source tree, or take what was compiled of the same files before."""
 
+import base64
 import os
 import re
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 
-from fp4patch.catalog.manifest import data_root
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
+from fp4patch.core.errors import ProofError
 from fp4patch.core.process import Runner
-from fp4patch.core.store import key
-from fp4patch.proof.cache import Cache, Dependency, Stored, files_read
+from fp4patch.core.store import Store, files_hash, key
 from fp4patch.proof.machine_code import KERNEL, kernel_of
 from fp4patch.proof.source_lines import HOST_WITH_LINES, WITH_LINES, SourceLines, source_lines
 from fp4patch.proof.toolchain import Toolchain
-from fp4patch.proof.view import Side, changed_since, file_digest
+from fp4patch.proof.view import Side
 
 RELOCATABLE = "-rdc=true"
 """Flag after which the linker completes the code: it puts the functions of the compiler beside the kernel."""
@@ -47,24 +47,22 @@ class Compiled:
 
 
 class Compiler:
-    """Compiles probes with one toolchain, from the cache where nothing that they read has changed."""
+    """Compiles probes with one toolchain; what was compiled before from the same files is taken from the store."""
 
     def __init__(
         self,
         toolchain: Toolchain,
         target: Target,
         runner: Runner,
-        cache: Cache | None,
+        store: Store,
         headers: Mapping[str, Sequence[Path]] | None = None,
     ) -> None:
         self._toolchain = toolchain
         self._target = target
         self._runner = runner
-        self._cache = cache
+        self._store = store
         self._headers = headers or {}
-        self._fixed = {"toolkit": toolchain.root, "data": data_root().absolute()}
-        self._outside: dict[tuple[str, str, Path | None], str | None] = {}
-        self._begun = time.time()
+        self._own_files = cache(_own_files)
 
     def compile(
         self, probe: Probe, source: Path, arch: Arch, side: Side, text: str = "", more: Sequence[str] = ()
@@ -79,74 +77,65 @@ class Compiler:
         source = source.resolve()
         flags = self._flags(probe, arch, more)
         name = self._key(source, probe, flags, side, text)
+        if stored := self._store.get(name):
+            content = base64.b64decode(stored["content"])
+            lines = SourceLines(**stored["lines"])
+            return Compiled(content, stored["log"], failed=not content, cached=True, lines=lines)
+        with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch:
+            compiled = self._compiled(source, probe, flags, side, text, Path(scratch))
+        # ptxas refuses an instruction that the target does not have every time; another error may be the machine's.
+        if not compiled.failed or _NOT_ON_TARGET.search(compiled.log):
+            encoded = base64.b64encode(compiled.content).decode()
+            self._store.put(name, {"content": encoded, "log": compiled.log, "lines": asdict(compiled.lines)})
+        return compiled
 
-        def digest(file: Dependency) -> str | None:
-            return self._digest(file, side, source)
-
-        if self._cache and (found := self._cache.find(name, digest)):
-            return Compiled(found.content, found.log, failed=not found.content, cached=True, lines=found.lines)
-
+    def _compiled(
+        self, source: Path, probe: Probe, flags: Sequence[str], side: Side, text: str, scratch: Path
+    ) -> Compiled:
         folder = side.folder()
-        with tempfile.TemporaryDirectory(prefix="fp4patch-probe-") as scratch_name:
-            scratch = Path(scratch_name)
-            product, written = scratch / "probe.out", scratch / "together.cu"
+        product, written = scratch / "probe.out", scratch / "together.cu"
+        how: tuple[str | Path, ...] = ()
+        preprocessed, assembly = product.with_suffix(".ii"), product.with_suffix(".s")
+        if probe.kind is not ProbeKind.HOST:
             stem = (written if text else source).stem
-            if probe.kind is ProbeKind.HOST:
-                read, how = scratch / "probe.d", ("-MD", "-MF", scratch / "probe.d")
-                preprocessed, assembly = product.with_suffix(".ii"), product.with_suffix(".s")
-            else:  # -MD would run the preprocessor a second time, for the host
-                read = scratch / f"{stem}.cpp1.ii"
-                how = ("-keep", "-keep-dir", scratch)
-                preprocessed, assembly = read, scratch / f"{stem}.ptx"
-            if text:
-                written.write_text(text, encoding="utf-8")
-            status, said = self._run(
-                [
-                    self._toolchain.nvcc,
-                    *(*self._toolchain.flags, *flags),
-                    *(f"-I{folder / include}" for include in self._target.include if (folder / include).is_dir()),
-                    *(f"-I{place}" for place in self._behind(probe, source)),
-                    *(*how, "-o", product),
-                    *((f"-I{source.parent}", written) if text else (source,)),
-                ],
-                scratch,
-            )
-            if status == 0 and RELOCATABLE in more and probe.kind is not ProbeKind.HOST:
-                compiled_alone = product.rename(scratch / "alone.cubin")
-                nvlink = self._toolchain.nvcc.with_name("nvlink")
-                status, problem = self._run([nvlink, f"-arch={arch}", compiled_alone, "-o", product], scratch)
-                said += problem
-            said = said.replace(str(folder), str(side.root)).strip()
-            refused = status != 0 or not product.is_file()
-            if refused:
-                said = said or f"nvcc ended with status {status} without a message"
-                if first := _ERROR.search(said):
-                    said = said[first.start() :]  # warnings precede it, and can be megabytes too
-                if len(said) > _LONGEST_ERROR:
-                    said = said[:_LONGEST_ERROR] + "\n…"
-                if not (_NOT_ON_TARGET.search(said) and read.is_file()):  # it may be another time
-                    return Compiled(b"", said, failed=True, unsupported=bool(_NO_SUCH_ARCH.search(said)))
-            lines = source_lines(preprocessed, assembly, folder, side.watched)
-            compiled = Compiled(b"" if refused else product.read_bytes(), said, failed=refused, lines=lines)
-            if self._cache:
-                anchors = {"tree": folder, **self._anchors(source)}  # the tree's files, in whichever view of it
-                files = [Dependency.of(path, anchors) for path in files_read(read, scratch) if path != written]
-                # If a file changed since we began, the compiled and the hashed contents may differ.
-                if not any(self._changed_since(file, side, source) for file in files):
-                    hashes = [(file, sha256) for file in files if (sha256 := digest(file)) is not None]
-                    if len(hashes) == len(files):
-                        self._cache.store(name, hashes, Stored(compiled.content, compiled.log, compiled.lines))
-            return compiled
+            how = ("-keep", "-keep-dir", scratch)
+            preprocessed, assembly = scratch / f"{stem}.cpp1.ii", scratch / f"{stem}.ptx"
+        if text:
+            written.write_text(text, encoding="utf-8")
+        status, log = self._run(
+            [
+                self._toolchain.nvcc,
+                *(*self._toolchain.flags, *flags),
+                *(f"-I{folder / include}" for include in self._target.include if (folder / include).is_dir()),
+                *(f"-I{place}" for place in (*self._real_headers(probe), *_stand_ins(probe, source))),
+                *(*how, "-o", product),
+                *((f"-I{source.parent}", written) if text else (source,)),
+            ],
+            scratch,
+        )
+        if status == 0 and RELOCATABLE in flags and probe.kind is not ProbeKind.HOST:
+            compiled_alone = product.rename(scratch / "alone.cubin")
+            arch = next(flag for flag in flags if flag.startswith("-arch="))
+            nvlink = self._toolchain.nvcc.with_name("nvlink")
+            status, messages = self._run([nvlink, arch, compiled_alone, "-o", product], scratch)
+            log += messages
+        log = log.replace(str(folder), str(side.root)).strip()
+        lines = source_lines(preprocessed, assembly, folder, side.watched)
+        if status == 0 and product.is_file():
+            return Compiled(product.read_bytes(), log, lines=lines)
+        log = log or f"nvcc ended with status {status} without a message"
+        if first := _ERROR.search(log):
+            log = log[first.start() :]  # warnings precede it, and can be megabytes too
+        if len(log) > _LONGEST_ERROR:
+            log = log[:_LONGEST_ERROR] + "\n…"
+        return Compiled(b"", log, failed=True, unsupported=bool(_NO_SUCH_ARCH.search(log)), lines=lines)
 
     def _run(self, command: Sequence[str | Path], scratch: Path) -> tuple[int, str]:
         status, out, err = self._runner.run(command, scratch=scratch)
         return status, out + err
 
-    def _behind(self, probe: Probe, source: Path) -> list[Path]:
-        """Include directories that come after the tree's: others' real headers, then stand-ins for the rest."""
-        patch = source.parents[len(PurePosixPath(probe.source).parts) - 1]
-        real = [place for name in probe.uses for place in self._headers[name]]
-        return [*real, *(patch / include for include in probe.include)]
+    def _real_headers(self, probe: Probe) -> list[Path]:
+        return [place for name in probe.uses for place in self._headers[name]]
 
     def _flags(self, probe: Probe, arch: Arch, more: Sequence[str]) -> list[str]:
         kind = ["-cubin", "-Xptxas", "-v", *WITH_LINES]
@@ -160,31 +149,42 @@ class Compiler:
         ]
 
     def _key(self, source: Path, probe: Probe, flags: Sequence[str], side: Side, text: str) -> str:
+        """Return the name of a result: a hash of all that decides it."""
         info = self._toolchain.info
+        try:
+            headers = files_hash(self._toolchain.root / "include", *self._real_headers(probe))
+        except OSError as error:
+            raise ProofError(f"{error.filename} cannot be read: {error.strerror}") from error
         return key(
-            *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, probe.kind),
-            *(("linked",) if RELOCATABLE in flags else ()),
-            *("flags", *flags, "include", *self._target.include, side.names(), "behind", *probe.include),
-            *("watched", *side.watched),
-            *("uses", *(str(place) for name in probe.uses for place in self._headers[name])),
-            *(("together", text) if text else ("source", source.name, source.read_bytes())),
+            *(info.nvcc, info.cicc, info.ptxas, info.host_compiler, self._toolchain.fingerprint, headers),
+            *("include", *self._target.include, side.digest, *probe.include),
+            *("flags", *flags, "watched", *side.watched, "text", text, source.name),
+            *self._own_files(source, text, tuple(_stand_ins(probe, source))),
         )
 
-    def _anchors(self, source: Path) -> Mapping[str, Path]:
-        return {"probe": source.parent, **self._fixed}
 
-    def _digest(self, file: Dependency, side: Side, source: Path) -> str | None:
-        if file.anchor == "tree":
-            return side.digest(file.path)
-        name = (*file, source if file.anchor == "probe" else None)
-        if name not in self._outside:
-            self._outside[name] = file_digest(file.located(self._anchors(source)))
-        return self._outside[name]
+def _own_files(source: Path, text: str, stand_ins: Sequence[Path]) -> list[str | bytes]:
+    """Return names and contents of a source, of the files in the directories beside it, and of what they include from
+    beside themselves."""
+    found = dict[Path, bytes]()
+    pending = [source, *_beside(source, text.encode())]
+    pending += [path for folder in stand_ins for path in folder.rglob("*")]
+    while pending:
+        path = pending.pop()
+        if path not in found and path.is_file():
+            found[path] = path.read_bytes()
+            pending += _beside(path, found[path])
+    return [part for path, content in sorted(found.items()) for part in (os.path.relpath(path, source), content)]
 
-    def _changed_since(self, file: Dependency, side: Side, source: Path) -> bool:
-        if file.anchor == "tree":
-            return side.changed_since(file.path, self._begun)
-        return changed_since(file.located(self._anchors(source)), self._begun)
+
+def _beside(path: Path, text: bytes) -> list[Path]:
+    return [(path.parent / os.fsdecode(name)).resolve() for name in _QUOTED.findall(text)]
+
+
+def _stand_ins(probe: Probe, source: Path) -> list[Path]:
+    """Return the include directories of a probe's own patch, which come after all others."""
+    patch = source.parents[len(PurePosixPath(probe.source).parts) - 1]
+    return [patch / include for include in probe.include]
 
 
 def together(probes: Sequence[tuple[Probe, Path]]) -> str:
@@ -205,5 +205,6 @@ def together(probes: Sequence[tuple[Probe, Path]]) -> str:
     return "\n".join([*lines, ""])
 
 
+_QUOTED = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*", re.MULTILINE)
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", re.MULTILINE)

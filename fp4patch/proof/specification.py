@@ -6,9 +6,8 @@ adjacent, so it is a short list.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from fractions import Fraction
-
-from fp4patch.proof.sweep_result import InputClass
 
 MAGNITUDES = tuple(Fraction(n, 2) for n in (0, 1, 2, 3, 4, 6, 8, 12))
 """Values of the codes 0 to 7 (OCP Microscaling Formats 1.0, 5.3.3)."""
@@ -28,6 +27,19 @@ FORMATS = {"e2m1": MAGNITUDES, "e2m3": _small(3, 1, 32), "e3m2": _small(2, 3, 32
 ``cvt.rn.satfinite`` does so, and ``__nv_cvt_float_to_fp4`` of ``cuda_fp4.hpp``."""
 
 _INFINITY, _SIGN, _ALL = 0x7F80_0000, 0x8000_0000, 0xFFFF_FFFF
+
+
+class InputClass(StrEnum):
+    """Classes of float32 inputs that encoders are known to treat differently."""
+
+    ZERO = "+0"
+    NEGATIVE_ZERO = "-0"
+    FINITE = "finite"
+    """Finite numbers without the zeros."""
+    INFINITE = "infinity"
+    NAN = "+NaN"
+    """Quiet and signalling NaNs with any payload and a clear sign bit."""
+    NEGATIVE_NAN = "-NaN"
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,8 @@ from fp4patch.core.wording import counted, listed
 from fp4patch.proof.coverage import number_of_lines, places
 
 if TYPE_CHECKING:
-    from fp4patch.proof.execution.result import Equivalence, Execution
+    from fp4patch.proof.execution.result import Execution
     from fp4patch.proof.result import BuildResult, ProbeResult, VerifyReport
-    from fp4patch.proof.sweep_result import NumericsReport
 
 EXECUTED = "executed as promised"
 """The check that a probe's machine code was executed and gave what the variant promises."""
@@ -50,29 +49,16 @@ def on_checks(checks: Iterable[Check]) -> Verdict:
     return Verdict.UNSUPPORTED if Verdict.UNSUPPORTED in verdicts else overall(verdicts)
 
 
-def on_sweep(report: NumericsReport) -> PassOrFail:
-    """Return PASS only if every input was run and the promise was kept."""
-    broken = any(row.breaks(report.promise) for row in report.rows)
-    return verdict_on(report.inputs == report.passes << report.bits and not broken)
-
-
-def on_execution(one: Execution) -> Verdict:
+def on_execution(execution: Execution) -> Verdict:
     """Return PASS only if every input ran and every result, including those of the corners, keeps the promise."""
-    if one.unsupported:
+    if execution.unsupported:
         return Verdict.UNSUPPORTED
-    if one.problem:
+    if execution.problem:
         return Verdict.FAIL
-    if one.batch:
-        return verdict_on(one.batch.inputs and not one.batch.mismatches)
-    if one.report is None or any(row.breaks(one.report.promise) for row in one.corners):
-        return Verdict.FAIL
-    return on_sweep(one.report)
-
-
-def on_comparison(one: Equivalence) -> PassOrFail:
-    """Return PASS only if every input was compared and all differences are allowed by the variant's promise."""
-    complete = one.same_code or sum(row.inputs for row in one.rows) == one.inputs
-    return verdict_on(complete and not any(row.breaks(one.promise) for row in one.rows))
+    if batch := execution.batch:
+        return verdict_on(batch.inputs and not batch.mismatches)
+    corners = any(row.breaks(execution.promise) for row in execution.corners)
+    return verdict_on(execution.report and execution.report.keeps(execution.promise) and not corners)
 
 
 def on_build(one: BuildResult) -> PassOrFail:
@@ -85,7 +71,7 @@ def on_tree(report: VerifyReport) -> OnTree:
     if not (report.patches or report.results or report.builds or report.problems):
         return Verdict.NOTHING
     verdicts: list[Verdict] = [*(row.verdict for row in report.results), *(build.verdict for build in report.builds)]
-    executions = report.executed.verdicts if report.executed else []
+    executions = (execution.verdict for execution in (report.executed.executions if report.executed else ()))
     passed = not overall([*verdicts, *executions]).failed
     return verdict_on(verdicts and passed and not report.problems)
 
@@ -184,7 +170,7 @@ def _failures(reports: Sequence[VerifyReport]) -> list[str]:
     """Return what failed, each as a clause with its number."""
     results = [result for report in reports for result in report.results]
     checks = [check for result in results for check in result.checks]
-    executions = [verdict for report in reports if report.executed for verdict in report.executed.verdicts]
+    executions = [run.verdict for report in reports if report.executed for run in report.executed.executions]
     unsupported = sorted({result.arch for result in results if result.verdict is Verdict.UNSUPPORTED})
     failed = sum(check.verdict is Verdict.FAIL for check in checks)
     wrong, lost = sum(one.failed for one in executions), sum(b.verdict.failed for one in reports for b in one.builds)
@@ -194,7 +180,7 @@ def _failures(reports: Sequence[VerifyReport]) -> list[str]:
         f"{failed} of {counted(len(checks), 'check')} failed": failed,
         f"the toolkit cannot compile for {listed([str(arch) for arch in unsupported])}": unsupported,
         f"{counted(problems, 'problem')} beside the probes": problems,
-        f"{wrong} of {len(executions)} executions and comparisons are not as promised": wrong,
+        f"{wrong} of {len(executions)} executions are not as promised": wrong,
         f"{counted(lost, 'result')} of the tree's own build not as declared": lost,
         f"nothing was checked in {listed(empty)}": empty,
     }

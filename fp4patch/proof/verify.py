@@ -26,6 +26,7 @@ from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.store import Store
 from fp4patch.edits.live_text import language
 from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
@@ -144,7 +145,7 @@ def _verify_tree(tree: Identified, run: _Run) -> VerifyReport:
             configure_all=request.every_probe,
             watched=changed,
             jobs=request.jobs,
-            cache=cache_dir() / "compilations",
+            store=Store(cache_dir() / "compilations"),
             progress=run.on_progress,
         )
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from fp4patch.sass import grid
 from fp4patch.sass.error import SassError
 from fp4patch.sass.grid import Launch
-from fp4patch.sass.program import KERNEL_NAME, Kernel, run_program
+from fp4patch.sass.program import Kernel, run_program
 from fp4patch.sass.text import functions, opened, own_constants
 from fp4patch.sass.translate import translate
 
@@ -66,12 +66,5 @@ def _arch(content: bytes) -> tuple[int, int]:
 
 @lru_cache(maxsize=64)
 def _translated(cubin: Cubin, kernel: str) -> Kernel:
-    made = translate(
-        cubin.listing,
-        arch=cubin.arch,
-        kernel=kernel,
-        name=KERNEL_NAME,
-        words=own_constants(kernel, cubin.content),
-        grid=True,
-    )
-    return Kernel(made.c, made.parameters, made.block_size)
+    words = own_constants(kernel, cubin.content)
+    return translate(cubin.listing, arch=cubin.arch, kernel=kernel, words=words, grid=True)

@@ -1,8 +1,8 @@
 """What is common to the programs that run translated machine code on the host: the kernel, and the compiler's flags."""
 
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from fp4patch.sass.error import SassError
@@ -18,17 +18,20 @@ STRAY = 3
 
 @dataclass(frozen=True)
 class Kernel:
-    """A translation: C that defines ``static void FP4PATCH_KERNEL(const struct launch *launch)``."""
+    """A kernel as C.
+
+    It defines ``static void FP4PATCH_KERNEL(const struct launch *launch)``, after an ``#include`` of the runtime; of a
+    grid ``static void FP4PATCH_KERNEL(const struct launch *launch, struct lane *lane)``, and ``LIFT_REGISTERS``, for
+    ``grid.c``.
+    """
 
     c: str
     parameters: int
     """Byte offset of its parameters in constant bank 0."""
     block_size: int
     """Byte offset of blockDim.x in that bank."""
-    listing: Callable[[], Listing] | None = field(default=None, compare=False, repr=False)
-    """Function that reads its source, to prove that only its input decides its stores."""
-    immediates: tuple[int, ...] = ()
-    """Inputs of 32 bits that its immediates suggest."""
+    listing: Listing
+    """Its source."""
 
 
 def compile_host(

@@ -5,13 +5,13 @@ machine code beside it. The result needs ``runtime.h``, and nothing else.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import resources
 
 from fp4patch.sass import flow as control
 from fp4patch.sass.error import SassError
-from fp4patch.sass.listing import Instruction, Listing, read
+from fp4patch.sass.listing import Instruction, read
 from fp4patch.sass.operands import LAYOUTS, Lacks, Layout, Operands
+from fp4patch.sass.program import KERNEL_NAME, Kernel
 from fp4patch.sass.semantics import TABLE
 
 RUNTIME = "runtime.h"
@@ -32,23 +32,6 @@ class Unsupported(SassError):  # noqa: N818 - the verdict's word
         self.lacking = lacking
 
 
-@dataclass(frozen=True)
-class Translation:
-    """A kernel as C."""
-
-    c: str
-    """Defines ``static void <name>(const struct launch *launch)``, after an ``#include`` of the runtime; of a grid
-    ``static void <name>(const struct launch *launch, struct lane *lane)``, and ``LIFT_REGISTERS``, for ``grid.c``."""
-    opcodes: tuple[str, ...]
-    """The distinct opcodes with modifiers that were translated."""
-    instructions: int
-    parameters: int
-    """Byte offset of the kernel's parameters in constant bank 0."""
-    block_size: int
-    """Byte offset of blockDim.x in that bank."""
-    listing: Listing
-
-
 def runtime() -> str:
     """Return the text of ``runtime.h``."""
     return (resources.files("fp4patch.sass") / RUNTIME).read_text(encoding="utf-8")
@@ -59,10 +42,10 @@ def translate(
     *,
     arch: tuple[int, int],
     kernel: str = "",
-    name: str = "kernel",
+    name: str = KERNEL_NAME,
     words: tuple[int, ...] = (),
     grid: bool = False,
-) -> Translation:
+) -> Kernel:
     """C (gnu11) of one kernel of a cubin, from what ``nvdisasm -c`` wrote.
 
     LDG and STG take addresses as the host's own; constants come from ``launch->constants``, indices from ``launch``.
@@ -96,14 +79,7 @@ def translate(
         if block.goes_to and block.instructions[-1].opcode not in control.CONTROL and block.goes_to != (after,):
             lines.append(f"  goto {_label(block.goes_to[0])};")
     lines += _tail(variables) if grid else ["}"]
-    return Translation(
-        c="\n".join([*lines, ""]),
-        opcodes=tuple(sorted({instruction.opcode for instruction in listing.instructions})),
-        instructions=len(listing.instructions),
-        parameters=layout.parameters,
-        block_size=layout.block_size,
-        listing=listing,
-    )
+    return Kernel("\n".join([*lines, ""]), layout.parameters, layout.block_size, listing)
 
 
 def _statements(

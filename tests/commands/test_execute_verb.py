@@ -23,14 +23,14 @@ FROM_4_7 = ("half-to-e2m1-x", "bfloat16-to-e2m1-x", "upstream-")
 pytestmark = pytest.mark.usefixtures("no_torch")
 
 
-def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any], list[dict[str, Any]]]:
-    """Exit status; executions by probe, architecture and side; comparisons."""
+def executed(tree: Path, variant: str, archs: str) -> tuple[int, dict[tuple[str, str, str], Any]]:
+    """Exit status; executions by probe, architecture and side."""
     assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
     document = tree.parent / "verify.json"
     status = cli.run(["verify", "--variant", variant, "--arch", archs, "--execute", "--json", str(document), str(tree)])
     found = json.loads(document.read_text())["executed"]
     by_name = {(one["probe"].partition("/")[2], one["arch"], one["side"]): one for one in found["executions"]}
-    return status, by_name, found["equivalences"]
+    return status, by_name
 
 
 def wrong(one: dict[str, Any]) -> dict[str, int]:
@@ -43,7 +43,7 @@ def test_vllms_conversions_by_code_with_branches(
     """All inputs run through every lane of such code, which takes minutes: here a sample does."""
     probes = dict.fromkeys(("float8-to-e2m1", "float2x4-to-e2m1", "float2x8-to-e2m1"), "vllm")
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes, sampled=True)))
-    status, found, _ = executed(vllm("0.33.0"), "turbo", "sm_120a,sm_121a")
+    status, found = executed(vllm("0.33.0"), "turbo", "sm_120a,sm_121a")
     assert status == 0
     for probe in probes:
         card, gb10 = found[probe, "sm_120a", "pristine"], found[probe, "sm_121a", "patched"]
@@ -63,7 +63,7 @@ def test_vllms_own_conversions(
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", probes)))
     shipped = load().variant(variant)
     software = "sm_121" if "sm_121" in shipped.arch else "sm_121a"
-    status, found, compared = executed(vllm("0.33.0"), variant, f"sm_120a,{software}")
+    status, found = executed(vllm("0.33.0"), variant, f"sm_120a,{software}")
     assert status == 0
     nan_signs = {} if shipped.promise is Promise.EXACT else {"-NaN": NANS}
     for probe in conversions:
@@ -71,14 +71,11 @@ def test_vllms_own_conversions(
         assert (card["instruction"], gb10["instruction"]) == (True, False)
         assert (card["sweep"]["inputs"], gb10["sweep"]["inputs"]) == (ALL, ALL)
         assert (wrong(card), wrong(gb10)) == ({}, nan_signs)
-        (line,) = [one for one in compared if one["probe"] == f"vllm/{probe}"]
-        assert (line["one"], line["other"], line["verdict"]) == ("pristine sm_120a", f"patched {software}", "pass")
-        assert (line["differences"], line["only_nan_signs"]) == (sum(nan_signs.values()), bool(nan_signs))
 
 
 @pytest.mark.parametrize("variant", ["next2", "next3", "native"])
 def test_cutlasss_converters(whole_tree: Callable[[str, str], Path], variant: str) -> None:
-    status, found, _ = executed(whole_tree("cutlass", "4.2.1"), variant, "sm_121a")
+    status, found = executed(whole_tree("cutlass", "4.2.1"), variant, "sm_121a")
     assert status == 0
     catalog = load()
     expected = {

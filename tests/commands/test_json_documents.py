@@ -30,9 +30,9 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.doctor.result import DoctorReport
 from fp4patch.images.image import Built, DryRun, Inspection
-from fp4patch.proof.execution.result import Executed, Execution
+from fp4patch.proof.execution.result import Executed, Execution, Mismatch, Sweep, SweepRow
 from fp4patch.proof.result import BuildResult, VerifyReport, VerifyReports, whole
-from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
+from fp4patch.proof.specification import InputClass
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sources.fetch import Fetched
 from fp4patch.tree.status import OneTree, SeveralTrees
@@ -67,14 +67,8 @@ MISMATCHED = Executed(
             "cutlass/e2m1-x2",
             Arch(12, 1, "a"),
             "patched",
-            NumericsReport(
-                "e2m1-x2",
-                "host",
-                1,
-                (NumericsRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800001, 1, 0),)),),
-                Promise.EXACT,
-                1.0,
-            ),
+            Promise.EXACT,
+            Sweep(1, (SweepRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800001, 1, 0),)),)),
         ),
     )
 )

@@ -13,9 +13,9 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
 from fp4patch.proof.execute import checks_of, with_checks
-from fp4patch.proof.execution.result import Executed, Execution, summary
+from fp4patch.proof.execution.result import Executed, Execution, Mismatch, Sweep, SweepRow, summary
 from fp4patch.proof.result import BuildResult, SetAside
-from fp4patch.proof.sweep_result import InputClass, Mismatch, NumericsReport, NumericsRow
+from fp4patch.proof.specification import InputClass
 from fp4patch.proof.verdict import headline
 
 
@@ -91,17 +91,16 @@ def test_what_was_not_checked_is_listed_and_what_a_person_can_do_about_it_comes_
     assert "not run old: this release has no such function" in long
 
 
-RIGHT = NumericsRow(InputClass.FINITE, 1 << 32, 0, 0)
-WRONG = NumericsRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800000, 0, 1),))
-CORNER = NumericsRow(InputClass.FINITE, 5000, 2, 2, (Mismatch(0x40A00000, 6, 7),))
+RIGHT = SweepRow(InputClass.FINITE, 1 << 32, 0, 0)
+WRONG = SweepRow(InputClass.FINITE, 1 << 32, 1, 1, (Mismatch(0x3E800000, 0, 1),))
+CORNER = SweepRow(InputClass.FINITE, 5000, 2, 2, (Mismatch(0x40A00000, 6, 7),))
 
 
-def ran(rows: tuple[NumericsRow, ...], corners: tuple[NumericsRow, ...]) -> Execution:
-    sweep = NumericsReport("x", "y", 2, rows, Promise.EXACT, 1.0, passes=1)
-    return Execution("cutlass/e2m1-x2", SM121A, "patched", sweep, corners)
+def ran(rows: tuple[SweepRow, ...], corners: tuple[SweepRow, ...]) -> Execution:
+    return Execution("cutlass/e2m1-x2", SM121A, "patched", Promise.EXACT, Sweep(2, rows), corners)
 
 
-UNKNOWN = Execution("cutlass/e2m1-x2", SM121A, "patched", None, problem="F2FP.NEW at 0x120", unsupported=True)
+UNKNOWN = replace(ran((), ()), report=None, problem="F2FP.NEW at 0x120", unsupported=True)
 
 
 @pytest.mark.parametrize(

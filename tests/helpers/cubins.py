@@ -14,7 +14,7 @@ from types import MappingProxyType
 
 from fp4patch.core.cache import cache_dir, scratch
 from fp4patch.core.process import Runner
-from fp4patch.proof.cache import Cache
+from fp4patch.core.store import Store
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.toolchain import Toolchain
 
@@ -104,8 +104,8 @@ def compile_cuda(
 
 def disassembled(toolchain: Toolchain, cubin: bytes) -> str:
     """Return what ``nvdisasm -c`` writes of a cubin, from the user's cache if it did once."""
-    cache = Cache(cache_dir() / "executions")
-    return disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), cache=cache)
+    store = Store(cache_dir() / "executions")
+    return disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), store=store)
 
 
 def assemble(toolchain: Toolchain, ptx: str, arch: str, to: Path) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fp4patch.sass.program import KERNEL_NAME, Kernel
+from fp4patch.sass.program import Kernel
 from fp4patch.sass.translate import translate
 
 ARCH = (12, 1)
@@ -28,5 +28,4 @@ def kernel_of_reciprocal() -> Kernel:
         "LDC.64 R2,c[0x0][0x380]", "LDC.64 R4,c[0x0][0x388]", "IMAD.WIDE R2,R0,0x4,R2", "IMAD.WIDE R4,R0,0x4,R4",
         "LDG.E R6,desc[UR4][R2.64]", "MUFU.RCP R6,R6", "STG.E desc[UR4][R4.64],R6", "EXIT",
     )  # fmt: skip
-    found = translate(text, arch=ARCH, name=KERNEL_NAME, grid=True)
-    return Kernel(found.c, found.parameters, found.block_size)
+    return translate(text, arch=ARCH, grid=True)

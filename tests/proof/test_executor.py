@@ -1,4 +1,4 @@
-"""Executing real machine code of small probes: what it comes to, for one architecture and between two.
+"""Executing real machine code of small probes: what it comes to.
 
 They convert bfloat16, of which there are 65,536, so that every input takes no time.
 """
@@ -16,11 +16,11 @@ from fp4patch.catalog.probe import Executes, Launches
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
+from fp4patch.core.store import Store
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import machine_code
-from fp4patch.proof.execution.executor import Subject, execute, inexact
-from fp4patch.proof.execution.result import Executed, Execution, Side, summary
-from fp4patch.proof.sweep_result import InputClass, NumericsReport, NumericsRow
+from fp4patch.proof.execution.executor import Subject, execute
+from fp4patch.proof.execution.result import Executed, Side, summary
 from fp4patch.proof.toolchain import Toolchain
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
@@ -76,85 +76,64 @@ def build(toolchain: Toolchain, tmp_path: Path) -> Build:
 
 @pytest.fixture
 def ran(toolchain: Toolchain) -> Callable[..., Executed]:
-    return lambda *subjects, cache=CACHE: execute(subjects, toolchain=toolchain, cache=cache, threads=2)
+    return lambda *subjects, cache=CACHE, **how: Executed(
+        execute(subjects, toolchain=toolchain, store=Store(cache), threads=2, **how)
+    )
 
 
-def test_the_software_for_sm121_is_compared_with_the_cards_instruction(
+def verdicts(executed: Executed) -> list[Verdict]:
+    return [one.verdict for one in executed.executions]
+
+
+def test_software_and_instruction_give_what_is_specified_and_the_second_look_runs_nothing(
     build: Build, ran: Callable[..., Executed], tmp_path: Path
 ) -> None:
     card = build("instruction", A120, "pristine", Promise.EXACT_BUT_NAN_SIGN)
     exact = build("half_pair", A121, "patched", Promise.EXACT)
     found = ran(card, exact, cache=tmp_path / "cache")
-    assert found.verdicts == [Verdict.PASS] * 3
+    assert verdicts(found) == [Verdict.PASS] * 2
     assert [one.instruction for one in found.executions] == [True, False]
     assert [summary(run) for run in found.executions] == ["65,536 inputs, 0 mismatches"] * 2
-    (pair,) = found.equivalences
-    assert (pair.one, pair.other, pair.differences) == ("pristine sm_120a", "patched sm_121a", 0)
     assert "no proof of silicon" in found.notes[0]
-    # A second look runs nothing.
-    assert [one.cached for one in found.executions] == [False, False]
-    assert [one.cached for one in ran(card, exact, cache=tmp_path / "cache").executions] == [True, True]
+    again = ran(card, exact, cache=tmp_path / "cache")
+    assert [one.cached for one in (*found.executions, *again.executions)] == [False, False, True, True]
+    assert [replace(one, cached=False) for one in again.executions] == list(found.executions)
+
+
+def test_the_same_code_runs_once(build: Build, ran: Callable[..., Executed], tmp_path: Path) -> None:
+    one = build("half_pair", A120, "patched", Promise.EXACT)
+    steps: list[str] = []
+    found = ran(one, replace(one, arch=A121), cache=tmp_path / "cache", progress=lambda step: steps.append(step.what))
+    assert verdicts(found) == [Verdict.PASS] * 2
+    assert len({step.partition(":")[0] for step in steps}) == 1
 
 
 def test_a_nans_sign_is_a_difference_that_the_variant_declares_or_not(
     build: Build, ran: Callable[..., Executed]
 ) -> None:
-    card = build("instruction", A120, "pristine", Promise.EXACT_BUT_NAN_SIGN)
-    declared = ran(card, build("threshold", A121, "patched", Promise.EXACT_BUT_NAN_SIGN))
-    assert declared.verdicts == [Verdict.PASS] * 3
-    (pair,) = declared.equivalences
-    assert (pair.differences, pair.only_nan_signs) == (NANS, True)
-    assert pair.sentence.endswith("but for the sign of 1,016 NaNs, as the variant declares")
-    found = ran(card, build("threshold", A121, "patched", Promise.EXACT))
-    assert found.verdicts == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
-    assert "which the variant does not declare" in found.equivalences[0].sentence
-
-
-def test_two_that_both_depart_from_the_specification_are_run_side_by_side(
-    build: Build, ran: Callable[..., Executed]
-) -> None:
-    lenient = Promise.EXACT_BUT_NAN_SIGN
-    found = ran(build("threshold", A120, "patched", lenient), build("predicate_sum", A121, "patched", lenient))
-    (pair,) = found.equivalences
-    assert (pair.one, pair.differences, pair.verdict) == ("patched sm_120a", 0, Verdict.PASS)
-    assert not pair.same_code
-    assert sum(row.inputs for row in pair.rows) == 8 << 16
-
-
-def test_two_are_run_side_by_side_where_either_departs_from_the_specification() -> None:
-    def execution(*mismatches: int) -> Execution:
-        rows = tuple(NumericsRow(cls, 9, wrong, 0) for cls, wrong in zip(InputClass, mismatches, strict=True))
-        report = NumericsReport("", "", 1, rows, Promise.EXACT, 0.0)
-        return Execution("lib/one", A121, "patched", report)
-
-    pair = [execution(0, 0, 3, 0, 0, 2), execution(0, 1, 0, 0, 0, 2)]
-    assert inexact(pair) == inexact(pair[::-1]) == 0b100110
-    assert inexact([execution(0, 0, 0, 0, 0, 0)] * 2) == 0
-
-
-def test_the_same_code_for_both_is_said_to_be(build: Build, ran: Callable[..., Executed]) -> None:
-    lenient = Promise.EXACT_BUT_NAN_SIGN
-    found = ran(build("predicate_sum", A120, "patched", lenient), build("predicate_sum", A121, "patched", lenient))
-    (pair,) = found.equivalences
-    assert (pair.same_code, pair.verdict) == (True, Verdict.PASS)
+    for promise, verdict in ((Promise.EXACT_BUT_NAN_SIGN, Verdict.PASS), (Promise.EXACT, Verdict.FAIL)):
+        (found,) = ran(build("threshold", A121, "patched", promise)).executions
+        assert found.verdict is verdict
+        assert found.report
+        assert sum(row.mismatches for row in found.report.rows) == NANS
 
 
 def test_a_wrong_nibble_fails_with_the_input_that_shows_it(build: Build, ran: Callable[..., Executed]) -> None:
     found = ran(build("(unsigned int)(v[7] > 1.0f) << 28", A121, "patched", Promise.EXACT_BUT_NAN_SIGN))
-    assert found.verdicts == [Verdict.FAIL]
+    assert verdicts(found) == [Verdict.FAIL]
     assert "inputs differ" in summary(found.executions[0])
 
 
 def test_an_instruction_that_is_not_known_is_unsupported_by_name(build: Build, ran: Callable[..., Executed]) -> None:
     found = ran(build("__float_as_uint(__sinf(v[0]))", A121, "patched", Promise.EXACT))
-    assert found.verdicts == [Verdict.UNSUPPORTED]
-    assert found.verdicts[0].failed
+    assert verdicts(found) == [Verdict.UNSUPPORTED]
+    assert verdicts(found)[0].failed
     assert "MUFU.SIN" in found.executions[0].problem
 
 
 def test_a_kernel_that_stores_elsewhere_fails(build: Build, ran: Callable[..., Executed]) -> None:
     found = ran(build("0; packed[i + 1] = __float_as_uint(v[0])", A121, "patched", Promise.EXACT))
-    assert found.verdicts == [Verdict.FAIL]
+    assert verdicts(found) == [Verdict.FAIL]
     assert "stray store" in found.executions[0].problem
 
 
@@ -166,7 +145,7 @@ def test_a_whole_kernel_is_compared_with_upstreams_for_the_card(build: Build, ra
 
     card, same = whole("instruction", A120, "pristine"), whole("half_pair", A121, "patched")
     found = ran(card, same)
-    assert found.verdicts == [Verdict.PASS, Verdict.PASS]
+    assert verdicts(found) == [Verdict.PASS, Verdict.PASS]
     for one in found.executions:
         assert one.batch
         assert (one.batch.what, one.batch.mismatches) == ("bytes of 1 kernel", 0)

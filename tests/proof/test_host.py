@@ -10,9 +10,9 @@ import pytest
 from fp4patch.catalog.probe import Executes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
+from fp4patch.core.store import Store
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.cache import Cache
-from fp4patch.proof.execution import host
+from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Execution
 from fp4patch.proof.toolchain import Toolchain
 
@@ -36,8 +36,9 @@ def run(tmp_path: Path, toolchain: Toolchain, code: str) -> Execution:
     subprocess.run(command, cwd=tmp_path, check=True)
     does = Executes(input="bfloat16", lanes=2)
     content = (tmp_path / "probe.o").read_bytes()
-    cache = Cache(tmp_path / "cache")
-    return host.execute("lib/two", Arch(12, 1, "a"), does, Promise.EXACT, content, toolchain=toolchain, cache=cache)
+    subject = Subject("lib/two", does, Arch(12, 1, "a"), "patched", content, None, Promise.EXACT)
+    (execution,) = execute([subject], toolchain=toolchain, store=Store(tmp_path / "cache"))
+    return execution
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,13 @@ from fp4patch.catalog.target import Target, VersionMacros
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.process import Runner
+from fp4patch.core.store import Store
 from fp4patch.core.verdict import Verdict
-from fp4patch.proof.cache import Cache
 from fp4patch.proof.compile import CONFIGURATIONS, CompileRequest
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.proof.view import SourceView
 from fp4patch.sass import grid
-from fp4patch.sass.program import KERNEL_NAME, Kernel
 from fp4patch.sass.text import functions
 from fp4patch.sass.translate import translate
 
@@ -74,7 +73,7 @@ def run(
     probes = [(replace(probe, name=f"times-{n}", defines={"TIMES": n} if n else {}), source) for n in times]
     view = SourceView(tree)
     request = CompileRequest(
-        before=view, after=view, target=TARGET, probes=probes, archs=[A121], toolchain=toolchain, cache=CACHE
+        before=view, after=view, target=TARGET, probes=probes, archs=[A121], toolchain=toolchain, store=Store(CACHE)
     )
     return verified(replace(request, **settings), RULES)  # type: ignore[arg-type]
 
@@ -129,9 +128,8 @@ def test_linked_code_gives_what_the_usual_code_gives(tmp_path: Path, toolchain: 
 
 
 def ran(cubin: bytes, values: NDArray[np.uint32], tmp_path: Path, toolchain: Toolchain) -> bytes:
-    text = disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), cache=Cache(CACHE))
-    lifted = translate(text, arch=(12, 1), kernel="probe", name=KERNEL_NAME, grid=True)
-    kernel = Kernel(lifted.c, lifted.parameters, lifted.block_size)
+    text = disassemble(cubin, toolchain=toolchain, runner=Runner(toolchain.environ), store=Store(CACHE))
+    kernel = translate(text, arch=(12, 1), kernel="probe", grid=True)
     arrays = (grid.Array(1 << 32, values.tobytes(), writable=True),)
     launch = grid.Launch((1, 1, 1), (len(values), 1, 1), grid.pointers(arrays), arrays)
     return grid.run(grid.build(tmp_path, kernel), kernel, launch)[0]

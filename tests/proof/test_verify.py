@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,11 +20,12 @@ from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
+from fp4patch.core.store import Store
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.compile import CompileRequest
 from fp4patch.proof.result import ProbeResult
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
-from fp4patch.proof.view import SourceView
+from fp4patch.proof.view import Side, SourceView
 from fp4patch.sass.instruction import InstructionClass
 
 A120, A121 = Arch(12, 0, "a"), Arch(12, 1, "a")
@@ -82,8 +82,8 @@ class Bench:
         self.settings: dict[str, Any] = {}
         self.headers: dict[str, list[Path]] = {}
         self.progress: list[Step] = []
-        self.cache: Path | None = cache_dir() / "compilations"
-        """The user's, if a run names no other: the same probe is compiled in many of these tests. None for none."""
+        self.cache = cache_dir() / "compilations"
+        """The user's, if a run names no other: the same probe is compiled in many of these tests."""
 
     def probe(self) -> Probe:
         return Probe(name="scale", title="scale", source="probe.cu", kind=self.kind, patch="lib/guard", **self.settings)
@@ -102,7 +102,7 @@ class Bench:
             headers=self.headers,
             jobs=2,
             watched=[SCALE],
-            cache=cache or self.cache,
+            store=Store(cache or self.cache),
             progress=self.progress.append,
         )
         return verified(request, self.rules)
@@ -118,7 +118,7 @@ def bench(tree: Path, toolchain: Toolchain, tmp_path: Path) -> Bench:
 
 
 def test_the_patch_is_seen_on_its_target_and_nowhere_else(bench: Bench) -> None:
-    bench.cache = None
+    bench.cache = bench.folder / "cache"
     verification = bench.run(A120, A121)
     assert verification.problems == ()
     on_120, on_121 = verification.results
@@ -221,23 +221,11 @@ def test_a_header_that_is_replaced_meanwhile_with_its_old_date_is_compiled(
     assert bench.one(A121, cache).verdict is Verdict.FAIL
 
 
-def test_a_header_that_changed_between_two_compilations_is_remembered_for_neither(
-    bench: Bench, tree: Path, tmp_path: Path
-) -> None:
-    """It was hashed before the first one, to look up what is remembered of another architecture."""
-    cache, good, lib = tmp_path / "cache", bench.toolchain, tree / "include/lib.h"
-    bench.run(A120, cache=cache)
-    changing = tmp_path / "changing-nvcc"
-    once = f'grep -q "scale(x);" {lib} && sed -i "s/scale(x);/scale(x + 1.0f);/" {lib}'
-    changing.write_text(f'#!/bin/sh\n{good.nvcc} "$@"; ended=$?; {once}; exit $ended\n')
-    changing.chmod(0o755)
-    bench.toolchain = replace(good, nvcc=changing)
-    bench.run(A120, A121, Arch(9, 0), cache=cache)
-    write(tree, {"include/lib.h": LIB})
-    bench.toolchain = good
-    remembered, fresh = (bench.run(A121, Arch(9, 0), cache=kept) for kept in (cache, tmp_path / "empty"))
-    for one, other in zip(remembered.results, fresh.results, strict=True):
-        assert (one.before, one.after) == (other.before, other.after)
+def test_a_tree_that_changes_while_it_is_copied_is_not_compiled(tree: Path, tmp_path: Path) -> None:
+    side = Side(SourceView(tree, {"include/more.h": b""}), TARGET, tmp_path / "copy")
+    write(tree, {SCALE: PRISTINE})
+    with pytest.raises(ProofError, match="was changed while it was being copied"):
+        side.folder()
 
 
 def test_a_new_header_that_is_found_before_another_is_compiled(bench: Bench, tree: Path, tmp_path: Path) -> None:
@@ -265,7 +253,7 @@ def test_a_script_in_a_programs_place_does_not_get_what_the_program_made(bench: 
 
 def test_a_listing_that_is_cut_off_is_not_judged(bench: Bench, tmp_path: Path) -> None:
     """A forbidden instruction after the cut would not be found."""
-    bench.cache = None
+    bench.cache = bench.folder / "cache"
     cut = tmp_path / "cut-nvdisasm"
     cut.write_text(f'#!/bin/sh\n{bench.toolchain.nvdisasm} "$@" | sed "/MUFU/,\\$d"\n')
     cut.chmod(0o755)
@@ -285,7 +273,7 @@ def test_a_kernel_of_which_the_compiler_left_nothing_fails(bench: Bench) -> None
 
 
 def test_links_that_lead_nowhere_or_back_and_pipes_are_no_hindrance(bench: Bench, tree: Path) -> None:
-    bench.cache = None
+    bench.cache = bench.folder / "cache"
     (tree / "include/back").symlink_to("..")
     (tree / "include/detail/other").symlink_to("../other", target_is_directory=True)
     (tree / "include/other").mkdir()
@@ -296,12 +284,12 @@ def test_links_that_lead_nowhere_or_back_and_pipes_are_no_hindrance(bench: Bench
 
 
 def test_a_full_disk_is_said_with_the_place(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.cache = None
+    bench.cache = bench.folder / "cache"
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(shutil, "copyfile", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(ProofError, match=r"cannot be copied to .*: .*No space left on device") as caught:
         bench.run(A121)
     assert "TMPDIR" in caught.value.help
@@ -422,7 +410,7 @@ def test_a_header_that_compiles_in_host_code_passes_without_a_rule(bench: Bench,
 
 
 def test_flags_of_the_environment_do_not_reach_a_probe(bench: Bench) -> None:
-    bench.cache = None
+    bench.cache = bench.folder / "cache"
     bench.toolchain = find_toolchain(environ=os.environ | {"NVCC_APPEND_FLAGS": "-DFROB"})
     bench.source = "#ifdef FROB\n#error frob\n#endif\n" + KERNEL
     assert bench.one(A121).verdict is Verdict.PASS
@@ -475,7 +463,7 @@ def test_stand_ins_come_after_the_tree_and_after_the_real_headers(bench: Bench, 
 
 
 def test_an_interrupt_leaves_no_compiler_behind(bench: Bench, tmp_path: Path) -> None:
-    bench.cache = None
+    bench.cache = bench.folder / "cache"
     # A compiler that refuses sm_120a at once and never ends for sm_121a; the interrupt comes in between.
     slow = tmp_path / "slow-nvcc"
     slow.write_text(

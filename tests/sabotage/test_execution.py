@@ -18,9 +18,9 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
 from fp4patch.core.cache import cache_dir
 from fp4patch.core.process import Runner
+from fp4patch.core.store import Store
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import machine_code
-from fp4patch.proof.cache import Cache
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Execution
 from fp4patch.proof.probe import Compiler
@@ -37,7 +37,7 @@ def run(toolchain: Toolchain, does: Executes | Quantizes, code: bytes) -> Execut
     )
     subject = Subject("lib/mutant", does, ARCH, "patched", code, listing, Promise.EXACT)
     # A changed kernel, lifter or comparison is executed anew.
-    (found,) = execute([subject], toolchain=toolchain, cache=cache_dir() / "executions").executions
+    (found,) = execute([subject], toolchain=toolchain, store=Store(cache_dir() / "executions"))
     return found
 
 
@@ -134,7 +134,7 @@ def built(toolchain: Toolchain, pristine_tree: Callable[[str, str], Path], tmp_p
         header.write_text(text.replace(before, after) if before else text)
         target = catalog.target("vllm")
         side = Side(SourceView(tree), target, tmp_path_factory.mktemp("side"))
-        compiler = Compiler(toolchain, target, Runner(toolchain.environ), Cache(cache_dir() / "compilations"))
+        compiler = Compiler(toolchain, target, Runner(toolchain.environ), Store(cache_dir() / "compilations"))
         made = compiler.compile(*probes[probe], ARCH, side)
         assert not made.failed, made.log
         does = probes[probe][0].quantizes

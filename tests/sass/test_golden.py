@@ -33,7 +33,7 @@ def listing(name: str) -> str:
 
 def outputs(name: str, folder: Path, text: str, *runs: tuple[object, ...], flags: tuple[str, ...] = ()) -> list[str]:
     """Return the lines of a program that runs a listing over the inputs of the golden run, one for each run of it."""
-    program, translation = PROGRAMS[name], translate(text, arch=SM_90)
+    program, translation = PROGRAMS[name], translate(text, arch=SM_90, name="kernel")
     defines = {
         "LANES": program["lanes"],
         "VALUE": program["value"],

@@ -15,7 +15,7 @@ from listings import ARCH, document, kernel_of_reciprocal
 
 from fp4patch.sass import grid
 from fp4patch.sass.error import SassError
-from fp4patch.sass.program import KERNEL_NAME, Kernel
+from fp4patch.sass.program import Kernel
 from fp4patch.sass.translate import translate
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -25,8 +25,7 @@ GRIDS = {name: one for name, one in FOUND["grids"].items() if name != "grids.rec
 
 def kernel(name: str) -> Kernel:
     text = gzip.decompress((GOLDEN / "listings" / f"{name}.txt.gz").read_bytes()).decode()
-    found = translate(text, arch=(9, 0), name=KERNEL_NAME, grid=True)
-    return Kernel(found.c, found.parameters, found.block_size)
+    return translate(text, arch=(9, 0), grid=True)
 
 
 def launch(job: dict[str, Any], poison: int) -> grid.Launch:
@@ -73,8 +72,7 @@ def test_a_jump_table_leads_each_thread_to_its_place(tmp_path: Path) -> None:
     one = grid.Launch((1, 1, 1), (4, 1, 1), grid.pointers([out]), (out,))
 
     def run(*words: int) -> list[int]:
-        made = translate(document(*lines), arch=ARCH, name=KERNEL_NAME, words=words, grid=True)
-        lifted = Kernel(made.c, made.parameters, made.block_size)
+        lifted = translate(document(*lines), arch=ARCH, words=words, grid=True)
         (stored,) = grid.run(grid.build(tmp_path, lifted, quick=True), lifted, one)
         return list(np.frombuffer(stored, dtype=np.uint32))
 

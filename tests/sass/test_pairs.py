@@ -19,7 +19,6 @@ from cubins import assemble
 from fp4patch.sass import grid
 from fp4patch.sass.error import SassError
 from fp4patch.sass.operands import Operands
-from fp4patch.sass.program import KERNEL_NAME, Kernel
 from fp4patch.sass.semantics import TABLE, Semantics
 from fp4patch.sass.translate import Unsupported, translate
 
@@ -125,9 +124,8 @@ def code(disassembled: Callable[[str], str]) -> str:
 
 def executed(text: str, folder: Path) -> dict[str, tuple[float, ...]]:
     """Return what each form stores, by the table of instructions."""
-    made = translate(text, arch=ARCH, name=KERNEL_NAME, grid=True)
-    assert set(made.opcodes) >= OPCODES
-    kernel = Kernel(made.c, made.parameters, made.block_size, lambda: made.listing)
+    kernel = translate(text, arch=ARCH, grid=True)
+    assert {one.opcode for one in kernel.listing.instructions} >= OPCODES
     size = 4 * sum(len(expected) for _, expected in FORMS.values())
     values = grid.Array(0x7F00_0000_0000, struct.pack("<8f", *VALUES))
     results = grid.Array(0x7F01_0000_0000, bytes(size), writable=True)
@@ -172,7 +170,7 @@ def test_a_table_with_the_groups_of_a_load_exchanged_does_not_fit(
 def test_another_order_of_the_halves_is_not_understood(code: str, part: str) -> None:
     assert "FADD2" in code
     with pytest.raises(SassError, match="is not understood"):
-        translate(code.replace("F32x2.HI_LO", part), arch=ARCH, name=KERNEL_NAME, grid=True)
+        translate(code.replace("F32x2.HI_LO", part), arch=ARCH, grid=True)
 
 
 @pytest.mark.parametrize(
@@ -189,4 +187,4 @@ def test_forms_that_are_not_in_the_table_are_refused(
 ) -> None:
     text = disassembled(ptx + BOTH.replace("DST", "0"))
     with pytest.raises(Unsupported, match=f"does not support {re.escape(lacking)}$"):
-        translate(text, arch=ARCH, name=KERNEL_NAME, grid=True)
+        translate(text, arch=ARCH, grid=True)

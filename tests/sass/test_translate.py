@@ -42,8 +42,6 @@ def run(c: str, folder: Path, main: str) -> str:
 def test_a_loop_runs_as_written_and_can_be_counted(tmp_path: Path) -> None:
     translation = translate(LOOP, arch=ARCH, name="steps")
     assert (translation.parameters, translation.block_size) == (0x380, 0x360)
-    assert "BSSY" in translation.opcodes
-    assert translation.instructions == 14
     out = run(translation.c, tmp_path, """
 static int back;
 #define LIFT_BACKWARD ++back

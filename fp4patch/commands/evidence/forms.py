@@ -10,8 +10,7 @@ from functools import cache
 
 from fp4patch.catalog.manifest import data_root
 from fp4patch.catalog.probe import BITS, Executes, Format
-from fp4patch.proof.specification import FORMATS, specification
-from fp4patch.proof.sweep_result import InputClass
+from fp4patch.proof.specification import FORMATS, InputClass, specification
 
 FORMATS_IN_ORDER: tuple[Format, ...] = ("float32", "float16", "bfloat16", "e2m1", "e2m3", "e3m2")
 """Formats by their number in ``program/conversion.h``."""

@@ -1,20 +1,90 @@
-"""Results of executing machine code: each kernel against the specification, and one architecture against another."""
+"""Results of executing machine code: what each kernel gives, compared with the specification or with a reference."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
-from fp4patch.core.document import HIDDEN, Document, key, shown
-from fp4patch.core.verdict import PassOrFail, Verdict
+from fp4patch.core.document import HIDDEN, Document, Text, key, shown
+from fp4patch.core.verdict import Verdict
 from fp4patch.proof import verdict
-from fp4patch.proof.sweep_result import NumericsReport, NumericsRow
+from fp4patch.proof.specification import InputClass
 
 Side = Literal["pristine", "patched"]
 """State of the tree: as upstream released it, or as it is now."""
 
-
 UPSTREAM = "upstream's kernel for sm_120a"
+
+
+@dataclass(frozen=True)
+class Mismatch(Document):
+    """One input with a wrong result."""
+
+    input: Annotated[int, Text("{:#010x}".format)]
+    """Bits of the float32: ``0x3e800001``."""
+    expected: int
+    """Expected E2M1, four bits."""
+    got: int
+    """Result, likewise."""
+
+
+@dataclass(frozen=True)
+class SweepRow(Document):
+    """Result of all inputs of one class."""
+
+    cls: InputClass = field(metadata=key("class"))
+    inputs: int
+    mismatches: int
+    magnitudes: int
+    """Number of mismatches that differ in more than the sign."""
+    first: tuple[Mismatch, ...] = ()
+    """First few mismatches, the lowest inputs first."""
+
+    @classmethod
+    def parse(cls, line: str) -> "SweepRow":
+        """Return the row of a line that a sweep printed: ``2 4278190080 3 1 3e800001:1:0``.
+
+        It has class, inputs, mismatches, those of the magnitude, and the first of them, these in hexadecimal.
+        """
+        number, inputs, mismatches, magnitudes, *first = line.split()
+        wrong = (Mismatch(*(int(part, 16) for part in mismatch.split(":"))) for mismatch in first)
+        return cls(tuple(InputClass)[int(number)], int(inputs), int(mismatches), int(magnitudes), tuple(wrong))
+
+    def breaks(self, promise: Promise) -> bool:
+        """Return whether the row has a mismatch that the promise does not allow."""
+        sign_is_free = promise is Promise.EXACT_BUT_NAN_SIGN and self.cls in (InputClass.NAN, InputClass.NEGATIVE_NAN)
+        return bool(self.magnitudes if sign_is_free else self.mismatches)
+
+
+@dataclass(frozen=True)
+class Sweep(Document):
+    """All inputs through one conversion, compared with the specification."""
+
+    lanes: int
+    """Number of values that one call converts."""
+    rows: tuple[SweepRow, ...] = field(metadata=key("classes"))
+    bits: int = 32
+    """Bits of an input: 16 if half or bfloat16 is converted."""
+    passes: int = 1
+    """Number of lanes that each input went through, next to distant inputs."""
+    alike: bool = False
+    """True if the lanes that an input did not go through are proven to be the same function of their values."""
+
+    @property
+    @shown()
+    def inputs(self) -> int:
+        """Number of inputs that ran. A complete sweep has all inputs, or all of them for each pass."""
+        return sum(row.inputs for row in self.rows)
+
+    @property
+    @shown()
+    def every_lane(self) -> bool:
+        """True if the result of every input is known for every lane."""
+        return self.alike or self.passes == self.lanes
+
+    def keeps(self, promise: Promise) -> bool:
+        """Return whether every input was run and the promise was kept."""
+        return self.inputs == self.passes << self.bits and not any(row.breaks(promise) for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -52,9 +122,11 @@ class Execution(Document):
     probe: str
     arch: Arch
     side: Side
-    report: NumericsReport | None = field(metadata=key("sweep"))
+    promise: Promise
+    """What it must keep."""
+    report: Sweep | None = field(default=None, metadata=key("sweep"))
     """Result over all inputs; None if they did not run, for the reason in ``problem``."""
-    corners: tuple[NumericsRow, ...] = field(default=(), metadata=HIDDEN)
+    corners: tuple[SweepRow, ...] = field(default=(), metadata=HIDDEN)
     """Results of thousands of inputs at the boundaries, each through every lane, with memory accesses checked."""
     batch: Batch | None = field(default=None, metadata=HIDDEN)
     """Result of selected inputs, in place of ``report``, if there are too many inputs to run all of them."""
@@ -88,81 +160,24 @@ class Execution(Document):
 
 def summary(execution: Execution) -> str:
     """Return a summary of an execution with the first input that is wrong: ``3 of 2^32 inputs, first 0x3e800000 …``."""
-    if (batch := execution.batch) and not execution.problem:
+    if execution.problem:
+        return f"{'unsupported: ' if execution.unsupported else ''}{execution.problem}"
+    if batch := execution.batch:
         first = f" (first: {batch.first[0]})" if batch.mismatches and batch.first else ""
         return f"{batch.inputs:,} {batch.what}, {batch.mismatches:,} wrong bytes, compared with {batch.against}{first}"
-    if execution.unsupported or execution.problem or execution.report is None:
-        return f"{'unsupported: ' if execution.unsupported else ''}{execution.problem or 'nothing ran'}"
-    report = execution.report
-    for rows, of in ((report.rows, f"2^{report.bits} inputs"), (execution.corners, "the inputs at the boundaries")):
-        wrong = [row for row in rows if row.breaks(report.promise)] or [row for row in rows if row.mismatches]
+    sweep = execution.report
+    if sweep is None:
+        return "nothing ran"
+    for rows, of in ((sweep.rows, f"2^{sweep.bits} inputs"), (execution.corners, "the inputs at the boundaries")):
+        wrong = [row for row in rows if row.breaks(execution.promise)] or [row for row in rows if row.mismatches]
         if wrong:
             count = sum(row.mismatches for row in wrong)
             first = next(
                 (f", first {m.input:#x}: {m.got:#x}, not {m.expected:#x}" for row in wrong for m in row.first), ""
             )
             return f"{count:,} of {of} differ ({wrong[0].cls.value}{first})"
-    lanes = "" if report.every_lane else ", each in one lane, boundaries in every lane"
-    return f"{1 << report.bits:,} inputs{lanes}, 0 mismatches"
-
-
-@dataclass(frozen=True)
-class Equivalence(Document):
-    """Comparison of two kernels of one probe over all inputs."""
-
-    probe: str
-    one: str
-    """Name of the first kernel: ``pristine sm_120a``."""
-    other: str
-    """Name of the second kernel: ``patched sm_121a``."""
-    inputs: int = field(metadata=HIDDEN)
-    """Number of inputs to compare: all, or all for each lane."""
-    rows: tuple[NumericsRow, ...] = field(metadata=HIDDEN)
-    """Counts of differences by input class. ``expected`` is the nibble of ``one``, ``got`` that of ``other``."""
-    promise: Promise = field(metadata=HIDDEN)
-    same_code: bool = False
-    """True if the two are the same program, up to its address. Then there is nothing to compare."""
-
-    @property
-    @shown()
-    def differences(self) -> int:
-        """Number of inputs that the two convert differently."""
-        return sum(row.mismatches for row in self.rows)
-
-    @property
-    @shown()
-    def only_nan_signs(self) -> bool:
-        """True if the two differ, and only in the sign of NaNs."""
-        return self.differences > 0 and not any(row.breaks(Promise.EXACT_BUT_NAN_SIGN) for row in self.rows)
-
-    @property
-    @shown()
-    def verdict(self) -> PassOrFail:
-        """PASS only if every input was compared and all differences are allowed by the variant's promise."""
-        return verdict.on_comparison(self)
-
-    @property
-    @shown()
-    def sentence(self) -> str:
-        """The same as a sentence."""
-        return f"{self.short}: {self.comparison}"
-
-    @property
-    def short(self) -> str:
-        """Name of the probe without its target."""
-        return self.probe.partition("/")[2]
-
-    @property
-    def comparison(self) -> str:
-        """Comparison as a clause: ``patched sm_121a gives for every input what pristine sm_120a gives``."""
-        if self.same_code:
-            return f"{self.other} is the same code as {self.one}"
-        if self.differences == 0:
-            found = f"{self.other} gives for every input what {self.one} gives"
-            return found if self.rows else f"{self.other} could not be compared with {self.one}"
-        what = f"the sign of {self.differences:,} NaNs" if self.only_nan_signs else f"{self.differences:,} inputs"
-        declared = ", which the variant does not declare" if self.verdict.failed else ", as the variant declares"
-        return f"{self.other} gives what {self.one} gives, but for {what}{declared}"
+    lanes = "" if sweep.every_lane else ", each in one lane, boundaries in every lane"
+    return f"{1 << sweep.bits:,} inputs{lanes}, 0 mismatches"
 
 
 @dataclass(frozen=True)
@@ -170,11 +185,9 @@ class Executed(Document):
     """Results of executing all probes of a tree."""
 
     executions: tuple[Execution, ...]
-    equivalences: tuple[Equivalence, ...] = ()
-    notes: tuple[str, ...] = ()
-    """Kernels that were not executed, and limits of the result."""
 
     @property
-    def verdicts(self) -> list[Verdict]:
-        """Verdicts of every execution and every comparison."""
-        return [one.verdict for one in self.executions] + [one.verdict for one in self.equivalences]
+    def notes(self) -> list[str]:
+        """Limits of the result."""
+        note = "F2FP has the meaning of the specification by definition: code that uses it is no proof of silicon"
+        return [note] if any(run.instruction and run.report for run in self.executions) else []

@@ -1,18 +1,14 @@
 // Runs every input through a kernel that was translated from machine code, and compares what it stores with the
-// specification's intervals, or with what another kernel stores. Compiled with:
+// specification's intervals. Compiled with:
 //   FP4PATCH_LANES       values that one thread converts: 1, 2, 4, 8 or 16
 //   FP4PATCH_INPUT       32: float; 16: half; 8: bfloat16
 //   FP4PATCH_BITS        bits that a value takes where it is stored: 4 or 8; FP4PATCH_SIGN: which of them is the sign
 //   FP4PATCH_PARAMETERS  where the kernel's parameters begin in constant bank 0, in bytes
 //   FP4PATCH_BLOCK_SIZE  where blockDim.x stands in it
-//   FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE  the same of the other kernel, if there is one
-// and beside kernel.inc (reference.inc: the other one), runtime.h and intervals.inc: lines {first, last, code, class}.
-// Run as: sweep THREADS STRIDE SIGN DIGEST TURNS CLASSES
+// and beside kernel.inc, runtime.h, immediates.inc and intervals.inc: lines {first, last, code, class}.
+// Run as: sweep THREADS STRIDE TURNS
 //   STRIDE  1 for all inputs; else every so many blocks alone
-//   SIGN    -1: go on to the end; 0 or 1: end at the first mismatch, 1 if a NaN's sign is free
-//   DIGEST  1: also make the digest of all that was stored
 //   TURNS   by how much the inputs are rotated over the lanes, for each time that all of them run: 0, or 0,4
-//   CLASSES a bit for each class; blocks of inputs of the others alone are counted, and not run: they are known to match
 // It writes "progress <done> <total>" as it goes; then for the corners, which go through every lane, and for the sweep a
 // line for each class: class, inputs, mismatches, those of the magnitude, the lowest few as input:expected:got in hex.
 #include <pthread.h>
@@ -35,7 +31,6 @@ enum {
   kOutputBytes = kBlock * kStored,
   kClasses = 6,
   kFirst = 8,
-  kNan = 4,  // of the classes: +NaN, and -NaN after it
 };
 
 #if FP4PATCH_LANES * FP4PATCH_BITS <= 8
@@ -115,11 +110,6 @@ INLINE void fast_store_32(const struct launch *launch, uint64_t address, uint32_
 #define FP4PATCH_KERNEL checked_kernel
 #include "kernel.inc"
 #undef FP4PATCH_KERNEL
-#ifdef FP4PATCH_REFERENCE_PARAMETERS
-#define FP4PATCH_KERNEL checked_reference
-#include "reference.inc"
-#undef FP4PATCH_KERNEL
-#endif
 #undef lift_load_8
 #undef lift_load_16
 #undef lift_load_32
@@ -130,11 +120,11 @@ INLINE void fast_store_32(const struct launch *launch, uint64_t address, uint32_
 // Constant bank 0 as the driver lays it out: blockDim.x, and the two pointers that every probe takes. All else is poison,
 // of another kind here than for the corners: the stack's end, the grid's size, words that are no parameter. The compiler
 // sees the numbers, and so that the addresses of threads that follow each other do too.
-INLINE uint32_t constant(uint32_t parameters, uint32_t block_size, uint32_t offset) {
-  if (offset == block_size) return kBlock;
-  if (offset == parameters) return INPUT_AT;
-  if (offset == parameters + 8) return OUTPUT_AT;
-  return offset == parameters + 4 || offset == parameters + 12 ? 0 : 0xc9a5f3e7u;
+INLINE uint32_t constant(uint32_t offset) {
+  if (offset == FP4PATCH_BLOCK_SIZE) return kBlock;
+  if (offset == FP4PATCH_PARAMETERS) return INPUT_AT;
+  if (offset == FP4PATCH_PARAMETERS + 8) return OUTPUT_AT;
+  return offset == FP4PATCH_PARAMETERS + 4 || offset == FP4PATCH_PARAMETERS + 12 ? 0 : 0xc9a5f3e7u;
 }
 
 #define lift_load_8(address) fast_load_8(launch, address)
@@ -145,17 +135,10 @@ INLINE uint32_t constant(uint32_t parameters, uint32_t block_size, uint32_t offs
 #define lift_store_32(address, value) fast_store_32(launch, address, value)
 INLINE void fast_kernel(const struct launch *launch);
 #define FP4PATCH_KERNEL fast_kernel
-#define lift_constant(launch, offset) constant(FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, offset)
+#define lift_constant(launch, offset) constant(offset)
 #include "kernel.inc"
 #undef lift_constant
 #undef FP4PATCH_KERNEL
-#ifdef FP4PATCH_REFERENCE_PARAMETERS
-INLINE void fast_reference(const struct launch *launch);
-#define FP4PATCH_KERNEL fast_reference
-#define lift_constant(launch, offset) constant(FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, offset)
-#include "reference.inc"
-#undef FP4PATCH_KERNEL
-#endif
 
 static __attribute__((noinline)) void run_fast(void) {
   memset(output, 0xa5, sizeof output);  // a store that does not happen must show
@@ -166,8 +149,6 @@ static __attribute__((noinline)) void run_fast(void) {
   }
 }
 
-typedef void kernel_t(const struct launch *);
-
 static uint64_t mixed(uint64_t group, uint64_t word, uint64_t index) {
   uint64_t z = (group << 32 | word) + index * 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -177,7 +158,7 @@ static uint64_t mixed(uint64_t group, uint64_t word, uint64_t index) {
 
 // Launches of several sizes, and parts of larger grids: the pointers stand where thread 0 of the grid would be, so that
 // ours are the records of `input`.
-static void run_checked(kernel_t *kernel, uint32_t parameters, uint32_t block_size, uint32_t number, uint8_t fill) {
+static void run_checked(uint32_t number) {
   static const uint32_t sizes[] = {kBlock / 2, 1, kBlock, 32, 96, 256, 128, 777};
   static uint32_t constants[0x2000 / 4];
   const uint32_t size = sizes[number % (sizeof sizes / sizeof sizes[0])];
@@ -185,13 +166,13 @@ static void run_checked(kernel_t *kernel, uint32_t parameters, uint32_t block_si
   const uint64_t before = (uint64_t)first * size;
   const uint64_t pointers[2] = {INPUT_AT - before * kLanes * kElement, OUTPUT_AT - before * kStored};
   for (uint32_t i = 0; i < sizeof constants / sizeof constants[0]; ++i) constants[i] = (uint32_t)mixed(i, number, 4);
-  constants[block_size / 4] = size;
-  memcpy(constants + parameters / 4, pointers, sizeof pointers);
-  memset(output, fill, sizeof output);
+  constants[FP4PATCH_BLOCK_SIZE / 4] = size;
+  memcpy(constants + FP4PATCH_PARAMETERS / 4, pointers, sizeof pointers);
+  memset(output, 0xa5, sizeof output);
   memset(written, 0, sizeof written);
   for (uint32_t i = 0; i < kBlock; ++i) {
     const struct launch launch = {(const uint8_t *)constants, i % size, first + i / size, size, kBlock / size};
-    kernel(&launch);
+    checked_kernel(&launch);
   }
   for (uint32_t i = 0; i < kBlock; ++i) {
     if (written[i] != kStored) {
@@ -201,18 +182,6 @@ static void run_checked(kernel_t *kernel, uint32_t parameters, uint32_t block_si
     }
   }
 }
-
-#ifdef FP4PATCH_REFERENCE_PARAMETERS
-static __attribute__((noinline)) void run_reference(void) {
-  memset(output, 0x5a, sizeof output);
-#pragma GCC ivdep
-  for (uint32_t i = 0; i < kBlock; ++i) {
-    const struct launch launch = {NULL, i, 0, kBlock, 1};
-    fast_reference(&launch);
-  }
-  memcpy(expected, output, sizeof expected);
-}
-#endif
 
 // --- the specification -----------------------------------------------------------------------------------------------
 
@@ -334,13 +303,6 @@ static void compare(uint32_t threads, struct row *rows) {
   }
 }
 
-static bool broken(const struct row *rows, int sign) {
-  for (int c = 0; c < kClasses; ++c) {
-    if (sign == 1 && c >= kNan ? rows[c].magnitudes : rows[c].mismatches) return true;
-  }
-  return false;
-}
-
 // --- corners: through every lane -------------------------------------------------------------------------------------
 
 enum { kMostCorners = 1 << 15 };
@@ -387,13 +349,8 @@ static void find_corners(void) {
 
 // The threads' records in `input`, through the kernel and compared.
 static void run_records(uint32_t number, struct row *rows) {
-#ifdef FP4PATCH_REFERENCE_PARAMETERS
-  run_checked(checked_reference, FP4PATCH_REFERENCE_PARAMETERS, FP4PATCH_REFERENCE_BLOCK_SIZE, number + 3, 0x5a);
-  memcpy(expected, output, sizeof expected);
-#else
   for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
-#endif
-  run_checked(checked_kernel, FP4PATCH_PARAMETERS, FP4PATCH_BLOCK_SIZE, number, 0xa5);
+  run_checked(number);
   compare(kBlock, rows);
 }
 
@@ -441,76 +398,48 @@ static uint32_t blocks;  // of one turn
 static uint32_t turn[kLanes];
 static uint32_t turns;
 static uint32_t stride = 1;
-static int sign = -1;
-static bool with_digest;
-static uint32_t classes;
 
 static atomic_uint next_chunk;
-static atomic_bool stop;
 static uint32_t chunks;
 static pthread_mutex_t printing = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t chunks_done;
 
-static void run_block(uint32_t block, uint32_t by, struct row *rows, uint64_t *digest) {
+static void run_block(uint32_t block, uint32_t by, struct row *rows) {
   const uint64_t part = all_inputs / kLanes;
   const uint64_t group = (uint64_t)block * kBlock;
   uint32_t base[kLanes];
   const struct interval *of[kLanes];
   bool uniform = FP4PATCH_INPUT == 32;
   packed_t common = 0;
-  uint32_t there = 0;
   for (uint32_t lane = 0; lane < kLanes; ++lane) {
     base[lane] = (uint32_t)(group + (lane + block + by) % kLanes * part);
     of[lane] = interval_of(base[lane]);
     uniform = uniform && of[lane]->last - base[lane] >= kBlock - 1;
     common |= (packed_t)((packed_t)of[lane]->code << kBits * lane);
-    there |= 1u << of[lane]->class;
-  }
-  if (uniform && !(there & classes)) {
-    for (uint32_t lane = 0; lane < kLanes; ++lane) rows[of[lane]->class].inputs += kBlock;
-    return;
   }
   for (uint32_t thread = 0; thread < kBlock; ++thread) {
     for (uint32_t lane = 0; lane < kLanes; ++lane) put(thread, lane, base[lane] + thread);
   }
-#ifdef FP4PATCH_REFERENCE_PARAMETERS
-  run_reference();
-#else
-  if (uniform) {
-    for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = common;
-  } else {
-    for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = packed_of(thread);
-  }
-#endif
+  for (uint32_t thread = 0; thread < kBlock; ++thread) expected[thread] = uniform ? common : packed_of(thread);
   run_fast();
   if (uniform && memcmp(output, expected, sizeof expected) == 0) {
     for (uint32_t lane = 0; lane < kLanes; ++lane) rows[of[lane]->class].inputs += kBlock;
   } else {
     compare(kBlock, rows);
   }
-  if (with_digest && by == 0) {
-    for (uint32_t thread = 0; thread < kBlock; ++thread) {
-      const uint64_t stored = ((const packed_t *)output)[thread];
-      *digest += mixed(group + thread, (uint32_t)stored, 0);
-      if (kStored == 8) *digest += mixed(group + thread, stored >> 32, 1);
-    }
-  }
 }
 
 struct share {
   struct row rows[kClasses];
-  uint64_t digest;
 };
 
 static void *work(void *argument) {
   struct share *share = argument;
   const uint64_t all = (uint64_t)blocks * turns;
-  for (uint32_t chunk; !stop && (chunk = atomic_fetch_add(&next_chunk, 1)) < chunks;) {
+  for (uint32_t chunk; (chunk = atomic_fetch_add(&next_chunk, 1)) < chunks;) {
     const uint64_t end = all * (chunk + 1) / chunks;
-    for (uint64_t at = all * chunk / chunks; at < end && !stop; ++at) {
-      if (at % stride != 0) continue;
-      run_block((uint32_t)(at % blocks), turn[at / blocks], share->rows, &share->digest);
-      if (sign >= 0 && broken(share->rows, sign)) stop = true;
+    for (uint64_t at = all * chunk / chunks; at < end; ++at) {
+      if (at % stride == 0) run_block((uint32_t)(at % blocks), turn[at / blocks], share->rows);
     }
     pthread_mutex_lock(&printing);
     printf("progress %u %u\n", ++chunks_done, chunks);
@@ -521,14 +450,11 @@ static void *work(void *argument) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 7) return 2;
+  if (argc != 4) return 2;
   const unsigned threads = (unsigned)atoi(argv[1]);
   stride = (uint32_t)atoi(argv[2]);
-  sign = atoi(argv[3]);
-  with_digest = atoi(argv[4]);
-  classes = (uint32_t)atoi(argv[6]);
   blocks = (uint32_t)(all_inputs / kLanes / kBlock);
-  for (char *at = argv[5]; *at; at += *at == ',') {
+  for (char *at = argv[3]; *at; at += *at == ',') {
     if (turns == kLanes) return 2;
     turn[turns++] = (uint32_t)strtoul(at, &at, 10);
   }
@@ -539,21 +465,16 @@ int main(int argc, char **argv) {
   run_corners(found);
   show("corner ", found);
   struct row rows[kClasses] = {0};
-  uint64_t digest = 0;
-  if (sign < 0 || !broken(found, sign)) {
-    pthread_t *workers = calloc(threads, sizeof *workers);
-    struct share *shares = calloc(threads, sizeof *shares);
-    for (unsigned i = 0; i < threads; ++i) {
-      if (pthread_create(&workers[i], NULL, work, &shares[i]) != 0) return 4;
-    }
-    for (unsigned i = 0; i < threads; ++i) {
-      pthread_join(workers[i], NULL);
-      merge(rows, shares[i].rows);
-      digest += shares[i].digest;
-    }
+  pthread_t *workers = calloc(threads, sizeof *workers);
+  struct share *shares = calloc(threads, sizeof *shares);
+  for (unsigned i = 0; i < threads; ++i) {
+    if (pthread_create(&workers[i], NULL, work, &shares[i]) != 0) return 4;
+  }
+  for (unsigned i = 0; i < threads; ++i) {
+    pthread_join(workers[i], NULL);
+    merge(rows, shares[i].rows);
   }
   show("row ", rows);
-  if (with_digest) printf("digest %016llx\n", (unsigned long long)digest);
   printf("end\n");
   return 0;
 }

@@ -1,7 +1,4 @@
-"""The program that runs translated machine code on the host: its files, its compilation, and what it writes.
-
-One kernel is compared with the specification, or with another kernel. The C is the same for both.
-"""
+"""The program that runs translated machine code on every input: its files, its compilation, and what it writes."""
 
 import platform
 import signal
@@ -12,10 +9,10 @@ from importlib import resources
 from pathlib import Path
 
 from fp4patch.catalog.probe import BITS, Executes, stored_bits
-from fp4patch.catalog.rule import Promise
 from fp4patch.core.errors import ProofError
+from fp4patch.proof.execution.result import SweepRow
 from fp4patch.proof.specification import interval_lines
-from fp4patch.proof.sweep_result import InputClass, NumericsRow, row_of
+from fp4patch.sass.immediates import corners
 from fp4patch.sass.program import STRAY, Kernel, compile_host
 from fp4patch.sass.translate import RUNTIME, runtime
 
@@ -26,42 +23,41 @@ _FAST = ("-O3", "-march=native", "-fno-trapping-math", "-DLIFT_PORTABLE")
 _STRAIGHT = ("-fno-thread-jumps",)
 _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD64") else ()
 _INPUTS = {"float32": 32, "float16": 16, "bfloat16": 8}
-EVERY_CLASS = (1 << len(InputClass)) - 1
-"""A bit for each class of inputs."""
-_ON = {None: "-1", Promise.EXACT: "0", Promise.EXACT_BUT_NAN_SIGN: "1"}
 
 
 @dataclass(frozen=True)
 class Swept:
     """Output of a program."""
 
-    corners: tuple[NumericsRow, ...]
+    corners: tuple[SweepRow, ...]
     """Inputs at the boundaries, each through every lane."""
-    rows: tuple[NumericsRow, ...]
+    rows: tuple[SweepRow, ...]
     """The sweep."""
-    digest: str = ""
-    """Order-independent digest of all stored values: 16 hex digits; empty if it was not requested."""
-    passes: int = 1
-    """Number of lanes that each input went through."""
-    alike: bool = True
-    """True if the lanes that an input did not go through are the same function of their values."""
-    stray: str = ""
-    """Memory access of the kernel outside its own data; then nothing else was run."""
 
 
-def files(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -> dict[str, str]:
-    """Return the texts of the program, by file name. With a reference the kernel is compared with that one."""
-    here = resources.files("fp4patch.proof.execution")
-    texts = {"sweep.c": (here / "sweep.c").read_text(encoding="utf-8"), RUNTIME: runtime()}
-    words = [word for one in (kernel, reference) if one for word in one.immediates]
-    texts |= {"immediates.inc": "".join(f"{word:#x}u,\n" for word in dict.fromkeys(words))}
-    texts |= {"intervals.inc": interval_lines(executes.output), "kernel.inc": kernel.c}
-    return texts | ({"reference.inc": reference.c} if reference else {})
+def build(
+    folder: Path,
+    kernel: Kernel,
+    executes: Executes,
+    *,
+    compiler: Path | str = "gcc",
+    environ: Mapping[str, str] | None = None,
+    quick: bool = False,
+) -> Path:
+    """Write the program to ``folder`` and compile it; SassError with the compiler's words where it does not.
 
-
-def defines(kernel: Kernel, executes: Executes, reference: Kernel | None = None) -> tuple[str, ...]:
-    """Compiler flags that define the kernel's arguments."""
-    flags = (
+    ``quick`` compiles in less time what runs in more: for a few inputs.
+    """
+    texts = {
+        "sweep.c": (resources.files("fp4patch.proof.execution") / "sweep.c").read_text(encoding="utf-8"),
+        RUNTIME: runtime(),
+        "immediates.inc": "".join(f"{word:#x}u,\n" for word in corners(kernel.listing, 32)),
+        "intervals.inc": interval_lines(executes.output),
+        "kernel.inc": kernel.c,
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    defines = (
         f"-DFP4PATCH_LANES={executes.lanes}",
         f"-DFP4PATCH_INPUT={_INPUTS[executes.input]}",
         f"-DFP4PATCH_BITS={stored_bits(executes.output)}",
@@ -69,35 +65,8 @@ def defines(kernel: Kernel, executes: Executes, reference: Kernel | None = None)
         f"-DFP4PATCH_PARAMETERS={kernel.parameters}",
         f"-DFP4PATCH_BLOCK_SIZE={kernel.block_size}",
     )
-    if reference is None:
-        return flags
-    return (
-        *flags,
-        f"-DFP4PATCH_REFERENCE_PARAMETERS={reference.parameters}",
-        f"-DFP4PATCH_REFERENCE_BLOCK_SIZE={reference.block_size}",
-    )
-
-
-def build(
-    folder: Path,
-    kernel: Kernel,
-    executes: Executes,
-    reference: Kernel | None = None,
-    *,
-    compiler: Path | str = "gcc",
-    environ: Mapping[str, str] | None = None,
-    quick: bool = False,
-) -> Path:
-    """Write the program to ``folder`` and compile it; ProofError with the compiler's words where it does not.
-
-    ``quick`` compiles in less time what runs in more: for a few inputs.
-    """
-    for name, text in files(kernel, executes, reference).items():
-        (folder / name).write_text(text, encoding="utf-8")
-    jumps = any("goto " in one.c for one in (kernel, reference) if one)
-    how = ("-O1",) if quick else (*_FAST, *_WIDE, *(() if jumps else _STRAIGHT))
-    command = [*how, *defines(kernel, executes, reference), "sweep.c", "-o", "sweep", "-lm"]
-    compile_host(folder, command, compiler=compiler, environ=environ)
+    how = ("-O1",) if quick else (*_FAST, *_WIDE, *(() if "goto " in kernel.c else _STRAIGHT))
+    compile_host(folder, [*how, *defines, "sweep.c", "-o", "sweep", "-lm"], compiler=compiler, environ=environ)
     return folder / "sweep"
 
 
@@ -106,22 +75,17 @@ def run(
     *,
     threads: int = 1,
     stride: int = 1,
-    until: Promise | None = None,
-    digest: bool = False,
     turns: Sequence[int] = (0,),
-    classes: int = EVERY_CLASS,
     seconds: float | None = None,
     progress: Callable[[float], None] = lambda _: None,
-) -> str:
-    """Return its output, for :func:`read`, over all inputs or every so many blocks of 1024 threads.
+) -> Swept:
+    """Return its output over all inputs, or over every so many blocks of 1024 threads.
 
-    ``until`` ends it at the first mismatch that the promise does not allow. ``progress`` gets the part that is done, 0
-    to 1, in this thread. Inputs run once for each of ``turns``, rotated by so many lanes. Those of classes whose bit is
-    not in ``classes`` are counted as matching. ProofError if it crashes, or takes longer than ``seconds`` of processor
+    ``progress`` gets the part that is done, 0 to 1, in this thread. Inputs run once for each of ``turns``, rotated by
+    so many lanes. ProofError if the kernel leaves its memory or crashes, or takes longer than ``seconds`` of processor
     time.
     """
-    numbers = (threads, stride, _ON[until], int(digest), ",".join(map(str, turns)), classes)
-    command = [str(program), *map(str, numbers)]
+    command = [str(program), *map(str, (threads, stride, ",".join(map(str, turns))))]
     if seconds is not None:
         command = ["/bin/sh", "-c", f'ulimit -t {int(seconds) or 1}; exec "$0" "$@"', *command]
     lines: list[str] = []
@@ -138,22 +102,14 @@ def run(
             running.kill()
             raise
     if running.returncode == STRAY:
-        return lines[-1]
+        raise ProofError(lines[-1])
     if running.returncode != 0 or not lines or lines[-1] != "end":
         ended = f"status {running.returncode}"
         if running.returncode < 0:
             ended = signal.Signals(-running.returncode).name
         raise ProofError(f"the translated machine code did not run to its end: {ended}")
-    return "\n".join(lines)
+    return Swept(_rows("corner ", lines), _rows("row ", lines))
 
 
-def read(text: str) -> Swept:
-    """Parse the program's output: ``corner …`` and ``row …``, one line per class of inputs; or ``stray …``."""
-    if text.startswith("stray "):
-        return Swept((), (), stray=text)
-    lines = [line.partition(" ") for line in text.splitlines()]
-    return Swept(
-        corners=tuple(row_of(rest) for word, _, rest in lines if word == "corner"),
-        rows=tuple(row_of(rest) for word, _, rest in lines if word == "row"),
-        digest=next((rest for word, _, rest in lines if word == "digest"), ""),
-    )
+def _rows(word: str, lines: Sequence[str]) -> tuple[SweepRow, ...]:
+    return tuple(SweepRow.parse(line.removeprefix(word)) for line in lines if line.startswith(word))

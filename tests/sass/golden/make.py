@@ -29,6 +29,7 @@ from typing import Any
 from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
+from fp4patch.core.store import Store
 from fp4patch.proof.probe import Compiler
 from fp4patch.proof.toolchain import Toolchain, find_toolchain
 from fp4patch.proof.view import Side, SourceView
@@ -197,7 +198,7 @@ def upstream(
                 command = [sys.executable, "-m", "fp4patch", "apply", "--variant", variant, "--target-version", version]
                 subprocess.run([*command, str(copy)], check=True)
                 tree = copy
-            compiler = Compiler(toolchain, catalog.target(target), Runner(toolchain.environ), None)
+            compiler = Compiler(toolchain, catalog.target(target), Runner(toolchain.environ), Store(Path(scratch)))
             side = Side(SourceView(tree), catalog.target(target), Path(scratch))
             for patch in catalog.patches.values():
                 for probe in patch.probes:
