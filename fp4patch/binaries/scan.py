@@ -21,9 +21,9 @@ from fp4patch.binaries.report import BinaryFile, BinaryReport, RunTimeCompiler, 
 from fp4patch.binaries.result_cache import ScannedFile, cached_result, keep_result, key_of
 from fp4patch.binaries.stream_reader import Readable
 from fp4patch.core.arch import GB10, GPUS, Arch
-from fp4patch.core.cache import sha256
 from fp4patch.core.errors import BinaryError, NothingCompiledError
 from fp4patch.core.progress import OnProgress, Step, silent
+from fp4patch.core.store import sha256
 
 _MOST_DOCUMENTS = 1 << 26
 """Bytes that the manifests of an image's tar may have together."""

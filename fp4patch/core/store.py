@@ -1,22 +1,86 @@
-"""The store of results in the user's cache: what was worked out before from the same inputs, by the same code.
+"""The user's cache directory: directories for unfinished files, hashes, and results that were worked out before.
 
 A result is found by a key, which is made of the hashes of all its inputs; the source of the packages that make it is
 one of them. Reading never fails: an entry that is damaged or absent is a miss. Writing is atomic, and a directory that
 cannot be written only costs time.
 """
 
+import fcntl
+import glob
 import hashlib
 import json
 import os
+import shutil
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import platformdirs
+
+from fp4patch.core.errors import SourceError
+
 FORMAT = 2
 """Part of every key: a change of what is stored makes all older entries misses."""
+
+
+def cache_dir() -> Path:
+    """Return the directory of downloads and compilations: ``FP4PATCH_CACHE``, else the user's cache directory.
+
+    Raise SourceError if this user has none, as in a container that runs under another user id.
+    """
+    try:
+        return Path(os.environ.get("FP4PATCH_CACHE") or platformdirs.user_cache_path("fp4patch"))
+    except RuntimeError as error:
+        raise SourceError(
+            "this user has no home directory to keep downloads and compilations in",
+            help="set FP4PATCH_CACHE to a directory for them, or HOME",
+        ) from error
+
+
+@contextmanager
+def scratch(parent: Path, prefix: str) -> Iterator[Path]:
+    """Make a directory below ``parent``, which is made too, and remove both as far as they were not there before.
+
+    The directory is locked while it is used. What a command that was killed left there is removed by the next one.
+    """
+    made = [directory for directory in (parent, *parent.parents) if not directory.exists()]
+    parent.mkdir(parents=True, exist_ok=True)
+    for left in parent.glob(f"{glob.escape(prefix)}*{_UNFINISHED}"):
+        with suppress(OSError), _locked(left):
+            shutil.rmtree(left)
+    work = Path(tempfile.mkdtemp(dir=parent, prefix=prefix, suffix=_UNFINISHED))
+    try:
+        with _locked(work):
+            yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+        with suppress(OSError):  # a directory in use remains
+            for directory in made:
+                directory.rmdir()
+
+
+_UNFINISHED = ".fp4patch-unfinished"
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """OSError: another process has it."""
+    opened = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(opened)
+
+
+def sha256(path: Path) -> str:
+    """Return the file's SHA-256, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def key(*parts: str | bytes) -> str:
@@ -51,10 +115,10 @@ def files_hash(*folders: Path) -> str:
 
 
 class Store:
-    """Values by key, as JSON files in a directory. With ``most``, the oldest entries beside a new one are removed."""
+    """Values by key, as JSON files in a directory."""
 
-    def __init__(self, folder: Path, most: int | None = None) -> None:
-        self._folder, self._most = folder, most
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
 
     def get(self, key: str) -> Any:
         """Return the value of this key; None if there is none, or it is not what was put there."""
@@ -77,10 +141,6 @@ class Store:
             except BaseException:
                 Path(temporary).unlink(missing_ok=True)
                 raise
-            if self._most:
-                entries = sorted(path.parent.glob("*.json"), key=lambda entry: entry.stat().st_mtime)
-                for old in entries[: -self._most]:
-                    old.unlink(missing_ok=True)
 
     def _path(self, key: str) -> Path:
-        return self._folder / (f"{key}.json" if self._most else f"{key[:2]}/{key[2:]}.json")
+        return self._folder / f"{key[:2]}/{key[2:]}.json"

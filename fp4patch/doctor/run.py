@@ -15,10 +15,10 @@ from fp4patch.binaries.report import BinaryReport
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import GPUS, PTX, Arch, elements, requested
-from fp4patch.core.cache import cache_dir
 from fp4patch.core.cuda import known_gpus
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.progress import OnProgress
+from fp4patch.core.store import cache_dir
 from fp4patch.doctor import gpus, machine, requirements, reverse_patches
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.lists import judge_list

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from fp4patch.catalog.probe import CARD, Executes, Probe, Quantizes
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
-from fp4patch.core.cache import cache_dir
 from fp4patch.core.progress import OnProgress, silent
-from fp4patch.core.store import Store
+from fp4patch.core.store import Store, cache_dir
 from fp4patch.proof.compile import FAST, CompiledProbes, Configured
 from fp4patch.proof.execution.executor import Subject, execute
 from fp4patch.proof.execution.result import Executed, Execution, Side, summary

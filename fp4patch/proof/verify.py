@@ -20,13 +20,12 @@ from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.variant import Variant
 from fp4patch.core.arch import Arch, requested
-from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import Refused, UsageError
 from fp4patch.core.outcome import Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.store import Store
+from fp4patch.core.store import Store, cache_dir
 from fp4patch.edits.live_text import language
 from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes

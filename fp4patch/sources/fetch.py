@@ -9,11 +9,11 @@ from pathlib import Path
 from packaging.version import Version
 
 from fp4patch.catalog.target import Target
-from fp4patch.core.cache import scratch
 from fp4patch.core.document import Report
 from fp4patch.core.errors import SourceError, UsageError
 from fp4patch.core.progress import OnProgress
 from fp4patch.core.release import is_version
+from fp4patch.core.store import scratch
 from fp4patch.sources import git
 from fp4patch.sources.archive import extract
 from fp4patch.sources.index import download

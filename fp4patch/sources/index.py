@@ -24,9 +24,9 @@ from pypi_simple import (
 
 from fp4patch.catalog.target import Archive
 from fp4patch.core import process
-from fp4patch.core.cache import cache_dir, scratch, sha256
 from fp4patch.core.errors import SourceError
 from fp4patch.core.progress import OnProgress, Step
+from fp4patch.core.store import cache_dir, scratch, sha256
 
 
 class _Received:

@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from fp4patch.core.cache import cache_dir, scratch
 from fp4patch.core.process import Runner
-from fp4patch.core.store import Store
+from fp4patch.core.store import Store, cache_dir, scratch
 from fp4patch.proof.disassemble import disassemble
 from fp4patch.proof.toolchain import Toolchain
 

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from fp4patch.core import process
-from fp4patch.core.cache import cache_dir
-from fp4patch.core.store import Store, key
+from fp4patch.core.store import Store, cache_dir, key
 
 
 def remembered(made_of: tuple[str, ...], make: Callable[[], str]) -> str:

@@ -21,7 +21,7 @@ from few_probes import few_probes
 from fp4patch import cli
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.core import progress
-from fp4patch.core.cache import cache_dir
+from fp4patch.core.store import cache_dir
 from fp4patch.images.context import wheel
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sources.index import download

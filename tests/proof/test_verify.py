@@ -17,10 +17,9 @@ from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Rule
 from fp4patch.catalog.target import Target, VersionMacros
 from fp4patch.core.arch import Arch
-from fp4patch.core.cache import cache_dir
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
-from fp4patch.core.store import Store
+from fp4patch.core.store import Store, cache_dir
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof.compile import CompileRequest
 from fp4patch.proof.result import ProbeResult

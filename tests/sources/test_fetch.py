@@ -15,8 +15,8 @@ from fp4patch.catalog.identify import claimed_version
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Archive, Target
 from fp4patch.core import progress
-from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.errors import SourceError, UsageError
+from fp4patch.core.store import cache_dir, sha256
 from fp4patch.sources import index
 from fp4patch.sources.fetch import Fetched, fetch
 

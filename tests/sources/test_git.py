@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from processes import ends, wait_for
 
-from fp4patch.core.cache import scratch
 from fp4patch.core.errors import SourceError
+from fp4patch.core.store import scratch
 from fp4patch.sources import git
 
 RUN = ("-c", "user.name=t", "-c", "user.email=t@t", "-c", "protocol.file.allow=always")

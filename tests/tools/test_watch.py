@@ -24,7 +24,7 @@ import fp4patch
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Archive
 from fp4patch.commands.explore.run import MATRIX
-from fp4patch.core.cache import cache_dir
+from fp4patch.core.store import cache_dir
 from tools import watch
 
 pytestmark = pytest.mark.slow

@@ -30,8 +30,8 @@ from fp4patch.commands.explore.answers import packed
 from fp4patch.commands.explore.run import INSTRUCTIONS
 from fp4patch.core import process, progress
 from fp4patch.core.arch import Arch
-from fp4patch.core.cache import cache_dir, sha256
 from fp4patch.core.schema import SCHEMA
+from fp4patch.core.store import cache_dir, sha256
 from fp4patch.proof import machine_code
 from fp4patch.proof.toolchain import find_toolchain
 from fp4patch.sass.instruction import Instruction, InstructionClass

@@ -26,7 +26,7 @@ def explore(output: Path | None, no_open: bool) -> None:
     import webbrowser
 
     from fp4patch.commands.explore import run as verb
-    from fp4patch.core.cache import cache_dir
+    from fp4patch.core.store import cache_dir
 
     file = output or cache_dir() / "explorer.html"
     write(file, verb.page(), advice="name a file that can be written: fp4patch explore -o FILE")
