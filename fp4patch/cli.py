@@ -38,7 +38,6 @@ GROUPS = {
     },
     "Build": {
         "build": ("build.command:build", "Build a patched vLLM as an image that carries its proof."),
-        "inspect": ("inspect.command:inspect", "Check the labels and the proof of an IMAGE."),
     },
 }
 """Each command with the place of its function below ``fp4patch.commands`` and its summary, by what it is for."""

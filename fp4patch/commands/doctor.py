@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from fp4patch.binaries.report import BinaryReport
     from fp4patch.doctor.result import Question, RecipeReport, TreeReport
+    from fp4patch.images.image import ProofReport
 
 
 @click.command()
@@ -59,7 +60,8 @@ def doctor(
     """Check this machine, or each PATH, for FP4 support.
 
     A PATH is a source tree, a wheel, a .so, a cubin or another file with device code, a directory of them, an
-    installed package, the name of an image, or a release (vllm==0.33.0), whose source is recorded.
+    installed package, the name of an image, or a release (vllm==0.33.0), whose source is recorded. Of an image or a
+    directory by `fp4patch build`, the labels and the proof are checked too.
 
     Doctor runs the CMakeLists.txt of a vLLM tree, and functions of FlashInfer's own Python, as a build would. Their
     usual ways to write are replaced, which is a convenience and not a protection.
@@ -70,6 +72,7 @@ def doctor(
     from fp4patch.binaries.findings import Level
     from fp4patch.catalog.manifest import load
     from fp4patch.commands import doctor_binaries_text as binary_report
+    from fp4patch.commands import doctor_proof_text as proof_report
     from fp4patch.commands import doctor_text as report
     from fp4patch.doctor import run as verb
     from fp4patch.doctor.recorded import examine_release
@@ -91,6 +94,7 @@ def doctor(
     trees: list[TreeReport] = []
     recipes: list[RecipeReport] = []
     binaries: list[BinaryReport] = []
+    proofs: list[ProofReport] = []
     for path in paths:
         if verb.is_release(path):
             trees.append(examine_release(load().root, path, question))
@@ -101,17 +105,22 @@ def doctor(
         known = () if compiled_only else verb.as_trees(where)
         found = list(verb.examine_trees(known, question, on_wait=waiting)) if known else []
         recipe = None if compiled_only else verb.examine_recipes(where, tree=bool(known))
-        compiled = None if known else _compiled(where, path, question, optional=recipe is not None)
+        proof = None if known else verb.examine_proof(where, path)
+        compiled = (
+            None if known else _compiled(where, path, question, optional=not compiled_only and bool(recipe or proof))
+        )
         trees += found
         recipes += [recipe] if recipe else []
         binaries += [compiled] if compiled else []
+        proofs += [proof] if proof else []
         if not as_json:
             shown = [report.tree_text(tree, details=details) for tree in found]
             shown += [binary_report.table(compiled, details=details)] if compiled else []
             shown += [report.recipe_text(recipe)] if recipe else []
+            shown += [proof_report.proof_text(proof)] if proof else []
             for part in shown:
                 show(part)
-    whole = DoctorReport(machine, tuple(trees), tuple(recipes), tuple(binaries))
+    whole = DoctorReport(machine, tuple(trees), tuple(recipes), tuple(binaries), tuple(proofs))
     if as_json:
         emit(whole)
     if whole.verdict in (Level.RED, Level.NONE):

@@ -9,6 +9,8 @@ from fp4patch.catalog.target import Advice
 from fp4patch.core.arch import GPUS, Arch
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.state import State
+from fp4patch.core.verdict import Verdict
+from fp4patch.images.image import ProofReport
 
 NATIVE = "native"
 
@@ -171,6 +173,10 @@ class MachineReport(Document):
         return worst(self.levels)
 
 
+_LEVELS = {Verdict.PASS: Level.GREEN, Verdict.FAIL: Level.RED, Verdict.NOTHING: Level.NONE}
+"""Level of a proof, by the verdict on its statements."""
+
+
 @dataclass(frozen=True)
 class DoctorReport(Report):
     """Findings about everything that was examined."""
@@ -183,13 +189,16 @@ class DoctorReport(Report):
     """Files and directories with Dockerfiles, scripts or patches."""
     binaries: tuple[BinaryReport, ...]
     """Wheels, libraries, cubins, directories and images."""
+    proofs: tuple[ProofReport, ...] = ()
+    """Images and directories that ``fp4patch build`` made: their labels and their proof."""
 
     @property
     def levels(self) -> list[Level]:
         """Levels of all findings."""
         levels = list(self.machine.levels) if self.machine else []
         parts: tuple[RecipeReport | TreeReport | BinaryReport, ...] = (*self.recipes, *self.trees, *self.binaries)
-        return levels + [level for part in parts for level in part.levels]
+        of_proofs = [_LEVELS[proof.verdict] for proof in self.proofs]
+        return levels + [level for part in parts for level in part.levels] + of_proofs
 
     @property
     @shown()

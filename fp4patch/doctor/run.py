@@ -34,6 +34,8 @@ from fp4patch.doctor.result import (
     TreeReport,
 )
 from fp4patch.doctor.tree import examine_each
+from fp4patch.images import inspection
+from fp4patch.images.image import ProofReport
 from fp4patch.tree.locked import OnWait
 from fp4patch.tree.status import status
 
@@ -188,6 +190,13 @@ def examine_binary(path: Path | None, name: str, question: Question, *, on_step:
     else:
         found = scan.examine_image(name, gpus=own, progress=on_step, driver_cuda=driver_cuda)
     return replace(found, requirements=requirements.judge(found, question, driver_cuda))
+
+
+def examine_proof(path: Path | None, name: str) -> ProofReport | None:
+    """Check the labels and the proof of an image of the engine, or the proof in a directory; None if it has neither."""
+    if path:
+        return inspection.of_directory(path) if path.is_dir() else None
+    return None if name.startswith(registry.SCHEME) else inspection.of_image(name)
 
 
 _FILES = (".whl", ".zip", ".so", ".a", ".o", ".cubin", ".fatbin", ".tar", ".gz")

@@ -3,12 +3,11 @@
 import argparse
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from fp4patch.core.errors import UsageError
-from fp4patch.images.image import BuildRequest, Outcome, Stage
+from fp4patch.images.image import BuildRequest, Outcome
 
 SCCACHE_SECRET = "FP4PATCH_SCCACHE_ENV"  # noqa: S105 - the name of a variable
 """The environment variable that carries sccache's settings into the build, as a secret."""
@@ -134,26 +133,6 @@ def arguments(request: BuildRequest) -> dict[str, str]:
     return found
 
 
-def proof_first(request: BuildRequest, folder: Path) -> BuildRequest | None:
-    """Return the build that only exports the proof; None if no image is to be named.
-
-    Its receipts then name the image. The image's own build finds every stage of it in the builder's cache.
-    """
-    if not request.target.proven or request.outcome is Outcome.OUTPUT:
-        return None
-    return replace(
-        request,
-        target=Stage.PROOF_EXPORT,
-        outcome=Outcome.OUTPUT,
-        output=folder,
-        tags=(),
-        labels={},
-        cache_to=(),
-        provenance="",
-        sbom="",
-    )
-
-
 def sccache_environment(environ: Mapping[str, str]) -> str:
     """Return the settings of sccache and of its storage, as ``export`` lines for a shell; empty if there are none."""
     chosen = {
@@ -166,22 +145,15 @@ def sccache_environment(environ: Mapping[str, str]) -> str:
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in chosen.items())
 
 
-def shell(command: Sequence[str], substitutions: Mapping[str, str]) -> str:
-    """Return the command in a readable form: one option per line, quoted for a POSIX shell.
-
-    Each key of ``substitutions`` in a word becomes its value, which the shell expands.
-    """
+def shell(command: Sequence[str]) -> str:
+    """Return the command in a readable form: one option per line, quoted for a POSIX shell."""
     chosen = f"grep -E ' ({'|'.join(SCCACHE_PREFIXES)})' | grep -vE ' ({'|'.join(SCCACHE_HERE)})='"
     settings = f'{SCCACHE_SECRET}="$(export -p | {chosen})" '
     start = settings if f"id=sccache_env,env={SCCACHE_SECRET}" in command else ""
     lines = [start + " ".join(command[:3])]
     for word in command[3:-1]:
-        quoted = shlex.quote(word)
-        for mark, value in substitutions.items():
-            if mark in word:
-                quoted = f'"{word.replace(mark, value)}"'
         if word.startswith("--"):
-            lines.append(f"  {quoted}")
+            lines.append(f"  {shlex.quote(word)}")
         else:
-            lines[-1] += f" {quoted}"
+            lines[-1] += f" {shlex.quote(word)}"
     return " \\\n".join([*lines, f"  {shlex.quote(command[-1])}"])

@@ -1,4 +1,4 @@
-"""Values about images: the request, the container engine, and the results of a build and of an inspection."""
+"""Values about images: the request, the container engine, and the results of a build and of checking a proof."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from typing import Any
 
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
-from fp4patch.core.verdict import PassOrFail, Verdict, overall
+from fp4patch.core.verdict import OnTree, Verdict, overall
 
 PRODUCT = "vllm"
 """Target whose package an image runs; its release names the image."""
@@ -30,11 +30,6 @@ class Stage(StrEnum):
     PROOF_EXPORT = "proof-export"
     PART_EXPORT = "part-export"
     WHEEL_EXPORT = "wheel-export"
-
-    @property
-    def proven(self) -> bool:
-        """True if the stage follows the proof, so that its image can carry the digest of the receipts."""
-        return self not in (Stage.TOOLKIT, Stage.SOURCES)
 
     @property
     def compiles_vllm(self) -> bool:
@@ -185,13 +180,11 @@ class Engine:
 
 @dataclass(frozen=True)
 class DryRun(Report):
-    """Commands that a build would run, and files that it would send."""
+    """The command that a build would run, and the files that it would send."""
 
-    commands: tuple[tuple[str, ...], ...]
-    """Words of each command; ``@RECEIPT@`` in the second represents the output of ``fp4patch inspect --receipt`` for
-    the result of the first."""
-    shell: tuple[str, ...]
-    """The same commands, quoted for a POSIX shell."""
+    command: tuple[str, ...]
+    shell: str
+    """The same command, quoted for a POSIX shell."""
     context: str
     """Directory of the build context."""
     written: bool
@@ -216,41 +209,37 @@ class Built(Report):
     output: str
     """Directory of ``--output``."""
     seconds: Mapping[str, float]
-    """Wall time of each step in seconds: ``preflight``, ``context``, ``proof``, ``build``."""
+    """Wall time of each step in seconds: ``preflight``, ``context``, ``build``."""
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Finding(Document):
-    """One repeated check: its subject, its verdict and a description of the result."""
+class Statement(Document):
+    """One statement of an image or a proof, checked again: its subject, its verdict and a description of the result."""
 
     subject: str
     verdict: Verdict
     detail: str
-    """Result of the check."""
 
 
 @dataclass(frozen=True)
-class Inspection(Report):
-    """Claims of an image or an exported proof about itself, and the results of checking them."""
+class ProofReport(Document):
+    """What an image, or a directory that a build wrote, states about itself, and the results of checking it."""
 
     subject: str
     """The image or directory that was named."""
     image: str
     """Image id; empty for a directory."""
-    architecture: str
-    """Machine of the image; empty for a directory."""
     labels: Mapping[str, str]
-    """Labels of the image; none for a directory."""
+    """Labels ``io.fp4patch.*`` of the image; none for a directory."""
     pins: Mapping[str, Any]
-    """Inputs of the build: ``pins.json`` of the image."""
-    receipt: str
-    """Digest of the receipts, as :func:`fp4patch.images.provenance.receipt_digest` computes it."""
-    findings: tuple[Finding, ...]
+    """Inputs of the build: ``pins.json`` of the proof."""
+    statements: tuple[Statement, ...]
+    """None if labels and proof could not be read."""
     notes: tuple[str, ...] = ()
 
     @property
     @shown()
-    def verdict(self) -> PassOrFail:
-        """PASS only if something was checked and nothing failed."""
-        return overall(finding.verdict for finding in self.findings)
+    def verdict(self) -> OnTree:
+        """NOTHING if nothing was checked; PASS if no check failed."""
+        return overall(one.verdict for one in self.statements) if self.statements else Verdict.NOTHING

@@ -1,6 +1,5 @@
 """Labels of an image, and the check of an image's claims: labels, receipts, verdicts, files."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,11 +10,10 @@ import fp4patch
 from fp4patch.core.errors import ImageError
 from fp4patch.core.schema import SCHEMA
 from fp4patch.core.verdict import Verdict, verdict_on
-from fp4patch.images.image import PRODUCT, BuildRequest, Finding
+from fp4patch.images.image import PRODUCT, BuildRequest, Statement
 from fp4patch.sources import git
 
 OURS = "io.fp4patch."
-RECEIPT = f"{OURS}receipt"
 SOURCE = "https://github.com/fp4patch/fp4patch"
 
 
@@ -23,7 +21,7 @@ SOURCE = "https://github.com/fp4patch/fp4patch"
 
 
 def labels(
-    request: BuildRequest, patches: tuple[str, ...], cuda: str, *, created: str, revision: str = "", receipt: str = ""
+    request: BuildRequest, patches: tuple[str, ...], cuda: str, *, created: str, revision: str = ""
 ) -> dict[str, str]:
     """Return the image's labels: OCI's own keys, and ``io.fp4patch.*`` for the patches, the pins and the proof.
 
@@ -45,7 +43,6 @@ def labels(
         **{f"{OURS}{name}": said for name, said in trees.items()},
         f"{OURS}torch": request.torch,
         f"{OURS}cuda": cuda,
-        RECEIPT: receipt,
     }
     return {name: value for name, value in found.items() if value}
 
@@ -69,23 +66,10 @@ def revision(package: Path) -> str:
     return head + ("-dirty" if head and (git.changed(top) or git.untracked(top)) else "")
 
 
-def receipt_digest(receipts: Mapping[str, bytes]) -> str:
-    """Return a digest ``sha256:…`` over the receipts in the order of their names, without their time of writing.
-
-    The same patches on the same sources have the same digest, whenever and wherever they were applied.
-    """
-    digest = hashlib.sha256()
-    for name in sorted(receipts):
-        document = _document(receipts[name], f"receipts/{name}")
-        document.pop("applied_at", None)
-        digest.update(f"{name}\n{json.dumps(document, sort_keys=True)}\n".encode())
-    return f"sha256:{digest.hexdigest()}"
-
-
 # --- re-checking -----------------------------------------------------------------------------------------------------
 
 
-def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> list[Finding]:
+def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> list[Statement]:
     """Check every statement of a proof against the others, and against the labels if there are any.
 
     ``proof`` has the files of the proof's directory by their relative names. ImageError is raised for a file that does
@@ -97,7 +81,7 @@ def recheck(proof: Mapping[str, bytes], labels: Mapping[str, str] | None) -> lis
     with _as_we_write_them():
         found = [_receipts(documents), *_verify(proof, documents, pins), *_binaries(proof)]
         if labels is not None:
-            found += _labels(labels, receipts, documents, pins)
+            found += _labels(labels, documents, pins)
     return found
 
 
@@ -111,21 +95,22 @@ def receipts_of(proof: Mapping[str, bytes]) -> dict[str, bytes]:
     return {name.removeprefix("receipts/"): data for name, data in proof.items() if name.startswith("receipts/")}
 
 
-def _receipts(documents: Mapping[str, dict[str, Any]]) -> Finding:
+def _receipts(documents: Mapping[str, dict[str, Any]]) -> Statement:
     if not documents:
-        return Finding("receipts", Verdict.FAIL, "there are none")
+        return Statement("receipts", Verdict.FAIL, "there are none")
     said = ", ".join(f"{d['target']} {d['version']} ({len(d['files'])} files)" for d in documents.values())
-    variants = {d["variant"] for d in documents.values()}
-    one = len(variants) == 1
-    return Finding("receipts", verdict_on(one), said if one else f"of several variants: {', '.join(sorted(variants))}")
+    variants = sorted({d["variant"] for d in documents.values()})
+    if len(variants) > 1:
+        said = f"of several variants: {', '.join(variants)}"
+    return Statement("receipts", verdict_on(len(variants) == 1), said)
 
 
 def _verify(
     proof: Mapping[str, bytes], receipts: Mapping[str, dict[str, Any]], pins: Mapping[str, Any]
-) -> list[Finding]:
+) -> list[Statement]:
     """Compute the verdict again from its checks, and check that it is about the same trees as the receipts."""
     if "verify.json" not in proof:
-        return [Finding("verify", Verdict.FAIL, "there is no verify.json")]
+        return [Statement("verify", Verdict.FAIL, "there is no verify.json")]
     document = _document(proof["verify.json"], "verify.json")
     trees = document.get("trees", [document])
     results = [result for tree in trees for result in tree["results"]]
@@ -139,7 +124,7 @@ def _verify(
     )
     if (document["verdict"] == "pass") is not passed:
         said += f"; the document itself has {document['verdict']}"
-    found = [Finding("verify", verdict_on(passed and document["verdict"] == "pass"), said)]
+    found = [Statement("verify", verdict_on(passed and document["verdict"] == "pass"), said)]
     by_target = {tree["target"]: tree for tree in trees}
     for receipt in receipts.values():
         tree = by_target.get(receipt["target"])
@@ -150,15 +135,15 @@ def _verify(
             [patch for patch in receipt["patches"] if patch in changed],  # verify names those that changed something
         )
         detail = "verified as patched" if same else "what was verified is not what the receipt states"
-        found.append(Finding(f"receipt of {receipt['target']}", verdict_on(same), detail))
+        found.append(Statement(f"receipt of {receipt['target']}", verdict_on(same), detail))
     for target in (name for name, tree in by_target.items() if tree["patches"]):
         if target not in {receipt["target"] for receipt in receipts.values()}:
-            found.append(Finding(f"receipt of {target}", Verdict.FAIL, "there is none, and its tree was verified"))
+            found.append(Statement(f"receipt of {target}", Verdict.FAIL, "there is none, and its tree was verified"))
     judged = set(pins.get("judged", ()))
     of_each = [{result["arch"] for result in tree["results"]} for tree in trees]
     looked = set[str].intersection(*of_each) if of_each else set()
     detail = f"verified for {', '.join(sorted(looked))}; to be judged: {', '.join(sorted(judged)) or 'not known'}"
-    found.append(Finding("architectures", verdict_on(judged and judged <= looked), detail))
+    found.append(Statement("architectures", verdict_on(judged and judged <= looked), detail))
     return found
 
 
@@ -175,7 +160,7 @@ def _failed(part: Any, name: str = "") -> Iterator[str]:
             yield from _failed(inner, name)
 
 
-def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:
+def _binaries(proof: Mapping[str, bytes]) -> list[Statement]:
     if "binaries.json" not in proof:
         return []
     document = _document(proof["binaries.json"], "binaries.json")
@@ -184,20 +169,18 @@ def _binaries(proof: Mapping[str, bytes]) -> list[Finding]:
     said = f"the result of the scan of the built files is {verdict}" + (
         "" if has_code else ", and found no code for a GPU"
     )
-    return [Finding("binaries", verdict_on(has_code and verdict in ("green", "yellow")), said)]
+    return [Statement("binaries", verdict_on(has_code and verdict in ("green", "yellow")), said)]
 
 
 def _labels(
     labels: Mapping[str, str],
-    receipts: Mapping[str, bytes],
     documents: Mapping[str, dict[str, Any]],
     pins: Mapping[str, Any],
-) -> list[Finding]:
+) -> list[Statement]:
     """Compare each of our labels with the file of the proof that states the same fact."""
     patches = [patch for d in sorted(documents.values(), key=lambda d: str(d["target"])) for patch in d["patches"]]
     versions = sorted({str(d["fp4patch"]) for d in documents.values()})
     expected = {
-        "receipt": receipt_digest(receipts),
         "variant": ", ".join(sorted({str(d["variant"]) for d in documents.values()})),
         "patches": ", ".join(patches),
         "version": ", ".join(versions),
@@ -213,7 +196,7 @@ def _labels(
         label = labels.get(OURS + name, "")
         same = label == proven
         detail = label or "nothing" if same else f"the label has {label or 'nothing'}, the proof {proven or 'nothing'}"
-        found.append(Finding(f"label {OURS}{name}", verdict_on(same), detail))
+        found.append(Statement(f"label {OURS}{name}", verdict_on(same), detail))
     return found
 
 
@@ -251,6 +234,6 @@ def _document(data: bytes, name: str) -> dict[str, Any]:
     if (schema := document.get("schema", SCHEMA)) != SCHEMA:
         raise ImageError(
             f"{name} of the proof has schema {schema}, and this fp4patch reads {SCHEMA}",
-            help="inspect the image with the fp4patch that made it, or a newer one",
+            help="read it with the fp4patch that made it, or a newer one",
         )
     return document

@@ -41,7 +41,6 @@ Ended = subprocess.CompletedProcess[str]
         ["apply", "TREE"],
         ["apply", "--variant", "next2", "TREE", ""],
         ["doctor", ""],
-        ["inspect", ""],
         ["fetch", "cutlass==4.2.1", ""],
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +27,9 @@ from fp4patch.commands.show import Shown
 from fp4patch.console import Failure, document
 from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
+from fp4patch.core.verdict import Verdict
 from fp4patch.doctor.result import DoctorReport
-from fp4patch.images.image import Built, DryRun, Inspection
+from fp4patch.images.image import Built, DryRun, ProofReport, Statement
 from fp4patch.proof.execution.result import Executed, Execution, Mismatch, Sweep, SweepRow
 from fp4patch.proof.result import BuildResult, VerifyReport, VerifyReports, whole
 from fp4patch.proof.specification import InputClass
@@ -54,7 +54,6 @@ DOCUMENTS: dict[str, Any] = {
     "doctor": DoctorReport,
     "build": Built,
     "build-dry-run": DryRun,
-    "inspect": Inspection,
     "error": Failure,
 }
 
@@ -204,7 +203,7 @@ def test_apply_revert_status_and_their_refusals(
     )
 
 
-def test_verify_and_inspect(
+def test_verify(
     holds: Holds, fp4patch: Command, whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A probe of half precision is executed for all of its inputs in no time; one that takes minutes is set aside."""
@@ -218,12 +217,6 @@ def test_verify_and_inspect(
     made = [*REPORTS.values(), replace(REPORTS["pass"], executed=MISMATCHED, builds=(built,))]
     several, none = document(whole(made)), document(whole([]))
     holds("verify", said.document, several, none, elsewhere=())
-
-    receipts = tmp_path / "proof" / "receipts"
-    receipts.mkdir(parents=True)
-    shutil.copy(tree / ".fp4patch" / "receipt.json", receipts / "cutlass.json")
-    (tmp_path / "proof" / "verify.json").write_text(said.out)
-    holds("inspect", fp4patch("inspect", "--json", tmp_path / "proof").document)
 
 
 def test_errors(holds: Holds, fp4patch: Command) -> None:
@@ -248,7 +241,10 @@ def test_doctor(holds: Holds, fp4patch: Command, pristine_tree: GetTree, toolcha
     recipe = fp4patch("doctor", "--json", tmp_path / "Dockerfile").document
     compile_cuda(toolchain, CONVERTS, tmp_path / "ptx.o", "-c", *targets("compute_90"))
     loads = fp4patch("doctor", "--json", tmp_path / "ptx.o").document
-    holds("doctor", machine, tree, jit, binary, unread, required, recipe, loads)
+    row = Statement("receipts", Verdict.PASS, "cutlass 4.2.1 (2 files)")
+    proof = ProofReport("image", "sha256:0", {}, {}, (row,), ("no labels",))
+    proven = document(DoctorReport(None, (), (), (), (proof,)))
+    holds("doctor", machine, tree, jit, binary, unread, required, recipe, loads, proven)
 
 
 def test_build(holds: Holds, fp4patch: Command) -> None:

@@ -14,7 +14,7 @@ from fp4patch.catalog.manifest import load
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import UsageError
 from fp4patch.images import command, sources
-from fp4patch.images.image import Architectures, BuildRequest, Outcome, Source, Stage
+from fp4patch.images.image import Architectures, BuildRequest, Outcome, Source
 
 BOTH = Architectures((Arch(12, 1, "a"), Arch(12, 0, "f")), (Arch(12, 1, "a"),), (Arch(12, 1), Arch(12, 0)))
 VLLM, CUTLASS = load().target("vllm"), load().target("cutlass")
@@ -93,27 +93,17 @@ def test_every_option_reaches_buildx() -> None:
     assert {"MAX_JOBS=3", "COMPILER_CACHE=sccache"} <= set(options(words, "--build-arg"))
 
 
-def test_the_proof_is_built_first_and_is_no_image_with_a_name() -> None:
-    first = command.proof_first(replace(REQUEST, tags=("a:1",), labels={"k": "v"}, sbom="true"), Path("p"))
-    assert first is not None
-    assert (first.target, first.outcome, first.output) == (Stage.PROOF_EXPORT, Outcome.OUTPUT, Path("p"))
-    assert (first.tags, first.labels, first.sbom) == ((), {}, "")
-    assert command.arguments(first) == command.arguments(REQUEST)  # else the cache would not match
-    assert command.proof_first(replace(REQUEST, target=Stage.SOURCES), Path("p")) is None
-    assert command.proof_first(replace(REQUEST, outcome=Outcome.OUTPUT), Path("p")) is None
-
-
 def test_the_shell_form_gives_a_shell_the_same_words() -> None:
-    request = replace(REQUEST, labels={"title": "vLLM $HOME `x` 'y'", "receipt": "@R@"}, tags=("a:1",))
+    request = replace(REQUEST, labels={"title": "vLLM $HOME `x` 'y'"}, tags=("a:1",))
     words = command.compose(request, "my ctx", progress="plain")
-    text = command.shell(words, {"@R@": "$(echo sha256:1)"})
+    text = command.shell(words)
     ran = subprocess.run(
         ["sh", "-c", f"docker() {{ for word; do printf '%s\\0' \"$word\"; done; }}\n{text}"],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert ran.stdout.split("\0")[:-1] == [word.replace("@R@", "sha256:1") for word in words[1:]]
+    assert ran.stdout.split("\0")[:-1] == words[1:]
 
 
 def test_sccache_gets_its_own_settings_and_those_of_its_storage_and_no_others() -> None:
@@ -132,7 +122,7 @@ def test_the_shell_form_hands_in_the_same_settings_of_sccache(shell: str) -> Non
     path = {"PATH": os.environ["PATH"]}
     environ = {"SCCACHE_BUCKET": "b c", "AWS_SECRET_ACCESS_KEY": "it's", "SCCACHE_DIR": "/here", "HOME": "/h"} | path
     words = command.compose(replace(REQUEST, sccache=True), "ctx", progress="plain")
-    secret = f"docker() {{ printf '%s\\n' \"${command.SCCACHE_SECRET}\"; }}\n{command.shell(words, {})}"
+    secret = f"docker() {{ printf '%s\\n' \"${command.SCCACHE_SECRET}\"; }}\n{command.shell(words)}"
     handed = subprocess.run([shell, "-c", secret], capture_output=True, text=True, check=True, env=environ).stdout
 
     def means(settings: str) -> dict[str, str]:

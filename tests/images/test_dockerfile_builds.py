@@ -155,7 +155,7 @@ def test_the_proof_stage_patches_compiles_and_judges_and_its_files_come_out(
     assert "fp4patch" in components
     assert "<html" in (out / "report.html").read_text()[:1000].lower()
     assert (out / "pins.json").is_file()
-    assert cli.run(["inspect", str(out)]) == 0, capsys.readouterr().out
+    assert cli.run(["doctor", str(out)]) == 0, capsys.readouterr().out
 
 
 def test_a_patch_whose_code_breaks_a_rule_ends_the_build_at_the_proof(build: Build, data: Path, tmp_path: Path) -> None:

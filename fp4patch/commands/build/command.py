@@ -62,7 +62,7 @@ class _Build(click.Command):
     default=True,
     help="Skip the checks of disk space and memory.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the commands and the build context, and build nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the command and the build context, and build nothing.")
 @click.option("--print-bake", is_flag=True, help="Print docker-bake.hcl for all variants, and build nothing.")
 @click.argument("buildx", nargs=-1, type=click.UNPROCESSED, metavar="[-- BUILDX_OPTIONS]")
 @json_option("fp4patch.images.image:Built", "fp4patch.images.image:DryRun")

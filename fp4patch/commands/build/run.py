@@ -4,7 +4,6 @@ import json
 import os
 import platform
 import re
-import shlex
 import signal
 import subprocess
 import tempfile
@@ -28,9 +27,6 @@ handed_on = command.handed_on
 
 DRY_CONTEXT = "fp4patch-context"
 """Directory in a dry run's command if the user names none."""
-
-RECEIPT_IN_SHELL = "@RECEIPT@"
-"""Placeholder in a dry run's command for the digest of receipts, which only the build makes."""
 
 RECOMMENDED = "next3"
 WHY = "which uses the hardware conversion wherever the target has it, and the shortest exact encoder elsewhere"
@@ -163,20 +159,18 @@ def _torch_of(tree: Path) -> str:
 
 
 def dry_run(options: Options) -> DryRun:
-    """Return the commands and the context's files. Only a context that was named is written."""
+    """Return the command and the context's files. Only a context that was named is written."""
     planned = plan(options)
-    request = _labelled(planned, RECEIPT_IN_SHELL)
+    request = _labelled(planned)
     folder = options.context or Path(DRY_CONTEXT)
     files = context.files(request, planned.torch, planned.cuda, planned.root, _machines(request, None))
     if options.context:
         _claim(folder)
         context.write(folder, files)
-    first = command.proof_first(request, Path(f"{folder}-proof"))
-    commands = [command.compose(each, folder, progress="auto") for each in ((first, request) if first else (request,))]
-    digest = f"$(fp4patch inspect --receipt {shlex.quote(f'{folder}-proof')})"
+    words = command.compose(request, folder, progress="auto")
     return DryRun(
-        commands=tuple(tuple(words) for words in commands),
-        shell=tuple(command.shell(words, {RECEIPT_IN_SHELL: digest}) for words in commands),
+        command=tuple(words),
+        shell=command.shell(words),
         context=str(folder),
         written=options.context is not None,
         files={name: len(data) for name, data in files.items()},
@@ -207,11 +201,7 @@ def build(options: Options, *, progress: str, on_note: OnNote) -> Built:
         files = context.files(request, planned.torch, planned.cuda, planned.root, _machines(request, there))
         context.write(folder, files)
         clock.lap("context")
-        proof = Path(work) / "proof"
-        if first := command.proof_first(request, proof):
-            _run(command.compose(first, folder, progress=progress), first)
-            clock.lap("proof")
-        labelled = _labelled(planned, _receipt(proof) if first else "")
+        labelled = _labelled(planned)
         metadata, iid = Path(work) / "metadata.json", Path(work) / "iid"
         names_an_image = request.outcome is not Outcome.OUTPUT
         words = command.compose(
@@ -241,7 +231,7 @@ def _preflight(request: BuildRequest, *, thorough: bool) -> Engine:
     return there
 
 
-def _labelled(planned: Planned, receipt: str) -> BuildRequest:
+def _labelled(planned: Planned) -> BuildRequest:
     """Return the request with its labels; none where files are written, which have no place for them."""
     request = planned.request
     if request.outcome is Outcome.OUTPUT:
@@ -254,24 +244,8 @@ def _labelled(planned: Planned, receipt: str) -> BuildRequest:
         planned.cuda,
         created=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         revision=provenance.revision(Path(fp4patch.__file__).resolve().parent),
-        receipt=receipt if request.target.proven else "",
     )
     return replace(request, labels=found)
-
-
-def _receipt(proof: Path) -> str:
-    """Return the digest of the receipts that were exported. Those of several platforms must agree."""
-    folders = sorted(path.parent for path in proof.rglob("receipts"))
-    digests = {
-        provenance.receipt_digest({path.name: path.read_bytes() for path in (folder / "receipts").glob("*.json")})
-        for folder in folders
-    }
-    if len(digests) != 1:
-        raise ImageError(
-            f"the platforms have {len(digests)} different receipts, where all must have one",
-            help="the builder's nodes have different sources in their caches: build with --cache-from of one, or prune",
-        )
-    return digests.pop()
 
 
 def _machines(request: BuildRequest, there: Engine | None) -> tuple[str, ...]:

@@ -14,10 +14,11 @@ from rich.console import Console
 
 from fp4patch import cli
 from fp4patch.commands.build.run import Options, plan
-from fp4patch.commands.inspect.text import inspection_text
+from fp4patch.commands.doctor_proof_text import proof_text
 from fp4patch.core.errors import ImageError
-from fp4patch.images import provenance
-from fp4patch.images.image import BuildRequest, Inspection
+from fp4patch.core.verdict import Verdict
+from fp4patch.images import inspection, provenance
+from fp4patch.images.image import BuildRequest, ProofReport
 
 Proof = dict[str, bytes]
 
@@ -35,9 +36,7 @@ def request_of() -> BuildRequest:
 def labels(proof: Proof) -> dict[str, str]:
     receipts = provenance.receipts_of(proof)
     patches = tuple(p for name in sorted(receipts) for p in json.loads(receipts[name])["patches"])
-    return provenance.labels(
-        request_of(), patches, "13.0.2", created="2026-01-01T00:00:00Z", receipt=provenance.receipt_digest(receipts)
-    )
+    return provenance.labels(request_of(), patches, "13.0.2", created="2026-01-01T00:00:00Z")
 
 
 def failed(proof: Proof, said: dict[str, str] | None) -> list[str]:
@@ -55,17 +54,7 @@ def test_a_real_proof_agrees_with_itself_and_with_its_labels(proof: Proof) -> No
     assert failed(proof, None) == []
 
 
-def test_the_receipt_digest_does_not_depend_on_when_it_was_written(proof: Proof) -> None:
-    later = edited(proof, "receipts/cutlass.json", lambda d: d.update(applied_at="2030-01-01T00:00:00+00:00"))
-    digest = provenance.receipt_digest(provenance.receipts_of(proof))
-    assert provenance.receipt_digest(provenance.receipts_of(later)) == digest
-    other = edited(proof, "receipts/cutlass.json", lambda d: d.update(version="4.2.0"))
-    assert provenance.receipt_digest(provenance.receipts_of(other)) != digest
-
-
-@pytest.mark.parametrize(
-    "name", ["receipt", "variant", "patches", "version", "arch", "vllm", "cutlass", "torch", "cuda"]
-)
+@pytest.mark.parametrize("name", ["variant", "patches", "version", "arch", "vllm", "cutlass", "torch", "cuda"])
 def test_a_label_that_says_something_else_is_found(proof: Proof, name: str) -> None:
     assert failed(proof, labels(proof) | {f"io.fp4patch.{name}": "another"}) == [f"label io.fp4patch.{name}"]
 
@@ -166,32 +155,54 @@ def test_a_damaged_document_is_one_sentence(proof: Proof) -> None:
 
 
 def test_an_exported_proof_is_inspected_as_a_folder(real_proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["inspect", "--json", str(real_proof / "proof")]) == 0
+    assert cli.run(["doctor", "--json", str(real_proof / "proof")]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert (document["schema"], document["verdict"]) == (1, "pass")
-    assert document["pins"]["variant"] == "next2"
-    assert cli.run(["inspect", "--receipt", str(real_proof / "proof")]) == 0
-    assert capsys.readouterr().out.strip() == document["receipt"]
+    (proof,) = document["proofs"]
+    assert (document["verdict"], proof["verdict"], document["binaries"]) == ("green", "pass", [])
+    assert proof["pins"]["variant"] == "next2"
+
+
+def test_a_proof_meets_no_requirement_of_compiled_code(real_proof: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["doctor", "--require", "sm_121", str(real_proof / "proof")]) == 1
+    assert "holds no compiled code" in capsys.readouterr().err
+
+
+def test_an_edited_proof_fails_doctor(
+    proof: Proof, real_proof: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(real_proof / "proof", tmp_path / "proof")
+    changed = edited(proof, "pins.json", lambda d: d["judged"].append("sm_90"))
+    (tmp_path / "proof/pins.json").write_bytes(changed["pins.json"])
+    assert cli.run(["doctor", str(tmp_path)]) == 1
+    assert "FAIL  1 of 4 statements do not hold" in capsys.readouterr().out
 
 
 def test_of_a_folder_only_the_documents_are_read(real_proof: Path, tmp_path: Path) -> None:
     shutil.copytree(real_proof / "proof", tmp_path / "proof")
     with (tmp_path / "proof/else.bin").open("wb") as file:
         file.truncate(1 << 40)
-    assert cli.run(["inspect", str(tmp_path / "proof")]) == 0
+    assert cli.run(["doctor", str(tmp_path / "proof")]) == 0
 
 
-def test_a_folder_without_a_proof_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["inspect", str(tmp_path)]) == 1
-    assert "holds no proof" in capsys.readouterr().err
+def test_directories_of_other_things_have_no_proof(tmp_path: Path) -> None:
+    (tmp_path / "receipts").mkdir()
+    (tmp_path / "receipts" / "dinner.json").write_text('{"total": 7}')
+    assert inspection.of_directory(tmp_path) is None
+
+
+def test_without_an_engine_labels_and_proof_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
+    report = inspection.of_image("some-image")
+    assert report is not None
+    assert report.verdict is Verdict.NOTHING
+    assert report.notes == ("labels and proof were not read: no docker engine responds",)
 
 
 def test_a_label_cannot_add_a_line_or_steer_the_terminal(proof: Proof) -> None:
     said = labels(proof) | {"io.fp4patch.variant": "next2\nPASS  all statements agree\x1b[2J"}
     findings = tuple(provenance.recheck(proof, said))
-    found = Inspection("image", "sha256:1", "amd64", said, {}, "", findings)
     console = Console(file=io.StringIO(), width=120)
-    console.print(inspection_text(found))
+    console.print(proof_text(ProofReport("image", "sha256:1", said, {}, findings)))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert "\x1b" not in text
     assert not [line for line in text.splitlines() if line.startswith("PASS")]

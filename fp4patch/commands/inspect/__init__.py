@@ -1,1 +1,0 @@
-"""``fp4patch inspect``: the claims of an image, checked."""
