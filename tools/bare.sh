@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs a wheel or an sdist of fp4patch on a bare Debian, Ubuntu or Fedora, as root, and runs through the quick start for
-# an RTX PRO and for CI (docs/quickstart.md). Ends with an error at the first command that does.
+# Installs a wheel or an sdist of fp4patch on a bare Debian, Ubuntu or Fedora, as root, and runs what the quick start
+# gives CI (docs/quickstart.md), and more. Ends with an error at the first command that does.
 # Usage: tools/bare.sh FILE
 set -eux
 file=$(realpath "$1")

@@ -48,5 +48,11 @@ def fetch(release: str, directory: Path, whole: bool, git_url: str | None, as_js
         emit(fetched)
         return
     proof = f", sha256 {fetched.sha256[:16]}… as pinned" if fetched.sha256 else ""
-    note = f"\n  {fetched.holds}" if fetched.holds else ""
-    show(Text(f"{fetched.target} {fetched.version} in {fetched.directory} (from {fetched.source}{proof}){note}"))
+    lines = [f"{fetched.target} {fetched.version} in {fetched.directory} (from {fetched.source}{proof})"]
+    if fetched.holds:
+        lines.append(f"  {fetched.holds}")
+    if fetched.partial:
+        lines.append(
+            f"  a part of the release, and the build of another project may take more: fetch --whole {release} DIR"
+        )
+    show(Text("\n".join(lines)))

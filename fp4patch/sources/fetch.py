@@ -33,6 +33,8 @@ class Fetched(Report):
     """Pinned SHA-256 of the archive; empty for git."""
     holds: str = ""
     """Exact contents, if they are not the tagged tree itself."""
+    partial: bool = False
+    """True if the tree lacks files of the release that a build of another project may take."""
 
 
 def fetch(
@@ -92,7 +94,7 @@ def fetch(
             help="free space, or choose another directory",
         ) from error
     if archive:
-        return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds)
+        return Fetched(to, target.name, version, archive.filename, archive.sha256, archive.holds, archive.partial)
     return Fetched(to, target.name, version, f"{url} {tag}", "")
 
 
