@@ -29,7 +29,7 @@ GROUPS = {
         "fetch": ("fetch:fetch", "Fetch the pristine tree of a release into DIRECTORY."),
         "apply": ("apply:apply", "Apply a variant's patches to all TREEs, or to none."),
         "status": ("status:status", "Report the state of each file and patch of a TREE."),
-        "revert": ("apply:revert", "Restore the pristine bytes of all TREEs, or of none."),
+        "revert": ("revert:revert", "Restore the pristine bytes of all TREEs, or of none."),
         "export": ("export.command:export", "Export the patches of a variant as changes for upstream."),
     },
     "Prove": {

@@ -149,7 +149,7 @@ def test_the_start_imports_nothing_heavy() -> None:
     assert run.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("module", ["proof.verify", "doctor.run", "tree.status", "commands.apply_run"])
+@pytest.mark.parametrize("module", ["proof.verify", "doctor.run", "tree.status", "commands.apply"])
 def test_a_verb_that_downloads_nothing_imports_no_client_for_it(module: str) -> None:
     clients = ("requests", "pypi_simple", "docker", "libcst", "git")
     code = f"import fp4patch.{module}, sys; print([m for m in {clients} if m in sys.modules])"

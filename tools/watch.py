@@ -36,7 +36,6 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
-from fp4patch.commands.apply_run import apply, revert
 from fp4patch.commands.explore.run import MATRIX
 from fp4patch.commands.verify_text import executions
 from fp4patch.core import progress
@@ -48,6 +47,7 @@ from fp4patch.proof.verdict import reason
 from fp4patch.proof.verify import VerifyRequest, verify_trees
 from fp4patch.sources import git, index
 from fp4patch.sources.fetch import fetch
+from fp4patch.tree.apply import apply, revert
 from fp4patch.tree.locked import reading
 from fp4patch.tree.status import each_patch, status
 
@@ -343,7 +343,7 @@ def patches_of(name: str, target: str, catalog: Catalog) -> Sequence[Patch]:
 def failures(tree: Path, options: VerifyRequest) -> Iterator[str]:
     """Yield the reasons why the variant does not verify on the tree. The tree is pristine before and after."""
     try:
-        applied = apply([tree], options.variant, write=True, said_version=None, on_wait=wait)
+        applied = apply([tree], options.variant)
         for problem in applied.problems:
             place = f"{problem.file}:{problem.line}" if problem.line else problem.file
             yield f"{problem.patch} is refused: {place}: expected {problem.expected}, found {problem.found}"
@@ -354,7 +354,7 @@ def failures(tree: Path, options: VerifyRequest) -> Iterator[str]:
     except Fp4PatchError as error:
         yield error.message
     finally:
-        revert([tree], on_wait=wait)
+        revert([tree])
 
 
 def reasons(report: VerifyReport) -> Iterator[str]:

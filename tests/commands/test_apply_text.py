@@ -6,11 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from fp4patch.commands import apply_text as report
-from fp4patch.commands.apply_run import Applied, ApplyState, FileResult, Retired, TreeResult
+from fp4patch.commands import apply as report
 from fp4patch.console import document
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
+from fp4patch.tree.apply import Applied, ApplyState, FileResult, Retired, TreeResult
 
 RETIRED = (
     Retired("vllm/cmake", State.UPSTREAMED, "0.19", "each list has it"),

@@ -21,11 +21,11 @@ from flashinfer_wheel import is_python, unpack
 from fp4patch import cli
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.apply_run import apply
 from fp4patch.commands.explore import answers
 from fp4patch.commands.explore.run import page
 from fp4patch.doctor.run import question
 from fp4patch.doctor.tree import examine_each
+from fp4patch.tree.apply import apply
 from fp4patch.tree.status import status
 
 pytestmark = pytest.mark.slow
@@ -202,7 +202,7 @@ def test_every_choice_gives_what_doctor_says(
         if state not in STATES:
             continue
         if state:
-            assert not apply([root], state, write=True, said_version=None, on_wait=lambda _: None).refused
+            assert not apply([root], state).refused
         every = [(cuda, archs, gpus) for cuda, of in answered.items() for archs, made in of.items() for gpus in made]
         sample = random.Random(f"{target} {version} {state}").sample(every, min(QUESTIONS[target], len(every)))
         for (cuda, archs, gpus), said in zip(sample, asked_of_doctor(root, sample), strict=True):

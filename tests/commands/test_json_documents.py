@@ -18,7 +18,6 @@ from verify_reports import REPORTS
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.rule import Promise
 from fp4patch.cli import COMMANDS
-from fp4patch.commands.apply_run import Applied
 from fp4patch.commands.evidence.result import Checked, Evidence
 from fp4patch.commands.export.result import Series
 from fp4patch.commands.json_schema import json_schema
@@ -35,6 +34,7 @@ from fp4patch.proof.result import BuildResult, VerifyReport, VerifyReports, whol
 from fp4patch.proof.specification import InputClass
 from fp4patch.proof.toolchain import Toolchain
 from fp4patch.sources.fetch import Fetched
+from fp4patch.tree.apply import Applied
 from fp4patch.tree.status import OneTree, SeveralTrees
 
 GetTree = Callable[[str, str], Path]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -84,14 +82,3 @@ def test_a_name_that_is_not_utf8_survives() -> None:
         path: Path
 
     assert document(Named(Path("a\udc80")))["path"] == "a\udc80"
-
-
-def test_results_do_not_import_pydantic() -> None:
-    code = "import fp4patch.commands.status, fp4patch.console\n"
-    run = subprocess.run(
-        [sys.executable, "-c", f"{code}import sys\nprint('pydantic' in sys.modules)"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert run.stdout.strip() == "False"

@@ -21,13 +21,13 @@ from packaging.version import Version
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
-from fp4patch.commands.apply_run import apply, revert
 from fp4patch.commands.explore.answers import LISTS
 from fp4patch.core import progress
 from fp4patch.doctor.recorded import RECORD, full, state_of, text_of
 from fp4patch.doctor.result import Question
 from fp4patch.doctor.tree import TreeFacts, read_facts
 from fp4patch.sources.fetch import fetch
+from fp4patch.tree.apply import apply, revert
 from fp4patch.tree.status import status
 from tools.pages.features import cuda_releases
 from tools.watch import checked_out
@@ -61,10 +61,10 @@ def look(path: Path, version: str | None) -> dict[str, Any]:
     for variant in PATCHED:
         if tree.target.name not in load().variant(variant).targets:
             continue
-        applied = apply([path], variant, write=True, said_version=None, on_wait=lambda _: None)
+        applied = apply([path], variant)
         if not applied.refused:
             states[variant] = state_of(facts_of(tree), cuda_releases(), lists)
-        revert([path], on_wait=lambda _: None)
+        revert([path])
     release = version or checked_out(tree) or str(tree.version)
     print(tree.target.name, release, *states, flush=True)  # noqa: T201 - a script
     row: dict[str, Any] = {"target": tree.target.name, "version": release}

@@ -5,8 +5,8 @@ import textwrap
 from email.header import Header
 from email.utils import formatdate
 
-from fp4patch.commands.diff import unified
 from fp4patch.commands.export.result import Change, Exported, Format
+from fp4patch.tree.unified_diff import unified
 
 WIDTH = 72
 

@@ -1,4 +1,4 @@
-"""``fp4patch apply`` and ``revert``: bring trees to the state of a variant, or of none; all of them, or nothing.
+"""Bring trees to the state of a variant, or of none: all of them, or nothing.
 
 A file's desired bytes are the fold of its edits over its pristine bytes. So applying twice is a comparison, another
 variant is another fold, and reverting is the empty one.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,20 +18,28 @@ from fp4patch import __version__
 from fp4patch.catalog.identify import Identified, claimed_version, contained, identify_all, is_at
 from fp4patch.catalog.manifest import Catalog, load
 from fp4patch.catalog.variant import Variant
-from fp4patch.commands.diff import unified
 from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.errors import UsageError
 from fp4patch.core.outcome import NothingToDo, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
-from fp4patch.doctor.recommend import recommend, toolkit
 from fp4patch.tree.fold import FoldedFile, FoldedTree, fold_tree, plan_for
 from fp4patch.tree.installed import bypasses
 from fp4patch.tree.locked import LockedTree, LockedTrees, OnWait, locked
 from fp4patch.tree.missing_receipt import missing_receipt, without_receipt
 from fp4patch.tree.remainder import Remainder
+from fp4patch.tree.unified_diff import unified
 from fp4patch.tree.write import Desired, Staged, stage
 from fp4patch.tree.write import write as write_all
+
+
+class NoVariantError(UsageError):
+    """No variant was named for a tree to which none is applied."""
+
+    def __init__(self, tree: Identified, variants: Iterable[str]) -> None:
+        message = f"no variant is applied to {tree.root} yet, and none was named"
+        super().__init__(message, help=f"variants: {', '.join(variants)}")
+        self.tree = tree
 
 
 class ApplyState(StrEnum):
@@ -205,16 +213,21 @@ class Applied(Report):
 
 
 def apply(
-    trees: Sequence[Path], variant: str | None, *, write: bool, said_version: str | None, on_wait: OnWait
+    trees: Sequence[Path],
+    variant: str | None,
+    *,
+    write: bool = True,
+    version: str | None = None,
+    on_wait: OnWait | None = None,
 ) -> Applied:
     """Bring each tree to the variant's state. ``variant`` None: the one that is applied already, brought up to date.
 
-    Problems are values in what is returned, and then nothing was written. UsageError: no such variant, or none for
-    that kind of tree. Refused: not a tree.
+    ``version`` is that of the trees if they state none or a wrong one. Problems are values in what is returned, and
+    then nothing was written. UsageError: no such variant, or none for that kind of tree. Refused: not a tree.
     """
     catalog = load()
     chosen = catalog.variant(variant) if variant else None
-    with locked(identify_all(trees, catalog, said_version), on_wait) as every:
+    with locked(identify_all(trees, catalog, version), on_wait) as every:
         staged, results = [], []
         for tree in every:
             plan = plan_for(tree, chosen or _applied_variant(tree, every, catalog), catalog)
@@ -228,7 +241,7 @@ def apply(
     return applied
 
 
-def revert(trees: Sequence[Path], *, on_wait: OnWait) -> Applied:
+def revert(trees: Sequence[Path], *, on_wait: OnWait | None = None) -> Applied:
     """Give each tree its pristine bytes back and remove every trace. A tree without a receipt is left as it is."""
     catalog = load()
     named = (Path(os.path.realpath(path)) for path in trees)
@@ -273,7 +286,7 @@ def _applied_tree(staged: Staged, folds: FoldedTree, variant: str) -> TreeResult
     else:
         state = ApplyState.APPLIED if staged.ends else ApplyState.REVERTED
     known = staged.tree.known
-    notes = (*_completed(staged.tree), *_notes(folds), *bypasses(known.root, known.target, known.version))
+    notes = (*_notes(staged.tree, folds), *bypasses(known.root, known.target, known.version))
     return TreeResult(
         staged.tree.root,
         known.target.name,
@@ -296,11 +309,6 @@ def _with_contained(root: Path, catalog: Catalog) -> Iterator[Path]:
             yield from (inside.root for inside in contained(root, target, catalog))
 
 
-def _completed(tree: LockedTree) -> Iterator[str]:
-    if tree.interrupted:
-        yield "a command was interrupted here before"
-
-
 def _state_after(done: FoldedFile) -> State:
     retired = {outcome.state for _, outcome in done.outcomes if isinstance(outcome, NothingToDo)}
     order = (State.UPSTREAMED, State.NOT_NEEDED)
@@ -319,7 +327,9 @@ def _holds(outer: Identified, inner: Identified) -> bool:
     return named and inner.root != outer.root and inner.root.is_relative_to(outer.root)
 
 
-def _notes(folds: FoldedTree) -> Iterator[str]:
+def _notes(tree: LockedTree, folds: FoldedTree) -> Iterator[str]:
+    if tree.interrupted:
+        yield "a command was interrupted here before"
     for path, patch, outcome in folds.outcomes():
         if isinstance(outcome, Rewritten):
             yield from (f"{patch}: {path}: {note}" for note in outcome.notes)
@@ -339,13 +349,7 @@ def _applied_variant(tree: LockedTree, every: LockedTrees, catalog: Catalog) -> 
     target = tree.known.target.name
     applied = own or (others if len(others) == 1 else set[str]())
     if not applied:
-        names = ", ".join(v.name for v in catalog.variants.values() if target in v.targets)
-        advice = recommend(tree.known, toolkit())
-        named = f"--variant {advice.variant}" if advice and advice.variant else "none at all"
-        why = f"recommended: {named}, since {advice.because}\n  " if advice else ""
-        raise UsageError(
-            f"no variant is applied to {tree.root} yet, and none was named", help=f"{why}variants: {names}"
-        )
+        raise NoVariantError(tree.known, (v.name for v in catalog.variants.values() if target in v.targets))
     (name,) = applied
     if name not in catalog.variants:
         raise UsageError(
