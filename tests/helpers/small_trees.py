@@ -1,4 +1,4 @@
-"""Trees of the targets that are in git alone: cases of their patches, and stand-ins for the rest."""
+"""Trees of the targets that are in git alone, whole or in part: cases of a patch, and stand-ins for the rest."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ CASES = {
             f"{QUTLASS}/arch/mma_mx_sm120.h": "multiplication.h",
             f"{QUTLASS}/gemm/warp/mma_mx_tensor_op.h": "order-of-tiles.h",
         },
+    ),
+    "transformer_engine": (
+        "transformer_engine/arch-list",
+        {"transformer_engine/common/CMakeLists.txt": "lists-of-three-kinds.cmake"},
     ),
 }
 """Each target's patch, and its files that are a case of this patch."""
@@ -45,6 +49,7 @@ using Vector4_t = Vector4<T>;
 """,
     },
     "qutlass": {"pyproject.toml": '[project]\nversion = "0.2.0"\n'},
+    "transformer_engine": {"build_tools/VERSION.txt": "2.18.0\n", "transformer_engine/common/util/ptx.cuh": ""},
 }
 
 

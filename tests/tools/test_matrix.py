@@ -20,7 +20,6 @@ from tools.pages import matrix
 
 pytestmark = pytest.mark.slow
 
-VERSION = "mlx/backend/cuda/quantized/nvfp4_quantize.cuh"
 VERSION = "0.32.1"
 
 

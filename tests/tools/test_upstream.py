@@ -7,34 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cases import cases
+from small_trees import small_tree
 
 from fp4patch.catalog.manifest import load
 from tools.pages import upstream
 
 ROOT = Path(__file__).parents[2]
-OF_CASES = {
-    "mlx-family": {"mlx/backend/cuda/quantized/nvfp4_quantize.cuh": "conversion.cuh"},
-    "qutlass-family": {
-        "setup.py": "setup.py",
-        "qutlass/csrc/bindings.cpp": "rotation-of-128-with-sm110.cpp",
-        "qutlass/csrc/gemm.cu": "gemm.cu",
-        "qutlass/csrc/gemm_ada.cu": "gemm-small-batches.cu",
-        "qutlass/csrc/include/cutlass_extensions/arch/mma_mx_sm120.h": "multiplication.h",
-        "qutlass/csrc/include/cutlass_extensions/gemm/warp/mma_mx_tensor_op.h": "order-of-tiles.h",
-    },
-    "transformer-engine-architectures": {"transformer_engine/common/CMakeLists.txt": "lists-of-three-kinds.cmake"},
-}
-"""Pages of projects whose releases are in git alone: excerpts of the release, by their files."""
-OTHER_FILES = {
-    "mlx": {
-        "mlx/version.h": "\n".join(f"#define MLX_VERSION_{part}" for part in ("MAJOR 0", "MINOR 32", "PATCH 1")),
-        "mlx/backend/cuda/CMakeLists.txt": "",
-    },
-    "qutlass": {"pyproject.toml": 'version = "0.2.0"\n'},
-    "transformer_engine": {"build_tools/VERSION.txt": "2.18.0\n", "transformer_engine/common/util/ptx.cuh": ""},
-}
-"""Files by which a tree of excerpts is recognised."""
+OF_CASES = ("mlx-family", "qutlass-family", "transformer-engine-architectures")
+"""Pages of projects whose releases are in git alone: excerpts of the release."""
 HEADERS = "transformer-engine-backport"
 """A page whose patch is too long to be kept. The package index has a part of its files: headers."""
 PULLS = [pull for pull in upstream.PULLS if pull.page not in {*OF_CASES, HEADERS}]
@@ -73,12 +53,7 @@ def changed(patch: str) -> dict[str, set[str]]:
 @pytest.mark.parametrize("page", OF_CASES)
 def test_the_page_and_the_patch_are_what_is_made_of_excerpts(page: str, tmp_path: Path) -> None:
     pull = pull_of(page)
-    excerpts = cases(f"{pull.target}/{pull.patch}")
-    texts = {path: excerpts[case].before for path, case in OF_CASES[page].items()} | OTHER_FILES[pull.target]
-    for path, text in texts.items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(text)
-    made = upstream.mail(pull, tmp_path)
+    made = upstream.mail(pull, small_tree(pull.target, tmp_path))
     kept = (upstream.FOLDER / f"{page}.patch").read_text()
     assert kept.partition("\ndiff --git")[0] == made.partition("\ndiff --git")[0]
     assert changed(kept) == changed(made)
