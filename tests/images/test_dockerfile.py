@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ import pytest
 from dockerfile_parts import DOCKERFILE, written
 
 TEXT = DOCKERFILE.read_text()
-CHAIN = ("toolkit", "sources", "proof", "kernels", "wheel", "runtime")
 
 
 def buildx(environ: dict[str, str], base: str, tmp_path: Path, *options: str) -> str:
@@ -44,15 +42,6 @@ def test_the_builders_own_check_has_nothing_to_say(
     found = call(engine, tiny_base, tmp_path, "check", "--target", target)
     assert not found.get("warnings")
     assert not found.get("buildError")
-
-
-def test_each_stage_is_made_of_the_one_before(engine: dict[str, str], tiny_base: str, tmp_path: Path) -> None:
-    stages = {stage["name"]: stage for stage in call(engine, tiny_base, tmp_path, "targets")["targets"]}
-    assert [name for name in stages if name in CHAIN] == list(CHAIN)
-    assert [name for name, stage in stages.items() if stage.get("default")] == ["runtime"]
-    bodies = dict(re.findall(r"^FROM \S+ AS (\S+)\n(.*?)(?=^FROM |\Z)", TEXT, re.MULTILINE | re.DOTALL))
-    for before, name in pairwise(CHAIN):
-        assert stages[name]["base"] == before or re.search(rf"(?:--from=|from=){before}\b", bodies[name])
 
 
 def test_no_stage_can_be_reached_around_the_proof() -> None:
