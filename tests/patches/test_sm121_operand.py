@@ -57,14 +57,6 @@ def test_native_gives_upstreams_condition_back_and_revert_the_tree_as_it_was(
     assert (tree / GUARD).read_text() == removed
 
 
-def test_before_4_2_there_is_nothing_to_put_back(whole_tree: GetTree, capsys: pytest.CaptureFixture[str]) -> None:
-    tree = whole_tree("cutlass", "4.0.0")
-    before = (tree / GUARD).read_bytes()
-    assert states(tree, capsys) == ("pristine", "not-needed")
-    assert cli.run(["apply", "--variant", "native", str(tree)]) == 0
-    assert (tree / GUARD).read_bytes() == before
-
-
 def test_the_machine_code_has_the_instruction_again(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
