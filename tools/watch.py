@@ -546,7 +546,8 @@ def variants(text: str) -> list[str]:
     return [] if text == "none" else text.split(",")
 
 
-if __name__ == "__main__":
+def parsed(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the options of these words; by default those of the command line."""
     parser = argparse.ArgumentParser(description="Try every patch on the releases that the matrix does not have yet.")
     parser.add_argument("releases", nargs="*", metavar="TARGET==VERSION", help="only these, whether new or not")
     parser.add_argument("--all", action="store_true", help="every release, not only what is new")
@@ -566,7 +567,11 @@ if __name__ == "__main__":
         const=False,
         help="verify without running all inputs through the machine code; default: with it, where there is no GPU",
     )
+    return parser.parse_args(words)
+
+
+if __name__ == "__main__":
     try:
-        sys.exit(main(parser.parse_args()))
+        sys.exit(main(parsed()))
     except Fp4PatchError as error:
         sys.exit(f"error: {error.message}\n  help: {error.help}")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
-import os
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from small_cutlass import FILES
 from support import served, wheel
 
 import fp4patch
-from fp4patch.catalog.manifest import load
+from fp4patch.catalog.manifest import forget, load
 from fp4patch.catalog.target import Archive
 from fp4patch.commands.explore.run import MATRIX
 from fp4patch.core.store import cache_dir
@@ -67,22 +67,27 @@ class World:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def watch(self, *options: str) -> subprocess.CompletedProcess[str]:
+    def watch(self, *options: str) -> tuple[int, str]:
+        """Exit status, and what was printed."""
         archives = [archive for target in load().targets.values() for archive in target.pinned]
         for project in {archive.project for archive in archives}:
             pinned = {a.filename: f"<a href='{a.filename}#sha256={a.sha256}'>{a.filename}</a>" for a in archives}
             links = [link for name, link in pinned.items() if name.startswith(project.replace("-", "_") + "-")]
             links += [link for name, link in self.added if name == project]
             (self.place(project) / "index.html").write_text(f"<html><body>{''.join(links)}</body></html>")
-        environment = os.environ | {
+        environment = {
             "FP4PATCH_DATA": str(self.data),
             "FP4PATCH_CACHE": str(self.folder / "cache"),
             "PIP_INDEX_URL": f"{self.url}/simple/",
             "PIP_EXTRA_INDEX_URL": "",
             "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
         }
-        command = [sys.executable, "-m", "tools.watch", *options]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as printed:
+            for name, value in environment.items():
+                patch.setenv(name, value)
+            forget()
+            status = watch.main(watch.parsed(options))
+        return status, printed.getvalue()
 
     def row(self, target: str, version: str) -> dict[str, Any] | None:
         rows = json.loads((self.data / "records" / "matrix.json").read_text())["rows"]
@@ -121,7 +126,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if (target.name, archive.version) not in held
         ]
         file.write_text(json.dumps(document))
-        assert made.watch().returncode == 0  # the page is written as this index has it
+        assert made.watch()[0] == 0  # the page is written as this index has it
     return made.data
 
 
@@ -158,8 +163,8 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     tomorrow = sdist(world.place("vllm"), vllm("0.33.0"), "0.34.0")
     world.release("vllm", tomorrow)
     before = world.files
-    run = world.watch("--verify", "native", "--no-execute")
-    assert run.returncode == 0, run.stdout + run.stderr
+    status, printed = world.watch("--verify", "native", "--no-execute")
+    assert status == 0, printed
     row = world.row("vllm", "0.34.0")
     assert row is not None
     assert row["states"]["vllm/e2m1-asm"] == "applied"
@@ -177,17 +182,17 @@ def test_a_release_that_fits_gets_its_row_its_pin_and_its_verdict(world: World, 
     old, new = before["patches/vllm/target.toml"].decode(), after["patches/vllm/target.toml"].decode()
     assert new == f'{old}"0.34.0" = "{pinned.sha256}"\n'
     assert "| vllm 0.34.0 |" in world.summary
-    assert world.watch().returncode == 0
+    assert world.watch()[0] == 0
     assert world.files == after, "the second look finds nothing new"
     matrix = world.data / "records" / "matrix.json"
     matrix.write_text(matrix.read_text().replace('"native": "pass"', '"native": "fail"'))
-    assert "vllm 0.34.0: fits" in world.watch("--verify", "none").stdout, "what failed is looked at again"
+    assert "vllm 0.34.0: fits" in world.watch("--verify", "none")[1], "what failed is looked at again"
     document = json.loads(matrix.read_text())
     (entry,) = (one for one in document["rows"] if (one["target"], one["version"]) == ("vllm", "0.34.0"))
     complete = json.loads(json.dumps(entry))
     del entry["states"]["vllm/sm120-family"]
     matrix.write_text(json.dumps(document))
-    assert "vllm 0.34.0: fits" in world.watch("--missing", "vllm==0.34.0").stdout, "a patch without a state is tried"
+    assert "vllm 0.34.0: fits" in world.watch("--missing", "vllm==0.34.0")[1], "a patch without a state is tried"
     assert world.row("vllm", "0.34.0") == complete
 
 
@@ -201,10 +206,10 @@ def test_a_release_in_which_a_patch_drifted_fails_every_day_until_it_fits(
     assert moved != text
     header.write_text(moved)
     world.release("vllm", sdist(world.place("vllm"), tree, "0.34.0"))
-    run = world.watch("--verify", "next3")
-    assert run.returncode == 1
-    assert "e2m1-asm drifted" in run.stdout, run.stdout + run.stderr
-    line = next(line for line in run.stdout.splitlines() if "e2m1-asm drifted" in line)
+    status, printed = world.watch("--verify", "next3")
+    assert status == 1
+    assert "e2m1-asm drifted" in printed, printed
+    line = next(line for line in printed.splitlines() if "e2m1-asm drifted" in line)
     assert line.startswith("vllm 0.34.0: vllm/e2m1-asm drifted: csrc/quantization/fp4/nvfp4_utils.cuh:")
     assert "found an unknown instruction" in line
     assert "## Wrong" in world.summary
@@ -213,7 +218,7 @@ def test_a_release_in_which_a_patch_drifted_fails_every_day_until_it_fits(
     assert row is not None
     assert (row["states"]["vllm/e2m1-asm"], row["verified"]) == ("drifted", {"next3": "fail"})
     assert world.pin("vllm", "0.34.0"), "so that who mends it can fetch it"
-    assert world.watch("--verify", "none").returncode == 1
+    assert world.watch("--verify", "none")[0] == 1
 
 
 def test_what_is_yanked_or_early_is_left_alone(world: World, tmp_path: Path) -> None:
@@ -226,12 +231,12 @@ def test_what_is_yanked_or_early_is_left_alone(world: World, tmp_path: Path) -> 
         file.write_bytes(b"not looked at")
         world.release("vllm", file, attributes)
     before = world.files
-    run = world.watch()
-    assert (run.returncode, run.stdout.strip()) == (0, "Nothing is new.")
+    status, printed = world.watch()
+    assert (status, printed.strip()) == (0, "Nothing is new.")
     assert world.files == before
-    run = world.watch("--pre")
-    assert run.returncode == 1
-    assert "vllm 0.34.0rc1: fetch: vllm-0.34.0rc1.tar.gz is damaged" in run.stdout
+    status, printed = world.watch("--pre")
+    assert status == 1
+    assert "vllm 0.34.0rc1: fetch: vllm-0.34.0rc1.tar.gz is damaged" in printed
 
 
 def test_another_file_than_the_index_states_is_not_pinned(world: World) -> None:
@@ -240,16 +245,16 @@ def test_another_file_than_the_index_states_is_not_pinned(world: World) -> None:
     world.release("vllm", file)
     file.write_bytes(b"another")
     before = world.files
-    run = world.watch()
-    assert run.returncode == 1
-    assert "not the file that was pinned" in run.stdout
+    status, printed = world.watch()
+    assert status == 1
+    assert "not the file that was pinned" in printed
     assert world.files == before
 
 
 def test_a_release_without_an_archive_of_the_kind_is_named(world: World) -> None:
     file = wheel(world.place("vllm") / "vllm-0.34.0-py3-none-any.whl", {})
     world.release("vllm", file)
-    assert world.watch().returncode == 0
+    assert world.watch()[0] == 0
     document = json.loads((world.data / "records/matrix.json").read_text())
     assert {"target": "vllm", "version": "0.34.0", "lacks": "vllm-0.34.0.tar.gz"} in document["without"]
 
@@ -261,16 +266,16 @@ def test_a_foreign_archive_is_of_the_release_that_its_tree_states(
         held = {f"cutlass_library/source/{k}": v for k, v in cutlass(pristine_tree, version).items()}
         path = wheel(world.place("nvidia-cutlass") / f"nvidia_cutlass-{name}-py3-none-any.whl", held)
         world.release("nvidia-cutlass", path)
-    run = world.watch("--verify", "none")
-    assert run.returncode == 0, run.stdout + run.stderr
+    status, printed = world.watch("--verify", "none")
+    assert status == 0, printed
     pinned = world.pin("cutlass", "4.6.9")
     assert pinned is not None
     assert (pinned.filename, pinned.holds) == (
         "nvidia_cutlass-4.6.9.0-py3-none-any.whl",
         "what comes with nvidia-cutlass 4.6.9.0",
     )
-    assert "nvidia_cutlass-4.2.2.0-py3-none-any.whl holds cutlass 4.2.1, for which another archive" in run.stdout
-    assert "Nothing is new" in world.watch().stdout
+    assert "nvidia_cutlass-4.2.2.0-py3-none-any.whl holds cutlass 4.2.1, for which another archive" in printed
+    assert "Nothing is new" in world.watch()[1]
 
 
 def test_a_tag_without_an_archive_comes_by_git(
@@ -288,17 +293,17 @@ def test_a_tag_without_an_archive_comes_by_git(
             subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@t", *command], cwd=repository, check=True)
         file = world.data / "patches" / target / "target.toml"
         file.write_text(file.read_text().replace(load().target(target).git, str(repository)))
-    run = world.watch("--git", "--verify", "none")
-    assert run.returncode == 0, run.stdout + run.stderr
+    status, printed = world.watch("--git", "--verify", "none")
+    assert status == 0, printed
     row = world.row("cutlass", "4.6.8")
     assert row is not None
     assert row["source"].endswith("v4.6.8")
     assert world.row("cutlass", "4.6.9rc1") is None
     assert world.pin("cutlass", "4.6.8") is None
     shutil.rmtree(tmp_path / "upstream" / "vllm")
-    run = world.watch("--git")
-    assert run.returncode == 1
-    assert "| vllm | releases | git cannot list the tags" in run.stdout
+    status, printed = world.watch("--git")
+    assert status == 1
+    assert "| vllm | releases | git cannot list the tags" in printed
 
 
 def rows(*states: tuple[str, str]) -> list[dict[str, Any]]:
