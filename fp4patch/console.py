@@ -19,11 +19,10 @@ from rich.style import Style
 from rich.table import Column, Table
 from rich.text import Text
 
-from fp4patch.core.document import Report
+from fp4patch.core.document import SCHEMA, Report
 from fp4patch.core.errors import EXIT_REFUSED, Fp4PatchError
 from fp4patch.core.problem import Problem
 from fp4patch.core.progress import OnProgress, Step
-from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.core.verdict import Verdict
 from fp4patch.core.wording import joined
@@ -53,8 +52,7 @@ def document(result: Report) -> dict[str, Any]:
     """Return the document of a result as values of JSON."""
     from pydantic import TypeAdapter  # noqa: PLC0415 - it takes a while to load
 
-    adapter = TypeAdapter(type(result))
-    keys: dict[str, Any] = adapter.dump_python(result, mode="json", by_alias=True, exclude_defaults=result.sparse)
+    keys: dict[str, Any] = TypeAdapter(type(result)).dump_python(result, mode="json", by_alias=True)
     return {"schema": SCHEMA} | keys
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.explore.run import REPOSITORY, page
+from fp4patch.commands.explore_page import REPOSITORY, page
 from tools.site_pages import PAGES
 
 ROOT = Path(__file__).parents[1]

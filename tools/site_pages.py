@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.explore.answers import unpacked
-from fp4patch.commands.explore.run import INSTRUCTIONS, MATRIX
+from fp4patch.commands.explore_page import INSTRUCTIONS, MATRIX
 from fp4patch.core.arch import Arch
 from fp4patch.doctor.surveyed import RECORD
 from tools.pages import manifests
@@ -92,7 +91,7 @@ def _table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> s
 
 def instructions(root: Path) -> str:
     """Return the machine code of each FP4 instruction on each target, from ``records/instructions.json``."""
-    record = unpacked(json.loads((root / INSTRUCTIONS).read_text(encoding="utf-8"))["nodes"])
+    record = json.loads((root / INSTRUCTIONS).read_text(encoding="utf-8"))
     text = """# FP4 instructions of each target
 
 [What the outcomes mean](features.md). Targets with equal results share a column. "from 13.0" means from that CUDA

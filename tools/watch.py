@@ -36,11 +36,11 @@ from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import Catalog, forget, load
 from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.target import Archive, Target
-from fp4patch.commands.explore.run import MATRIX
+from fp4patch.commands.explore_page import MATRIX
 from fp4patch.commands.verify_text import executions
 from fp4patch.core import progress
+from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import Fp4PatchError, UsageError
-from fp4patch.core.schema import SCHEMA
 from fp4patch.core.state import State
 from fp4patch.proof.result import VerifyReport
 from fp4patch.proof.verdict import reason

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import click
 from rich.console import Group, RenderableType
@@ -52,9 +51,8 @@ class TargetRow(Document):
 
 @dataclass(frozen=True)
 class Lists(Report):
-    """Variants, patches and targets; absent if only another list was requested."""
+    """Variants, patches and targets; empty if only another list was requested."""
 
-    sparse: ClassVar[bool] = True
     variants: tuple[VariantRow, ...] = ()
     patches: tuple[PatchRow, ...] = ()
     targets: tuple[TargetRow, ...] = ()

@@ -2,6 +2,8 @@
 
 import base64
 import hashlib
+import json
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,3 +39,8 @@ def own_script(file: Path) -> OwnScript:
     assert "</" not in text, "it would end the script element"
     digest = base64.b64encode(hashlib.sha256(f"\n{text}".encode()).digest()).decode()
     return OwnScript(Markup(text), digest)  # noqa: S704 - our own file
+
+
+def packed(value: Any) -> str:
+    """Return a value as JSON, compressed, in base64: what a page shows on demand repeats itself."""
+    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)).decode()

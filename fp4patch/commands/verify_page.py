@@ -4,20 +4,16 @@
 shows when one is opened.
 """
 
-import base64
-import json
 import shlex
-import zlib
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
 
 from fp4patch.catalog.probe import ProbeKind
 from fp4patch.commands import verify_text
-from fp4patch.commands.templates import own_script, render
+from fp4patch.commands.templates import own_script, packed, render
 from fp4patch.console import problem_lines
 from fp4patch.core.wording import counted, listed
 from fp4patch.proof.execution.result import Executed
@@ -51,11 +47,6 @@ def page(reports: Sequence[VerifyReport]) -> str:
     )
     # A path that is not UTF-8 arrives as lone surrogates, which no file can hold.
     return rendered.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def packed(value: Any) -> str:
-    """Return a value as JSON, compressed, in base64: listings repeat themselves."""
-    return base64.b64encode(zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 9)).decode()
 
 
 def packed_rows(result: ProbeResult) -> str:

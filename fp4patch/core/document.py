@@ -1,13 +1,13 @@
 """Results as JSON documents: the declarations that pydantic needs beside the fields of a dataclass.
 
-pydantic itself is imported when a document is printed (:mod:`fp4patch.console`) or its schema is written
-(``fp4patch/commands/json_schema.py``), and never before.
+pydantic itself is imported when a document is printed (:mod:`fp4patch.console`), or its schema.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
-from fp4patch.core.schema import SCHEMA
+SCHEMA: Final = 1
+"""Version of every JSON document that fp4patch writes, by which a reader knows its form."""
 
 HIDDEN: Mapping[str, Any] = {"exclude": True}
 """Metadata of a field that is not a key: ``field(metadata=HIDDEN)``."""
@@ -51,25 +51,8 @@ class Document:
 class Report(Document):
     """A whole JSON document."""
 
-    sparse: ClassVar[bool] = False
-    """True if keys whose value is the default are absent."""
-
     @property
     @shown()
     def schema(self) -> Literal[1]:
         """Version of the document's form."""
         return SCHEMA
-
-
-class Text:
-    """Annotation of a value that the document has as text: ``Annotated[int, Text("{:#x}".format)]``."""
-
-    def __init__(self, written: Callable[[Any], str]) -> None:
-        self.written = written
-
-    def __get_pydantic_core_schema__(self, source: type, handler: Callable[[type], Any]) -> Any:
-        """Tell pydantic how it is written; it calls this by name."""
-        from pydantic_core import core_schema as core  # noqa: PLC0415 - only where a document is made
-
-        written = core.plain_serializer_function_ser_schema(self.written, return_schema=core.str_schema())
-        return handler(source) | {"serialization": written}

@@ -36,21 +36,35 @@ def some(what: str) -> AfterValidator:
     return must(bool, f"{what} at least")
 
 
-def _is_specifier(text: str) -> bool:
-    try:
-        SpecifierSet(text)
-    except InvalidSpecifier:
-        return False
-    return True
+def parses(parse: Callable[[str], object], error: type[Exception]) -> Callable[[str], bool]:
+    """Return the condition that a parser takes a text."""
+
+    def holds(text: str) -> bool:
+        try:
+            parse(text)
+        except error:
+            return False
+        return True
+
+    return holds
 
 
-def is_arch(text: str) -> bool:
-    """Return whether a text is a target of the compiler, or a GPU."""
+def beside(holds: Callable[[Path], bool], expected: str) -> AfterValidator:
+    """Return the check of a path beside the file that is read, whose directory is the context."""
+
+    def check(name: str, info: ValidationInfo) -> str:
+        if not holds(Path(info.context or "") / name):
+            raise PydanticCustomError("expected", "{expected} beside patch.toml", {"expected": expected})
+        return name
+
+    return AfterValidator(check)
+
+
+def _has_text(path: Path) -> bool:
     try:
-        Arch.parse(text)
-    except ValueError:
+        return bool(path.read_text(encoding="utf-8").strip())
+    except (OSError, UnicodeDecodeError):
         return False
-    return True
 
 
 def _names_version(text: str) -> bool:
@@ -68,25 +82,17 @@ def _has_whole_stars(glob: str) -> bool:
     return all("**" not in part or part == "**" for part in PurePosixPath(glob).parts)
 
 
-def _pattern(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise PydanticCustomError("expected", "a regular expression: {error}", {"error": str(error)}) from None
-    return text
-
-
 SomeText = Annotated[str, must(str.strip, "some text")]
 Positive = Annotated[int, must(lambda number: number > 0, "a number from 1 on")]
 VersionText = Annotated[str, must(is_version, "a version such as '4.2.1'")]
-Specifier = Annotated[str, must(_is_specifier, "a version specifier such as '>=4.2,<4.8'")]
+Specifier = Annotated[str, must(parses(SpecifierSet, InvalidSpecifier), "a version specifier such as '>=4.2,<4.8'")]
 """Specifier of releases (PEP 440); empty for all."""
 VersionPlace = must(_names_version, "a name with {version} or {release} in it")
 """Check of patterns of names that differ in the release."""
 Identifier = Annotated[str, must(str.isidentifier, "the name of a macro")]
 FileName = Annotated[str, must(lambda name: "/" not in name, "the name of a file")]
-ArchName = Annotated[str, must(is_arch, "an architecture such as sm_121a")]
-Regex = Annotated[str, AfterValidator(_pattern)]
+ArchName = Annotated[str, must(parses(Arch.parse, ValueError), "an architecture such as sm_121a")]
+Regex = Annotated[str, must(parses(re.compile, re.error), "a regular expression")]
 has_group = must(lambda text: re.compile(text).groups, "a regular expression with 1 group")
 TreePath = Annotated[str, must(_is_in_tree, "a path inside the tree, with slashes")]
 OneFile = Annotated[TreePath, must(lambda path: not set(path) & set("*?["), "one path (`search` takes globs)")]
@@ -96,35 +102,6 @@ Sha256 = Annotated[str, must(re.compile("[0-9a-f]{64}").fullmatch, "a SHA-256, 6
 Commit = Annotated[str, must(re.compile("[0-9a-f]{40}").fullmatch, "40 hex digits")]
 
 
-def _beside(name: str, info: ValidationInfo) -> Path:
-    """Return a path beside the file that is read; the context is the directory of that file."""
-    return Path(info.context or "") / name
-
-
-def _file(name: str, info: ValidationInfo) -> str:
-    if not _beside(name, info).is_file():
-        raise PydanticCustomError("expected", "a file beside patch.toml")
-    return name
-
-
-def _folder(name: str, info: ValidationInfo) -> str:
-    if not _beside(name, info).is_dir():
-        raise PydanticCustomError("expected", "a directory beside patch.toml")
-    return name
-
-
-def _template(name: str, info: ValidationInfo) -> str:
-    try:
-        text = _beside(name, info).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise PydanticCustomError("expected", "a file of UTF-8 text") from None
-    except OSError:
-        raise PydanticCustomError("expected", "a file beside patch.toml") from None
-    if not text.strip():
-        raise PydanticCustomError("expected", "a file with something in it")
-    return name
-
-
-FileBeside = Annotated[str, AfterValidator(_file)]
-FolderBeside = Annotated[str, AfterValidator(_folder)]
-TemplateBeside = Annotated[str, AfterValidator(_template)]
+FileBeside = Annotated[str, beside(Path.is_file, "a file")]
+FolderBeside = Annotated[str, beside(Path.is_dir, "a directory")]
+TemplateBeside = Annotated[FileBeside, beside(_has_text, "a file of UTF-8 text, not empty,")]

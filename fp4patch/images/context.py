@@ -16,8 +16,8 @@ from typing import Any
 
 import fp4patch
 from fp4patch.catalog.variant import TorchPin
+from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import ImageError
-from fp4patch.core.schema import SCHEMA
 from fp4patch.images.image import BuildRequest
 
 LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")

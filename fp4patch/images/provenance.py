@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import fp4patch
+from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import ImageError
-from fp4patch.core.schema import SCHEMA
 from fp4patch.core.verdict import Verdict, verdict_on
 from fp4patch.images.image import PRODUCT, BuildRequest, Statement
 from fp4patch.sources import git

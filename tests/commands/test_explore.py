@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import random
+import re
 import shutil
-import subprocess
-import sys
+import zlib
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlencode
@@ -21,8 +22,8 @@ from flashinfer_wheel import is_python, unpack
 from fp4patch import cli
 from fp4patch.catalog.identify import identify_all
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.explore import answers
-from fp4patch.commands.explore.run import page
+from fp4patch.commands import explore_page
+from fp4patch.commands.explore_page import CUDA, texts_of
 from fp4patch.doctor.run import question
 from fp4patch.doctor.tree import examine_each
 from fp4patch.tree.apply import apply
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.slow
 
 Tree = Callable[[str, str], Path]
 Asked = tuple[str, str, str]
-LARGEST = 1_500_000
+LARGEST = 300_000
 EVERY = bool(os.environ.get("FP4PATCH_TEST_ALL_TREES"))
 """True: every release that the record has, else those of SAMPLED."""
 SAMPLED = {
@@ -54,8 +55,17 @@ UNANSWERED = {("cutlass", "4.7.1")}
 
 
 @pytest.fixture(scope="module")
-def record() -> Any:
-    return answers.read(load().root)
+def record(file: Path) -> Any:
+    """What the page has in it, from which its script answers."""
+    (data,) = re.findall(r'<template id="data">(.*?)</template>', file.read_text(encoding="utf-8"))
+    return json.loads(zlib.decompress(base64.b64decode(data)))
+
+
+def answer(record: Any, release: str, state: str, asked: Asked) -> Any:
+    """The answer of the page about ``vllm==0.33.0`` in a state."""
+    (row,) = (row for row in record["releases"] if f"{row['target']}=={row['version']}" == release)
+    cuda, archs, gpus = asked
+    return json.loads(record["answers"][row["states"][state][cuda][archs][gpus]].replace(CUDA, cuda))
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +92,7 @@ def shown(running: Any, file: Path) -> Iterator[Any]:
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     tab.goto(file.as_uri())
+    tab.locator("#result").wait_for()
     yield tab
     assert {url.partition("#")[0] for url in requests} <= {file.as_uri(), "about:blank"}
     assert errors == []
@@ -131,29 +142,18 @@ READ = """() => {
 }"""
 
 
-CELLS = """() => [...document.querySelectorAll("#patches tbody tr")].map(
-  (row) => [...row.cells].map((cell) => (cell.querySelector(".hidden") || cell).textContent))"""
-
-
 def expected(answer: dict[str, Any], gpus: str) -> dict[str, Any]:
     """Return what the page must show of an answer of doctor."""
-    advice = answer["recommended"]
-    rows: list[tuple[str, ...]] = []
-    for row in answer["builds"]:
-        for gpu in gpus.split(","):
-            asked, support = row["asked"] or "unset", row["reaches"].get(gpu)
-            if there := row["on"].get(gpu):
-                made = [f"stops: {there['stops']}"] if there["stops"] else map(", ".join, there["modules"].values())
-                rows += [(asked, archs, gpu) for archs in made]
-            elif not row["on"] and support is not None:
-                stops = f"stops: {row['stops']}" if row["stops"] else ", ".join(row["kernels"]) or "none for SM12x"
-                rows.append((asked, stops, gpu, support))
+    rows = []
+    for row, gpu in product(answer["builds"], gpus.split(",")):
+        there = row["on"].get(gpu) or {"stops": row["stops"], "modules": {"": row["kernels"]}}
+        modules = (f"{name} {', '.join(archs) or 'none for SM12x'}".strip() for name, archs in there["modules"].items())
+        made = f"stops: {there['stops']}" if there["stops"] else "; ".join(modules)
+        made = f"not evaluated: {row['error']}" if row["error"] else made
+        rows.append([row["asked"] or "unset", gpu, row["reaches"].get(gpu, ""), made])
     return {
-        "gpus": answer["gpus"],
+        "gpus": [{key: one[key] for key in ("gpu", "level", "verdict", "because", "todo")} for one in answer["gpus"]],
         "findings": [[f["level"], f["subject"], f["found"], f["remedy"]] for f in answer["findings"]],
-        "variant": advice["variant"],
-        "because": advice["because"],
-        "next": advice["next"],
         "rows": rows,
     }
 
@@ -165,27 +165,20 @@ def asked_of_doctor(root: Path, asked: list[Asked]) -> list[dict[str, Any]]:
     options = [question(gpus, archs or None, cuda) for cuda, archs, gpus in asked]
     reports = list(examine_each(tree, found, options, on_wait=lambda _: None))
     cudas = [cuda for cuda, _, _ in asked]
-    return [answers.asked(one, cuda) for one, cuda in zip(answers.answers(reports, cudas), cudas, strict=True)]
+    return [json.loads(text.replace(CUDA, cuda)) for text, cuda in zip(texts_of(reports, cudas), cudas, strict=True)]
 
 
 def compare(shown: Any, answer: dict[str, Any], gpus: str, state: str) -> None:
-    found, wanted = shown.evaluate(READ), expected(answer, gpus)
-    assert found["gpus"] == wanted["gpus"]
-    assert found["findings"] == wanted["findings"]
-    assert found["because"] == wanted["because"]
-    without = "doctor has no advice" if wanted["variant"] is None else "none is needed"
-    assert found["variant"] == (wanted["variant"] or (f"{state} is applied" if state else without))
-    assert not wanted["next"] or wanted["next"] in found["commands"]
-    if any(row[3:] for row in wanted["rows"]):
-        assert [(row[0], row[4], row[2], row[1]) for row in found["rows"] if row[2] in ("sm_120", "sm_121")] == wanted[
-            "rows"
-        ]
-    else:
-        assert [(row[0], row[4], row[2]) for row in found["rows"] if row[2] in ("sm_120", "sm_121")] == wanted["rows"]
+    found, wanted, advice = shown.evaluate(READ), expected(answer, gpus), answer["recommended"]
+    assert {key: found[key] for key in wanted} == wanted
+    assert found["because"] == advice["because"]
+    without = "doctor has no advice" if advice["variant"] is None else "none is needed"
+    assert found["variant"] == (advice["variant"] or (f"{state} is applied" if state else without))
+    assert not advice["next"] or advice["next"] in found["commands"]
 
 
 RELEASES = (
-    [(row["target"], row["version"]) for row in answers.read(load().root)["releases"]]
+    [(row["target"], row["version"]) for row in explore_page.answers(load().root)["releases"]]
     if EVERY
     else [(target, version) for target, versions in SAMPLED.items() for version in versions]
 )
@@ -210,26 +203,6 @@ def test_every_choice_gives_what_doctor_says(
             compare(shown, said, gpus, state)
 
 
-def test_the_samples_are_more_than_200(record: Any) -> None:
-    states = {(row["target"], row["version"]): row["states"].keys() & set(STATES) for row in record["releases"]}
-    assert sum(len(states[t, v]) * QUESTIONS[t] for t, versions in SAMPLED.items() for v in versions) >= 200
-
-
-def test_the_record_is_the_document_that_the_command_prints(
-    record: Any, pristine_tree: Tree, capsys: pytest.CaptureFixture[str]
-) -> None:
-    target, version, cuda, archs, gpus = "vllm", "0.14.1", "13.0", "12.0a;12.1a", "sm_121"
-    (release,) = (row for row in record["releases"] if (row["target"], row["version"]) == (target, version))
-    root = pristine_tree(target, version)
-    options = ["--json", "--for", gpus, "--cuda", cuda, "--arch-list", archs]
-    cli.run(["doctor", *options, str(root)])
-    (told,) = json.loads(capsys.readouterr().out.replace(str(root), f"./{target}"))["trees"]
-    said = answers.asked(release["states"][""][cuda][archs][gpus], cuda)
-    rows = [{key: row[key] for key in answers.ROWS} for row in told["builds"]]
-    kept = [{key: one[key] for key in answers.OF_A_GPU} for one in told["gpus"]]
-    assert said == {key: told[key] for key in said} | {"builds": rows} | {"gpus": kept}
-
-
 def test_its_controls_ask_the_question_and_the_address_keeps_it(shown: Any, record: Any) -> None:
     go(shown, "answer")
     for name, value in [
@@ -241,9 +214,7 @@ def test_its_controls_ask_the_question_and_the_address_keeps_it(shown: Any, reco
     ]:
         shown.get_by_role("combobox").and_(shown.locator(f"[name={name}]")).select_option(value)
         assert shown.evaluate("document.activeElement.name") == name  # the keyboard stays where it was
-    (release,) = (row for row in record["releases"] if (row["target"], row["version"]) == ("vllm", "0.21.0"))
-    said = answers.asked(release["states"][""]["12.9"]["12.0a;12.1a"]["sm_121"], "12.9")
-    compare(shown, said, "sm_121", "")
+    compare(shown, answer(record, "vllm==0.21.0", "", ("12.9", "12.0a;12.1a", "sm_121")), "sm_121", "")
     address, before = shown.url, shown.evaluate(READ)
     shown.goto("about:blank")
     shown.goto(address)
@@ -251,43 +222,18 @@ def test_its_controls_ask_the_question_and_the_address_keeps_it(shown: Any, reco
 
 
 def test_the_recommended_variant_is_shown_with_its_effect(shown: Any, record: Any) -> None:
-    (release,) = (row for row in record["releases"] if (row["target"], row["version"]) == ("vllm", "0.21.0"))
     go(shown, "answer", project="vllm", release="0.21.0", cuda="13.0", list="12.0a;12.1a", gpu="sm_121")
     found = shown.evaluate(READ)
     assert [line["level"] for line in (*found["gpus"], *found["after"])] == ["red", "green"]
-    patched = release["states"]["native"]["13.0"]["12.0a;12.1a"]["sm_121"]
-    assert found["after"] == answers.asked(patched, "13.0")["gpus"]
-
-
-def test_kernels_that_need_no_instruction_are_judged_by_the_code_that_loads(shown: Any, record: Any) -> None:
-    (release,) = (row for row in record["releases"] if row["target"] == "flash_attention")
-    for state, made, support in (("", "8.0", "PTX"), ("native", "12.1", "native")):
-        asked = {"cuda": "13.0", "list": "12.1a", "gpu": "sm_121"}
-        go(shown, "answer", project="flash_attention", release=release["version"], state=state, **asked)
-        said = answers.asked(release["states"][state]["13.0"]["12.1a"]["sm_121"], "13.0")
-        compare(shown, said, "sm_121", state)
-        assert shown.evaluate(READ)["rows"] == [["12.1a", support, "sm_121", "kernels", made]]
-
-
-def test_the_matrix_has_every_state_of_the_record(shown: Any) -> None:
-    rows = [
-        r for r in json.loads((load().root / "records/matrix.json").read_text())["rows"] if r["target"] == "cutlass"
-    ]
-    go(shown, "matrix", project="cutlass")
-    table = {row[0]: row[1:] for row in shown.evaluate(CELLS)}
-    assert table.keys() == {row["version"] for row in rows}
-    for row in rows:
-        assert table[row["version"]][:-1] == list(row["states"].values())
-    go(shown, "matrix", project="cutlass", states="upstreamed")
-    assert [row[0] for row in shown.evaluate(CELLS)] == [
-        r["version"] for r in reversed(rows) if "upstreamed" in r["states"].values()
-    ]
-    go(shown, "matrix", project="cutlass", verified="yes", find="4.5")
-    assert [row[0] for row in shown.evaluate(CELLS)] == ["4.5.0"]
+    patched = answer(record, "vllm==0.21.0", "native", ("13.0", "12.0a;12.1a", "sm_121"))
+    assert found["after"] == expected(patched, "sm_121")["gpus"]
+    patches = shown.locator("#evidence li strong").all_inner_texts()
+    assert "vllm/cmake-sm121a" in patches
+    assert set(patches) <= set(load().variant("native").patch_ids)
 
 
 def test_the_instructions_are_those_of_the_record(shown: Any) -> None:
-    compilers = answers.unpacked(json.loads((load().root / "records/instructions.json").read_text())["nodes"])
+    compilers = json.loads((load().root / explore_page.INSTRUCTIONS).read_text())
     go(shown, "instructions", toolkit="13.0", i="cvt.rn.satfinite.e2m1x2.f16x2")
     found = shown.evaluate(
         "() => [...document.querySelectorAll('#outcomes tr')].map(r => [...r.cells].map(c =>"
@@ -304,13 +250,14 @@ def test_the_instructions_are_those_of_the_record(shown: Any) -> None:
     assert "F2FP" in shown.locator("#detail").inner_text()
 
 
-@pytest.mark.parametrize("view", ["answer", "answer?project=flash_attention", "matrix", "instructions"])
+@pytest.mark.parametrize("view", ["answer", "answer?project=flash_attention", "instructions"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_and_follows_the_colours_of_the_system(
     running: Any, file: Path, view: str, scheme: Literal["light", "dark"]
 ) -> None:
     tab = running.new_page(viewport={"width": 360, "height": 740}, color_scheme=scheme)
     tab.goto(f"{file.as_uri()}#{view}")
+    tab.locator("h1").wait_for()
     assert tab.evaluate("document.documentElement.scrollWidth") <= 360
     red, green, blue = tab.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)")
     assert (red + green + blue > 384) == (scheme == "light")
@@ -318,7 +265,7 @@ def test_it_fits_a_phone_and_follows_the_colours_of_the_system(
 
 
 def test_every_control_has_a_name_and_the_keyboard_reaches_it(shown: Any) -> None:
-    for view in ("answer", "matrix", "instructions"):
+    for view in ("answer", "instructions"):
         go(shown, view)
         unnamed = (
             "() => [...document.querySelectorAll('select, input, button, a')].filter("
@@ -342,7 +289,7 @@ def test_it_is_one_small_file_that_allows_its_own_script_alone(file: Path) -> No
     assert file.stat().st_size < LARGEST
     assert "default-src 'none'" in text
     assert "unsafe-inline'; script-src 'sha256-" in text
-    assert "src=" not in text.replace("default-src=", "").partition("<script")[0]
+    assert "src=" not in text.replace("default-src=", "").partition("<template")[0]
 
 
 def test_every_release_that_can_be_fetched_has_answers(record: Any) -> None:
@@ -352,20 +299,6 @@ def test_every_release_that_can_be_fetched_has_answers(record: Any) -> None:
     known = {(t.name, v) for t in targets for v in (*t.commits, *(archive.version for archive in t.pinned))}
     assert known - answered == UNANSWERED
     assert {name for name, _ in answered} == load().targets.keys()
-
-
-def test_a_release_without_answers_has_the_commands_that_ask_doctor(shown: Any) -> None:
-    for project, release in UNANSWERED:
-        go(shown, "answer", project=project, release=release, gpu="sm_121", cuda="13.0")
-        assert f"no answers about NVIDIA CUTLASS {release}" in shown.inner_text("#result .card")
-        commands = shown.inner_text("#result pre").splitlines()
-        assert commands == [
-            f"fp4patch fetch {project}=={release} ./{project}",
-            f"fp4patch doctor --for sm_121 --cuda 13.0 ./{project}",
-        ]
-        assert shown.input_value("select[name=release]") == release
-        shown.select_option("select[name=release]", "4.8.0")
-        assert "fp4patch fetch cutlass==4.8.0" in shown.inner_text("#advice")
 
 
 def test_what_an_address_names_in_vain_is_named(shown: Any) -> None:
@@ -378,16 +311,8 @@ def test_what_an_address_names_in_vain_is_named(shown: Any) -> None:
     assert '"nowhere"' in shown.inner_text("#unknown")
     go(shown, "instructions", i="nothing", toolkit="1.0")
     assert 'instruction "nothing"' in shown.inner_text("#unknown")
-    go(shown, "answer", project="cutlass", release="4.7.1")
+    go(shown, "answer", project="cutlass", release="4.8.0")
     assert shown.locator("#unknown").count() == 0
-
-
-def test_the_link_past_the_navigation_keeps_the_view(shown: Any) -> None:
-    go(shown, "matrix", project="cutlass")
-    shown.locator(".skip").focus()
-    shown.keyboard.press("Enter")
-    assert shown.evaluate("document.activeElement.id") == "main"
-    assert shown.locator("#patches").count() == 1
 
 
 def test_the_keyboard_and_the_title_follow_a_link(shown: Any) -> None:
@@ -395,40 +320,20 @@ def test_the_keyboard_and_the_title_follow_a_link(shown: Any) -> None:
     shown.locator("#outcomes tbody a").last.press("Enter")
     shown.wait_for_function("document.activeElement.id === 'detail'")
     assert shown.title().startswith("FP4 instructions")
-    shown.get_by_role("link", name="Releases × patches").press("Enter")
+    shown.get_by_role("link", name="Your build").press("Enter")
     shown.wait_for_function("document.activeElement.id === 'main'")
-    assert shown.title().startswith("The result of each patch")
+    shown.locator(".skip").focus()
+    shown.keyboard.press("Enter")
+    assert shown.evaluate("document.activeElement.id") == "main"
+    assert shown.locator("#result").count() == 1
 
 
 def test_a_filter_without_matches_and_a_new_answer_are_told(shown: Any) -> None:
-    for view, rows in (("matrix", "#patches tbody tr"), ("instructions", "#outcomes tbody tr")):
-        go(shown, view, find="zzz")
-        assert shown.locator(rows).all_inner_texts() == ["Nothing matches these filters."]
+    go(shown, "instructions", find="zzz")
+    assert shown.locator("#outcomes tbody tr").all_inner_texts() == ["Nothing matches these filters."]
     go(shown, "answer", project="vllm", release="0.33.0", cuda="13.0", gpu="sm_121")
     shown.select_option("select[name=gpu]", "sm_120")
     assert shown.text_content("[role=status]") == "sm_120 fine: NVFP4 native"
-
-
-@pytest.mark.parametrize(("gpus", "archs"), [("sm_120", "12.0f"), ("sm_121", "12.1a"), ("sm_120,sm_121", "12.0f")])
-def test_the_list_that_serves_the_gpus_is_a_command_to_copy(shown: Any, gpus: str, archs: str) -> None:
-    go(shown, "answer", project="vllm", release="0.33.0", cuda="13.0", gpu=gpus)
-    assert shown.locator("#advice pre").all_inner_texts()[1:] == [f"export TORCH_CUDA_ARCH_LIST={archs}"]
-
-
-@pytest.mark.parametrize("gpu", ["sm_90", "sm_100"])
-def test_nothing_is_claimed_for_a_gpu_that_doctor_does_not_judge(shown: Any, gpu: str) -> None:
-    """The rows have the kernels for SM12x alone; a build for 10.0a has others, which load on a B200."""
-    go(shown, "answer", project="vllm", release="0.33.0", cuda="13.0", list="10.0a;12.0a", gpu=gpu)
-    assert shown.locator("#compiled table").count() == 0
-    assert "Variant for sm_120 and sm_121: none is needed" in shown.inner_text("#advice")
-
-
-def test_packed_values_come_back_and_equal_parts_are_one() -> None:
-    value = {"a": [1, "x", None, {"b": [True, 1.5, "x"]}], "c": [True, 1.5, "x"], "d": "", "e": []}
-    nodes = answers.packed(value)
-    assert answers.unpacked(nodes) == value
-    assert nodes.count("x") == 1
-    assert len(nodes) < len(answers.packed([value, value, [value]])) <= len(nodes) + 2
 
 
 def test_without_the_record_the_error_names_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,22 +346,20 @@ def test_without_the_record_the_error_names_the_file(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_browser_opens_the_page_and_where_there_is_none_one_line_says_so(there: bool, tmp_path: Path) -> None:
-    written, opener, opened = tmp_path / "page.html", tmp_path / "bin" / "opener", tmp_path / "opened"
-    opener.parent.mkdir()
-    if there:
-        opener.write_text(f'#!/bin/sh\necho "$1" >{opened}\n')
-        opener.chmod(0o755)
-    environ = {"PATH": str(opener.parent), "HOME": str(tmp_path), "BROWSER": "opener"}
-    command = [sys.executable, "-m", "fp4patch", "explore", "--output", str(written)]
-    ran = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
-    assert ran.stdout == f"{written}\n"
-    assert opened.exists() == there
-    if there:
-        assert opened.read_text() == f"{written.as_uri()}\n"
-    else:
-        assert ran.stderr == "there is no browser here: copy the file to a machine that has one, and open it there\n"
+def test_a_browser_opens_the_page_and_where_there_is_none_one_line_says_so(
+    there: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = tmp_path / "page.html"
+    opened: list[str] = []
 
+    def browser_opens(address: str) -> bool:
+        opened.append(address)
+        return there
 
-def test_the_page_is_the_same_each_time() -> None:
-    assert page() == page()
+    monkeypatch.setattr("webbrowser.open", browser_opens)
+    monkeypatch.setattr("fp4patch.commands.explore_page.page", lambda: "the page")
+    assert cli.run(["explore", "--output", str(written)]) == 0
+    assert (opened, written.read_text()) == ([written.as_uri()], "the page")
+    told = capsys.readouterr()
+    assert told.out == f"{written}\n"
+    assert ("copy the file" in told.err) is not there

@@ -1,14 +1,13 @@
-"""Declarations of documents: fields, keys of another name, hidden fields, shown properties, values as text."""
+"""Declarations of documents: fields, keys of another name, hidden fields, shown properties."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
 
 from fp4patch.console import document
 from fp4patch.core.arch import Arch
-from fp4patch.core.document import HIDDEN, Document, Report, Text, key, shown
+from fp4patch.core.document import HIDDEN, Document, Report, key, shown
 from fp4patch.core.verdict import Verdict
 
 
@@ -16,7 +15,6 @@ from fp4patch.core.verdict import Verdict
 class Part(Document):
     """A part."""
 
-    bits: Annotated[int, Text("{:#010x}".format)]
     target: Arch
     kind: Verdict = field(metadata=key("class"))
     code: bytes = field(default=b"\xff", metadata=HIDDEN)
@@ -34,13 +32,6 @@ class Part(Document):
 
 
 @dataclass(frozen=True)
-class PartOfTree(Part):
-    """The same of a tree."""
-
-    tree: Path = Path("a")
-
-
-@dataclass(frozen=True)
 class Whole(Report):
     """A document."""
 
@@ -48,28 +39,17 @@ class Whole(Report):
     names: dict[Verdict, int]
 
 
-PART = {"bits": "0x0000000a", "target": "sm_121a", "class": "pass", "size": 1}
+PART = {"target": "sm_121a", "class": "pass", "size": 1}
 
 
 def test_a_document_has_the_fields_and_the_shown_properties_under_their_keys() -> None:
-    found = document(Whole((Part(10, Arch.parse("12.1a"), Verdict.PASS),), {Verdict.FAIL: 2}))
+    found = document(Whole((Part(Arch.parse("12.1a"), Verdict.PASS),), {Verdict.FAIL: 2}))
     assert found == {"schema": 1, "parts": [PART], "names": {"fail": 2}}
     assert next(iter(found)) == "schema"
 
 
-def test_a_derived_object_has_the_keys_of_its_base() -> None:
-    @dataclass(frozen=True)
-    class Trees(Report):
-        """A document over trees."""
-
-        parts: tuple[PartOfTree, ...]
-
-    found = document(Trees((PartOfTree(10, Arch.parse("12.1a"), Verdict.PASS),)))
-    assert found["parts"] == [PART | {"tree": "a"}]
-
-
 def test_a_property_is_still_one_after_a_document_was_made() -> None:
-    part = Part(10, Arch.parse("12.1a"), Verdict.PASS)
+    part = Part(Arch.parse("12.1a"), Verdict.PASS)
     document(Whole((part,), {}))
     assert (part.length, part.unseen) == (1, 0)
 

@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 
 import fp4patch
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.explore.run import MATRIX
+from fp4patch.commands.explore_page import MATRIX
 
 ROOT = Path(fp4patch.__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))

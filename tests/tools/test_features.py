@@ -7,14 +7,13 @@ import platform
 
 import pytest
 
-from fp4patch.commands.explore.answers import unpacked
-from fp4patch.commands.explore.run import INSTRUCTIONS
+from fp4patch.commands.explore_page import INSTRUCTIONS
 from fp4patch.core.arch import Arch
 from fp4patch.proof.toolchain import find_toolchain
 from tools.pages import features
 
 FEATURES = {feature["instruction"]: feature for group in features.groups() for feature in group["features"]}
-RECORD = unpacked(json.loads((features.ROOT / INSTRUCTIONS).read_text(encoding="utf-8"))["nodes"])
+RECORD = json.loads((features.ROOT / INSTRUCTIONS).read_text(encoding="utf-8"))
 CELLS = {feature["instruction"]: feature["cells"] for group in RECORD["groups"] for feature in group["features"]}
 ENCODE = "cvt.rn.satfinite.e2m1x2.f32"
 MMA = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::{}.f32.e2m1.e2m1.f32.{}"

@@ -14,7 +14,7 @@ from small_trees import CONVERSION, small_tree
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import data_root, load
-from fp4patch.commands.explore.run import MATRIX
+from fp4patch.commands.explore_page import MATRIX
 from tools import watch
 from tools.pages import matrix
 

@@ -23,7 +23,7 @@ from support import served, wheel
 import fp4patch
 from fp4patch.catalog.manifest import forget, load
 from fp4patch.catalog.target import Archive
-from fp4patch.commands.explore.run import MATRIX
+from fp4patch.commands.explore_page import MATRIX
 from fp4patch.core.store import cache_dir
 from tools import watch
 

@@ -21,7 +21,7 @@ from packaging.version import Version
 from fp4patch.catalog.identify import Identified, identify_all
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.target import Target
-from fp4patch.commands.explore.answers import LISTS
+from fp4patch.commands.explore_page import LISTS
 from fp4patch.core import progress
 from fp4patch.doctor.recorded import RECORD, full, state_of, text_of
 from fp4patch.doctor.result import Question

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.probe import BITS, Executes, ProbeKind, stored_bits
 from fp4patch.commands.evidence.forms import DIGESTS, MOST, Form, tables
-from fp4patch.core.schema import SCHEMA
+from fp4patch.core.document import SCHEMA
 from fp4patch.proof.execution.chosen_inputs import _converted, values_of
 from fp4patch.proof.specification import MAGNITUDES, magnitude, specification
 from fp4patch.reference import e2m1_encode_stochastic

@@ -26,11 +26,10 @@ from typing import Any
 from packaging.version import Version
 
 from fp4patch.catalog.target import Archive
-from fp4patch.commands.explore.answers import packed
-from fp4patch.commands.explore.run import INSTRUCTIONS
+from fp4patch.commands.explore_page import INSTRUCTIONS
 from fp4patch.core import process, progress
 from fp4patch.core.arch import Arch
-from fp4patch.core.schema import SCHEMA
+from fp4patch.core.document import SCHEMA
 from fp4patch.core.store import cache_dir, sha256
 from fp4patch.proof import machine_code
 from fp4patch.proof.toolchain import find_toolchain
@@ -200,6 +199,7 @@ def main(_arguments: list[str]) -> None:
         for instruction, target, outcome in survey(Compiler(fetched(toolkit), nvdisasm)):
             cells.setdefault(instruction, {}).setdefault(target, {})[release] = outcome
     record = {
+        "schema": SCHEMA,
         "toolkits": cuda_releases(),
         "groups": [
             {
@@ -217,5 +217,5 @@ def main(_arguments: list[str]) -> None:
             for group in groups()
         ],
     }
-    text = json.dumps({"schema": SCHEMA, "nodes": packed(record)}, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
     (ROOT / INSTRUCTIONS).write_text(text + "\n", encoding="utf-8")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.explore.run import MATRIX
+from fp4patch.commands.explore_page import MATRIX
 from fp4patch.proof.verify import VerifyRequest
 from tools import watch
 

@@ -22,7 +22,7 @@ from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
 from fp4patch.core import progress
 from fp4patch.core.arch import GPUS, Arch, Reach
-from fp4patch.core.schema import SCHEMA
+from fp4patch.core.document import SCHEMA
 from fp4patch.doctor.result import Question, TreeReport
 from fp4patch.doctor.surveyed import RECORD
 from fp4patch.doctor.tree import examine_each, hashes_of

@@ -1,11 +1,11 @@
 """Results of executing machine code: what each kernel gives, compared with the specification or with a reference."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Literal
 
 from fp4patch.catalog.rule import Promise
 from fp4patch.core.arch import Arch
-from fp4patch.core.document import HIDDEN, Document, Text, key, shown
+from fp4patch.core.document import HIDDEN, Document, key, shown
 from fp4patch.core.verdict import Verdict
 from fp4patch.proof import verdict
 from fp4patch.proof.specification import InputClass
@@ -20,12 +20,18 @@ UPSTREAM = "upstream's kernel for sm_120a"
 class Mismatch(Document):
     """One input with a wrong result."""
 
-    input: Annotated[int, Text("{:#010x}".format)]
-    """Bits of the float32: ``0x3e800001``."""
+    input: int = field(metadata=HIDDEN)
+    """Bits of the float32."""
     expected: int
     """Expected E2M1, four bits."""
     got: int
     """Result, likewise."""
+
+    @property
+    @shown("input")
+    def bits(self) -> str:
+        """Bits of the float32: ``0x3e800001``."""
+        return f"{self.input:#010x}"
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,10 @@
 "use strict";
 // Shows what fp4patch's Python put into the data: it looks answers up and decides nothing itself.
 
-const unpack = (nodes) => {
-  const values = [];
-  for (const node of nodes) {
-    if (Array.isArray(node)) values.push(node.map((at) => values[at]));
-    else if (node && typeof node === "object") values.push(Object.fromEntries(Object.entries(node).map(([k, at]) => [k, values[at]])));
-    else values.push(node);
-  }
-  return values.at(-1);
-};
-const DATA = JSON.parse(document.getElementById("data").textContent);
-const ANSWERS = unpack(DATA.answers), CATALOG = unpack(DATA.catalog), COMPILERS = unpack(DATA.instructions);
+let DATA;
 const MAIN = document.getElementById("main");
 const LEVELS = { green: "fine", yellow: "attention", red: "problem", "not-judged": "not judged" };
-const STATES = { applied: ["●", "applies"], upstreamed: ["✓", "the release has it"], "not-needed": ["·", "never needed there"], drifted: ["✗", "refused"] };
+const STATES = { applied: "applies", upstreamed: "the release has it", "not-needed": "never needed there", drifted: "refused" };
 const OUTCOMES = { hardware: ["✓", "in hardware"], emulated: ["≈", "emulated"], accepted: ["✓", "accepted, code not read"], rejected: ["–", "rejected"] };
 
 // Every text goes in as text, never as markup.
@@ -28,7 +18,7 @@ const h = (name, attributes, ...children) => {
   return made;
 };
 const link = (href, text) => h("a", { href, rel: "noreferrer" }, text);
-const record = (path) => link(CATALOG.repository + path, path);
+const record = (path) => link(DATA.repository + path, path);
 const choice = (name, title, options, value, wide) =>
   h("label", { class: wide ? "wide" : null }, title,
     h("select", { name, onchange: change }, options.map(([of, text]) => h("option", { value: of, selected: of === value }, text))));
@@ -50,7 +40,7 @@ const none = (columns, text) => h("tr", {}, h("td", { colspan: columns, class: "
 
 // --- the address: #view?key=value -----------------------------------------------------------------------------------
 
-const VIEWS = { answer, matrix, instructions };
+const VIEWS = { answer, instructions };
 const parsed = () => {
   const [view, query] = location.hash.slice(1).split("?");
   return [within(view, Object.keys(VIEWS), "view") || "answer", Object.fromEntries(new URLSearchParams(query || ""))];
@@ -86,37 +76,31 @@ function show(from) {
 
 // --- your build -----------------------------------------------------------------------------------------------------
 
-const filled = (value, cuda) => {
-  if (typeof value === "string") return value.replaceAll("{cuda}", cuda);
-  if (Array.isArray(value)) return value.map((one) => filled(one, cuda));
-  return value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([k, one]) => [k, filled(one, cuda)])) : value;
-};
+// The number of an answer, as doctor's JSON has it for this question.
+const told = (number, cuda) => JSON.parse(DATA.answers[number].replaceAll("{cuda}", cuda));
 const quoted = (text) => (/[;\s]/.test(text) ? `"${text}"` : text);
 
 const QUESTION = "What happens on my GPU, and what do I do?";
 
 function answer(values) {
-  const projects = [...new Set(ANSWERS.releases.map((one) => one.target))];
+  const projects = [...new Set(DATA.releases.map((one) => one.target))];
   const project = within(values.project, projects, "project") || within("vllm", projects) || projects[0];
-  const of = ANSWERS.releases.filter((one) => one.target === project).reverse();
-  const target = CATALOG.targets[project], missing = target.unanswered.find((one) => one === values.release);
-  const asked = missing ? undefined : within(values.release, of.map((one) => one.version), "release");
-  const release = of.find((one) => one.version === asked) || of[0];
+  const of = DATA.releases.filter((one) => one.target === project).reverse(), target = DATA.targets[project];
+  const version = within(values.release, of.map((one) => one.version), "release"), release = of.find((one) => one.version === version) || of[0];
   const state = within(values.state, Object.keys(release.states), "source after") || "";
-  const cuda = within(values.cuda, ANSWERS.cudas, "CUDA") || within("13.0", ANSWERS.cudas) || ANSWERS.cudas.at(-1);
+  const cuda = within(values.cuda, DATA.cudas, "CUDA") || within("13.0", DATA.cudas) || DATA.cudas.at(-1);
   const lists = release.states[state][cuda], list = within(values.list, Object.keys(lists), target.setting || "arch list") || "";
-  const gpu = within(values.gpu, ANSWERS.gpus, "GPU") || ANSWERS.gpus[0];
-  const found = filled(lists[list][gpu], cuda);
+  const gpu = within(values.gpu, Object.keys(DATA.gpus), "GPU") || Object.keys(DATA.gpus)[0];
+  const found = told(lists[list][gpu], cuda);
   const asWritten = (of) => of.replaceAll(";", target.separator || ";");
   const states = Object.keys(release.states).map((of) => [of, of ? `after apply --variant ${of}` : "as released"]);
   const form = h("form", { class: "ask", "aria-label": "Your build", onsubmit: (event) => event.preventDefault() },
-    choice("gpu", "GPU", ANSWERS.gpus.map((of) => [of, `${CATALOG.gpus[of] || ""} · ${of.replace(",", ", ")}`]), gpu, true),
-    choice("project", "Project", projects.map((of) => [of, CATALOG.targets[of].title]), project),
-    choice("release", "Release", [...of.map((one) => [one.version, one.version]), ...target.unanswered.map((one) => [one, `${one}: no answers`])], missing || release.version),
-    choice("cuda", "CUDA", ANSWERS.cudas.map((of) => [of, of]), cuda),
+    choice("gpu", "GPU", Object.entries(DATA.gpus).map(([of, name]) => [of, `${name} · ${of.replace(",", ", ")}`]), gpu, true),
+    choice("project", "Project", projects.map((of) => [of, DATA.targets[of].title]), project),
+    choice("release", "Release", of.map((one) => [one.version, one.version]), release.version),
+    choice("cuda", "CUDA", DATA.cudas.map((of) => [of, of]), cuda),
     target.setting ? choice("list", target.setting, Object.keys(lists).map((of) => [of, of ? asWritten(of) : "not decided"]), list) : null,
     choice("state", "Source", states, state));
-  if (missing) return [h("h1", {}, QUESTION), form, unanswered(target, project, missing, gpu, cuda)];
   const title = `${target.title} ${release.version}, CUDA ${cuda}${list ? `, ${target.setting}=${quoted(asWritten(list))}` : ""}, ${states.find(([of]) => of === state)[1]}`;
   return [h("h1", {}, QUESTION), form,
     h("section", { id: "result", "aria-label": "Answer" },
@@ -129,12 +113,6 @@ function answer(values) {
       evidence(found, release, state, project))];
 }
 
-const unanswered = (target, project, version, gpu, cuda) => h("section", { id: "result", class: "unanswered", "aria-label": "Answer" },
-  h("div", { class: "card yellow" }, h("p", {}, `The records have no answers about ${target.title} ${version}: it could not be fetched when doctor was asked. Ask doctor about your own copy.`)),
-  h("h2", {}, "Commands"), block([`fp4patch fetch ${project}==${version} ./${project}`, `fp4patch doctor --for ${gpu} --cuda ${cuda} ./${project}`]));
-
-const judged = (gpu) => gpu.split(",").every((of) => CATALOG.judged.includes(of));
-
 const outlook = (one, heading = "h2") => h("div", { class: `card ${one.level} outlook`, "data-gpu": one.gpu },
   h(heading, {}, one.gpu, " ", h("span", { class: `verdict ${one.level}` }, h("span", { class: "hidden" }, `${LEVELS[one.level] || one.level}: `), h("span", { class: "word" }, one.verdict))),
   h("p", { class: "because" }, one.because), one.todo ? h("p", { class: "todo" }, one.todo) : null);
@@ -145,28 +123,14 @@ function advice(found, release, state, { project, cuda, list, gpu, target, asWri
   const commands = [`fp4patch fetch ${project}==${release.version} ${tree}`,
     ...(state ? [`fp4patch apply --variant ${state} ${tree}`] : []), ...(next ? [next] : []),
     ...(next.includes(" apply ") ? [next.replace(" apply ", " verify ")] : []), asked];
-  const after = variant && !state && release.states[variant] && filled(release.states[variant][cuda][list][gpu], cuda);
-  const lists = toSet(list ? found : after || found, gpu, list, target);
+  const after = variant && !state && release.states[variant] && told(release.states[variant][cuda][list][gpu], cuda);
   const without = variant === null ? "doctor has no advice" : state ? `${state} is applied` : "none is needed";
   return h("section", { id: "advice", "aria-label": "What to do" }, h("h2", {}, "What to do"),
-    h("p", {}, judged(gpu) ? "Variant: " : `Variant for ${CATALOG.judged.join(" and ")}: `, h("strong", { class: "variant" }, variant || without), variant && CATALOG.variants[variant] ? ` (${CATALOG.variants[variant].title})` : ""),
+    h("p", {}, "Variant: ", h("strong", { class: "variant" }, variant || without), variant && DATA.variants[variant] ? ` (${DATA.variants[variant]})` : ""),
     because ? h("p", { class: "because soft" }, because) : null,
     after ? h("div", { class: "after" }, h("h3", {}, list ? `After it, with the same list, ${asWritten(list)}` : "After it"), after.gpus.map((one) => outlook(one, "h4"))) : null,
     h("h3", {}, "Commands"), block([...new Set(commands)]),
-    lists.length ? [h("h3", {}, !list ? "The list to set, where the build runs" : variant ? "Or without a patch: another list" : "Another list"), block(lists)] : null,
     target.later ? h("p", { class: "soft" }, `${target.title} compiles when a kernel is first used: set the variable where it runs.`) : null);
-}
-
-// The commands that set the lists of doctor's sentences; one alone if its build serves every GPU of the question.
-function toSet(found, gpu, list, target) {
-  const commands = found.gpus.map((one) => {
-    const advised = /^(?:export|unset) \S+?(?:="[^"]*"|=[^\s,]+)?(?=,|$)/.exec(one.todo);
-    const used = !list && one.level === "green" && target.setting && new RegExp(`^${target.setting}=(?:"[^"]*"|\\S+)`).exec(one.because);
-    return advised ? advised[0] : used ? `export ${used[0]}` : null;
-  });
-  const each = [...new Set(commands.filter(Boolean))];
-  const one = each.find((command) => found.builds.some((row) => command.endsWith(`=${quoted(row.asked)}`) && gpu.split(",").every((of) => row.reaches[of] === "native")));
-  return one ? [one] : each;
 }
 
 const block = (lines) => h("div", { class: "commands" }, h("pre", { tabindex: 0 }, lines.join("\n")), h("button", { type: "button", onclick: copy }, "Copy"));
@@ -183,41 +147,31 @@ async function copy(event) {
 }
 
 function compiled(found, gpu, target, cuda) {
-  if (!judged(gpu)) return h("section", { id: "compiled", "aria-label": "What is compiled" }, h("h2", {}, "What is compiled, and what loads"),
-    h("p", {}, `Doctor evaluates the kernels for SM12x alone, so this page does not state what a build has for ${gpu}. The FP4 instructions of its targets: `, h("a", { href: "#instructions" }, "Instructions × targets"), "."));
   if (!found.builds.length) return null;
-  const gpus = gpu.split(","), body = [];
-  const support = (archs, of) => (CATALOG.reaches[archs.join(",")] || {})[of] || "";
   const tint = (text) => (text === "native" ? "green" : text === "no FP4" || text === "in part" || text === "PTX" ? "yellow" : "red");
-  const row = (head, group, archs, of, text) => h("tr", {}, h("th", { scope: "row" }, head), h("td", {}, h("span", { class: tint(text) }, text)), h("td", {}, of),
-    h("td", {}, group), h("td", { class: "wrap mono" }, archs));
-  for (const one of found.builds) {
-    const head = one.asked || "unset";
-    if (one.error) body.push(row(head, "", `not evaluated: ${one.error}`, "", ""));
-    else if (Object.keys(one.on).length) {
-      for (const of of gpus.filter((of) => one.on[of])) {
-        const there = one.on[of];
-        if (there.stops) body.push(row(head, "all", `stops: ${there.stops}`, of, one.reaches[of]));
-        else for (const [name, archs] of Object.entries(there.modules)) body.push(row(head, name, archs.join(", "), of, support(archs, of)));
-      }
-    } else for (const of of gpus) body.push(row(head, target.kernels, one.stops ? `stops: ${one.stops}` : one.kernels.join(", ") || "none for SM12x", of, one.reaches[of] || support(one.kernels, of)));
-  }
+  const made = (row, of) => {
+    const there = row.on[of] || { stops: row.stops, modules: { "": row.kernels } };
+    if (there.stops) return `stops: ${there.stops}`;
+    return Object.entries(there.modules).map(([name, archs]) => `${name} ${archs.join(", ") || "none for SM12x"}`.trim()).join("; ");
+  };
+  const row = (one, of) => h("tr", {}, h("th", { scope: "row" }, one.asked || "unset"), h("td", {}, of), h("td", {}, h("span", { class: tint(one.reaches[of]) }, one.reaches[of] || "")),
+    h("td", { class: "wrap mono" }, one.error ? `not evaluated: ${one.error}` : made(one, of)));
   const means = target.kernels === "kernels"
     ? "These kernels need no FP4 instruction. native: the GPU loads code; PTX: it loads none, and its driver compiles PTX when a kernel is first used."
     : "native: the GPU loads code whose target has the FP4 instructions; no FP4: it loads code without them.";
   return h("section", { id: "compiled", "aria-label": "What is compiled" }, h("h2", {}, "What is compiled, and what loads"),
     h("p", { class: "soft" }, `By the release's own build code, run by doctor for CUDA ${cuda}. ${means}`),
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Architectures of each list" },
-      h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "support", "GPU", "kernels", "compiled for"].map((of) => h("th", { scope: "col" }, of)))), h("tbody", {}, body))));
+      h("table", { class: "sum" }, h("thead", {}, h("tr", {}, [target.setting, "GPU", "support", target.kernels + " compiled for"].map((of) => h("th", { scope: "col" }, of)))),
+        h("tbody", {}, found.builds.flatMap((one) => gpu.split(",").map((of) => row(one, of)))))));
 }
 
 function evidence(found, release, state, project) {
-  const row = CATALOG.matrix.find((one) => one.target === project && one.version === release.version);
+  const row = DATA.matrix.find((one) => one.target === project && one.version === release.version);
   const variant = state || found.recommended.variant, items = [];
-  const said = (id) => STATES[row.states[id]] || [null, row.states[id]];
   if (row) for (const id of Object.keys(row.states)) {
-    const patch = CATALOG.patches[id];
-    if (patch && (!variant || patch.variants.includes(variant))) items.push(h("li", {}, h("strong", {}, id), `, ${patch.title}: on this release, ${said(id)[1]}. `, link(patch.link, "Reason")));
+    const patch = DATA.patches[id];
+    if (patch && patch.variants.includes(variant)) items.push(h("li", {}, h("strong", {}, id), `, ${patch.title}: on this release, ${STATES[row.states[id]] || row.states[id]}. `, link(patch.link, "Reason")));
   }
   const verified = row && Object.entries(row.verified || {});
   if (verified && verified.length) items.push(h("li", { class: "verified" }, `fp4patch verify on this release: ${verified.map(([name, verdict]) => `${name} ${verdict}`).join(", ")}.`));
@@ -227,59 +181,27 @@ function evidence(found, release, state, project) {
   return h("section", { id: "evidence", "aria-label": "Evidence" }, h("h2", {}, "Evidence"), h("ul", { class: "evidence" }, items));
 }
 
-// --- releases × patches ---------------------------------------------------------------------------------------------
-
-function matrix(values) {
-  const projects = [...new Set(CATALOG.matrix.map((row) => row.target))];
-  const project = within(values.project, projects, "project") || within("vllm", projects) || projects[0];
-  const wanted = values.states === undefined ? Object.keys(STATES) : values.states.split(",");
-  const variants = Object.keys(CATALOG.variants), variant = within(values.variant, variants, "variant") || "";
-  const text = values.find || "", verified = values.verified === "yes";
-  const own = CATALOG.matrix.filter((row) => row.target === project).reverse();
-  const patches = [...new Set(own.flatMap((row) => Object.keys(row.states)))].filter((id) => !variant || (CATALOG.patches[id] && CATALOG.patches[id].variants.includes(variant)));
-  const shown = own.filter((row) => row.version.includes(text) && (!verified || row.verified) && patches.some((id) => wanted.includes(row.states[id])));
-  const answered = new Set(ANSWERS.releases.map((one) => `${one.target} ${one.version}`));
-  return [h("h1", {}, "The result of each patch on each release"),
-    h("form", { class: "ask", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
-      choice("project", "Project", projects.map((of) => [of, CATALOG.targets[of].title]), project),
-      choice("variant", "Patches of", [["", "all variants"], ...variants.map((of) => [of, of])], variant),
-      search("find", "Release contains", text),
-      choice("verified", "Verified", [["", "all releases"], ["yes", "only those with verified machine code"]], verified ? "yes" : ""),
-      ticks("states", "States", Object.entries(STATES).map(([of, [mark, words]]) => [of, `${mark} ${of}`]), wanted)),
-    h("p", { class: "soft status" }, `${shown.length} of ${own.length} releases. `, Object.entries(STATES).map(([of, [mark, words]]) => `${mark} ${words}`).join("; "), "."),
-    h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Releases and patches" },
-      h("table", { class: "sum", id: "patches" },
-        h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "release"), patches.map((id) => h("th", { scope: "col", class: "cell" }, CATALOG.patches[id] ? link(CATALOG.patches[id].link, id.split("/")[1]) : id)), h("th", { scope: "col" }, "verified"))),
-        h("tbody", {}, shown.length ? null : none(patches.length + 2, NOTHING), shown.map((row) => h("tr", {},
-          h("th", { scope: "row" }, answered.has(`${project} ${row.version}`) ? h("a", { href: address("answer", { project, release: row.version }) }, row.version) : row.version),
-          patches.map((id) => {
-            const state = row.states[id], mark = STATES[state] ? STATES[state][0] : "";
-            return h("td", { class: "cell", title: state ? `${id}: ${state}` : null }, state && wanted.includes(state) ? [h("span", { class: `mark ${state}`, "aria-hidden": "true" }, mark), h("span", { class: "hidden" }, state)] : "");
-          }),
-          h("td", { class: "wrap" }, Object.entries(row.verified || {}).map(([name, verdict]) => `${name} ${verdict}`).join(", ")))))))];
-}
-
 // --- instructions × targets -----------------------------------------------------------------------------------------
 
 function instructions(values) {
-  const newest = COMPILERS.toolkits.at(-1), toolkit = within(values.toolkit, COMPILERS.toolkits, "compiler of CUDA") || newest;
-  const titles = COMPILERS.groups.map((group) => group.title), group = within(values.group, titles, "group") || "";
+  const newest = DATA.instructions.toolkits.at(-1), toolkit = within(values.toolkit, DATA.instructions.toolkits, "compiler of CUDA") || newest;
+  const titles = DATA.instructions.groups.map((group) => group.title), group = within(values.group, titles, "group") || "";
   const text = values.find || "", wanted = text.toLowerCase();
   const families = [["120", "SM12x"], ["100", "SM10x, SM11x"], ["090", "SM90"]];
   const ticked = values.families === undefined ? families.map(([of]) => of) : values.families.split(",");
   const family = (target) => (/^sm_12/.test(target) ? "120" : /^sm_1[01]/.test(target) ? "100" : "090");
-  const groups = COMPILERS.groups.filter((one) => !group || one.title === group);
+  const groups = DATA.instructions.groups.filter((one) => !group || one.title === group);
   const features = groups.flatMap((one) => one.features).filter((one) => `${one.instruction} ${one.title} ${one.note}`.toLowerCase().includes(wanted));
-  const targets = [...new Set(COMPILERS.groups.flatMap((one) => one.features.flatMap((of) => Object.keys(of.cells))))]
-    .filter((target) => ticked.includes(family(target)) && COMPILERS.groups.some((one) => one.features.some((of) => (of.cells[target] || {})[toolkit])))
+  const targets = [...new Set(DATA.instructions.groups.flatMap((one) => one.features.flatMap((of) => Object.keys(of.cells))))]
+    .filter((target) => ticked.includes(family(target)) && DATA.instructions.groups.some((one) => one.features.some((of) => (of.cells[target] || {})[toolkit])))
     .sort((a, b) => family(a).localeCompare(family(b)) * -1 || parseInt(a.slice(3)) - parseInt(b.slice(3)) || (a < b ? -1 : 1));
-  const every = COMPILERS.groups.flatMap((one) => one.features);
+  const every = DATA.instructions.groups.flatMap((one) => one.features);
   const asked = within(values.i, every.map((one) => one.instruction), "instruction");
   const chosen = every.find((one) => one.instruction === asked);
   const cell = (feature, target) => (feature.cells[target] || {})[toolkit];
   return [h("h1", {}, "FP4 instructions by target and compiler"),
     h("form", { class: "ask", "aria-label": "Filters", onsubmit: (event) => event.preventDefault() },
-      choice("toolkit", "ptxas of CUDA", COMPILERS.toolkits.map((of) => [of, of]), toolkit),
+      choice("toolkit", "ptxas of CUDA", DATA.instructions.toolkits.map((of) => [of, of]), toolkit),
       choice("group", "Group", [["", "all"], ...titles.map((of) => [of, of])], group),
       search("find", "Instruction or title contains", text),
       ticks("families", "Targets", families, ticked)),
@@ -299,7 +221,7 @@ function instructions(values) {
 function detail(chosen, targets) {
   const rows = targets.map((target) => {
     const runs = [];
-    for (const toolkit of COMPILERS.toolkits) {
+    for (const toolkit of DATA.instructions.toolkits) {
       const found = (chosen.cells[target] || {})[toolkit], last = runs.at(-1);
       if (!found) continue;
       if (last && last[0][0] === found[0] && last[0][1] === found[1]) last[2] = toolkit;
@@ -314,6 +236,7 @@ function detail(chosen, targets) {
 
 // After a link the keyboard goes on from what it leads to.
 addEventListener("hashchange", () => {
+  if (!DATA) return;
   show();
   const there = document.getElementById("detail") || MAIN;
   there.scrollIntoView();
@@ -323,4 +246,10 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // "#main" would be an address of a view
   MAIN.focus();
 });
-show();
+
+async function start() {
+  const bytes = Uint8Array.from(atob(document.getElementById("data").innerHTML), (letter) => letter.charCodeAt(0));
+  DATA = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+  show();
+}
+start();

@@ -1,7 +1,5 @@
 """The command ``fp4patch explore``: a page that answers what happens on a GPU, and what to do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
@@ -20,16 +18,16 @@ def explore(output: Path | None, no_open: bool) -> None:
 
     They are for each CUDA release, arch list and GPU, before and after the recommended variants.
 
-    The page also has the result of each patch on each release, and the FP4 instructions of each target by compiler. It
-    is one file that needs no network. Its answers come from the records of this fp4patch.
+    The page also has the machine code of each FP4 instruction by compiler and target. It is one file that needs no
+    network. Its answers come from the records of this fp4patch.
     """
     import webbrowser
 
-    from fp4patch.commands.explore import run as verb
+    from fp4patch.commands.explore_page import page
     from fp4patch.core.store import cache_dir
 
     file = output or cache_dir() / "explorer.html"
-    write(file, verb.page(), advice="name a file that can be written: fp4patch explore -o FILE")
+    write(file, page(), advice="name a file that can be written: fp4patch explore -o FILE")
     click.echo(str(file))
     if not no_open and not webbrowser.open(file.absolute().as_uri()):
         click.echo("there is no browser here: copy the file to a machine that has one, and open it there", err=True)
