@@ -272,34 +272,8 @@ def block(source: Source, after: int) -> range | None:
 _KINDS = {kind.name.lower(): kind for kind in Kind} | {"raw": Kind.STRING, "prefix": Kind.NAME}
 
 
-_READ: dict[str, Source] = {}
-"""The texts read last, by their content: the edits of a fold read the same text one after the other."""
-
-
-def lex(text: str) -> Source:
-    """Return the text as tokens. LexError: a ``/*`` or a raw string that never ends."""
-    return _READ.get(text) or remember(read(text))
-
-
-def remember(source: Source) -> Source:
-    """Let :func:`lex` return this source for its text, until :func:`is_proven` reads that again."""
-    while len(_READ) >= 8:
-        del _READ[next(iter(_READ))]
-    _READ[source.text] = source
-    return source
-
-
-def is_proven(text: str) -> bool:
-    """Return whether a text, read as a whole, has the tokens that are remembered; True if none are."""
-    known = _READ.get(text)
-    try:
-        return known is None or known == read(text)
-    except LexError:
-        return False
-
-
 def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as long as all the rest
-    """As :func:`lex`, without a look at what is remembered."""
+    """Return the text as tokens. LexError: a ``/*`` or a raw string that never ends."""
     logical, pieces = _splice(text)
     originals = [start for start, _ in pieces]
     logicals = [0, *accumulate(end - start for start, end in pieces)]
@@ -354,6 +328,10 @@ def read(text: str) -> Source:  # noqa: PLR0915 - a call per token would take as
             fresh = False
         tokens.append(make(Token, (kinds[form], body, start, end, began, directive)))
     return Source(text, tuple(tokens), tuple(comments))
+
+
+lex = lru_cache(maxsize=8)(read)
+"""As :func:`read`. The texts read last are kept, since the edits of a file read it one after the other."""
 
 
 def _splice(text: str) -> tuple[str, list[tuple[int, int]]]:

@@ -1,10 +1,10 @@
 """Common steps of the C++ edits: read the text, retire if the source shows it, replace parts of it."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome
-from fp4patch.edits.cxx import Comment, Cut, Source, Token, lex, read, remember, words
+from fp4patch.edits.cxx import Cut, Source, lex, read, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Retired
 from fp4patch.edits.refusal import Refusal
@@ -27,72 +27,34 @@ def edit_cxx(text: str, retired: Sequence[Retired], work: Callable[[Source], Out
 
 
 def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:
-    """Return the source with parts replaced: the old tokens, but for those of the cuts.
+    """Return the source with parts replaced, read again.
 
-    The fold reads its last text as a whole, once, and compares the tokens. Refusal, at ``line``: brackets or
-    conditionals no longer pair.
+    Refusal, at ``line``, unless its tokens are the old ones with exactly those of the cuts gone and added, each old one
+    in code or in a directive as before, and brackets and conditionals pair as they did.
     """
     pieces: list[str] = []
-    tokens: list[Token] = []
-    comments: list[Comment] = []
-    at = done = remarked = 0  # up to where text, tokens and comments are taken over
-    moved = lines = directives = 0  # by how much what follows is shifted
-    for cut in sorted(cuts, key=lambda cut: cut.start):
-        first, last = (bisect_left(source.starts, edge) for edge in (cut.start, cut.end))
-        before, behind = (bisect_left(source.comments, edge, key=lambda c: c.start) for edge in (cut.start, cut.end))
-        opened, closed = (bisect_left(source.directives, edge, key=lambda d: d.start) for edge in (cut.start, cut.end))
-        new, own, start = _new(cut.text, line), _directive_at(source, cut, first, last), cut.start + moved
-        tokens += _shifted(source.tokens[done:first], moved, lines, directives)
-        comments += _moved(source.comments[remarked:before], moved, lines)
-        above = source.line(cut.start) - 1 + lines
-        added = list(_shifted(new.tokens, start, above, opened + directives))
-        tokens += added if own < 0 else (token._replace(directive=own + directives) for token in added)
-        comments += _moved(new.comments, start, above)
-        pieces += [source.text[at : cut.start], cut.text]
-        at, done, remarked = cut.end, last, behind
-        moved += len(cut.text) - (cut.end - cut.start)
-        lines += cut.text.count("\n") - source.text.count("\n", cut.start, cut.end)
-        directives += 0 if own >= 0 else len(new.directives) - (closed - opened)
-    tokens += _shifted(source.tokens[done:], moved, lines, directives)
-    comments += _moved(source.comments[remarked:], moved, lines)
-    result = Source("".join([*pieces, source.text[at:]]), tuple(tokens), tuple(comments))
-    if (source.pairs and not result.pairs) or _open(source) != _open(result):
-        raise Refusal("a result that reads as intended", "one that reads otherwise", line)
-    return remember(result)
-
-
-def _new(text: str, line: int) -> Source:
+    expected: list[tuple[str, bool | None]] = []  # each token's text, and whether a directive has it; None: either
+    old = [(token.text, token.directive >= 0) for token in source.tokens]
+    at = done = 0
     try:
-        return read(text)
+        for cut in sorted(cuts, key=lambda cut: cut.start):
+            first, last = (bisect_left(source.starts, edge) for edge in (cut.start, cut.end))
+            pieces += [source.text[at : cut.start], cut.text]
+            inside = first < last and old[first][1]
+            new = [(t.text, inside or t.directive >= 0 if first < last else None) for t in read(cut.text).tokens]
+            expected += [*old[done:first], *new]
+            at, done = cut.end, last
+        expected += old[done:]
+        result = lex("".join([*pieces, source.text[at:]]))
     except LexError as error:
         raise Refusal("a change that can be read", error.message, line) from error
-
-
-def _shifted(tokens: Sequence[Token], moved: int, lines: int, directives: int) -> Sequence[Token]:
-    if not (moved or lines or directives):
-        return tokens
-    make = tuple.__new__
-    return [
-        make(Token, (kind, text, start + moved, end + moved, line + lines, at + directives if at >= 0 else -1))
-        for kind, text, start, end, line, at in tokens
-    ]
-
-
-def _moved(comments: Sequence[Comment], moved: int, lines: int) -> Iterator[Comment]:
-    return (Comment(c.text, c.start + moved, c.end + moved, c.line + lines) for c in comments)
-
-
-def _directive_at(source: Source, cut: Cut, first: int, last: int) -> int:
-    """Return the directive that new tokens in the place of these belong to; -1 in code, or on a line of their own."""
-    tokens = source.tokens
-    if first < last:
-        return tokens[first].directive
-    before = tokens[first - 1] if first else None
-    if before is None or before.directive < 0:
-        return -1
-    goes_on = first < len(tokens) and tokens[first].directive == before.directive
-    joins = before.end == cut.start and not cut.text.lstrip(" \t\r").startswith("\n")
-    return before.directive if goes_on or joins else -1
+    same = len(expected) == len(result.tokens) and all(
+        token.text == word and inside in (None, token.directive >= 0)
+        for token, (word, inside) in zip(result.tokens, expected, strict=True)
+    )
+    if not same or (source.pairs and not result.pairs) or _open(source) != _open(result):
+        raise Refusal("a result that reads as intended", "one that reads otherwise", line)
+    return result
 
 
 def _open(source: Source) -> list[int]:

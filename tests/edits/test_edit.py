@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-import pytest
 from cxx_edits import DROP, INSERT, MANY, block, refusal, template
 
 from fp4patch.core.outcome import Drift, NothingToDo, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits import Edit, Retired, cxx
+from fp4patch.edits import Edit, Retired
 from fp4patch.edits.edit import fold
 
 SIGN = Retired(tokens="struct Better<int>", state=State.UPSTREAMED, since="9.1", because="it has a better one")
@@ -46,25 +45,3 @@ def test_every_edit_is_tried_so_that_every_refusal_is_known() -> None:
 
 def test_the_fold_of_nothing_is_the_text() -> None:
     assert fold("any\r\ntext", []).text == "any\r\ntext"
-
-
-def test_a_fold_reads_a_file_as_a_whole_at_its_start_and_for_its_proof(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "int a;\n" * 500 + block("defined(A) || defined(SM_A)") + "int b;\n" * 500 + MANY
-    whole: list[str] = []
-
-    def counting(part: str, read: Callable[[str], cxx.Source] = cxx.read) -> cxx.Source:
-        whole.extend([part] if len(part) >= len(text) // 2 else [])
-        return read(part)
-
-    monkeypatch.setattr(cxx, "read", counting)
-    done = fold(text, [Step(DROP), Step(INSERT), Step(INSERT), Step(DROP)])
-    assert [type(outcome) for outcome in done.outcomes] == [Rewritten, Rewritten, Drift, NothingToDo]
-    assert whole == [text, done.text]
-
-
-def test_a_result_that_is_not_proven_leaves_the_text_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = block("defined(A) || defined(SM_A)")
-    monkeypatch.setattr(cxx, "is_proven", lambda text: False)
-    done = fold(text, [Step(DROP)])
-    assert done.text == text
-    assert isinstance(done.outcomes[0], Drift)
