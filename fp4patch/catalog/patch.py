@@ -1,7 +1,10 @@
 """A patch: the contents of ``patches/<target>/<patch>/patch.toml``."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from pathlib import PurePosixPath
+from typing import Annotated
 
 from pydantic import Field
 
@@ -10,11 +13,8 @@ from fp4patch.catalog.rule import Rule
 from fp4patch.core.document import HIDDEN
 from fp4patch.core.table import (
     ArchName,
-    FileBeside,
-    Globs,
     Identifier,
     Manifest,
-    Regex,
     SomeText,
     Specifier,
     TreePath,
@@ -22,41 +22,8 @@ from fp4patch.core.table import (
     must,
     some,
 )
-from fp4patch.edits import Edit
-
-SomeRegex = Annotated[Regex, must(str.strip, "some text")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Absence(Manifest):
-    """Code that must not remain anywhere in the tree once the patch is applied.
-
-    Code that the edits themselves search for counts as such code without an entry here.
-    """
-
-    code: Literal["c++", "python", "cmake"]
-    files: Globs
-    """Globs of the files to search."""
-    versions: Specifier = ""
-    """Version specifier of the releases in which it must be absent; empty: all."""
-    mention: tuple[SomeRegex, ...]
-    """Regular expressions on the bytes of a file: all are found in every file with such code. The quickest is first."""
-    pattern: SomeRegex
-    """Regular expression on the live code, token by token with one blank between: ``[=!] = 120``."""
-    because: str = ""
-    """Reason why it may remain, as a remainder that is named. Empty: it is refused."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Allowance(Manifest):
-    """Files in which the code that the patch searches for may remain, and the reason. Each such place is a
-    remainder."""
-
-    files: Globs
-    """Globs of the files."""
-    holds: str = ""
-    """Text that such a file contains."""
-    because: SomeText
+from fp4patch.edits import Edit, Replace
+from fp4patch.edits.replace import Condition
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,27 +43,23 @@ class BuildCheck(Manifest):
     """Arch lists, with and without SM12x, for which no source may get other code for other GPUs."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ConditionCheck(Manifest):
-    """Compute capabilities for which host code, or a gate of device code, goes on: before the patch and after it.
-
-    The code of each changed file is cut out, and run with a stand-in for the query of the capability.
-    """
+@dataclass(frozen=True)
+class ConditionCheck:
+    """The condition of an edit (:class:`Condition`), in the files that the edit searches."""
 
     name: str
-    search: Globs
-    """Globs of the files."""
-    begins: SomeText
-    """C++ tokens with which the code begins; of Python the name of a function, or one that statements have."""
-    through: str = ""
-    """C++ tokens after these, whose block ends the code. Empty: the block of ``begins``."""
-    shim: FileBeside
-    """File beside ``patch.toml`` that runs the code: C++ that includes ``code.inc``, or Python that gets the path of
-    the code. Its arguments are capabilities (``12.1``); it prints those for which the code goes on."""
+    search: tuple[str, ...]
+    begins: str
+    through: str
+    shim: str
     before: tuple[str, ...]
-    """Capabilities for which the pristine code must go on, of all that NVIDIA has since 7.5."""
     after: tuple[str, ...]
-    """The same of the patched code."""
+
+    @classmethod
+    def of(cls, edit: Replace, condition: Condition) -> ConditionCheck:
+        """Return the check of an edit. Its name is that of the shim."""
+        name, begins = PurePosixPath(condition.shim).stem, condition.begins or edit.subject
+        return cls(name, edit.search, begins, condition.through, condition.shim, condition.before, condition.after)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,9 +80,12 @@ class MacroPromise(Manifest):
 class Patch(Manifest):
     """One change with one reason: its edits, the versions it was tried on, its probes, and why it exists."""
 
-    name: str
-    target: str
-    version: SomeText
+    name: str = ""
+    """Name of its directory, which need not be written."""
+    target: str = ""
+    """Name of the directory above, which need not be written."""
+    version: SomeText = "1"
+    """Counted up when the patch makes something else of the same source."""
     title: SomeText
     reason: SomeText
     link: SomeText
@@ -128,8 +94,6 @@ class Patch(Manifest):
     retire: SomeText
     """Condition under which this patch can be deleted."""
     edits: Annotated[tuple[Annotated[Edit, Field(discriminator="op")], ...], some("an edit")]
-    absent: tuple[Absence, ...] = ()
-    allowed: tuple[Allowance, ...] = ()
     macros: tuple[MacroPromise, ...] = ()
     probes: tuple[Probe, ...] = ()
     variants: tuple[str, ...] = ()
@@ -137,9 +101,14 @@ class Patch(Manifest):
     rules: tuple[Rule, ...] = ()
     """Rules of these variants for its probes."""
     builds: tuple[BuildCheck, ...] = ()
-    conditions: tuple[ConditionCheck, ...] = ()
     directory: str = field(default="", metadata=HIDDEN)
     """Directory of templates, probes and cases, set by the loader."""
+
+    @property
+    def conditions(self) -> tuple[ConditionCheck, ...]:
+        """The conditions of its edits."""
+        edits = [edit for edit in self.edits if isinstance(edit, Replace)]
+        return tuple(ConditionCheck.of(edit, edit.condition) for edit in edits if edit.condition)
 
     @property
     def evaluated(self) -> tuple[BuildCheck | ConditionCheck, ...]:

@@ -12,7 +12,6 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.catalog.whole import CandidateFiles
 from fp4patch.core.errors import UsageError
 from fp4patch.edits import Edit
-from fp4patch.edits.operation import InFile
 
 
 @dataclass(frozen=True)
@@ -55,11 +54,8 @@ class Plan:
         return {file: tuple(found) for file, found in files.items()}
 
     def _files_of(self, edit: Edit) -> Iterator[str]:
-        """Yield the files that an edit may be about: the one that it names, or those that it finds."""
-        if isinstance(edit, InFile):
-            yield edit.file
-            return
-        for file in self.whole.matching(edit.places):
+        """Yield the files that an edit may be about."""
+        for file in self.whole.matching(edit.search):
             content = self.read(file)
             if content is None or edit.may_be_about(content):  # the fold reports why it cannot be read
                 yield file

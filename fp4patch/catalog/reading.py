@@ -59,12 +59,14 @@ class Reader:
     def read(self, kind: type[T], path: Path, table: Table | None, names: Mapping[str, str]) -> T | None:
         """Return a file's tables as a value. None: it has problems.
 
-        ``names`` are those of the file and its directories, which the keys must have.
+        ``names`` are those of the file and its directories, which the keys have, written or not.
         """
         if table is None:
             return None
         file = self.name(path)
         self._tables[file] = table
+        for key, name in names.items():
+            table.setdefault(key, name)
         try:
             value: T = _adapter(kind).validate_python(table, context=path.parent)
         except ValidationError as error:

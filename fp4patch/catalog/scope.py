@@ -35,4 +35,4 @@ class Scope:
         yield from target.touches
         for patch in self._catalog.patches.values():
             for edit in patch.edits if patch.target == target.name else ():
-                yield from edit.places
+                yield from edit.search

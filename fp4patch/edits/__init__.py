@@ -2,11 +2,10 @@
 
 from fp4patch.edits.add_element import AddElement
 from fp4patch.edits.insert import Insert
-from fp4patch.edits.insert_commands import InsertCommands
 from fp4patch.edits.operation import Retired
 from fp4patch.edits.replace import Replace
 from fp4patch.edits.wrap_asm import WrapAsm
 
-Edit = Insert | WrapAsm | Replace | AddElement | InsertCommands
+Edit = Insert | WrapAsm | Replace | AddElement
 
-__all__ = ["AddElement", "Edit", "Insert", "InsertCommands", "Replace", "Retired", "WrapAsm"]
+__all__ = ["AddElement", "Edit", "Insert", "Replace", "Retired", "WrapAsm"]

@@ -6,31 +6,28 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import partial, reduce
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from functools import reduce
+from typing import Annotated, Literal, NamedTuple
 
 from fp4patch.core.outcome import NothingToDo, Outcome
 from fp4patch.core.state import State
 from fp4patch.core.table import SomeText, some
 from fp4patch.edits.cmake import Command, Script, parse
-from fp4patch.edits.cmake_edit import edit_cmake, proven
+from fp4patch.edits.cmake_code import proven
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live_text import Place, Text
-from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, PatchedTree, Search, Template
+from fp4patch.edits.operation import Operation, PatchedTree, Place, Search, Template, containing
 from fp4patch.edits.refusal import Refusal
 
 
 @dataclass(frozen=True, kw_only=True)
-class AddElement(MayBeAbsent, BySearch):
+class AddElement(Operation):
     """Add ``element`` before the element ``beside`` of every CMake list that has the latter and not the former.
 
     The lists are the arguments of ``commands`` after the name of the variable that they set: ``set(NAME
     "9.0a;12.0f")``, ``list(APPEND NAME "12.0f")``, ``f(NAME "9.0a;12.0f" …)``. If all of them have ``element``, the
-    edit is upstreamed. If there is no such list, the edit is not needed, and ``otherwise`` gives the reason; if that is
-    empty, this is drift.
+    edit is upstreamed. It does not apply to a file without such a list.
     """
 
-    subject: ClassVar = "beside"
     op: Literal["add-element"] = "add-element"
     commands: Annotated[tuple[SomeText, ...], some("a command")]
     """Names of the commands whose arguments are lists."""
@@ -49,18 +46,24 @@ class AddElement(MayBeAbsent, BySearch):
     since: str = ""
     """Release in which upstream's lists had the element."""
 
-    def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
+    @property
+    def subject(self) -> str:
+        """The element that the lists have."""
+        return self.beside
+
+    def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
         """Return the text with the element added to every list that needs it."""
-        return edit_cmake(text, self.otherwise, partial(_add_element, self))
+        outside = NothingToDo(State.NOT_NEEDED, self.not_needed, elsewhere=True)
+        return (self.beside in text and _add_element(self, parse(text))) or outside
 
     def searches(self, language: str, /) -> Iterator[Search]:
         """Yield the search for lists without the element, whatever command makes them."""
         if language == self.language:
-            yield Search(re.compile(re.escape(self.beside).encode()).search, self._left)
+            yield Search(containing(self.beside), self._left)
 
-    def _left(self, _tree: PatchedTree, text: Text, /) -> Iterable[Place]:
+    def _left(self, _tree: PatchedTree, _file: str, text: str, /) -> Iterable[Place]:
         try:
-            return [Place(line, found) for line, found in _lacking(self, text.text)]
+            return [Place(line, found) for line, found in _lacking(self, text)]
         except LexError as error:
             return [Place(error.line, error.message)]
 
@@ -79,7 +82,7 @@ class _Change(NamedTuple):
 def _add_element(edit: AddElement, script: Script) -> Outcome | None:
     changes: dict[_Change, None] = {}
     lists = 0
-    for index in script.live if edit.beside in script.text else ():
+    for index in script.live:
         for part in _wanting(edit, script, index):
             lists += 1
             if not _has(edit, part):

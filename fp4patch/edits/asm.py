@@ -6,7 +6,7 @@ strings or preprocessor directives is a statement.
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -20,9 +20,6 @@ _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v"
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]+)|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([0-7]{1,3})|(.))", re.DOTALL)
 _RAW = re.compile(r'R"([^()\\\s]{0,16})\((.*)\)\1"', re.DOTALL)
 _MENTION = re.compile(r"e2m1x[0-9]")
-CUT = r"(?:[\"\s\\()RLuU8]|//[^\n]*+|/\*.*?\*/)*+"
-"""Text that may be within a word that is cut into several literals, raw ones and those with a prefix too."""
-_SPOT = re.compile(rf"{CUT.join('e2m1x')}|\\[xuU0-7]", re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 
 
@@ -110,63 +107,65 @@ class Scan:
 
 
 def scan(source: Source) -> Scan:
-    """Return every statement of a file that has to do with E2M1, and every mention of it that might and is in none."""
-    tokens, spots = source.tokens, _spots(source)
+    """Return every statement of a file that has to do with E2M1, and every mention of it that might and is in none.
+
+    An opcode that a macro pastes, or whose name is cut into two literals, is not seen: the compile and the check of the
+    machine code see what it becomes.
+    """
+    mentions = (bisect_right(source.starts, found.start()) - 1 for found in _MENTION.finditer(source.text))
+    spots = [at for at in dict.fromkeys(mentions) if at >= 0 and _MENTION.search(source.tokens[at].text)]
     encodes, decodes, strange = [], [], []
-    explained: list[range] = []
-    broken: list[tuple[int, int, Malformed]] = []
-    for at in _keywords(tokens, spots):
-        token = tokens[at]
-        if token.directive >= 0 or not source.is_live(token.start):
-            continue
-        try:
-            statement = parse(source, at)
-        except Malformed as malformed:  # its literals remain unexplained: they are looked at below
-            broken.append((token.start, _reach(tokens, at), malformed))
-            continue
-        if statement is None:
-            continue
-        explained.append(range(statement.first, statement.last + 1))
+    statements, broken = _statements(source, spots)
+    for statement in statements:
         if statement.encodes:
             encodes.append(statement)
         elif format_ := unexplained(statement.template):
             strange.append(Malformed(f"{format_} in an instruction that is no cvt", statement.line))
         elif statement.decodes:
             decodes.append(statement)
-    for token in (tokens[at] for at in spots):
-        # A macro could make a literal of it.
-        if token.kind is Kind.NAME and _MENTION.fullmatch(token.text) and source.is_live(token.start):
-            strange.append(Malformed(f"{token.text} outside a string", token.line))
-    for run in _literal_runs(tokens, [at for at in spots if not any(at in span for span in explained)]):
-        text = "".join(literal(token) for token in run)
-        opcodes = [opcode for opcode in conversions(text) if _MENTION.search(opcode)]
-        decoded = opcodes and all(is_decode(opcode) for opcode in opcodes)
-        if _MENTION.search(text) and not decoded and source.is_live(run[0].start):
-            mention, begin = _MENTION.findall(text)[0], run[0].start
-            reason = next((f"in {m.message}" for start, end, m in broken if start < begin < end), "")
-            where = "in a preprocessor directive" if run[0].directive >= 0 else reason or "outside any asm statement"
-            strange.append(Malformed(f"{mention} {where}", run[0].line))
+    for at in spots:
+        token = source.tokens[at]
+        if not source.is_live(token.start) or any(s.first <= at <= s.last for s in statements):
+            continue
+        mention = _MENTION.findall(token.text)[0]
+        if token.kind is not Kind.STRING:
+            if token.text == mention:  # a macro could make a literal of it
+                strange.append(Malformed(f"{mention} outside a string", token.line))
+            continue
+        opcodes = [opcode for opcode in conversions(literal(token)) if _MENTION.search(opcode)]
+        if not opcodes or not all(map(is_decode, opcodes)):
+            reason = next((f"in {m.message}" for start, end, m in broken if start < token.start < end), "")
+            where = "in a preprocessor directive" if token.directive >= 0 else reason or "outside any asm statement"
+            strange.append(Malformed(f"{mention} {where}", token.line))
     return Scan(tuple(encodes), tuple(decodes), tuple(strange))
 
 
-def _spots(source: Source) -> list[int]:
-    """Return the indices of the tokens in which a mention of the format may begin; an escape sequence may hide one."""
-    starts = source.starts
-    found = (bisect_right(starts, spot.start()) - 1 for spot in _SPOT.finditer(source.text))
-    return list(dict.fromkeys(at for at in found if at >= 0))
+def _statements(source: Source, spots: Sequence[int]) -> tuple[list[Statement], list[tuple[int, int, Malformed]]]:
+    """Return the statements that may have these tokens; and of those that are not understood, their extent and why."""
+    statements, broken = [], []
+    for at in _keywords(source.tokens, spots):
+        token = source.tokens[at]
+        if token.directive >= 0 or not source.is_live(token.start):
+            continue
+        try:
+            if statement := parse(source, at):
+                statements.append(statement)
+        except Malformed as malformed:
+            broken.append((token.start, _reach(source.tokens, at), malformed))
+    return statements, broken
 
 
 def _keywords(tokens: Sequence[Token], spots: Iterable[int]) -> list[int]:
     """Return the last ``asm`` in front of each spot."""
-    found, done = [], -1
+    keywords, done = [], -1
     for spot in spots:
         at = spot
         while at > done and (tokens[at].text not in KEYWORDS or tokens[at].kind is not Kind.NAME):
             at -= 1
         if at > done:
-            found.append(at)
+            keywords.append(at)
         done = spot
-    return found
+    return keywords
 
 
 def parse(source: Source, at: int) -> Statement | None:
@@ -260,24 +259,6 @@ def _reach(tokens: Sequence[Token], at: int) -> int:
 
 def _leading_strings(tokens: Sequence[Token]) -> int:
     return next((n for n, token in enumerate(tokens) if token.kind is not Kind.STRING), len(tokens))
-
-
-def _literal_runs(tokens: Sequence[Token], spots: Iterable[int]) -> Iterator[Sequence[Token]]:
-    """Yield the string literals at these indices, each with those that the compiler joins with it."""
-    done = -1
-    for spot in spots:
-        if tokens[spot].kind is not Kind.STRING or spot <= done:
-            continue
-        first = done = spot
-        while first and _joined(tokens[first - 1], tokens[first]):
-            first -= 1
-        while done + 1 < len(tokens) and _joined(tokens[done], tokens[done + 1]):
-            done += 1
-        yield tokens[first : done + 1]
-
-
-def _joined(one: Token, next_: Token) -> bool:
-    return one.kind is next_.kind is Kind.STRING and one.directive == next_.directive
 
 
 def _escaped(found: re.Match[str]) -> str:

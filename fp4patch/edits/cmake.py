@@ -200,14 +200,6 @@ def parse(text: str) -> Script:
     return Script(text, tuple(commands))
 
 
-def read_command(text: str) -> Command:
-    """Return the one command that a text is. ValueError or LexError: it is none, or several."""
-    commands = parse(text).commands
-    if len(commands) != 1:
-        raise ValueError(f"one CMake command was expected: {text!r}")
-    return commands[0]
-
-
 def _argument(text: str, at: int, line: Callable[[], int]) -> tuple[Argument, int]:
     """Return the argument that begins here, and the offset behind it."""
     if text[at] in "()":

@@ -1,10 +1,12 @@
-"""CMake for the edit ``replace``: code is a command, compared by name and arguments."""
+"""CMake for the edit ``replace``: code is one or more commands, compared by name and arguments."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from fp4patch.edits.cmake import Command, parse, read_command
-from fp4patch.edits.cmake_edit import proven
+from fp4patch.core.outcome import Rewritten
+from fp4patch.edits.cmake import Argument, Command, parse
+from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.refusal import Refusal
 
 
 class CMakeCode:
@@ -12,49 +14,93 @@ class CMakeCode:
 
     def __init__(self, text: str, within: str) -> None:
         self._script = parse(text)
-        live = {id(self._script.commands[at]) for at in self._script.live}
-        inside = self._script.commands if not within else [c for body in self._script.bodies(within) for c in body]
-        self._commands = [command for command in inside if id(command) in live]
+        self._within = within
+        whole = self._script.commands
+        inside = {id(command) for body in self._script.bodies(within) for command in body} if within else set[int]()
+        self._searched = [at for at in self._script.live if not within or id(whole[at]) in inside]
 
     def is_about(self, about: str, /) -> bool:
-        """Tell whether there is a command of that name, and with that first argument if there is one."""
+        """Tell whether there is a command of that name, and with that first argument if there is one.
+
+        The name of the function to search is there if that has a body.
+        """
+        if about == self._within:
+            return bool(self._searched)
         name, _, first = about.partition("(")
         named = (command for command in self._commands if command.name == name.lower())
         return any(not first or [a.text for a in command.arguments[:1]] == [first] for command in named)
 
+    @property
+    def _commands(self) -> list[Command]:
+        return [self._script.commands[at] for at in self._searched]
+
     def lines(self, pattern: str, /) -> list[int]:
-        """Return the line of each such command."""
-        return [command.line for command in self._same(pattern)]
+        """Return the line of each place with such commands."""
+        return [self._script.commands[at].line for at in self._places(pattern)]
 
     def nearest(self, pattern: str, /) -> tuple[int | None, str]:
-        """Return the command of that name that begins with the most of the arguments."""
-        wanted = read_command(pattern)
+        """Return the command of the first one's name that begins with the most of its arguments."""
+        wanted = parse(pattern).commands[0]
 
         def agreeing(command: Command) -> int:
-            pairs = zip(command.arguments, wanted.arguments, strict=False)
-            return sum(1 for _ in takewhile(lambda pair: pair[0].meaning == pair[1].meaning, pairs))
+            both = zip(command.arguments, wanted.arguments, strict=False)
+            return sum(1 for _ in takewhile(lambda pair: pair[0].meaning == pair[1].meaning, both))
 
         named = [command for command in self._script.commands if command.name == wanted.name and agreeing(command)]
         near = max(named, key=agreeing, default=None)
         return (near.line, f"`{self._script.text[near.start : near.end]}`") if near else (None, "")
 
-    def contains(self, _whole: str, _part: str, /) -> bool:
-        """Return False: one command is never a part of another."""
-        return False
+    def contains(self, whole: str, part: str, /) -> bool:
+        """Tell whether commands have others among them."""
+        return bool(CMakeCode(whole, "").lines(part))
 
     def replaced(self, find: str, replace: str, /) -> tuple[str, tuple[int, ...]]:
-        """Return the text with the arguments replaced that differ, and the lines of the commands."""
+        """Return the text with the arguments replaced that differ, and the lines of the commands.
+
+        Commands of ``replace`` behind those of ``find`` are put on lines of their own, as they are written.
+        """
         text, meaning = self._script.text, list(self._script.meaning)
-        old, new, lines = read_command(find), read_command(replace), self.lines(find)
-        for command in reversed(list(self._same(find))):
-            meaning[self._script.commands.index(command)] = new.meaning
-            triples = zip(command.arguments, old.arguments, new.arguments, strict=True)
-            for argument, before, after in reversed(list(triples)):
-                if before.meaning != after.meaning:
-                    text = text[: argument.start] + after.text + text[argument.end :]
+        old, new, lines = parse(find).commands, parse(replace).commands, self.lines(find)
+        added = replace[new[len(old) - 1].end :].lstrip(" \t").removeprefix("\n").rstrip("\n")
+        for at in reversed(self._places(find)):
+            here = self._script.commands[at : at + len(old)]
+            if len(new) > len(old):
+                text = self._with_lines(text, here[-1], added)
+            pairs = [pair for three in zip(here, old, new, strict=False) for pair in _arguments(*three)]
+            for argument, becomes in reversed(pairs):
+                text = text[: argument.start] + becomes.text + text[argument.end :]
+            meaning[at : at + len(old)] = [command.meaning for command in new]
         result = proven(text, meaning, lines)
         return result.text, result.lines
 
-    def _same(self, pattern: str) -> Iterable[Command]:
-        meaning = read_command(pattern).meaning
-        return (command for command in self._commands if command.meaning == meaning)
+    @staticmethod
+    def _with_lines(text: str, command: Command, added: str) -> str:
+        """Return the text with lines behind that of a command, which must be the last one on its line."""
+        end = text.find("\n", command.end)
+        if end < 0 or text[command.end : end].partition("#")[0].strip():
+            raise Refusal(f"`{command.name}` at the end of its line", "more on it", command.line)
+        newline = "\r\n" if text[end - 1] == "\r" else "\n"
+        return text[: end + 1] + added.replace("\n", newline) + newline + text[end + 1 :]
+
+    def _places(self, pattern: str) -> list[int]:
+        """Return the index of the first command of each place."""
+        wanted = parse(pattern).meaning
+        return [at for at in self._searched if self._script.meaning[at : at + len(wanted)] == wanted]
+
+
+def _arguments(command: Command, old: Command, new: Command) -> Iterator[tuple[Argument, Argument]]:
+    """Yield the arguments of a command that change, and what they become."""
+    for argument, before, after in zip(command.arguments, old.arguments, new.arguments, strict=True):
+        if before.meaning != after.meaning:
+            yield argument, after
+
+
+def proven(text: str, meaning: Sequence[object], lines: Sequence[int]) -> Rewritten:
+    """Return the result, which is read again: its commands must be the old ones with the intended changes alone."""
+    try:
+        sound = parse(text).meaning == list(meaning)
+    except LexError:
+        sound = False
+    if not sound:
+        raise Refusal("a result that reads as intended", "one that reads otherwise", lines[0])
+    return Rewritten(text, tuple(sorted(set(lines))))

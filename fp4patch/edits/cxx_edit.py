@@ -1,29 +1,25 @@
-"""Common steps of the C++ edits: read the text, retire if the source shows it, replace parts of it."""
+"""Common steps of the C++ edits: retire if the source shows it, and replace parts of it."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from fp4patch.core.outcome import Drift, NothingToDo, Outcome
+from fp4patch.core.outcome import NothingToDo
 from fp4patch.edits.cxx import Cut, Source, lex, read, words
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.operation import Retired
 from fp4patch.edits.refusal import Refusal
 
 
-def edit_cxx(text: str, retired: Sequence[Retired], work: Callable[[Source], Outcome]) -> Outcome:
-    """Read the text, look for the signs that retire the edit, then do the work; refusals become values."""
-    try:
-        source = lex(text)
-        _ = source.conditionals  # they must pair before anything else is checked
-        for sign in retired:
-            if source.find(words(sign.tokens)):
-                return NothingToDo(sign.state, sign.because, sign.since)
-        return work(source)
-    except LexError as error:
-        whole = "is this file whole? fetch it again"
-        return Drift("C++ that can be read to its end", error.message, error.line, help=whole)
-    except Refusal as refusal:
-        return refusal.drift
+def retirement(source: Source, retired: Sequence[Retired]) -> NothingToDo | None:
+    """Return the outcome of an edit that a sign in the source retires; None without one.
+
+    LexError: conditionals do not pair, which is checked before anything else.
+    """
+    _ = source.conditionals
+    for sign in retired:
+        if source.find(words(sign.tokens)):
+            return NothingToDo(sign.state, sign.because, sign.since)
+    return None
 
 
 def edited(source: Source, cuts: Sequence[Cut], line: int) -> Source:

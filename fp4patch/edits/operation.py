@@ -10,16 +10,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, NamedTuple
 
-from fp4patch.core.outcome import Outcome
+from fp4patch.core.outcome import Drift, Outcome
 from fp4patch.core.release import is_version
 from fp4patch.core.state import State
-from fp4patch.core.table import Globs, Manifest, OneFile, SomeText, Specifier, must
-from fp4patch.edits.cmake import read_command
+from fp4patch.core.table import Globs, Manifest, SomeText, Specifier, must
+from fp4patch.edits.cmake import parse
 from fp4patch.edits.cxx import words
+from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live_text import Place, Text
-from fp4patch.edits.live_text import language as language_of
 from fp4patch.edits.python_code import read_expression
+from fp4patch.edits.refusal import Refusal
 
 Template = Callable[[str], str]
 """The text of a template by the name that the edit gives."""
@@ -29,8 +29,8 @@ Look = Callable[[bytes], object]
 NO_OPTIONS: Mapping[str, str] = MappingProxyType({})
 
 
-def within(word: str) -> Look:
-    """Return what passes each file with a word in it."""
+def containing(word: str) -> Look:
+    """Return the quick look that passes each file with a word in it."""
     letters = word.encode()
     return lambda content: letters in content
 
@@ -53,13 +53,22 @@ class PatchedTree:
     """Tells if the edit was applied to a file."""
 
 
+class Place(NamedTuple):
+    """Code that an edit must leave nowhere, and that is there."""
+
+    line: int
+    found: str
+    because: str = ""
+    """The edit's own reason to leave it."""
+
+
 class Search(NamedTuple):
     """Search for code that an operation must leave nowhere, in the files of one language."""
 
     look: Look
     """Quick look that passes every file with such a place."""
-    places: Callable[[PatchedTree, Text], Iterable[Place]]
-    """Yields the places in a text to which all edits were applied."""
+    places: Callable[[PatchedTree, str, str], Iterable[Place]]
+    """Yields the places in a file, by its path and its text, to which all edits were applied."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,38 +81,57 @@ class Retired(Manifest):
 
     tokens: SomeText
     """Text to search in the pristine source."""
-    state: Literal[State.UPSTREAMED, State.NOT_NEEDED]
+    state: Literal[State.UPSTREAMED, State.NOT_NEEDED] = State.UPSTREAMED
     """State that the text shows."""
     since: Annotated[str, must(lambda text: not text or is_version(text), "a version")] = ""
     """First release that has the text."""
-    because: str = ""
+    because: SomeText = "upstream has made this change"
     """Reason, as printed."""
 
 
-_LANGUAGES: Mapping[str, tuple[str, Callable[[str], object]]] = {
-    "c++": ("C++ tokens", words),
-    "python": ("a Python expression", read_expression),
-    "cmake": ("one CMake command, with its parentheses", read_command),
+class _Language(NamedTuple):
+    title: str
+    text: str
+    """Description of the texts that an edit gives."""
+    read: Callable[[str], object]
+
+
+_LANGUAGES: Mapping[str, _Language] = {
+    "c++": _Language("C++", "C++ tokens", words),
+    "python": _Language("Python", "a Python expression", read_expression),
+    "cmake": _Language("CMake", "CMake commands, with their parentheses", lambda text: parse(text).commands),
 }
-"""Description and reader of the texts of each language."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Operation(Manifest):
-    """Base of the edit operations."""
+    """Base of the edit operations. An edit is about the files below ``search`` that have what it changes."""
 
     takes_options: ClassVar[bool] = False
     """True if a variant sets options for it."""
+    op: str
+    search: Globs
+    """Globs of the files to search."""
+    otherwise: str = ""
+    """Reason why a tree without the code that the edit is about needs no edit. Empty: ``present`` gives it, or such a
+    tree has drifted."""
+    present: Specifier = ""
+    """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""
 
     @property
-    def places(self) -> tuple[str, ...]:
-        """Globs of the files that the operation may change."""
-        raise NotImplementedError
+    def subject(self) -> str:
+        """Code by which the edit tells the files that it applies to, as a message names it."""
+        return ""
+
+    @property
+    def not_needed(self) -> str:
+        """Reason why a tree without such files needs no edit; empty if it has drifted."""
+        return self.otherwise or (f"releases {self.present} alone have this code" if self.present else "")
 
     @property
     def language(self) -> str:
-        """Language of those files, and of the operation's texts: ``c++``, ``python`` or ``cmake``."""
-        return language_of(self.places[0] if self.places else "")
+        """Language of the files, and of the operation's texts: ``c++``, ``python`` or ``cmake``."""
+        return language_of(self.search[0] if self.search else "")
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -113,10 +141,21 @@ class Operation(Manifest):
     @property
     def always(self) -> tuple[str, ...]:
         """Globs of the files that the operation reads, whatever is in them."""
-        return self.places
+        return self.search
 
     def rewrite(self, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
         """Apply the edit to a text. Refusals are values; only a template that cannot be read raises."""
+        try:
+            return self.change(text, template, options)
+        except Refusal as refusal:
+            return refusal.drift
+        except (LexError, SyntaxError) as error:
+            message, line = (error.message, error.line) if isinstance(error, LexError) else (error.msg, error.lineno)
+            expected = f"{_LANGUAGES[self.language].title} that can be read to its end"
+            return Drift(expected, message, line, help="is this file whole? fetch it again")
+
+    def change(self, text: str, template: Template, options: Mapping[str, str], /) -> Outcome:
+        """As :meth:`rewrite`. May raise a Refusal, and what the reader of the language raises."""
         raise NotImplementedError
 
     def may_be_about(self, _content: bytes, /) -> bool:
@@ -133,60 +172,25 @@ class Operation(Manifest):
 
     def mistakes(self, _folder: Path, /) -> Iterator[Mistake]:
         """Yield the author's errors that types do not show. ``_folder`` is the directory of ``patch.toml``."""
-        languages = {language_of(place) for place in self.places}
+        languages = {language_of(glob) for glob in self.search}
         if len(languages) > 1:
             yield Mistake("search", "files of one language", ", ".join(sorted(languages)))
-        expected, read = _LANGUAGES[self.language]
-        said = [(key, getattr(self, key)) for key in self.texts]
-        said += [(f"retired[{n}].tokens", sign.tokens) for n, sign in enumerate(getattr(self, "retired", ()))]
-        for key, value in said:
+        language = _LANGUAGES.get(self.language)
+        if language is None:
+            yield Mistake("search", "files of C++, Python or CMake", ", ".join(self.search))
+            return
+        texts = [(key, getattr(self, key)) for key in self.texts]
+        texts += [(f"retired[{n}].tokens", sign.tokens) for n, sign in enumerate(getattr(self, "retired", ()))]
+        for key, value in texts:
             for text in value if isinstance(value, tuple) else (value,):
                 try:
-                    sound = not text or read(text)
-                except (LexError, ValueError, SyntaxError):
+                    sound = not text or language.read(text)
+                except (ValueError, SyntaxError):
                     sound = False
                 if not sound:
-                    yield Mistake(key, expected, repr(text))
+                    yield Mistake(key, language.text, repr(text))
 
     def option_mistakes(self, options: Mapping[str, str], _folder: Path, /) -> Iterator[Mistake]:
         """Yield the errors in the options that a variant sets for the patch."""
         for option, value in sorted(options.items()):
             yield Mistake(option, "no key of this name", f"{option} = {value!r}")
-
-
-@dataclass(frozen=True, kw_only=True)
-class InFile(Operation):
-    """Base of the operations on one file, by its path."""
-
-    file: OneFile
-    """Path of the file in the tree."""
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """The one file."""
-        return (self.file,)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BySearch(Operation):
-    """Base of the operations on every file that they are about, wherever upstream moved it."""
-
-    search: Globs
-    """Globs of the files to search."""
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """The globs of the files to search."""
-        return self.search
-
-
-@dataclass(frozen=True, kw_only=True)
-class MayBeAbsent(Operation):
-    """Base of the operations on code that not every release has."""
-
-    subject: ClassVar[str]
-    """Key that names this code."""
-    otherwise: str = ""
-    """Reason why a tree without that code needs no edit. Empty: it has drifted."""
-    present: Specifier = ""
-    """Version specifier of the releases that have what the edit changes. In these releases, its absence is drift."""

@@ -10,17 +10,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol
+from typing import Literal, Protocol
 
-from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
+from fp4patch.core.outcome import NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.core.table import Positive, SomeText
-from fp4patch.edits.cmake import read_command
+from fp4patch.core.table import FileBeside, Manifest, Positive, SomeText
+from fp4patch.edits.cmake import parse
 from fp4patch.edits.cmake_code import CMakeCode
 from fp4patch.edits.cxx_code import CxxCode
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live_text import Place, Text
-from fp4patch.edits.operation import NO_OPTIONS, BySearch, MayBeAbsent, Mistake, PatchedTree, Retired, Search, Template
+from fp4patch.edits.operation import Mistake, Operation, PatchedTree, Place, Retired, Search, Template
 from fp4patch.edits.python_code import PythonCode
 from fp4patch.edits.refusal import ADDED, Refusal
 
@@ -51,23 +50,42 @@ _READ: Mapping[str, Callable[[str, str], Code]] = {"c++": CxxCode, "python": Pyt
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replace(MayBeAbsent, BySearch):
+class Condition(Manifest):
+    """Compute capabilities for which the code around a replacement goes on: before the patch and after it.
+
+    The code of each changed file is cut out, and run with a stand-in for the query of the capability.
+    """
+
+    shim: FileBeside
+    """File beside ``patch.toml`` that runs the code: C++ that includes ``code.inc``, or Python that gets the path of
+    the code. Its arguments are capabilities (``12.1``); it prints those for which the code goes on."""
+    begins: str = ""
+    """C++ tokens with which the code begins; of Python the name of a function, or one that statements have. Empty: what
+    the edit is about."""
+    through: str = ""
+    """C++ tokens after these, whose block ends the code. Empty: the block of ``begins``."""
+    before: tuple[str, ...]
+    """Capabilities for which the pristine code must go on, of all that NVIDIA has since 7.5."""
+    after: tuple[str, ...]
+    """The same of the patched code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replace(Operation):
     """Replace ``find`` by ``replace`` in each file below ``search`` that contains ``about``.
 
-    The edit does not apply to a file without ``about``. A tree without such a file needs no edit, and ``otherwise``
-    gives the reason; if that is empty, the tree has drifted. A file with ``about`` must have ``find`` exactly ``count``
+    The edit does not apply to a file without ``about``. A file with ``about`` must have ``find`` exactly ``count``
     times, or text that retires the edit. All else is drift.
 
     In C++, code is a sequence of tokens. Where ``replace`` only adds tokens to those of ``find``, or leaves some out,
     the others keep their layout. In Python, code is an expression, compared as a syntax tree, and ``about`` is a name.
-    In CMake, code is one command with its arguments, and ``about`` is a command's name, or its name and first argument:
-    ``set(ARCHS``.
+    In CMake, code is one or more commands with their arguments, ``replace`` may have more of them behind those of
+    ``find``, and ``about`` is a command's name, or its name and first argument: ``set(ARCHS``.
     """
 
-    subject: ClassVar = "about"
     op: Literal["replace"] = "replace"
-    about: SomeText
-    """Code of the files that the edit applies to."""
+    about: str = ""
+    """Code of the files that the edit applies to. Empty: that of ``within``."""
     within: str = ""
     """Part of the file to search. Empty: all of it. C++: the tokens that a declaration with a body begins with. Python
     and CMake: the name of a function."""
@@ -81,40 +99,41 @@ class Replace(MayBeAbsent, BySearch):
     """Texts that show that the edit has nothing to do."""
     reversal: str = ""
     """Change to upstream's text, made by others, that the edit takes back, as printed. Empty: it takes none back."""
+    condition: Condition | None = None
+    """Check of the condition that the edit changes, which ``verify`` runs."""
+
+    @property
+    def subject(self) -> str:
+        """The code of such files."""
+        return self.about or self.within
 
     @property
     def texts(self) -> tuple[str, ...]:
         """The keys with code; those of C++ are patterns of tokens."""
         return ("about", "within", "find", "replace") if self.language == "c++" else ("find", "replace")
 
-    def rewrite(self, text: str, _template: Template, _options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Return the text with ``find`` replaced; NothingToDo if it does not apply; Drift if it is not understood."""
+    def change(self, text: str, _template: Template, _options: Mapping[str, str], /) -> Outcome:
+        """Return the text with ``find`` replaced; NothingToDo if the edit does not apply to it."""
         folded = text.casefold()  # most files of a tree are not worth reading as code
-        if all(word.casefold() in folded for word in re.findall(r"\w+", self.about)):
-            try:
-                code = _READ[self.language](text, self.within)
-                if code.is_about(self.about):
-                    return self._replaced(code)
-            except (LexError, SyntaxError) as error:
-                message, line = (
-                    (error.message, error.line) if isinstance(error, LexError) else (error.msg, error.lineno)
-                )
-                name = {"c++": "C++", "python": "Python", "cmake": "CMake"}[self.language]
-                whole = "is this file whole? fetch it again"
-                return Drift(f"{name} that can be read to its end", message, line, help=whole)
-            except Refusal as refusal:
-                return refusal.drift
-        return NothingToDo(State.NOT_NEEDED, self.otherwise, elsewhere=True)
+        if all(word.casefold() in folded for word in re.findall(r"\w+", self.subject)):
+            code = _READ[self.language](text, self.within)
+            if code.is_about(self.subject):
+                return self._replaced(code)
+        return NothingToDo(State.NOT_NEEDED, self.not_needed, elsewhere=True)
+
+    @property
+    def _adds(self) -> bool:
+        """True if ``find`` stays in what replaces it: then a place may be one that was replaced before."""
+        return _READ[self.language]("", "").contains(self.replace, self.find)
 
     def _replaced(self, code: Code) -> Outcome:
         """Replace in the right number of places; a sign that retires the edit, and places too, are a refusal."""
         places = code.lines(self.find)
-        # If ``find`` is a part of ``replace``, a place may be one that was replaced before.
-        if code.contains(self.replace, self.find) and (made := code.lines(self.replace)):
+        if self._adds and (made := code.lines(self.replace)):
             raise Refusal(f"`{self.find}` alone", f"`{self.replace}`", made[0], advice=ADDED)
         for sign in self.retired:
             if signs := code.lines(sign.tokens):
-                if places:
+                if places and not (self._adds and self.language == "cmake"):  # commands are added beside `find`
                     raise Refusal(f"either `{self.find}` or `{sign.tokens}`", "both", signs[0])
                 return NothingToDo(sign.state, sign.because, sign.since)
         if not places and self.replace and (made := code.lines(self.replace)):
@@ -128,24 +147,28 @@ class Replace(MayBeAbsent, BySearch):
         return Rewritten(text, tuple(sorted(set(lines))), notes, self.reversal)
 
     def searches(self, language: str, /) -> Iterator[Search]:
-        """Yield the search for what is replaced, unless only a part of each file is searched."""
-        if language == self.language and not self.within:
+        """Yield the search for what is replaced, unless only a part of each file is searched, or it stays."""
+        if language == self.language and not (self.within or self._adds):
             words = [word for word in re.findall(r"\w+|[^\w\s]", self.find) if word not in "(),\\"]
             pattern = re.compile(_GAP.join(re.escape(word).encode() for word in words), re.DOTALL)
             yield Search(pattern.search, self._left)
 
-    def _left(self, _tree: PatchedTree, text: Text, /) -> Iterable[Place]:
+    def _left(self, _tree: PatchedTree, _file: str, text: str, /) -> Iterable[Place]:
         """Yield the code to replace that is left in a text."""
-        if self.language == "python":
-            return text.expressions(self.find)
-        return text.matches(re.escape(Text("", self.language, self.find.encode()).code))
+        try:
+            lines = _READ[self.language](text, "").lines(self.find)
+        except (LexError, SyntaxError, ValueError, RecursionError) as error:
+            return [Place(1, f"{self.find}: {error}")]
+        return [Place(line, " ".join(text.split("\n")[line - 1].split())[:200]) for line in lines]
 
     def mistakes(self, folder: Path, /) -> Iterator[Mistake]:
-        """Yield texts that cannot be read, else a CMake command of another shape."""
+        """Yield texts that cannot be read, an edit for no files, and CMake commands of another shape."""
+        if not self.subject:
+            yield Mistake("about", "`about`, or `within`", "neither")
         wrong = list(super().mistakes(folder))
         yield from wrong
         if self.language == "cmake" and not wrong:
-            old, new = read_command(self.find), read_command(self.replace)
-            if (old.name, len(old.arguments)) != (new.name, len(new.arguments)):
-                expected = f"the command of `{self.find}`, with as many arguments"
+            old, new = ([(c.name, len(c.arguments)) for c in parse(t).commands] for t in (self.find, self.replace))
+            if new[: len(old)] != old:
+                expected = f"the commands of `{self.find}`, with as many arguments, and others behind them"
                 yield Mistake("replace", expected, repr(self.replace))

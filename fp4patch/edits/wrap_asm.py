@@ -21,22 +21,11 @@ from fp4patch.core.state import State
 from fp4patch.core.table import FolderBeside
 from fp4patch.edits.arch_floors import Floor, floors, leaves_out
 from fp4patch.edits.asm import Scan, Statement, scan, split
-from fp4patch.edits.conversions import CONVERSION, OPCODE, in_other_languages, in_strings, may_convert
 from fp4patch.edits.cxx import Cut, Source, lex, words
-from fp4patch.edits.cxx_edit import edit_cxx, edited
+from fp4patch.edits.cxx_edit import edited, retirement
+from fp4patch.edits.language import language as language_of
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live_text import Place, Text
-from fp4patch.edits.operation import (
-    NO_OPTIONS,
-    BySearch,
-    Look,
-    Mistake,
-    PatchedTree,
-    Retired,
-    Search,
-    Template,
-    within,
-)
+from fp4patch.edits.operation import Look, Mistake, Operation, PatchedTree, Place, Retired, Search, Template, containing
 from fp4patch.edits.placement import THEIRS, Gate, Placement, enclosing, gates
 from fp4patch.edits.ptx import NotUnderstood, Packed, conversions, evaluate, is_encode, is_stochastic
 from fp4patch.edits.refusal import Refusal
@@ -44,6 +33,10 @@ from fp4patch.edits.software_fallback import OPERANDS, Choice, Site, encoder_tex
 
 INPUTS = frozenset("fhrl")
 """Constraints of the inputs that are understood."""
+
+_OPCODE = re.compile(r"(?:\bcvt\.[\w.:]*)?e2m1x[0-9]\.[\w.:]*")
+"""A conversion to E2M1, or the end of one: in a conversion from E2M1 the format comes last."""
+_IN_PYTHON = "no preprocessor condition reaches Python's text: Triton and the CuTe DSL compile it for the GPU at hand"
 
 _STRING = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)+'|(?P<string>"(?:[^"\\\n]|\\.)*")""", re.DOTALL)
 
@@ -58,7 +51,7 @@ class Opened:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WrapAsm(BySearch):
+class WrapAsm(Operation):
     """Give each inline-assembly statement that converts floats to E2M1 a software fallback and a guard that selects it.
 
     The files are found by content below ``search`` (globs, ``**`` allowed), since upstream moves them. The variant sets
@@ -103,47 +96,43 @@ class WrapAsm(BySearch):
         """No files: their contents decide."""
         return ()
 
-    def rewrite(self, text: str, template: Template, options: Mapping[str, str] = NO_OPTIONS, /) -> Outcome:
-        """Return the text with every encode statement guarded; NothingToDo if it has none; Drift if one is not
-        understood. ``template`` reads an encoder."""
+    def change(self, text: str, template: Template, options: Mapping[str, str], /) -> Outcome:
+        """Return the text with every encode statement guarded; NothingToDo if it has none. ``template`` reads an
+        encoder."""
         if sign := needs_suffix(text, self.unless):
             because = f"a file with `{sign}` compiles for targets with a suffix alone: its conversions stay as they are"
             return NothingToDo(State.NOT_NEEDED, because)
-        return edit_cxx(text, self.retired, partial(_wrap, self, template, options))
+        source = lex(text)
+        return retirement(source, self.retired) or _wrap(self, template, options, source)
 
     def may_be_about(self, content: bytes, /) -> bool:
-        """Pass every file with a conversion, a caller, or text that retires the edit."""
-        if may_convert(content) or any(name.encode() in content for name in self.callers):
-            return True
-        signs = (max(re.findall(r"\w+", sign.tokens), key=len) for sign in self.retired)
-        return CONVERSION.search(content) is not None and any(sign.encode() in content for sign in signs)
+        """Pass every file with a conversion, or with a caller."""
+        return any(look(content) for look in self.looks(self.language))
 
     def looks(self, language: str, /) -> Iterator[Look]:
-        """Yield the looks of the searches and, for C++, what finds callers and text that retires the edit."""
+        """Yield the looks of the searches and, for C++, what finds callers."""
         yield from super().looks(language)
         if language == self.language:
-            yield from map(within, self.callers)
-            if self.retired:
-                yield self.may_be_about
+            yield from map(containing, self.callers)
 
     def searches(self, language: str, /) -> Iterator[Search]:
-        """Yield the search for conversions in any language."""
-        if language == self.language:
-            yield Search(may_convert, self._left)
-        else:
-            yield Search(in_strings, self._left)
+        """Yield the search for conversions in C++ and Python."""
+        if language in (self.language, "python"):
+            yield Search(containing("e2m1x"), self._left)
 
-    def _left(self, tree: PatchedTree, text: Text, /) -> Iterator[Place]:
-        if tree.folded(text.file) and not any(sign.encode() in text.content for sign in self.unless):
+    def _left(self, tree: PatchedTree, file: str, text: str, /) -> Iterator[Place]:
+        if tree.folded(file) and not any(sign in text for sign in self.unless):
             return  # the fold has proven the files that it read
-        if sign := needs_suffix(text.text, self.unless):
-            if opcode := OPCODE.search(text.text):
-                line = text.text.count("\n", 0, opcode.start()) + 1
-                yield Place(line, opcode[0], f"a file with `{sign}` compiles for targets with a suffix alone")
-        elif text.language != self.language:
-            yield from in_other_languages(text)
+        if language_of(file) == "python":
+            for number, line in enumerate(text.split("\n"), 1):
+                if opcode := _OPCODE.search(line.partition("#")[0]):
+                    yield Place(number, opcode[0], _IN_PYTHON)
+        elif sign := needs_suffix(text, self.unless):
+            if opcode := _OPCODE.search(text):
+                line_number = text.count("\n", 0, opcode.start()) + 1
+                yield Place(line_number, opcode[0], f"a file with `{sign}` compiles for targets with a suffix alone")
         else:
-            yield from (Place(line, found) for line, found in unguarded(text.text, tree.options))
+            yield from (Place(line, found) for line, found in unguarded(text, tree.options))
 
     def option_mistakes(self, options: Mapping[str, str], folder: Path, /) -> Iterator[Mistake]:
         """Yield options that are missing or not known, and encoders that are not there."""

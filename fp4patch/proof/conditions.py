@@ -5,11 +5,11 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from itertools import accumulate
 from pathlib import Path
 
 from fp4patch.catalog.patch import ConditionCheck, Patch
+from fp4patch.catalog.whole import glob
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError, Refused
 from fp4patch.edits.cxx import block, lex, words
@@ -59,7 +59,7 @@ def _places(
     changed = [path for path, content in after.items() if content is not None and content != before.get(path)]
     for patch in patches:
         for check in patch.conditions:
-            yield from ((patch, check, path) for path in changed if any(fnmatchcase(path, one) for one in check.search))
+            yield from ((patch, check, path) for path in changed if glob(check.search).fullmatch(path))
 
 
 def _result(

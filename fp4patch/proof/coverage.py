@@ -15,7 +15,7 @@ and lines of braces alone need no check. On each target of the verification:
 - A line that the preprocessor leaves out on every target is not checked, and neither is a file that no probe reads.
   Both are named, and are no failure for ``--strict``.
 - A long block of changed lines that another changed file has too, such as an encoder, is judged line by line with it.
-- A line of a build file is judged if the build was evaluated, and a line of a condition ([[conditions]]) likewise.
+- A line of a build file is judged if the build was evaluated, and a line of an edit's `condition` likewise.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from fp4patch.catalog.target import Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.problem import Problem
 from fp4patch.core.tree_path import CXX
+from fp4patch.edits.language import language
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live_text import language
 from fp4patch.edits.new_macros import macros_since, redefined_since, targets_unseen, variables_since
 
 Contents = Mapping[str, bytes | None]

@@ -26,7 +26,7 @@ from fp4patch.core.problem import Problem
 from fp4patch.core.process import must_run_programs
 from fp4patch.core.progress import OnProgress, Step
 from fp4patch.core.store import Store, cache_dir
-from fp4patch.edits.live_text import language
+from fp4patch.edits.language import language
 from fp4patch.proof import builds, conditions
 from fp4patch.proof.compile import CompiledProbes, CompileRequest, compile_probes
 from fp4patch.proof.counts import Records, file_of, recorded

@@ -2,35 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
-from itertools import chain
-from typing import NamedTuple
 
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.patch import Absence, Patch
+from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.whole import CandidateFiles, Whole, glob
-from fp4patch.edits.live_text import LANGUAGES, language
-from fp4patch.edits.operation import Look, within
+from fp4patch.edits.language import LANGUAGES, language
+from fp4patch.edits.operation import Look, containing
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.stamp import may_be_stamped
-
-
-class Quick(NamedTuple):
-    """A quick look at the bytes of a file, and the files that it is for; None: all."""
-
-    look: Look
-    files: re.Pattern[str] | None = None
-
-    def passes(self, file: str, content: bytes) -> object:
-        """Return whether a file is one of these, and passes."""
-        return self.look(content) and (self.files is None or self.files.fullmatch(file))
-
-    @classmethod
-    def of(cls, absence: Absence) -> Quick:
-        """Return the look that passes each file with code that must be absent."""
-        return cls(partial(_mentioned, absence.mention), glob(absence.files))
 
 
 def candidates(tree: LockedTree, patches: Sequence[Patch] = ()) -> CandidateFiles:
@@ -56,11 +36,7 @@ def _candidates(tree: LockedTree, patches: Sequence[Patch]) -> CandidateFiles:
             continue
         if file in tree.on_record:
             files.append(file)
-        elif (
-            by_name(file)
-            or may_be_stamped(content)
-            or any(look.passes(file, content) for look in looks[language(file)])
-        ):
+        elif by_name(file) or may_be_stamped(content) or any(look(content) for look in looks[language(file)]):
             files.append(file)
             tree.contents[file] = content
     return CandidateFiles(tuple(files), tuple(whole.outside))
@@ -81,28 +57,9 @@ def _names(patches: Iterable[Patch]) -> Callable[[str], object]:
     return glob(tuple(dict.fromkeys(globs))).fullmatch
 
 
-def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Quick, ...]:
+def _looks(patches: Iterable[Patch], spoken: str) -> tuple[Look, ...]:
     """Return the quick looks at files of a language; one of them passes each file that a patch may be about."""
-    return tuple(dict.fromkeys(chain.from_iterable(_looks_of(patch, spoken) for patch in patches)))
-
-
-def _looks_of(patch: Patch, spoken: str) -> Iterable[Quick]:
-    for edit in patch.edits:
-        yield from map(Quick, edit.looks(spoken))
-    yield from (Quick.of(one) for one in patch.absent if one.code == spoken)
+    looks = [look for patch in patches for edit in patch.edits for look in edit.looks(spoken)]
     if spoken == "c++":
-        yield from (Quick(within(promise.name)) for promise in patch.macros)
-
-
-def _mentioned(parts: tuple[str, ...], content: bytes) -> bool:
-    return all(look(content) for look in _mentions(parts))
-
-
-@lru_cache
-def _mentions(parts: tuple[str, ...]) -> tuple[Look, ...]:
-    return tuple(within(part) if part.isalnum() else re.compile(_faster(part).encode()).search for part in parts)
-
-
-def _faster(pattern: str) -> str:
-    r"""Return an equal pattern with ``\b1`` as ``1(?<=\b1)``: re looks for a character faster than for a boundary."""
-    return re.sub(r"(?<!\\)\\b(\w)(?![?*+{])", r"\1(?<=\\b\1)", pattern)
+        looks += [containing(promise.name) for patch in patches for promise in patch.macros]
+    return tuple(looks)

@@ -17,13 +17,13 @@ from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.problem import Problem
 from fp4patch.core.release import covers
 from fp4patch.core.state import State
-from fp4patch.edits import Edit, edit
-from fp4patch.edits.operation import MayBeAbsent
+from fp4patch.edits import Edit
+from fp4patch.edits.edit import fold
 from fp4patch.tree.candidate_files import candidates
 from fp4patch.tree.files import decode, encode
 from fp4patch.tree.locked import LockedTree
 from fp4patch.tree.missing_receipt import missing_receipt, without_receipt
-from fp4patch.tree.postcondition import check, predates
+from fp4patch.tree.postcondition import check
 from fp4patch.tree.remainder import Remainder
 from fp4patch.tree.stamp import stamped
 from fp4patch.tree.write import Desired, DesiredFile
@@ -118,20 +118,6 @@ def _fold_tree(tree: LockedTree, wanted: Plan) -> FoldedTree:
     return FoldedTree(files, _by_id(unplaced), problems + more, checked.remainders)
 
 
-def _believed(edit: Edit, outcome: Outcome, version: Version | None) -> Outcome:
-    """Return the outcome; drift where an edit finds nothing in a release that is known to have what it is about."""
-    if not isinstance(edit, MayBeAbsent) or not edit.present or version is None:
-        return outcome
-    absent = isinstance(outcome, NothingToDo) and outcome.because == edit.otherwise and not outcome.elsewhere
-    if not absent or not covers(edit.present, version):
-        return outcome
-    return Drift(
-        f"`{getattr(edit, edit.subject)}` for {edit.op}, which releases {edit.present} have",
-        f"none in {version}",
-        help="it was renamed, or upstream moved it: the patch does not recognize this shape of the source",
-    )
-
-
 def _by_id(outcomes: Iterable[tuple[Patch, Outcome]]) -> tuple[tuple[str, Outcome], ...]:
     """Return the outcomes with the id of each patch, and without texts: a fold has the last one."""
     return tuple(
@@ -141,11 +127,17 @@ def _by_id(outcomes: Iterable[tuple[Patch, Outcome]]) -> tuple[tuple[str, Outcom
 
 
 def _unplaced(edit: Edit, version: Version | None) -> Outcome:
-    """Return the outcome if no file of the tree has the text ``about`` of the edit."""
-    if isinstance(edit, MayBeAbsent) and edit.otherwise:
-        return _believed(edit, NothingToDo(State.NOT_NEEDED, edit.otherwise), version)
+    """Return the outcome if the edit is about no file of the tree: drift in a release that is known to have one."""
+    if edit.present and version and covers(edit.present, version):
+        return Drift(
+            f"`{edit.subject}` for {edit.op}, which releases {edit.present} have",
+            f"none in {version}",
+            help="it was renamed, or upstream moved it: the patch does not recognize this shape of the source",
+        )
+    if edit.not_needed:
+        return NothingToDo(State.NOT_NEEDED, edit.not_needed)
     return Drift(
-        f"a file that {edit.op} is about, below {', '.join(edit.places)}",
+        f"a file that {edit.op} is about, below {', '.join(edit.search)}",
         "none",
         help="this is not the whole source tree, or an unknown release",
     )
@@ -157,15 +149,12 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
     try:
         pristine = tree.pristine(path)
         if pristine is None:
-            outcome = missing(wanted, path)
-            outcomes = tuple((step.patch, outcome) for step in steps)
-            problems = _problems(wanted, path, outcomes[:1])
-            return FoldedFile(None, _by_id(outcomes), problems), {id(step) for step in steps}
+            return FoldedFile(None), set()
         if problem := missing_receipt(tree, path):
             return FoldedFile(None, problems=(problem,)), {id(step) for step in steps}
         if not steps:
             return FoldedFile(pristine), set()
-        done = edit.fold(decode(pristine, path), steps)
+        done = fold(decode(pristine, path), steps)
     except Refused as refused:
         if not refused.problems:  # the state of the tree itself is refused, not this file
             raise
@@ -177,21 +166,13 @@ def _fold_file(tree: LockedTree, wanted: Plan, path: str) -> tuple[FoldedFile, s
         for step, outcome in zip(steps, done.outcomes, strict=True)
         if not (isinstance(outcome, NothingToDo) and outcome.elsewhere)
     ]
-    outcomes = tuple((step.patch, _believed(step.edit, outcome, wanted.tree.version)) for step, outcome in about)
+    outcomes = tuple((step.patch, outcome) for step, outcome in about)
     changing = (f"{patch.id} {patch.version}" for patch, outcome in outcomes if isinstance(outcome, Rewritten))
     patches, desired = tuple(dict.fromkeys(changing)), encode(done.text)
     if patches:
         desired = stamped(desired, pristine, path, wanted.variant, patches)
     problems = _problems(wanted, path, outcomes)
     return FoldedFile(desired, _by_id(outcomes), problems, patches), {id(step) for step, _ in about}
-
-
-def missing(wanted: Plan, path: str) -> Outcome:
-    """Return the outcome for a missing file: an older release never had it; else it was removed."""
-    version, patch = wanted.tree.version, wanted.files[path][0].patch
-    if predates(version, patch):
-        return NothingToDo(State.NOT_NEEDED, f"{wanted.tree.target.name} {version} has no {path}")
-    return Drift("the file is there", "no such file", help="this is not the whole source tree, or an unknown release")
 
 
 def _problems(wanted: Plan, path: str, outcomes: Sequence[tuple[Patch, Outcome]]) -> tuple[Problem, ...]:

@@ -12,23 +12,26 @@ from functools import partial
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from fp4patch.catalog.patch import Absence, MacroPromise, Patch
+from fp4patch.catalog.patch import MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
 from fp4patch.catalog.whole import glob
 from fp4patch.core.problem import Problem
-from fp4patch.core.release import covers
 from fp4patch.core.state import State
+from fp4patch.edits.cxx import lex
+from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.lex_error import LexError
-from fp4patch.edits.live_text import LANGUAGES, Place, Text, language
-from fp4patch.edits.operation import BySearch, PatchedTree
+from fp4patch.edits.operation import Look, PatchedTree, Place
 from fp4patch.edits.preprocess import Header, target_macros
-from fp4patch.tree.candidate_files import Quick
 from fp4patch.tree.remainder import Remainder
 
 ADVICE = (
     "the patch does not recognize this place, which would stay as it is; "
     "`fp4patch show` names the releases it was tried on"
 )
+
+
+_NOT_BUILT = "a test, an example or documentation, which is not part of what is built"
+not_built = glob(("tests/**", "benchmarks/**", "docs/**", "examples/**")).fullmatch
 
 
 @dataclass(frozen=True)
@@ -43,29 +46,25 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
     """Search the tree for what its patches are to leave nowhere. ``desired`` reads it as it will be."""
     problems: list[Problem] = []
     remainders: dict[Remainder, None] = {}
-    searches, there = _searches(wanted, pristine), set(wanted.whole.files)
+    searches, there = _searches(wanted), set(wanted.whole.files)
     for file in dict.fromkeys([*wanted.whole.files, *wanted.files]):
-        spoken = language(file)
-        if spoken not in searches:
+        if not searches[language(file)]:
             continue
         if (content := desired(file)) is None:
             if file in there:
                 found_ = "one that may not be read"
                 problems.append(Problem("a file that can be searched", found_, file=file, state=State.DRIFTED))
             continue
-        text = Text(file, spoken, content)
-        for patch, quick, places in searches[spoken]:
-            for place in places(text) if quick.passes(file, content) else ():
-                if reason := _reason(patch, file, content) or place.because:
+        for patch, look, places in searches[language(file)]:
+            for place in places(file, content.decode("utf-8", "surrogateescape")) if look(content) else ():
+                if reason := _NOT_BUILT if not_built(file) else place.because:
                     remainders[Remainder(patch.id, file, place.line, place.found, reason)] = None
                 else:
                     problems.append(_problem(patch, file, place))
     for patch in wanted.patches:
         for promise in patch.macros:
             problems += _macro(patch, promise, wanted, pristine, desired)
-    for link in (
-        wanted.whole.outside if any(isinstance(edit, BySearch) for p in wanted.patches for edit in p.edits) else ()
-    ):
+    for link in wanted.whole.outside:
         because = "the link leads out of the tree, where nothing is searched"
         remainders[Remainder(wanted.patches[0].id, link, 1, link, because)] = None
     known = {(problem.patch, problem.file, problem.line) for problem in problems}
@@ -74,49 +73,24 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
     )
 
 
-_Search = tuple[Patch, Quick, Callable[[Text], Iterable[Place]]]
-"""Search of a patch: the quick look that passes every file with such a place, and the places of a text."""
+_Search = tuple[Patch, Look, Callable[[str, str], Iterable[Place]]]
+"""Search of a patch: the quick look that passes every file with such a place, and the places in a file and its text."""
 
 
-def _searches(wanted: Plan, pristine: Read) -> dict[str, list[_Search]]:
+def _searches(wanted: Plan) -> dict[str, list[_Search]]:
     """Return the searches in each language that has any."""
-    searches: dict[str, list[_Search]] = {}
 
     def patched(planned: Planned) -> PatchedTree:
         return PatchedTree(planned.options, lambda file: planned in wanted.files.get(file, ()))
 
-    for spoken in LANGUAGES:
-        found: list[_Search] = [
-            (planned.patch, Quick(search.look), partial(search.places, patched(planned)))
+    return {
+        spoken: [
+            (planned.patch, search.look, partial(search.places, patched(planned)))
             for planned in wanted.edits
             for search in planned.edit.searches(spoken)
         ]
-        found += [
-            (patch, Quick.of(absence), partial(_unexplained, absence, pristine))
-            for patch in wanted.patches
-            for absence in patch.absent
-            if absence.code == spoken and covers(absence.versions, wanted.tree.version)
-        ]
-        if found:
-            searches[spoken] = found
-    return searches
-
-
-def _unexplained(absence: Absence, pristine: Read, text: Text) -> Iterator[Place]:
-    """Return the code that must be absent, except lines that the patch wrote itself."""
-    before = Text(text.file, text.language, pristine(text.file) or b"")
-    lines = None if before.content == text.content else {" ".join(line.split()) for line in before.text.split("\n")}
-    for place in text.matches(absence.pattern):
-        if lines is None or place.found in lines:
-            yield place._replace(because=absence.because)
-
-
-def _reason(patch: Patch, file: str, content: bytes) -> str:
-    """Return the reason why the patch may leave such code in this file; empty if it may not."""
-    for allowed in patch.allowed:
-        if glob(allowed.files).fullmatch(file) and allowed.holds.encode() in content:
-            return allowed.because
-    return ""
+        for spoken in LANGUAGES
+    }
 
 
 def _problem(patch: Patch, file: str, place: Place) -> Problem:
@@ -152,10 +126,10 @@ def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, de
 
 def _defines(content: bytes, name: str) -> bool:
     """Tell whether live code defines the macro. A text that does not have the words in that order is not lexed."""
-    text = Text("", "c++", content)
-    if not re.search(rf"define(?:\s|/\*.*?\*/)+{name}\b", re.sub(r"\\[ \t]*\r?\n", "", text.text), re.DOTALL):
+    text = content.decode("utf-8", "surrogateescape")
+    if not re.search(rf"define(?:\s|/\*.*?\*/)+{name}\b", re.sub(r"\\[ \t]*\r?\n", "", text), re.DOTALL):
         return False
-    return any(True for _ in text.matches(rf"# define {name}\b"))
+    return bool(lex(text).find(("#", "define", name)))
 
 
 def _promised(patch: Patch, promise: MacroPromise, file: str, pristine: Read, desired: Read) -> Iterator[Problem]:

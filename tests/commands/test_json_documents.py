@@ -80,12 +80,12 @@ def test_what_the_catalog_holds(fits: Fits, fp4patch: Command) -> None:
 def test_fetch_export_apply_revert_status_and_their_refusals(
     fits: Fits, fp4patch: Command, tree_copy: GetTree, vllm: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    tree, other, leaves = tree_copy("cutlass", "4.2.1"), tree_copy("cutlass", "4.5.0"), vllm("0.14.1")
+    tree, other, leaves = tree_copy("cutlass", "4.2.1"), tree_copy("cutlass", "4.5.0"), vllm("0.33.0")
     fits("fetch", fp4patch("fetch", "cutlass==4.2.1", tmp_path / "cutlass", "--json").document)
     fits("export", fp4patch("export", "--variant", "next2", "--json", tree).document)
     looked = fp4patch("apply", "--variant", "next2", "--dry-run", "--diff", "--json", tree)
     applied = fp4patch("apply", "--variant", "next2", "--json", tree, other)
-    left = fp4patch("apply", "--variant", "native", "--json", leaves)
+    left = fp4patch("apply", "--variant", "next3", "--json", leaves)
     fits("status", *(fp4patch("status", "--json", *trees).document for trees in ([tree], [tree, other, leaves])))
     header = tree / "include/cutlass/float_subbyte.h"
     written = header.read_text()

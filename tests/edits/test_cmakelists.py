@@ -1,4 +1,4 @@
-"""CMake files as commands, and the three edits of them."""
+"""The edits of CMake files: elements of lists, and commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits import AddElement, InsertCommands, Replace, Retired
+from fp4patch.edits import AddElement, Replace, Retired
 
 ADD = AddElement(
     search=("CMakeLists.txt",),
@@ -173,28 +173,23 @@ def test_a_file_about_something_else_is_none_of_this_edits() -> None:
     assert outcome == NothingToDo(State.NOT_NEEDED, "no KIND here", elsewhere=True)
 
 
-# --- insert-commands -------------------------------------------------------------------------------------------------
-
-INSERT = InsertCommands(
+INSERT = Replace(
     search=("*.cmake",),
-    function="intersect",
+    within="intersect",
     otherwise="no intersect() here",
-    after="set(_FOUND)",
-    template="added.cmake",
+    find="set(_FOUND)",
+    replace="set(_FOUND)\n  added()\n",
     retired=(Retired(tokens="keep(SUFFIX)", state=State.UPSTREAMED, since="9.9", because="upstream keeps it"),),
 )
 FUNCTION = "set(_FOUND)\nfunction(intersect A)\n  set(_FOUND) # none yet\n  more()\nendfunction()\nset(_FOUND)\n"
+INSERTED = FUNCTION.replace("none yet\n", "none yet\n  added()\n")
 
 
-def inserted(text: str, template: str = "  added()\n") -> str:
-    outcome = INSERT.rewrite(text, lambda _name: template)
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_more_commands_go_on_lines_behind_the_command_of_that_function(newline: str) -> None:
+    outcome = rewrite(INSERT, FUNCTION.replace("\n", newline))
     assert isinstance(outcome, Rewritten)
-    return outcome.text
-
-
-def test_the_template_follows_the_command_of_that_function() -> None:
-    assert inserted(FUNCTION) == FUNCTION.replace("none yet\n", "none yet\n  added()\n")
-    assert inserted(FUNCTION.replace("\n", "\r\n")) == inserted(FUNCTION).replace("\n", "\r\n")
+    assert outcome.text == INSERTED.replace("\n", newline)
 
 
 @pytest.mark.parametrize(
@@ -205,28 +200,19 @@ def test_the_template_follows_the_command_of_that_function() -> None:
         FUNCTION.replace(" # none yet\n", " "),
         FUNCTION + FUNCTION,
         FUNCTION.replace("endfunction()", ""),
+        INSERTED,
     ],
 )
 def test_an_anchor_that_is_not_there_once_at_the_end_of_a_line_is_drift(text: str) -> None:
-    assert isinstance(INSERT.rewrite(text, lambda _name: "added()"), Drift)
-
-
-def test_a_template_that_is_there_already_is_not_added_again() -> None:
-    outcome = INSERT.rewrite(inserted(FUNCTION), lambda _name: "  added()\n")
-    assert isinstance(outcome, Drift)
-    assert outcome.found == "it is there already"
-
-
-def test_a_template_that_would_break_the_file_is_refused() -> None:
-    assert isinstance(INSERT.rewrite(FUNCTION, lambda _name: "added() #[["), Drift)
+    assert isinstance(rewrite(INSERT, text), Drift)
 
 
 def test_a_sign_counts_in_the_function_only() -> None:
-    there = INSERT.rewrite(FUNCTION.replace("more()", "KEEP(SUFFIX)"), lambda _name: "added()")
-    assert there == NothingToDo(State.UPSTREAMED, "upstream keeps it", "9.9")
-    assert "added()" in inserted(FUNCTION + "keep(SUFFIX)\n")
+    outcome = rewrite(INSERT, FUNCTION.replace("more()", "KEEP(SUFFIX)"))
+    assert outcome == NothingToDo(State.UPSTREAMED, "upstream keeps it", "9.9")
+    assert isinstance(rewrite(INSERT, FUNCTION + "keep(SUFFIX)\n"), Rewritten)
 
 
 def test_a_file_without_the_function_is_none_of_this_edits() -> None:
-    outcome = INSERT.rewrite("set(_FOUND)\n", lambda _name: "added()")
+    outcome = rewrite(INSERT, "set(_FOUND)\n")
     assert outcome == NothingToDo(State.NOT_NEEDED, "no intersect() here", elsewhere=True)

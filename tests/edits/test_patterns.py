@@ -8,7 +8,7 @@ import pytest
 
 from fp4patch.catalog.manifest import load
 from fp4patch.core.state import State
-from fp4patch.edits import Edit, Insert, InsertCommands, Replace, Retired, WrapAsm
+from fp4patch.edits import Edit, Insert, Replace, Retired, WrapAsm
 
 OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
 
@@ -16,7 +16,7 @@ OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
 @pytest.mark.parametrize(
     ("edit", "keys"),
     [
-        (Insert(file="a.h", before="/* struct A", template="a.cuh", absent=("int a;", "R\"(x")), ["before", "absent"]),
+        (Insert(search=("a.h",), before="/*", template="t", absent=("int a;", "R\"(x")), ["before", "absent"]),
         (WrapAsm(search=("*.cu",), encoders="e", floor="/*", lowered="__CUDA_ARCH__ >= 900"), ["floor"]),
         (Replace(search=("*.cu",), about="a", find="// only", replace=""), ["find"]),
         (Replace(search=("*.cu",), about="a", find="a", replace="/*"), ["replace"]),
@@ -24,10 +24,11 @@ OPEN = Retired(tokens="f(/* x", state=State.UPSTREAMED)
         (Replace(search=("*.py",), about="a", find="x = 1", replace="[1"), ["find", "replace"]),
         (Replace(search=("*.py",), about="a", find="x", replace="y  # why"), []),
         (Replace(search=("*.cmake",), about="set", find="set(A", replace="set(A)"), ["find"]),
-        (Replace(search=("*.cmake",), about="set", find="set(A)\nset(B)", replace="set(A)"), ["find"]),
+        (Replace(search=("*.cmake",), about="set", find="set(A)\nset(B)", replace="set(A)"), ["replace"]),
         (Replace(search=("*.cmake",), about="set", find="set(A)", replace="set(A B)"), ["replace"]),
         (Replace(search=("*.cu", "*.py"), about="a", find="b", replace="c"), ["search"]),
-        (InsertCommands(search=("*.cmake",), function="f", after="set A", template="t"), ["after"]),
+        (Replace(search=("*.cu",), find="b", replace="c"), ["about"]),
+        (Insert(search=("a.sh",), before="a", template="t"), ["search"]),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_named_by_its_key(edit: Edit, keys: list[str], tmp_path: Path) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 
 from fp4patch.edits import AddElement, Edit, Replace, WrapAsm
-from fp4patch.edits.live_text import Text, language
+from fp4patch.edits.language import language
 from fp4patch.edits.operation import NO_OPTIONS, PatchedTree
 
 ALONE = PatchedTree(NO_OPTIONS, lambda _file: False)
 
 
 def lines(edit: Edit, file: str, code: str) -> list[int]:
-    text = Text(file, language(file), code.encode())
-    searches = [search for search in edit.searches(text.language) if search.look(text.content)]
-    return [place.line for search in searches for place in search.places(ALONE, text)]
+    searches = [search for search in edit.searches(language(file)) if search.look(code.encode())]
+    return [place.line for search in searches for place in search.places(ALONE, file, code)]
 
 
 TOKENS = Replace(search=("*.cu",), about="f", find="a == 120", replace="b")
@@ -32,7 +31,7 @@ CVT = "cvt.rn.satfinite.e2m1x2.f32"
         (EXPRESSION, "a.py", "\nx = (f( 120 ))", "'f(120)'"),
         (COMMAND, "a.cmake", "\nset( A\n 1)", "# set(A 1)"),
         (ELEMENT, "a.cmake", '\nset(A "9.0;12.0f")', '\nset(A "12.0f;12.1a")'),
-        (WRAP, "a.py", f'\nP = "{CVT} b, %1, %2;"', f'"""{CVT} b, %1, %2;"""'),
+        (WRAP, "a.py", f'\nP = "{CVT} b, %1, %2;"', f'x = 1  # "{CVT} b, %1, %2;"'),
         (WRAP, "a.cu", f'\n#define F "{CVT}"', f'// "{CVT}"'),
     ],
 )

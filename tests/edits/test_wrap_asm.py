@@ -222,7 +222,7 @@ def test_the_encoder_goes_to_file_scope(text: str, above: str | None) -> None:
         ('asm("rcp.rn.e2m1x2.f32 %0, %1;" : "=r"(x) : "f"(a));', "no cvt"),
         ('#define C(t, d) asm("cvt.rn.satfinite." #t ".f32 " d)\nC(e2m1x2, "b, %1, %1");', "outside a string"),
         ('puts("cvt.rn.satfinite" ".e2m1x2.f32");', "outside any asm"),
-        ('asm("{.reg .b8 b; cvt.rn.sat" // : \n "finite.e2" "m1x2.f16x2 b, %1;}" : "=r"(x) : "f"(a));', "instruction"),
+        ('asm("{.reg .b8 b; cvt.rn.sat" // : \n "finite." "e2m1x2.f16x2 b, %1;}" : "=r"(x) : "f"(a));', "instruction"),
     ],
 )
 def test_refuses_where_it_cannot_be_right(statement: str, found: str) -> None:

@@ -10,7 +10,7 @@ DROP = Replace(
 )
 ANCHOR = "template <Style Round> struct Many<e2m1, float, 2, Round> {"
 ADDED = "#if !defined(ON)\nstruct One<e2m1, float> {\n  int x;\n};\n#endif\n"
-INSERT = Insert(file="f.h", before=ANCHOR, template="one.cuh", absent=("struct One<e2m1, float",))
+INSERT = Insert(search=("f.h",), before=ANCHOR, template="one.cuh", absent=("struct One<e2m1, float",))
 
 
 MANY = "template <\n  Style Round\n>\nstruct Many<e2m1, float, 2, Round> {\n};\n"

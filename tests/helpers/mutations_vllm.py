@@ -73,7 +73,10 @@ class Asm:
         if self.raw:
             return f'R"ptx({self.template})ptx"'
         if self.pieces:
-            cuts = sorted(rng.sample(range(1, len(self.template)), min(self.pieces, len(self.template) - 1)))
+            # Not within the name of the format: only the compiler sees an opcode that is cut there.
+            names = [range(found.start() + 1, found.end()) for found in re.finditer(r"e2m1x\d", self.template)]
+            places = [at for at in range(1, len(self.template)) if not any(at in name for name in names)]
+            cuts = sorted(rng.sample(places, min(self.pieces, len(places))))
             parts = [self.template[a:b] for a, b in zip([0, *cuts], [*cuts, len(self.template)], strict=True)]
         else:
             parts = self.template.splitlines(keepends=True)
@@ -310,7 +313,7 @@ REFUSED: dict[str, Callable[[Document, random.Random], None]] = {
     "somebody's guard": _around("int k;\n#if __CUDA_ARCH__ == 1210\n", "\n#else\n#endif\n"),
     "our own names": _added("namespace fp4patch_threshold {}\n"),
     "our include guard": _added("#ifndef FP4PATCH_THRESHOLD_CUH\n#endif\n"),
-    "the instruction in a macro": _added('#define E2M1 "cvt.rn.satfinite.e2m1" "x2.f32 b, %1, %2;"\n'),
+    "the instruction in a macro": _added('#define E2M1 "cvt.rn.satfinite." "e2m1x2.f32 b, %1, %2;"\n'),
     "a statement in a macro": _added(
         '#define E(x, y) \\\n asm("{.reg .b8 b; cvt.rn.satfinite.e2m1x2.f32 b, %1, %1;" \\\n'
         '  "cvt.u32.u8 %0, b;}" : "=r"(x) : "f"(y))\n'

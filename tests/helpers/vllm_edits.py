@@ -9,7 +9,7 @@ from pathlib import Path
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
 from fp4patch.core.outcome import NothingToDo, Outcome
-from fp4patch.edits import Edit, Insert
+from fp4patch.edits import Edit
 from fp4patch.edits.edit import Fold, fold
 
 
@@ -49,5 +49,4 @@ def run(patch_id: str, root: Path) -> Edited:
 
 
 def _searched(edit: Edit, root: Path) -> set[Path]:
-    assert not isinstance(edit, Insert)
     return {path for glob in edit.search for path in root.glob(glob) if path.is_file()}

@@ -51,7 +51,7 @@ class Mutant(NamedTuple):
     """Targets; empty: those of the variant, as a user has it who names none."""
 
 
-KEEP = "patches/vllm/cmake-sm121a/keep-sm12x-suffix.cmake"
+KEEP = "patches/vllm/cmake-sm121a/patch.toml"
 FAMILY = "patches/vllm/sm120-family/patch.toml"
 NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
 DETECTED = "patches/vllm/detected-arch/read-the-code.cmake"

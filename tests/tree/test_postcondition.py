@@ -31,7 +31,7 @@ def test_python_with_the_instruction_is_named_by_apply_status_and_receipt(
     recorded = loads((tree / ".fp4patch" / "receipt.json").read_bytes(), "receipt.json").remainders
     for places in (status["remainders"], [vars(place) for place in recorded]):
         assert {one["file"] for one in places if one["patch"] == "vllm/e2m1-asm"} == set(IN_PYTHON)
-        assert all("target" in one["because"] for one in places if one["patch"] == "vllm/e2m1-asm")
+        assert all("GPU at hand" in one["because"] for one in places if one["patch"] == "vllm/e2m1-asm")
     assert fp4patch("apply", tree).status == 0
     assert fp4patch("revert", tree).status == 0
 
@@ -62,8 +62,8 @@ def _generator(tree: Path) -> str:
 
 
 def _generated(tree: Path) -> str:
-    (tree / "csrc/make_kernels.py").write_text('BODY = "cvt.rn.satfinite." + "e2m1x2.f32 b, %1, %2;"\n')
-    return "csrc/make_kernels.py"
+    (tree / "csrc/more.inc").write_text('#define BODY "cvt.rn.satfinite." "e2m1x2.f32 b, %1, %2;"\n')
+    return "csrc/more.inc"
 
 
 @pytest.mark.parametrize("mutate", [_moved_suffix, _renamed_precondition, _generator, _generated])
