@@ -5,7 +5,8 @@ high nibble, ``mov`` puts the first element of a vector lowest, and the list of 
 PTX is executed over symbols. The module refuses everything that it does not support: a wrong guess would make a wrong
 kernel.
 
-Source: PTX ISA, sections cvt, mov, and, or, shl, shr, "Parameterized Variable Names" and "Inline PTX Assembly in CUDA".
+Source: PTX ISA, sections cvt, mov, mul and fma, and "Inline PTX Assembly in CUDA". The instructions are those of the
+statements of all releases.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ _TOKEN = re.compile(
 )
 _MOVE = re.compile(r"mov\.[busf](16|32|64)")
 _WIDEN = re.compile(r"cvt\.u(8|16|32|64)\.u(8|16|32|64)")
-_LOGIC = re.compile(r"(and|or)\.b(16|32|64)")
-_SHIFT = re.compile(r"(shl\.b|shr\.[bu])(16|32|64)")
 _REGISTER = re.compile(r"\.[busf](8|16|32|64)")
 _NIBBLE = 0xF
 
@@ -283,32 +282,20 @@ class _Machine:
             raise self.fail("not a known instruction")
 
     def declare(self, tokens: Sequence[_Token]) -> None:
-        """``.reg .b8 a, b, c<4>``: the last stands for c0 to c3."""
+        """``.reg .b8 a, b``."""
         form = _REGISTER.fullmatch(tokens[0].text) if tokens else None
         if form is None:
             raise self.fail("an unknown register type")
-        width, rest, at = int(form[1]), tokens[1:], 0
-        while at < len(rest):
-            if rest[at].kind != "name" or "." in rest[at].text:
+        width, names = int(form[1]), tokens[1:]
+        if len(names) % 2 == 0 or any(token.text != "," for token in names[1::2]):
+            raise self.fail("not a list of registers")
+        for token in names[::2]:
+            name = token.text
+            if token.kind != "name" or "." in name:
                 raise self.fail("not a register's name")
-            name, at = rest[at].text, at + 1
-            names = [name]
-            if [token.text for token in rest[at : at + 1]] == ["<"]:
-                count = rest[at + 1 : at + 3]
-                if len(count) != 2 or count[0].kind != "number" or count[1].text != ">":
-                    raise self.fail("not a register range")
-                names = [f"{name}{number}" for number in range(self.constant(count[0].text))]
-                at += 3
-            for each in names:
-                if each in self.scopes[-1]:
-                    raise self.fail(f"register {each} declared twice")
-                self.scopes[-1][each] = _Register(width, (Unknown(f"register {each}, never written"),) * (width // 4))
-            if at < len(rest):
-                if rest[at].text != "," or at + 1 == len(rest):
-                    raise self.fail("not a list of registers")
-                at += 1
-        if not rest:
-            raise self.fail("a declaration of nothing")
+            if name in self.scopes[-1]:
+                raise self.fail(f"register {name} declared twice")
+            self.scopes[-1][name] = _Register(width, (Unknown(f"register {name}, never written"),) * (width // 4))
 
     def arguments(self, tokens: Sequence[_Token]) -> list[tuple[_Token, ...]]:
         """Split at commas; a vector is its elements, with ``{`` kept in front."""
@@ -367,16 +354,6 @@ class _Machine:
             to, of = int(form[1]), int(form[2])
             value = self.read(source, of, wider=True)
             self.write(target, _resized(value, to), exact=0)
-        elif form := _LOGIC.fullmatch(opcode):
-            target, a, b = self.scalars(arguments, 3)
-            width = int(form[2])
-            combine = _and if form[1] == "and" else _or
-            pairs = zip(self.read(a, width), self.read(b, width), strict=True)
-            self.write(target, tuple(combine(x, y) for x, y in pairs), exact=width)
-        elif form := _SHIFT.fullmatch(opcode):
-            target, source, by = self.scalars(arguments, 3)
-            width = int(form[2])
-            self.write(target, self.shifted(self.read(source, width), by, left="shl" in form[1]), exact=width)
         else:
             raise self.fail("an unknown instruction")
 
@@ -397,20 +374,9 @@ class _Machine:
             if len(target) - 1 not in (2, 4) or source[0].text == "{":
                 raise self.fail("mov unpacks one register into two or four elements")
             for number, element in enumerate(target[1:]):
-                if element.text != "_":  # the sink
-                    self.write(element, value[number * each // 4 : (number + 1) * each // 4], exact=each)
+                self.write(element, value[number * each // 4 : (number + 1) * each // 4], exact=each)
         else:
             self.write(target[0], value, exact=width)
-
-    def shifted(self, value: Value, by: _Token, *, left: bool) -> Value:
-        if by.kind != "number":
-            raise self.fail("a shift by what is not a constant")
-        bits = self.constant(by.text)
-        if bits % 4:
-            raise self.fail("a shift that splits nibbles")
-        cells = min(bits // 4, len(value))
-        zeros: Value = (0,) * cells
-        return zeros + value[: len(value) - cells] if left else value[cells:] + zeros
 
     def encode(self, token: _Token) -> Cell:
         """Return the E2M1 code of a float, wherever it was moved to; of the constant 0 it is 0."""
@@ -476,15 +442,8 @@ class _Machine:
     def constant(self, text: str) -> int:
         """Return the value of an integer, or the bits of a float written as ``0f3F800000``."""
         digits = text.removesuffix("U")
-        if digits[:2] in ("0f", "0F"):
-            if len(digits) != 10:
-                raise self.fail("not a float constant")
-            return int(digits[2:], 16)
-        if digits[:2] in ("0d", "0D"):
-            raise self.fail("a double constant")
-        base = 0 if digits[:2] in ("0x", "0X", "0b", "0B") else 8 if digits.startswith("0") else 10
         try:
-            return int(digits, base)
+            return int(digits[2:], 16) if digits[:2] in ("0f", "0F") else int(digits, 0)
         except ValueError:
             raise self.fail("not a number") from None
 
@@ -560,23 +519,3 @@ def _resized(value: Value, width: int) -> Value:
     """Cut off, or filled with zeros."""
     cells = width // 4
     return value[:cells] + (0,) * (cells - len(value))
-
-
-def _and(a: Cell, b: Cell) -> Cell:
-    for x, y in ((a, b), (b, a)):
-        if x == 0 and isinstance(x, int):
-            return 0
-        if isinstance(x, int):
-            if isinstance(y, int):
-                return x & y
-            return y if x == _NIBBLE else Unknown("masked within a nibble")
-    return a if a == b else Unknown("and of two values")
-
-
-def _or(a: Cell, b: Cell) -> Cell:
-    for x, y in ((a, b), (b, a)):
-        if isinstance(x, int):
-            if isinstance(y, int):
-                return x | y
-            return y if x == 0 else Unknown("set within a nibble")
-    return a if a == b else Unknown("or of two values")

@@ -6,19 +6,12 @@ float is its bits, and the conversion computes the code.
 
 from __future__ import annotations
 
-import operator
 import random
 import re
 import struct
 from collections.abc import Callable, Sequence
 
 MAGNITUDES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-ARITHMETIC: dict[str, Callable[[int, int], int]] = {
-    "and": operator.and_,
-    "or": operator.or_,
-    "shl": operator.lshift,
-    "shr": operator.rshift,
-}
 SIZES = {"h": 16, "r": 32, "l": 64, "f": 32}
 
 
@@ -54,17 +47,14 @@ def run(template: str, outputs: str, inputs: Sequence[float]) -> list[int]:
         if opcode == ".reg":
             kind, names = rest.split(None, 1)
             for name in (n.strip() for n in names.split(",")):
-                many = re.fullmatch(r"([^<]+)<(\d+)>", name)
-                each = [f"{many[1]}{n}" for n in range(int(many[2]))] if many else [name]
-                width |= dict.fromkeys(each, int(kind[2:]))
+                width[name] = int(kind[2:])
             continue
         target, *sources = (part.strip() for part in rest.split(","))
         result = execute(opcode, sources, lambda name: value[name] if name in value else number(name), width)
         if target.startswith("<"):
             parts = [part.strip() for part in target[1:-1].split("|")]
             for part in parts:
-                if part != "_":
-                    value[part] = result & (1 << width[part]) - 1
+                value[part] = result & (1 << width[part]) - 1
                 result >>= int(opcode.rpartition(".")[2][1:]) // len(parts)
         else:
             value[target] = result & (1 << width[target]) - 1
@@ -80,10 +70,8 @@ def execute(opcode: str, sources: list[str], of: Callable[[str], int], width: di
     if name == "mov" and sources[0].startswith("<"):
         elements = [element.strip() for element in sources[0][1:-1].split("|")]
         return sum(of(element) << n * size // len(elements) for n, element in enumerate(elements))
-    values = [of(source) & (1 << size) - 1 for source in sources[:1]] + [of(source) for source in sources[1:]]
-    if name in ("mov", "cvt"):
-        return values[0]
-    return ARITHMETIC[name](values[0], values[1])
+    assert name in ("mov", "cvt")
+    return of(sources[0]) & (1 << size) - 1
 
 
 class Program:
@@ -130,7 +118,7 @@ class Program:
     def fill(self, target: str, width: int) -> None:
         """Write E2M1 codes and zeros to a register or operand of that width, in one of many ways."""
         rng = self.rng
-        way = rng.choice(["pack", "pack", "pack", "widen", "mask", "shift", "copy", "unpack"])
+        way = rng.choice(["pack", "pack", "pack", "widen", "copy", "unpack"])
         if way == "pack" or (way == "unpack" and width == 16):
             parts = rng.choice([n for n in (2, 4) if width // n in (8, 16, 32)])
             self.say(f"mov.b{width}", target, "{" + ", ".join(self.of(width // parts) for _ in range(parts)) + "}")
@@ -138,16 +126,6 @@ class Program:
             narrow = rng.choice([n for n in (8, 16, 32) if n < width])
             wider = rng.choice([narrow, *(n for n in (16, 32) if n > narrow)])  # cvt takes the low bits of those
             self.say(f"cvt.u{width}.u{narrow}", target, self.of(wider))
-        elif way == "mask":
-            mask = sum(rng.choice([0, 15]) << 4 * n for n in range(width // 4))
-            operands = [self.of(width), rng.choice([f"0x{mask:X}", str(mask), f"0x{mask:x}U"])]
-            self.say(f"and.b{width}", target, *rng.sample(operands, 2))
-        elif way == "shift":
-            wide, low = self.new(width), self.new(width)
-            self.say(f"cvt.u{width}.u8", wide, self.byte())
-            self.say(f"cvt.u{width}.u8", low, self.byte())
-            self.say(f"shl.b{width}", wide, wide, str(rng.choice([8, *range(8, width, 4)])))
-            self.say(f"or.b{width}", target, *rng.sample([wide, low], 2))
         elif way == "copy":
             self.say(f"mov.{rng.choice('bu')}{width}", target, self.of(width))
         else:
