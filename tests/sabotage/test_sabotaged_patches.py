@@ -54,7 +54,7 @@ class Mutant(NamedTuple):
 KEEP = "patches/vllm/cmake-sm121a/patch.toml"
 FAMILY = "patches/vllm/sm120-family/patch.toml"
 NATIVE_ARCH = "patches/vllm/native-arch/patch.toml"
-DETECTED = "patches/vllm/detected-arch/read-the-code.cmake"
+DETECTED = "patches/vllm/detected-arch/patch.toml"
 C42, C48, V33, FI = ("cutlass", "4.2.1"), ("cutlass", "4.8.0"), ("vllm", "0.33.0"), ("flashinfer", "0.7.2")
 
 
