@@ -8,8 +8,8 @@ from pathlib import Path
 from fp4patch.catalog.identify import Identified
 from fp4patch.catalog.manifest import Catalog
 from fp4patch.catalog.patch import Patch
+from fp4patch.catalog.source_files import CandidateFiles
 from fp4patch.catalog.variant import Variant
-from fp4patch.catalog.whole import CandidateFiles
 from fp4patch.core.errors import UsageError
 from fp4patch.edits import Edit
 
@@ -40,7 +40,7 @@ class Plan:
     patches: tuple[Patch, ...]
     edits: tuple[Planned, ...]
     """All of them, also one that no file is found for."""
-    whole: CandidateFiles
+    candidates: CandidateFiles
     """The tree's source files that its patches may be about, but for the trees of other targets in it."""
     read: Read
 
@@ -55,7 +55,7 @@ class Plan:
 
     def _files_of(self, edit: Edit) -> Iterator[str]:
         """Yield the files that an edit may be about."""
-        for file in self.whole.matching(edit.search):
+        for file in self.candidates.matching(edit.search):
             content = self.read(file)
             if content is None or edit.may_be_about(content):  # the fold reports why it cannot be read
                 yield file

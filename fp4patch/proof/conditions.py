@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from fp4patch.catalog.patch import ConditionCheck, Patch
-from fp4patch.catalog.whole import glob
+from fp4patch.catalog.source_files import glob
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError, Refused
 from fp4patch.edits.cxx import block, lex, words

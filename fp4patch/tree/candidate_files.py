@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fp4patch.catalog.manifest import load
 from fp4patch.catalog.patch import Patch
-from fp4patch.catalog.whole import CandidateFiles, Whole, glob
+from fp4patch.catalog.source_files import CandidateFiles, SourceFiles, glob
 from fp4patch.edits.language import LANGUAGES, language
 from fp4patch.edits.operation import Look, containing
 from fp4patch.tree.locked import LockedTree
@@ -25,12 +25,12 @@ def candidates(tree: LockedTree, patches: Sequence[Patch] = ()) -> CandidateFile
 
 
 def _candidates(tree: LockedTree, patches: Sequence[Patch]) -> CandidateFiles:
-    whole = Whole(tree.root, (tree.root / place for part in tree.known.target.contains for place in part.at))
+    sources = SourceFiles(tree.root, (tree.root / place for part in tree.known.target.contains for place in part.at))
     by_name, looks = _names(patches), {spoken: _looks(patches, spoken) for spoken in LANGUAGES}
     files = []
-    for file in whole.files:
+    for file in sources.files:
         try:
-            content = _read(f"{whole.root}/{file}")
+            content = _read(f"{sources.root}/{file}")
         except OSError:  # the fold and the search report it
             files.append(file)
             continue
@@ -39,7 +39,7 @@ def _candidates(tree: LockedTree, patches: Sequence[Patch]) -> CandidateFiles:
         elif by_name(file) or may_be_stamped(content) or any(look(content) for look in looks[language(file)]):
             files.append(file)
             tree.contents[file] = content
-    return CandidateFiles(tuple(files), tuple(whole.outside))
+    return CandidateFiles(tuple(files), tuple(sources.outside))
 
 
 def _read(path: str) -> bytes:

@@ -7,10 +7,10 @@ from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 
+from fp4patch.catalog.editable_files import EditableFiles
 from fp4patch.catalog.identify import Identified, identify
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.scope import Scope
-from fp4patch.catalog.whole import CandidateFiles
+from fp4patch.catalog.source_files import CandidateFiles
 from fp4patch.core.errors import Refused
 from fp4patch.core.state import State
 from fp4patch.tree.files import SourceFile, Tree, sha256
@@ -28,10 +28,10 @@ class LockedTree:
     ``place`` is the tree as it was identified, or the path of a directory that may be a tree.
     """
 
-    def __init__(self, root: Path, place: Identified | Path, scope: Scope) -> None:
+    def __init__(self, root: Path, place: Identified | Path, editable: EditableFiles) -> None:
         self.root = root
         self.tree = Tree(root)
-        self.may_change = scope.allows
+        self.may_change = editable.allows
         """Tells whether a patch could change a file, by the tree's root and its path."""
         self.state_directory = StateDirectory(self.tree, self.may_change)
         self.receipt: Receipt | None = self.state_directory.receipt()
@@ -128,9 +128,9 @@ def locked(places: Sequence[Identified | Path], on_wait: OnWait | None = None) -
     with ExitStack() as locks:
         for _, place in sorted(named.items(), key=lambda item: item[0]):  # for everybody in one order
             locks.callback(os.close, _lock(Tree.at(_root(place)).root, on_wait or (lambda _: None)))
-        scope = Scope(load())
+        editable = EditableFiles(load())
         yield LockedTrees(
-            {identity: LockedTree(Tree.at(_root(place)).root, place, scope) for identity, place in named.items()}
+            {identity: LockedTree(Tree.at(_root(place)).root, place, editable) for identity, place in named.items()}
         )
 
 

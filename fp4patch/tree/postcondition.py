@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from fp4patch.catalog.patch import MacroPromise, Patch
 from fp4patch.catalog.plan import Plan, Planned, Read
-from fp4patch.catalog.whole import glob
+from fp4patch.catalog.source_files import glob
 from fp4patch.core.problem import Problem
 from fp4patch.core.state import State
 from fp4patch.edits.cxx import lex
@@ -46,8 +46,8 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
     """Search the tree for what its patches are to leave nowhere. ``desired`` reads it as it will be."""
     problems: list[Problem] = []
     remainders: dict[Remainder, None] = {}
-    searches, there = _searches(wanted), set(wanted.whole.files)
-    for file in dict.fromkeys([*wanted.whole.files, *wanted.files]):
+    searches, there = _searches(wanted), set(wanted.candidates.files)
+    for file in dict.fromkeys([*wanted.candidates.files, *wanted.files]):
         if not searches[language(file)]:
             continue
         if (content := desired(file)) is None:
@@ -64,7 +64,7 @@ def check(wanted: Plan, pristine: Read, desired: Read) -> Checked:
     for patch in wanted.patches:
         for promise in patch.macros:
             problems += _macro(patch, promise, wanted, pristine, desired)
-    for link in wanted.whole.outside:
+    for link in wanted.candidates.outside:
         because = "the link leads out of the tree, where nothing is searched"
         remainders[Remainder(wanted.patches[0].id, link, 1, link, because)] = None
     known = {(problem.patch, problem.file, problem.line) for problem in problems}
@@ -107,7 +107,7 @@ def predates(version: Version | None, patch: Patch) -> bool:
 def _macro(patch: Patch, promise: MacroPromise, wanted: Plan, pristine: Read, desired: Read) -> Iterator[Problem]:
     """Return the problem of a macro of the patched tree: defined where it must be off, or different from before."""
     definers = [promise.header]
-    for file in wanted.whole.files:
+    for file in wanted.candidates.files:
         content = desired(file) if file != promise.header and language(file) == "c++" else None
         if content is not None and promise.name.encode() in content and _defines(content, promise.name):
             definers.append(file)

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from few_probes import few_probes
 from small_cutlass import CONVERTER, GUARD, checkout, git, small_cutlass
 
 from fp4patch.catalog.manifest import load
-from fp4patch.catalog.whole import glob as matcher
+from fp4patch.catalog.source_files import glob as matcher
 from fp4patch.tree.stamp import find_stamp, stamped
 from variants import VARIANTS
 
@@ -233,14 +233,14 @@ def test_a_stamp_is_found_and_tells_whether_the_file_is_as_written(body: bytes, 
 
 
 def test_no_release_has_a_stamp_of_its_own(pristine_tree: GetTree) -> None:
-    from fp4patch.catalog.scope import Scope
-    from fp4patch.catalog.whole import Whole
+    from fp4patch.catalog.editable_files import EditableFiles
+    from fp4patch.catalog.source_files import SourceFiles
 
     releases = [("cutlass", "4.2.1"), ("cutlass", "4.5.0"), ("vllm", "0.10.2"), ("flashinfer", "0.7.2")]
-    scope, looked_at = Scope(load()), 0
+    editable, looked_at = EditableFiles(load()), 0
     for target, version in releases:
         root = pristine_tree(target, version)
-        for path in filter(partial(scope.allows, root), Whole(root).files):
+        for path in filter(partial(editable.allows, root), SourceFiles(root).files):
             looked_at += 1
             assert b"fp4patch" not in (root / path).read_bytes(), path
     assert looked_at > 500
@@ -256,7 +256,7 @@ def test_a_patch_that_goes_leaves_its_globs_with_the_target(
     catalog = load()
     for patch in catalog.patches.values():
         for edit in patch.edits:
-            globs: Iterable[str] = getattr(edit, "search", None) or [getattr(edit, "file", "")]
+            globs = edit.search
             for glob in globs:
                 kept = catalog.targets[patch.target].touches
                 covered = any(matcher((one,)).fullmatch(glob.replace("**/", "x/y/").replace("*", "x")) for one in kept)

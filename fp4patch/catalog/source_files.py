@@ -27,7 +27,7 @@ _BUILT = re.compile(r"(?:.*/)?build/(?:lib|temp|bdist)\.[^/]+")
 """Directories that setuptools fills: copies of Python files among them, which no build reads."""
 
 
-class Whole:
+class SourceFiles:
     """The source files of the tree at ``root``; what is located below ``apart`` is of other trees.
 
     Directories whose name begins with a dot, and virtual environments, are not of the tree.

@@ -1,4 +1,4 @@
-"""Files of a tree that a patch could change: a receipt or a journal in the tree may name no others."""
+"""Files of a tree that a patch could change: a receipt in the tree may name no others."""
 
 import re
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from pathlib import Path, PurePosixPath
 
 from fp4patch.catalog.identify import is_at
 from fp4patch.catalog.manifest import Catalog
+from fp4patch.catalog.source_files import glob
 from fp4patch.catalog.target import Target
-from fp4patch.catalog.whole import glob
 from fp4patch.core.tree_path import is_inside
 
 
-class Scope:
+class EditableFiles:
     """The files that the patches of a tree's target are about, or were.
 
     What its target is, the tree's marks tell. A directory that has lost them may be of any target.
