@@ -23,10 +23,6 @@ T = TypeVar("T")
 DATA = ("patches", "variants", "encoders", "records")
 """Directories of the data, below the root of a catalog."""
 
-FORMAT = 1
-"""Version of the data's form. Data without the file ``FORMAT_FILE`` is not checked: it need not hold records."""
-FORMAT_FILE = "records/format"
-
 
 @dataclass(frozen=True, eq=False)  # one object for each time that the files are read: a key of caches
 class Catalog:
@@ -103,7 +99,6 @@ def forget() -> None:
 
 @cache
 def _load(root: Path) -> Catalog:
-    _check_format(root)
     reader = Reader(root)
     targets, patches, variants = _targets(reader), _patches(reader), _variants(reader)
     for path in sorted({*root.glob("variants/*/**/*.toml")} - reader.extended):
@@ -126,19 +121,6 @@ def _load(root: Path) -> Catalog:
         raise ManifestError("the catalog is not valid", problems=reader.problems, help=help_)
     joined = {name: _with_patches(variant, patches) for name, variant in variants.items()}
     return Catalog(root, targets, patches, {name: _with_options(v, patches) for name, v in joined.items()})
-
-
-def _check_format(root: Path) -> None:
-    """Raise ManifestError if the data is of a form that this fp4patch does not read."""
-    try:
-        written = (root / FORMAT_FILE).read_bytes().decode(errors="replace").strip()
-    except OSError:
-        return
-    if written != str(FORMAT):
-        raise ManifestError(
-            f"the data in {root} has format {written[:20]!r}, and this fp4patch reads format {FORMAT}",
-            help="take program and data of one release: unset FP4PATCH_DATA, or update the older one",
-        )
 
 
 def _targets(reader: Reader) -> dict[str, Target]:

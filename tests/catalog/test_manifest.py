@@ -13,7 +13,7 @@ from few_probes import copy_data
 from toml_text import document
 
 from fp4patch.catalog.families import expanded
-from fp4patch.catalog.manifest import FORMAT, FORMAT_FILE, data_root, load
+from fp4patch.catalog.manifest import data_root, load
 from fp4patch.catalog.reading import Reader
 from fp4patch.core.errors import ManifestError, UsageError
 
@@ -383,15 +383,3 @@ def test_the_text_of_expanded_data_says_the_same(tmp_path: Path) -> None:
         assert table
         assert tomllib.loads(document(table)) == table
     assert reader.problems == []
-
-
-@pytest.mark.parametrize("written", ["2", "", "1.5", "one\nmore"])
-def test_data_of_another_format_is_one_error(tmp_path: Path, written: str) -> None:
-    root = copy_data(tmp_path / "data")
-    assert (root / FORMAT_FILE).read_text().strip() == str(FORMAT)
-    (root / FORMAT_FILE).write_text(written)
-    with pytest.raises(ManifestError, match=f"has format .*, and this fp4patch reads format {FORMAT}") as refused:
-        load(root)
-    assert "FP4PATCH_DATA" in refused.value.help
-    (root / FORMAT_FILE).unlink()
-    assert load(root).variants
