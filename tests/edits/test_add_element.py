@@ -1,4 +1,4 @@
-"""The edits of CMake files: elements of lists, and commands."""
+"""The edit `add-element`: CMake lists get an element beside another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from fp4patch.core.outcome import Drift, NothingToDo, Outcome, Rewritten
 from fp4patch.core.state import State
-from fp4patch.edits import AddElement, Replace, Retired
+from fp4patch.edits import AddElement
 
 ADD = AddElement(
     search=("CMakeLists.txt",),
@@ -23,7 +23,7 @@ ADD = AddElement(
 )
 
 
-def rewrite(edit: AddElement | Replace, text: str) -> Outcome:
+def rewrite(edit: AddElement, text: str) -> Outcome:
     return edit.rewrite(text, lambda _name: "")
 
 
@@ -31,9 +31,6 @@ def added(text: str) -> str:
     outcome = rewrite(ADD, text)
     assert isinstance(outcome, Rewritten)
     return outcome.text
-
-
-# --- add-element -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -130,89 +127,3 @@ def test_nothing_else_in_a_list_changes(before: list[str], behind: list[str], qu
         return f'set(A_ARCHS "{text}")' if quoted else f"set(A_ARCHS {text})"
 
     assert added(written([*before, "12.0f", *behind])) == written([*before, "12.1a", "12.0f", *behind])
-
-
-# --- replace ---------------------------------------------------------------------------------------------------------
-
-REPLACE = Replace(
-    search=("*.cmake",),
-    about="set(KIND",
-    otherwise="no KIND here",
-    find=r'elseif(ARCHS MATCHES "12\\.0a")',
-    replace=r'elseif(ARCHS MATCHES "12\\.[01][af]")',
-    retired=(Retired(tokens="elseif(SM12X)", state=State.UPSTREAMED, since="9.9", because="upstream has a test"),),
-)
-BLOCK = 'if(A)\nelseif( ARCHS  MATCHES # why\n  "12\\\\.0a" )\n  set(KIND 120)\nendif()\n'
-
-
-def test_only_the_argument_that_differs_changes() -> None:
-    outcome = rewrite(REPLACE, BLOCK)
-    assert isinstance(outcome, Rewritten)
-    assert outcome.text == BLOCK.replace("12\\\\.0a", "12\\\\.[01][af]")
-
-
-def test_a_command_in_another_shape_is_drift_with_the_nearest() -> None:
-    outcome = rewrite(REPLACE, BLOCK.replace("0a", "0b"))
-    assert isinstance(outcome, Drift)
-    assert (outcome.found, outcome.line) == ("0", 2)
-    assert "12\\\\.0b" in outcome.nearest
-
-
-def test_a_second_site_is_drift() -> None:
-    assert isinstance(rewrite(REPLACE, BLOCK + BLOCK), Drift)
-
-
-def test_a_sign_retires_the_edit_and_a_sign_beside_the_site_is_drift() -> None:
-    sign = "if(A)\nelseif(SM12X)\nset(KIND 1)\nendif()\n"
-    assert rewrite(REPLACE, sign) == NothingToDo(State.UPSTREAMED, "upstream has a test", "9.9")
-    assert isinstance(rewrite(REPLACE, sign + BLOCK), Drift)
-
-
-def test_a_file_about_something_else_is_none_of_this_edits() -> None:
-    outcome = rewrite(REPLACE, 'elseif(ARCHS MATCHES "12\\\\.0a")')
-    assert outcome == NothingToDo(State.NOT_NEEDED, "no KIND here", elsewhere=True)
-
-
-INSERT = Replace(
-    search=("*.cmake",),
-    within="intersect",
-    otherwise="no intersect() here",
-    find="set(_FOUND)",
-    replace="set(_FOUND)\n  added()\n",
-    retired=(Retired(tokens="keep(SUFFIX)", state=State.UPSTREAMED, since="9.9", because="upstream keeps it"),),
-)
-FUNCTION = "set(_FOUND)\nfunction(intersect A)\n  set(_FOUND) # none yet\n  more()\nendfunction()\nset(_FOUND)\n"
-INSERTED = FUNCTION.replace("none yet\n", "none yet\n  added()\n")
-
-
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_more_commands_go_on_lines_behind_the_command_of_that_function(newline: str) -> None:
-    outcome = rewrite(INSERT, FUNCTION.replace("\n", newline))
-    assert isinstance(outcome, Rewritten)
-    assert outcome.text == INSERTED.replace("\n", newline)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        FUNCTION.replace("none yet", "none yet\n  set(_FOUND)"),
-        FUNCTION.replace("  set(_FOUND)", "  set(_FOUND 1)"),
-        FUNCTION.replace(" # none yet\n", " "),
-        FUNCTION + FUNCTION,
-        FUNCTION.replace("endfunction()", ""),
-        INSERTED,
-    ],
-)
-def test_an_anchor_that_is_not_there_once_at_the_end_of_a_line_is_drift(text: str) -> None:
-    assert isinstance(rewrite(INSERT, text), Drift)
-
-
-def test_a_sign_counts_in_the_function_only() -> None:
-    outcome = rewrite(INSERT, FUNCTION.replace("more()", "KEEP(SUFFIX)"))
-    assert outcome == NothingToDo(State.UPSTREAMED, "upstream keeps it", "9.9")
-    assert isinstance(rewrite(INSERT, FUNCTION + "keep(SUFFIX)\n"), Rewritten)
-
-
-def test_a_file_without_the_function_is_none_of_this_edits() -> None:
-    outcome = rewrite(INSERT, "set(_FOUND)\n")
-    assert outcome == NothingToDo(State.NOT_NEEDED, "no intersect() here", elsewhere=True)
