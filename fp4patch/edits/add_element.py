@@ -94,7 +94,7 @@ def _add_element(edit: AddElement, script: Script) -> Outcome | None:
             State.UPSTREAMED, f"each list with {edit.beside} has {edit.unless or edit.element}", edit.since
         )
     text, meaning = script.text, list(script.meaning)
-    for change in sorted(changes, key=lambda one: -one.start):
+    for change in sorted(changes, key=lambda change: -change.start):
         text = text[: change.start] + change.text + text[change.end :]
         name, arguments = meaning[change.command]
         quoted, old = arguments[change.argument]  # the text before the change in it is unchanged
@@ -151,8 +151,8 @@ class _Part:
 
     def beside(self, other: _Part) -> _Part:
         """With what another command adds, if it runs whenever this one does."""
-        here, there = (self.script.blocks[part.index][1] for part in (self, other))
-        always = here[: len(there)] == there
+        own, others = (self.script.blocks[part.index][1] for part in (self, other))
+        always = own[: len(others)] == others
         return replace(self, more=self.more | set(other.elements)) if always else self
 
     def elements_of(self, *globs: str) -> list[str]:
@@ -207,15 +207,15 @@ def _followed(edit: AddElement, script: Script, index: int) -> list[_Part]:
             name = _REFERENCE.fullmatch(element)
             if "${" not in element or (name and name[1] in seen):
                 continue
-            found = _definitions(script, name[1]) if name else []
+            definitions = _definitions(script, name[1]) if name else []
             line = script.commands[part.index].line
-            if not found:
+            if not definitions:
                 raise Refusal("a list that is written out, or set in the same file", f"`{element}`", line)
             seen.add(str(name and name[1]))
             removed = _removal(edit, script, str(name and name[1]))
             if removed:
                 raise Refusal(f"a list that only grows, with {edit.element}", "one that loses it", removed.line)
-            todo += found
+            todo += definitions
     return parts
 
 

@@ -48,11 +48,11 @@ class CxxCode:
         if not self._within:
             return range(len(self._source.tokens))
         beginning = words(self._within)
-        found = self._source.find(beginning)
-        inside = block(self._source, found[0] + len(beginning)) if len(found) == 1 else None
+        starts = self._source.find(beginning)
+        inside = block(self._source, starts[0] + len(beginning)) if len(starts) == 1 else None
         if inside is None:
-            line = self._source.tokens[found[-1]].line if found else None
-            raise Refusal(f"one `{self._within}` with a body", f"{len(found)} that begin so", line)
+            line = self._source.tokens[starts[-1]].line if starts else None
+            raise Refusal(f"one `{self._within}` with a body", f"{len(starts)} that begin so", line)
         return inside
 
     def _cut(self, old: Sequence[Token], replace: str) -> Cut:

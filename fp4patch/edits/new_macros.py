@@ -28,7 +28,7 @@ def macros_since(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
     old = {path: lex(text) for path, text in before.items()}
     new = {path: lex(text) for path, text in after.items()}
     every = (directive for source in new.values() for directive in source.directives)
-    own = {one.tokens[0].text for one in every if one.name == "define" and one.tokens}
+    own = {directive.tokens[0].text for directive in every if directive.name == "define" and directive.tokens}
     for path, source in new.items():
         earlier = old.get(path)
         gone = _conditions(earlier) - _conditions(source) if earlier else Counter[tuple[str, ...]]()
@@ -106,13 +106,13 @@ def _value(words: tuple[str, ...], arch: Arch) -> bool | None:
 
     name, *rest = words
     if name.endswith("def"):
-        found = defined(rest[0]) if rest else None
-        return None if found is None else bool(found) == (not name.endswith("ndef"))
+        result = defined(rest[0]) if rest else None
+        return None if result is None else bool(result) == (not name.endswith("ndef"))
     try:
-        found = evaluate(rest, defined, value)
+        result = evaluate(rest, defined, value)
     except ValueError:
         return None
-    return None if found is None else bool(found)
+    return None if result is None else bool(result)
 
 
 _OF_DEVICES = re.compile(r"__CUDA_ARCH(_\w+)?__|__CUDA_ARCH_FEAT_\w+")

@@ -53,15 +53,15 @@ class Placement:
         notes = []
         for conditional, branch in enclosing(self.source, statement.start):
             opening = conditional.branches[0].opening
-            said = [" ".join(t.text for t in b.condition) for b in conditional.branches]
+            conditions = [" ".join(t.text for t in b.condition) for b in conditional.branches]
             ours = (" ".join(words(guard)), " ".join(words(f"!({guard})")))
-            if any(condition in ours or _GB10.macros["__CUDA_ARCH__"] in condition.split() for condition in said):
+            if any(condition in ours or _GB10.macros["__CUDA_ARCH__"] in condition.split() for condition in conditions):
                 found = f"one in the #{opening.name} of line {opening.line}"
                 raise Refusal(
                     f"a conversion that is not guarded for SM{_GB10.number} yet", found, statement.line, advice=THEIRS
                 )
             other = [b for n, b in enumerate(conditional.branches) if n != branch and b.opening.name == "else"]
-            if other and not any(one is conditional for one in opened):
+            if other and not any(conditional is gate for gate in opened):
                 notes.append(
                     f"line {statement.line}: is inside an #{opening.name} (line {opening.line}) "
                     f"with an #else of its own (line {other[0].opening.line}), which still decides first"

@@ -74,8 +74,8 @@ def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
     start, opening = line_start, f"{indent}#if {condition}{newline}"
     if lead.strip():  # code on the statement's line stays on a line of its own
         start, opening = statement.start, f"{newline}{indent}#if {condition}{newline}{indent}"
-    twin = _twin(source, site, len(indent.expandtabs(8)))
-    rest = "".join(f"{line}{newline}" for line in (f"{indent}#else", *textwrap.indent(twin, indent).split("\n")))
+    fallback = _fallback(source, site, len(indent.expandtabs(8)))
+    rest = "".join(f"{line}{newline}" for line in (f"{indent}#else", *textwrap.indent(fallback, indent).split("\n")))
     rest += f"{indent}#endif"
     tail = text[statement.end : line_end].strip()
     comments = [c for c in source.comments if c.start >= statement.end and c.end <= line_end]
@@ -87,7 +87,7 @@ def inserts_for(source: Source, site: Site) -> Iterable[tuple[int, str]]:
         yield statement.end, newline + rest + newline
 
 
-def _twin(source: Source, site: Site, indent: int) -> str:
+def _fallback(source: Source, site: Site, indent: int) -> str:
     """Return one C++ statement that does in software what the asm statement does."""
     statement, packed, namespace = site.statement, site.packed, f"fp4patch_{site.choice.encoder}"
     used = Counter(operand for output in packed for operand in _read(output))

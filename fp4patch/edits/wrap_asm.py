@@ -147,29 +147,29 @@ class WrapAsm(Operation):
         for option in sorted(option for option in options if option.endswith("encoder")):
             path = folder / self.encoders / f"{options[option]}.cuh"
             if not path.is_file():
-                encoders = ", ".join(sorted(there.stem for there in path.parent.glob("*.cuh")))
+                encoders = ", ".join(sorted(file.stem for file in path.parent.glob("*.cuh")))
                 yield Mistake(option, f"one of {encoders}", repr(options[option]))
 
 
 def _wrap(
     edit: WrapAsm, template: Callable[[str], str], options: Mapping[str, str], source: Source
 ) -> Rewritten | NothingToDo:
-    found = scan(source)
-    if found.strange:
-        odd = found.strange[0]
+    scanned = scan(source)
+    if scanned.strange:
+        odd = scanned.strange[0]
         raise Refusal("E2M1 conversions in asm statements only", odd.message, odd.line)
-    concerned = found.encodes or any(source.find(words(name)) for name in edit.callers)
-    every = floors(source, edit.floor, edit.allows, found) if edit.floor and concerned else ()
+    concerned = scanned.encodes or any(source.find(words(name)) for name in edit.callers)
+    every = floors(source, edit.floor, edit.allows, scanned) if edit.floor and concerned else ()
     below = tuple(floor for floor in every if not floor.why_closed)
-    for statement in found.encodes if edit.floor else ():
+    for statement in scanned.encodes if edit.floor else ():
         _reached(source, statement, below)
-    if not found.encodes and not below:
-        because = "; ".join(("no conversion from float to E2M1", *_decodes(found)))
+    if not scanned.encodes and not below:
+        because = "; ".join(("no conversion from float to E2M1", *_decodes(scanned)))
         return NothingToDo(State.NOT_NEEDED, because, elsewhere=True)
     choices = Choices.of(options)
     opening = f") || ({edit.lowered or 'defined(__CUDA_ARCH__)'} && ({choices.nearest.guard}))"
     helper = {name: partial(template, f"{edit.encoders}/{name}.cuh") for name in (OPERANDS, *choices.encoders)}
-    return _wrapped(source, found, Opened(below, opening), edit.gates, choices, helper)
+    return _wrapped(source, scanned, Opened(below, opening), edit.gates, choices, helper)
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def needs_suffix(text: str, signs: Sequence[str]) -> str:
 
 def _wrapped(
     source: Source,
-    found: Scan,
+    scanned: Scan,
     below: Opened,
     names: Sequence[str],
     choices: Choices,
@@ -260,7 +260,7 @@ def _wrapped(
     placement = Placement(source)
     sites = [
         Site(statement, _understood(statement), choice)
-        for statement, choice in ((statement, choices.choice(statement)) for statement in found.encodes)
+        for statement, choice in ((statement, choices.choice(statement)) for statement in scanned.encodes)
     ]
     opened = {gate.name.start: gate for site in sites for gate in gates(source, site.statement, names)} if names else {}
     conditionals = [c for c in (*(f.conditional for f in below.floors), *(g.conditional for g in opened.values())) if c]
@@ -280,12 +280,12 @@ def _wrapped(
         inserts.append((at, "".join(texts)))
     lines = tuple(sorted({site.statement.line for site in sites} | {floor.line for floor in below.floors}))
     result = edited(source, [Cut(offset, offset, added) for offset, added in inserts], lines[0])
-    _prove(result, found.encodes, below, tuple(opened.values()), choices, lines[0])
-    return Rewritten(result.text, lines, (*notes, *_decodes(found)))
+    _prove(result, scanned.encodes, below, tuple(opened.values()), choices, lines[0])
+    return Rewritten(result.text, lines, (*notes, *_decodes(scanned)))
 
 
-def _decodes(found: Scan) -> list[str]:
-    return [f"line {statement.line}: converts from E2M1, left alone" for statement in found.decodes]
+def _decodes(scanned: Scan) -> list[str]:
+    return [f"line {statement.line}: converts from E2M1, left alone" for statement in scanned.decodes]
 
 
 def _understood(statement: Statement) -> tuple[Packed, ...]:
@@ -320,17 +320,17 @@ def _prove(
 
     As many conditions as there were floors and gates to open must be open now.
     """
-    found = scan(result)
-    bare = [s.line for s in found.encodes if not _guarded(result, s, choices)]
+    scanned = scan(result)
+    bare = [s.line for s in scanned.encodes if not _guarded(result, s, choices)]
     ending = words(below.ending)
     firsts = [tuple(token.text for token in c.branches[0].condition) for c in result.conditionals]
     open_now = [words(f"{gate.opening}{gate.name.text}") for gate in opened]
     same = (
-        [s.template for s in found.encodes] == [s.template for s in statements]
-        and not found.strange
+        [s.template for s in scanned.encodes] == [s.template for s in statements]
+        and not scanned.strange
         and sum(first[-len(ending) :] == ending for first in firsts) == len(below.floors)
-        and all(len(result.find(one)) >= open_now.count(one) for one in open_now if one[0] == "true")
-        and all(firsts.count(one) == open_now.count(one) for one in open_now if one[0] == "1")
+        and all(len(result.find(gate)) >= open_now.count(gate) for gate in open_now if gate[0] == "true")
+        and all(firsts.count(gate) == open_now.count(gate) for gate in open_now if gate[0] == "1")
     )
     if not same or bare:
         what = f"a conversion outside it, line {bare[0]} of the result" if bare else "a result that reads otherwise"
@@ -341,11 +341,11 @@ def unguarded(text: str, options: Mapping[str, str]) -> Iterator[tuple[int, str]
     """Line and opcode of each conversion to E2M1 that is not under the negated guard, or that nothing explains."""
     try:
         source = lex(text)
-        found = scan(source)
-        for odd in found.strange:
+        scanned = scan(source)
+        for odd in scanned.strange:
             yield odd.line, odd.message
-        choices = Choices.of(options) if found.encodes else None
-        for statement in found.encodes:
+        choices = Choices.of(options) if scanned.encodes else None
+        for statement in scanned.encodes:
             if choices and not _guarded(source, statement, choices):
                 yield statement.line, next(filter(is_encode, conversions(statement.template)))
     except LexError as error:
