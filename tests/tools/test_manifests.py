@@ -65,7 +65,7 @@ NEEDED = "'{}' is a required property"
     [
         (SUFFIX, "count = 2", 'count = "two"', "edits.0.count", "'two' is not of type 'integer'"),
         (SUFFIX, "count = 2", "count = 2\nsurprise = 1", "edits.0", NO_KEY.format("surprise")),
-        (SUFFIX, "about =", "# about =", "edits.0", NEEDED.format("about")),
+        (SUFFIX, "find =", "# find =", "edits.0", NEEDED.format("find")),
         (SUFFIX, 'op = "replace"', 'op = "sed"', "edits.0.op", "'sed' is not one of ['insert', "),
         (SUFFIX, 'op = "replace"', "", "edits.0", NEEDED.format("op")),
         (GUARD, "retire =", "retires =", "", NEEDED.format("retire")),

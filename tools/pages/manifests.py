@@ -22,6 +22,7 @@ from fp4patch.catalog.variant import Variant
 from fp4patch.core.table import Manifest
 from fp4patch.edits import Edit, Retired
 from fp4patch.edits.operation import Operation
+from fp4patch.edits.replace import Condition
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "schemas"
@@ -241,6 +242,8 @@ def keys_of_edits() -> str:
         "\n".join(_keys(f"`{kind.op}`", tables[kind.__name__]) for kind in get_args(Edit))
         + "\n"
         + _keys("`[[edits.retired]]`, of any operation that has `retired`", tables[Retired.__name__])
+        + "\n"
+        + _keys("`condition` of `replace`", tables[Condition.__name__])
     )
 
 
@@ -261,7 +264,7 @@ def _text(schema: Schema, paragraphs: str = " ") -> str:
 
 def _kind(value: Schema) -> str:
     """Return the kind of a value in a word."""
-    if "$ref" in value:
+    if "$ref" in value or "anyOf" in value:  # the second form of an optional table is null
         return "a table"
     if value.get("type") == "array":
         return "a list of strings" if value["items"]["then"] == STRINGS else "tables"
