@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -77,7 +76,7 @@ def test_what_is_recorded_passes_longer_code_fails_and_no_record_is_said(
 
     said = fp4patch(*verify)
     assert said.status == 0
-    assert re.search(r"not recorded\b.*float-to-e2m1-x2 on sm_121a", said.out)
+    assert "not recorded" in said.out
     assert [row["unrecorded"] for row in json.loads(document.read_text())["results"]] == [False, True]
 
     record_counts.record([document])
