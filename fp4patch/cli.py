@@ -37,7 +37,7 @@ GROUPS = {
         "evidence": ("evidence.command:evidence", "Write a variant's proofs, with a program for a GPU."),
     },
     "Build": {
-        "build": ("build.command:build", "Build a patched vLLM as an image that carries its proof."),
+        "build": ("build:build", "Build a patched vLLM as an image that carries its proof."),
     },
 }
 """Each command with the place of its function below ``fp4patch.commands`` and its summary, by what it is for."""

@@ -70,6 +70,9 @@ def images(documents: dict[str, bytes]) -> tuple[list[Image], list[str]] | None:
     return None
 
 
+_EMPTY = "sha256:5f70bf18a086007016e948b04aed3b82103a36bea41755b6cddfaf10ace3c6ef"
+"""Digest of a layer without files, 1,024 zeros, which docker makes of a step that changes nothing."""
+
 _TAG, _KIND = "org.opencontainers.image.ref.name", "vnd.docker.reference.type"
 
 
@@ -91,7 +94,7 @@ def _indexed(documents: dict[str, bytes]) -> tuple[list[Image], list[str]]:
             continue
         document = json.loads(documents[blob])
         if "layers" in document:
-            layers = tuple(_blob(layer) for layer in document["layers"])
+            layers = tuple(_blob(layer) for layer in document["layers"] if layer["digest"] != _EMPTY)
             stated = documents.get(_blob(document["config"]), b"{}") if "config" in document else b"{}"
             found.append(Image(tag, platform or platform_of(json.loads(stated)), layers))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ EXIT_REFUSED, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
 class Fp4PatchError(Exception):
     """An error that the user can act on: one sentence about the event and, in ``help``, the recommended action."""
 
-    exit_code: ClassVar[int] = EXIT_REFUSED
+    exit_code: int = EXIT_REFUSED
 
     def __init__(self, message: str, *, help: str = "", problems: Sequence[Problem] = ()) -> None:  # noqa: A002 - the reader's word
         super().__init__(message)

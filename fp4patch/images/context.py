@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import fp4patch
+from fp4patch.catalog.manifest import DATA, data_root
 from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import ImageError
@@ -23,8 +24,9 @@ from fp4patch.images.image import BuildRequest
 LEFT_OUT = ("__pycache__", ".mypy_cache", ".ruff_cache")
 
 
-def files(request: BuildRequest, torch: TorchPin, cuda: str, root: Path, machines: Sequence[str]) -> dict[str, bytes]:
-    """Return the context's files by name. ``root`` is the catalog's; ``machines`` are ``x86_64``, ``aarch64``."""
+def files(request: BuildRequest, machines: Sequence[str]) -> dict[str, bytes]:
+    """Return the context's files by name. ``machines`` are ``x86_64``, ``aarch64``."""
+    root = data_root()
     dockerfile = root / "dockerfiles" / "Dockerfile"
     if not dockerfile.is_file():
         raise ImageError(
@@ -36,9 +38,9 @@ def files(request: BuildRequest, torch: TorchPin, cuda: str, root: Path, machine
         "Dockerfile": dockerfile.read_bytes(),
         "fp4_objects.py": dockerfile.with_name("fp4_objects.py").read_bytes(),
         name: content,
-        "constraints.txt": f"torch=={torch.version}\n".encode(),
-        "torch.txt": torch_requirement(torch, machines).encode(),
-        "pins.json": (json.dumps(pins(request, torch, cuda), indent=2) + "\n").encode(),
+        "constraints.txt": f"torch=={request.torch.version}\n".encode(),
+        "torch.txt": torch_requirement(request.torch, machines).encode(),
+        "pins.json": (json.dumps(pins(request), indent=2) + "\n").encode(),
     }
 
 
@@ -51,7 +53,7 @@ def write(folder: Path, content: Mapping[str, bytes]) -> None:
         raise ImageError(f"cannot write {folder}: {error.strerror}", help="free space, or set TMPDIR") from error
 
 
-def pins(request: BuildRequest, torch: TorchPin, cuda: str) -> dict[str, Any]:
+def pins(request: BuildRequest) -> dict[str, Any]:
     """Return ``pins.json``: the inputs of the image, by version and hash."""
     return {
         "schema": SCHEMA,
@@ -61,8 +63,8 @@ def pins(request: BuildRequest, torch: TorchPin, cuda: str) -> dict[str, Any]:
         "judged": [str(arch) for arch in request.archs.judged],
         "gpus": [str(gpu) for gpu in request.archs.gpus],
         "trees": {name: dict(source.pin) for name, source in request.trees.items()},
-        "torch": {"version": torch.version, "wheels": torch.wheels},
-        "cuda": cuda,
+        "torch": {"version": request.torch.version, "wheels": request.torch.wheels},
+        "cuda": request.cuda,
         "base": request.base_image,
         "runtime": request.runtime_image,
     }
@@ -81,12 +83,11 @@ def wheel(root: Path) -> tuple[str, bytes]:
     It works from a checkout, an editable install and an installed wheel, without a build backend or network.
     """
     package = Path(fp4patch.__file__).resolve().parent
-    pyproject = package.parent / "pyproject.toml"
     content = {f"fp4patch/{name}": data for name, data in _folder(package) if not name.startswith("data/")}
-    for part in _data_folders(pyproject, package):
+    for part in (*DATA, "dockerfiles"):
         content |= {f"fp4patch/data/{part}/{name}": data for name, data in _folder(root / part)}
     info = f"fp4patch-{fp4patch.__version__}.dist-info"
-    content[f"{info}/METADATA"] = _metadata(pyproject).encode()
+    content[f"{info}/METADATA"] = _metadata(package.parent / "pyproject.toml").encode()
     content[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: fp4patch\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     content[f"{info}/entry_points.txt"] = b"[console_scripts]\nfp4patch = fp4patch.__main__:main\n"
     content[f"{info}/RECORD"] = _record(content, f"{info}/RECORD")
@@ -97,14 +98,6 @@ def wheel(root: Path) -> tuple[str, bytes]:
             entry.external_attr = 0o644 << 16
             packed.writestr(entry, content[name], zipfile.ZIP_DEFLATED)
     return f"fp4patch-{fp4patch.__version__}-py3-none-any.whl", archive.getvalue()
-
-
-def _data_folders(pyproject: Path, package: Path) -> list[str]:
-    """Return the directories of data for the wheel: those that a checkout's build names, or those installed."""
-    if pyproject.is_file():
-        build = tomllib.loads(pyproject.read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]["wheel"]
-        return list(build["force-include"])
-    return sorted(path.name for path in (package / "data").iterdir() if path.is_dir())
 
 
 def _folder(folder: Path) -> list[tuple[str, bytes]]:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from fp4patch.catalog.variant import TorchPin
 from fp4patch.core.arch import Arch
 from fp4patch.core.document import Document, Report, shown
 from fp4patch.core.verdict import OnTree, Verdict, overall
@@ -18,7 +19,7 @@ PROOF = "/opt/fp4patch/proof"
 
 
 class Stage(StrEnum):
-    """Stages of the Dockerfile, in the order in which they build on one another; the export stages only hold files."""
+    """Stages of the Dockerfile, in the order in which they build on one another."""
 
     TOOLKIT = "toolkit"
     SOURCES = "sources"
@@ -27,14 +28,11 @@ class Stage(StrEnum):
     PART = "part"
     WHEEL = "wheel"
     RUNTIME = "runtime"
-    PROOF_EXPORT = "proof-export"
-    PART_EXPORT = "part-export"
-    WHEEL_EXPORT = "wheel-export"
 
     @property
     def compiles_vllm(self) -> bool:
         """True if the stage needs the hours, the memory and the disk of a whole vLLM build."""
-        return self in (Stage.PART, Stage.PART_EXPORT, Stage.WHEEL, Stage.RUNTIME, Stage.WHEEL_EXPORT)
+        return self in (Stage.PART, Stage.WHEEL, Stage.RUNTIME)
 
     @property
     def compiles(self) -> bool:
@@ -43,38 +41,15 @@ class Stage(StrEnum):
 
     @property
     def disk(self) -> int:
-        """Free disk space in GiB that a build of this stage needs on the engine's disk."""
-        return _DISK[self]
+        """Free disk space in GiB that a build of this stage takes on the engine's disk, with nothing in its cache."""
+        return {Stage.KERNELS: 25, Stage.PART: 60, Stage.WHEEL: 60, Stage.RUNTIME: 80}.get(self, 16)
+        # The CUDA base takes about 10 GiB unpacked, PyTorch with its libraries 7, vLLM's build tree and compiler cache
+        # 30, the runtime image 20 (https://github.com/vllm-project/vllm/pull/40991).
 
-
-_DISK = {
-    Stage.TOOLKIT: 15,
-    Stage.SOURCES: 16,
-    Stage.PROOF: 16,
-    Stage.PROOF_EXPORT: 16,
-    Stage.KERNELS: 25,
-    Stage.PART: 60,
-    Stage.PART_EXPORT: 60,
-    Stage.WHEEL: 60,
-    Stage.WHEEL_EXPORT: 60,
-    Stage.RUNTIME: 80,
-}
-# The CUDA base takes about 10 GiB unpacked, PyTorch with its libraries 7, vLLM's build tree and compiler cache 30, the
-# runtime image 20 (https://github.com/vllm-project/vllm/pull/40991).
 
 JOB_MEMORY = 8
 """Memory in GiB that one compilation of vLLM's largest files can take
 (https://github.com/vllm-project/vllm/pull/12477)."""
-
-
-class Outcome(StrEnum):
-    """Destination of a build's result."""
-
-    LOAD = "load"
-    """Load the image into the engine's own image store."""
-    PUSH = "push"
-    OUTPUT = "output"
-    """Write files into a directory."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +66,12 @@ class Architectures:
 
 @dataclass(frozen=True)
 class Source:
-    """Source of one tree of the image: a pinned or named release, a git reference, or a local directory."""
+    """Source of one tree of the image: a release, or a local directory."""
 
     version: str = ""
-    """Version of a release; empty for other sources."""
-    context: str = ""
-    """Build context of that name: ``URL#ref`` or a directory. Empty: the release is fetched in the build."""
+    """Version of a release; empty for a directory."""
+    folder: str = ""
+    """Build context of that name. Empty: the release is fetched in the build."""
     pin: Mapping[str, str] = field(default_factory=dict)
     """Known facts for ``pins.json``: ``version``, ``archive``, ``sha256``, ``git``, ``ref``, ``commit``."""
     whole: bool = False
@@ -105,77 +80,54 @@ class Source:
     """Oldest major version of GCC that compiles the tree; 0 if none is known."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class BuildSettings:
-    """Options that decide how a build runs and where its result goes, but not what is built."""
+@dataclass(frozen=True)
+class BuildxOptions:
+    """Words that the user hands on to ``docker buildx build``, and what they decide here."""
 
-    outcome: Outcome = Outcome.LOAD
-    output: Path | None = None
-    tags: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    """Build arguments in the place of ours: ``BASE_IMAGE``, ``RUNTIME_IMAGE``, ``TORCH_VERSION``; others are added."""
     platforms: tuple[str, ...] = ()
     """Platforms: ``linux/arm64``. Empty: the engine's own."""
-    cache_to: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
     builder: str = ""
-    buildx: tuple[str, ...] = ()
-    """Further words for ``docker buildx build``."""
-    sccache: bool = False
-    jobs: int | None = None
-    """Compilations at a time. None: the build machine decides by its memory."""
-    part: str = ""
-    """Part of vLLM's object files to compile in the stage ``part``: ``2/3``."""
-    provenance: str = ""
-    sbom: str = ""
+    push: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildRequest(BuildSettings):
-    """All options that decide what is built, with every default filled in."""
+class BuildRequest:
+    """All that decides what is built, with every default filled in."""
 
     variant: str
+    patches: tuple[str, ...]
+    """``cutlass/e2m1-guard 1``."""
     archs: Architectures
     trees: Mapping[str, Source]
     """Source of each tree, by its target's name."""
-    torch: str
+    torch: TorchPin
+    cuda: str
     base_image: str
     runtime_image: str
     target: Stage = Stage.RUNTIME
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Node:
-    """One machine of a builder."""
-
-    name: str
-    running: bool
-    platforms: tuple[str, ...]
-    """Platforms: ``linux/arm64``, …; the first is its own, others may be emulated."""
-
-    @property
-    def native(self) -> str:
-        """Platform of the node itself: ``linux/arm64``. Empty if the node does not report one."""
-        return self.platforms[0] if self.platforms else ""
+    output: Path | None = None
+    """Directory for files; None: the result is an image."""
+    buildx: BuildxOptions = BuildxOptions()
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A container engine and the builder that a build would use, as they report themselves."""
+    """The builder that a build would use, as it reports itself."""
 
-    version: str
-    """Version of the engine; empty if only a builder elsewhere is used."""
-    buildx: str
-    driver: str
-    """Driver: ``docker`` if the engine itself builds; else ``docker-container``, ``remote``, ``kubernetes``."""
-    nodes: tuple[Node, ...]
-    architecture: str = ""
-    """Architecture of the engine: ``amd64``, ``arm64``."""
+    driver: str = ""
+    """``docker`` if the engine itself builds; else ``docker-container``, ``remote``, ``kubernetes``; empty: unknown."""
+    platforms: tuple[str, ...] = ()
+    """The own platform of each node, ``linux/arm64``, as far as it is known: others are emulated."""
     memory: int | None = None
-    """Memory of the build machine in bytes; None if it is another machine and not known."""
+    """Memory of the build machine in bytes; None if it is another machine."""
     disk: int | None = None
-    """Free disk space of the engine's data directory in bytes; None if that is not on this machine."""
-    root: str = ""
-    attests: bool = False
-    """True if the image store can hold attestations (containerd's can)."""
+    """Free disk space of the engine's data directory in bytes; None if that is on another machine."""
+    cores: int | None = None
+    """Number of its processors; None if it is another machine."""
 
 
 @dataclass(frozen=True)
@@ -208,8 +160,7 @@ class Built(Report):
     labels: Mapping[str, str]
     output: str
     """Directory of ``--output``."""
-    seconds: Mapping[str, float]
-    """Wall time of each step in seconds: ``preflight``, ``context``, ``build``."""
+    seconds: float
     notes: tuple[str, ...]
 
 

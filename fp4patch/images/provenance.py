@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import fp4patch
@@ -11,7 +10,6 @@ from fp4patch.core.document import SCHEMA
 from fp4patch.core.errors import ImageError
 from fp4patch.core.verdict import Verdict, verdict_on
 from fp4patch.images.image import PRODUCT, BuildRequest, Statement
-from fp4patch.sources import git
 
 OURS = "io.fp4patch."
 SOURCE = "https://github.com/fp4patch/fp4patch"
@@ -20,50 +18,32 @@ SOURCE = "https://github.com/fp4patch/fp4patch"
 # --- labels ----------------------------------------------------------------------------------------------------------
 
 
-def labels(
-    request: BuildRequest, patches: tuple[str, ...], cuda: str, *, created: str, revision: str = ""
-) -> dict[str, str]:
-    """Return the image's labels: OCI's own keys, and ``io.fp4patch.*`` for the patches, the pins and the proof.
+def labels(request: BuildRequest, created: str) -> dict[str, str]:
+    """Return the image's labels: OCI's own keys, and ``io.fp4patch.*`` for the patches and the pins.
 
-    ``patches`` are ``cutlass/e2m1-guard 1``; ``created`` is UTC, RFC 3339. Empty labels are left out.
+    ``created`` is UTC, RFC 3339.
     """
-    trees = {name: _said(source.pin) for name, source in request.trees.items()}
+    trees = {name: _release(source.pin) for name, source in request.trees.items()}
     product = trees[PRODUCT]
-    found = {
+    return {
         "org.opencontainers.image.title": f"vLLM {product} with fp4patch {request.variant}",
         "org.opencontainers.image.version": f"{product}-{request.variant}",
         "org.opencontainers.image.created": created,
         "org.opencontainers.image.source": SOURCE,
-        "org.opencontainers.image.revision": revision,
         "org.opencontainers.image.base.name": request.runtime_image,
         f"{OURS}version": fp4patch.__version__,
         f"{OURS}variant": request.variant,
-        f"{OURS}patches": ", ".join(patches),
+        f"{OURS}patches": ", ".join(request.patches),
         f"{OURS}arch": ",".join(str(arch) for arch in request.archs.asked),
-        **{f"{OURS}{name}": said for name, said in trees.items()},
-        f"{OURS}torch": request.torch,
-        f"{OURS}cuda": cuda,
+        **{f"{OURS}{name}": release for name, release in trees.items()},
+        f"{OURS}torch": request.torch.version,
+        f"{OURS}cuda": request.cuda,
     }
-    return {name: value for name, value in found.items() if value}
 
 
-def _said(pin: Mapping[str, str]) -> str:
-    """Return a tree's pin in short: a release, else a reference, else a local tree with its commit."""
-    if version := pin.get("version"):
-        return version
-    if ref := pin.get("ref"):
-        return f"{pin['git']}#{ref}"
-    commit = pin.get("commit", "")[:12]
-    return "local" + (f" {commit}{' changed' if pin.get('changed') == 'yes' else ''}" if commit else "")
-
-
-def revision(package: Path) -> str:
-    """Return the commit of fp4patch's own checkout, with ``-dirty`` if it was changed; empty if it is none."""
-    top = package.parent
-    if not (top / "pyproject.toml").is_file():
-        return ""
-    head = git.head(top)
-    return head + ("-dirty" if head and (git.changed(top) or git.untracked(top)) else "")
+def _release(pin: Mapping[str, str]) -> str:
+    """Return the release of a tree, or ``local``."""
+    return pin.get("version", "local")
 
 
 # --- re-checking -----------------------------------------------------------------------------------------------------
@@ -190,7 +170,7 @@ def _labels(
     }
     trees = pins.get("trees", {})
     for name in sorted({PRODUCT, *trees, *(str(d["target"]) for d in documents.values())}):
-        expected[name] = _said(trees[name]) if name in trees else ""
+        expected[name] = _release(trees[name]) if name in trees else ""
     found = []
     for name, proven in expected.items():
         label = labels.get(OURS + name, "")

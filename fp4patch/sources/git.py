@@ -1,34 +1,23 @@
-"""Git repositories, by GitPython: clone a release, list its tags, describe a checkout.
+"""Git repositories, by GitPython: clone a release, list its tags, and name the commit of a clone.
 
-Whatever a repository brings along is input: a URL runs no program (``ext::``), an option is never taken from a name,
-and a checkout that is only described is compared by GitPython itself: of git it takes the objects alone. So nothing of
-the checkout's configuration (hooks, ``core.fsmonitor``, filters, ``core.sshCommand``) is executed.
+Whatever a repository brings along is input: a URL runs no program (``ext::``), and an option is never taken from a
+name.
 """
 
 from __future__ import annotations
 
-import configparser
-import hashlib
 import os
 import re
 import shutil
-import stat
-import struct
 import sys
 import traceback
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 from urllib.parse import urljoin
 
 from fp4patch.core.errors import SourceError
-
-if TYPE_CHECKING:
-    from git import Repo
-
-T = TypeVar("T")
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REPOSITORY = "check the version and the network, or name another repository: --git URL (a local path works too)"
@@ -80,64 +69,9 @@ def tags(url: str) -> tuple[str, ...]:
 
 
 def head(tree: Path) -> str:
-    """Return the commit (40 hex digits) that is checked out; empty if it cannot be read."""
-    return _asked(tree, lambda repo: repo.head.commit.hexsha, "")
-
-
-def changed(tree: Path) -> bool:
-    """Return whether a tracked file differs from the checked-out commit, or cannot be compared with it.
-
-    The bytes are compared, and line ends do not count. No filter of the repository is run.
-    """
-
-    def differs(repo: Repo) -> bool:
-        found = {(str(path), stage): (entry.hexsha, entry.mode) for (path, stage), entry in repo.index.entries.items()}
-        items: Any = repo.head.commit.tree.traverse()
-        committed = {(str(item.path), 0): (item.hexsha, item.mode) for item in items if item.type != "tree"}
-        return found != committed or not all(
-            _is_file(tree / path, sha, mode) for (path, _), (sha, mode) in found.items()
-        )
-
-    return bool(head(tree)) and _asked(tree, differs, otherwise=True)
-
-
-def untracked(tree: Path) -> bool:
-    """Return whether a checkout has untracked files. It runs git there: only for a trusted checkout."""
-    return _asked(tree, lambda repo: bool(repo.untracked_files), otherwise=False)
-
-
-def _asked(tree: Path, question: Callable[[Repo], T], otherwise: T) -> T:
-    """Return the result of a query on the repository whose top is this directory; ``otherwise`` if none can be read."""
-    git = _git()
-    # Exceptions of GitPython for a repository that is damaged, or crafted to confuse its reader.
-    unreadable = (
-        *(git.exc.GitError, git.exc.ODBError, struct.error, zlib.error, configparser.Error),
-        *(OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError, EOFError),
-    )
-    try:
-        with git.Repo(tree, expand_vars=False) as repo:
-            repo.git.update_environment(
-                GIT_ALLOW_PROTOCOL="none"
-            )  # missing objects are not fetched, which would run its core.sshCommand
-            return question(repo)
-    except unreadable:
-        return otherwise
-
-
-def _is_file(path: Path, sha: str, mode: int) -> bool:
-    """Return whether a file has the contents and the mode that git records for it."""
-    if stat.S_IFMT(mode) == 0o160000:  # a submodule: a commit of another repository
-        return True
-    found = path.lstat().st_mode
-    if stat.S_ISLNK(mode) != stat.S_ISLNK(found) or not stat.S_ISLNK(found) | stat.S_ISREG(found):
-        return False
-    data = os.readlink(os.fsencode(path)) if stat.S_ISLNK(found) else path.read_bytes()  # noqa: PTH115 - as bytes
-    same_mode = stat.S_ISLNK(found) or bool(found & 0o100) == bool(mode & 0o100)
-    return same_mode and sha in (_blob(data), _blob(data.replace(b"\r\n", b"\n")))
-
-
-def _blob(data: bytes) -> str:
-    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+    """Return the commit that a clone of ours has checked out."""
+    with _git().Repo(tree) as repo:
+        return str(repo.head.commit.hexsha)
 
 
 def _git() -> Any:

@@ -22,7 +22,7 @@ from typing import NoReturn
 import pytest
 
 from fp4patch import cli
-from fp4patch.commands.build.run import Options, plan
+from fp4patch.commands.build_run import plan
 from fp4patch.images import context
 
 SCRIPT = Path(__file__).parents[1] / "engine" / "engine.sh"
@@ -210,8 +210,7 @@ def real_proof(tmp_path_factory: pytest.TempPathFactory, pristine_tree: Callable
         str(made / "proof" / "verify.json"),
     ]
     assert cli.run([*verify, str(tree)]) == 0
-    planned = plan(Options(variant="next2", archs=("12.1a",), trees={"cutlass": "4.2.1"}))
-    pins = context.pins(planned.request, planned.torch, planned.cuda)
+    pins = context.pins(plan("next2", ["12.1a"], "proof", trees={"cutlass": "4.2.1"}))
     (made / "proof" / "pins.json").write_text(json.dumps(pins))
     for path in (tree / "include").rglob("*"):  # the patched files alone: an image needs no more to be checked
         if path.is_file() and path.name not in ("float_subbyte.h", "numeric_conversion.h"):

@@ -56,18 +56,9 @@ def tiny(
     monkeypatch.setenv("FP4PATCH_DATA", str(data))
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr("tempfile.tempdir", None)
-    options = [
-        "--variant",
-        "next2",
-        "--arch",
-        "12.1a",
-        "--cutlass",
-        "4.2.1",
-        "--base-image",
-        tiny_base,
-        "--no-preflight",
-    ]
-    yield Tiny(options, ["--network", "host", "--build-context", f"made={real_proof}"])
+    own = ["--variant", "next2", "--arch", "12.1a", "--cutlass", "4.2.1"]
+    base = ["--build-arg", f"BASE_IMAGE={tiny_base}"]
+    yield Tiny(own, [*base, "--network", "host", "--build-context", f"made={real_proof}"])
     assert list(temporary.iterdir()) == []  # no context is left behind, whatever came of the build
 
 
@@ -98,7 +89,7 @@ def test_builds_an_image_that_says_what_it_is_and_whose_proof_holds(
     (inspected,) = json.loads(docker("image", "inspect", TAG))
     assert document["image"] == inspected["Id"]
     assert document["labels"].items() <= inspected["Config"]["Labels"].items()
-    assert set(document["seconds"]) == {"preflight", "context", "build"}
+    assert document["seconds"] > 0
 
     # The labels name all the variant's patches, and this proof covers CUTLASS alone.
     looked = Said(capfd, "doctor", TAG, "--json")
@@ -213,19 +204,6 @@ def test_a_second_build_finds_everything_in_the_builders_cache(capfd: pytest.Cap
     assert len(steps) >= 7
 
 
-def test_attestations_are_refused_in_one_sentence_where_the_store_cannot_hold_them(
-    capfd: pytest.CaptureFixture[str], tiny: Tiny
-) -> None:
-    from fp4patch.images.engine import look
-
-    if look("", needs_engine=True).attests:
-        pytest.skip("this engine has the containerd image store, which holds attestations")
-    words = tiny("--target", "sources", buildx=["--provenance", "mode=max"])
-    said = Said(capfd, *(word for word in words if word != "--no-preflight"))
-    assert said.status == 1
-    assert "an image store that holds attestations (--provenance)" in said.err
-
-
 # --- more than one machine --------------------------------------------------------------------------------------------
 
 
@@ -238,7 +216,7 @@ def shared(tiny: Tiny, tiny_base: str, registry: str, tmp_path: Path) -> Tiny:
     (tmp_path / "base" / "new").write_text(str(uuid.uuid4()))
     docker("buildx", "build", "--load", "--provenance", "false", "--tag", base, str(tmp_path / "base"))
     docker("push", "--quiet", base)
-    return replace(tiny, own=[*tiny.own, "--base-image", base])
+    return replace(tiny, buildx=[*tiny.buildx, "--build-arg", f"BASE_IMAGE={base}"])
 
 
 def layers(image: str) -> list[str]:
@@ -324,23 +302,24 @@ def test_no_engine_is_one_sentence_with_a_remedy(
         (["--variant", "next3", "--arch", "12.1a", "--", "--push"], "--push needs a name"),
         (["--arch", "12.1a", "--output", "x", "--", "--push"], "--output writes files"),
         (["--arch", "12.1a", "--push"], "Options of `docker buildx build` follow after `--`"),
-        (["--arch", "12.1a", "--", "--target", "x"], "fp4patch sets --target of docker buildx itself"),
-        (["--arch", "12.1a", "--", "--output=x"], "fp4patch sets --output of docker buildx itself"),
+        (
+            ["--arch", "12.1a", "--", "--target", "x"],
+            "--target, --output, --iidfile, --metadata-file of docker buildx itself",
+        ),
+        (["--arch", "12.1a", "--", "--output=x"], "of docker buildx itself"),
         (["--arch", "12.1a", "--", "."], "'.' is no option of docker buildx"),
         (["--arch", "12.1a", "--", "--builder"], "--builder: expected one argument"),
+        (["--arch", "12.1a", "--", "--build-arg", "VARIANT=native"], "fp4patch sets the build argument VARIANT itself"),
         (["--variant", "next3", "--arch", "12.1a", "--vllm", "0.20.0"], "may need another PyTorch than 2.14.0"),
-        (["--variant", "next3", "--arch", "12.1a", "--sccache"], "no SCCACHE_"),
         (["--variant", "next3", "--arch", "12.1a", "--cutlass", "/"], "is not a tree of NVIDIA CUTLASS"),
     ],
 )
 def test_mistakes_of_the_command_line_are_found_before_anything_is_asked(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], sentence: str
+    capfd: pytest.CaptureFixture[str], arguments: list[str], sentence: str
 ) -> None:
-    for name in [name for name in os.environ if name.startswith("SCCACHE_")]:
-        monkeypatch.delenv(name)
     said = Said(capfd, "build", "--dry-run", *arguments)
     assert said.status == 2
-    assert sentence in said.err
+    assert sentence in " ".join(said.err.split())
 
 
 def test_a_local_vllm_says_itself_which_torch_it_needs(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -397,19 +376,18 @@ def test_a_cutlass_of_headers_alone_is_refused_before_anything_is_built(
     assert "no commit is pinned" in " ".join(Said(capfd, *command, "4.8.0").err.split())
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status"),
-    [
-        (["--target", "part", "--part", "2/3"], 0),
-        (["--target", "part"], 2),
-        (["--part", "1/3"], 2),
-        (["--target", "part", "--part", "4/3"], 2),
-        (["--target", "part", "--part", "0/3"], 2),
-        (["--target", "part", "--part", "half"], 2),
-    ],
-)
-def test_a_part_of_the_object_files(capfd: pytest.CaptureFixture[str], arguments: list[str], status: int) -> None:
-    said = Said(capfd, "build", "--arch", "12.1a", "--dry-run", "--json", *arguments)
-    assert said.status == status
-    if not status:
-        assert "PART=2/3" in json.loads(said.out)["command"]
+def test_arguments_of_the_dockerfile_that_are_given_are_in_the_pins_and_the_labels(
+    capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    given = ["BASE_IMAGE=mirror/cuda", "RUNTIME_IMAGE=mirror/run", "TORCH_VERSION=2.11.0", "PART=2/3"]
+    words = [word for text in given for word in ("--build-arg", text)]
+    command = ["build", "--arch", "12.1a", "--target", "part", "--dry-run", "--json"]
+    said = Said(capfd, *command, "--context", tmp_path / "context", "--", *words).document
+    assert said["command"][-12:-4] == words
+    assert "org.opencontainers.image.base.name=mirror/run" in said["command"]
+    pins = json.loads((tmp_path / "context" / "pins.json").read_text())
+    assert (pins["base"], pins["runtime"], pins["torch"]) == (
+        "mirror/cuda",
+        "mirror/run",
+        {"version": "2.11.0", "wheels": {}},
+    )

@@ -15,15 +15,14 @@ import pytest
 import fp4patch
 from fp4patch.catalog.manifest import data_root, load
 from fp4patch.catalog.variant import Pins
-from fp4patch.commands.build.run import Options, plan
+from fp4patch.commands.build_run import plan
 from fp4patch.images import context
 
 ROOT = Path(fp4patch.__file__).parents[1]
 
 
-def the_files(**more: str) -> dict[str, bytes]:
-    planned = plan(Options(variant="next3", archs=("12.1a",), **more))  # type: ignore[arg-type]
-    return context.files(planned.request, planned.torch, planned.cuda, planned.root, ["x86_64", "aarch64"])
+def the_files() -> dict[str, bytes]:
+    return context.files(plan("next3", ["12.1a"]), ["x86_64", "aarch64"])
 
 
 def test_equal_inputs_give_equal_bytes() -> None:

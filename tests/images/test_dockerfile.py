@@ -177,7 +177,9 @@ def test_a_base_image_with_an_older_gcc_ends_the_build_at_once(
     run = subprocess.run(script, env=environ, capture_output=True, text=True, check=False)
     assert run.returncode == (0 if builds else 1)
     assert run.stderr == (
-        "" if builds else "this vLLM needs GCC 13, and the base image has 12: choose another one (--base-image)\n"
+        ""
+        if builds
+        else "this vLLM needs GCC 13, and the base image has 12: choose another one (--build-arg BASE_IMAGE=IMAGE)\n"
     )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,12 @@ import pytest
 from rich.console import Console
 
 from fp4patch import cli
-from fp4patch.commands.build.run import Options, plan
+from fp4patch.commands.build_run import plan
 from fp4patch.commands.doctor_proof_text import proof_text
 from fp4patch.core.errors import ImageError
 from fp4patch.core.verdict import Verdict
 from fp4patch.images import inspection, provenance
-from fp4patch.images.image import BuildRequest, ProofReport
+from fp4patch.images.image import ProofReport
 
 Proof = dict[str, bytes]
 
@@ -29,14 +31,11 @@ def proof(real_proof: Path) -> Proof:
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def request_of() -> BuildRequest:
-    return plan(Options(variant="next2", archs=("12.1a",), trees={"cutlass": "4.2.1"})).request
-
-
 def labels(proof: Proof) -> dict[str, str]:
+    request = plan("next2", ["12.1a"], "proof", trees={"cutlass": "4.2.1"})
     receipts = provenance.receipts_of(proof)
     patches = tuple(p for name in sorted(receipts) for p in json.loads(receipts[name])["patches"])
-    return provenance.labels(request_of(), patches, "13.0.2", created="2026-01-01T00:00:00Z")
+    return provenance.labels(replace(request, patches=patches), "2026-01-01T00:00:00Z")
 
 
 def failed(proof: Proof, said: dict[str, str] | None) -> list[str]:
@@ -190,9 +189,11 @@ def test_directories_of_other_things_have_no_proof(tmp_path: Path) -> None:
     assert inspection.of_directory(tmp_path) is None
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # the package leaves its socket open
 def test_without_an_engine_labels_and_proof_are_not_judged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///no/such/socket")
     report = inspection.of_image("some-image")
+    gc.collect()
     assert report is not None
     assert report.verdict is Verdict.NOTHING
     assert report.notes == ("labels and proof were not read: no docker engine responds",)

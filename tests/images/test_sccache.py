@@ -1,4 +1,4 @@
-"""Support of the compiler cache of --sccache for this nvcc: its local storage, and the same version."""
+"""Support of the compiler cache sccache for this nvcc: its local storage, and the same version."""
 
 from __future__ import annotations
 

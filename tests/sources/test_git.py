@@ -46,7 +46,6 @@ def test_a_tag_a_branch_and_a_commit_are_cloned(upstream: Path, tmp_path: Path, 
     git.clone(f"file://{upstream}", ref or commit, tmp_path / "tree", show_progress=False)
     assert (tmp_path / "tree/include/a.h").read_text() == text
     assert git.head(tmp_path / "tree") == commit
-    assert not git.changed(tmp_path / "tree")
     assert run(tmp_path / "tree", "rev-list", "--count", "HEAD") == "1"
 
 
@@ -72,7 +71,6 @@ def test_the_submodules_that_hold_what_is_named_come_along(
     assert (tmp_path / "tree/3rdparty/wanted/include/a.h").read_text() == "int a;\n"
     assert (tmp_path / "tree/3rdparty/whose/include/a.h").is_file()
     assert not list((tmp_path / "tree/3rdparty/other").iterdir())
-    assert not git.changed(tmp_path / "tree")
 
 
 @pytest.mark.parametrize("url", ["ext::touch hacked", "ext://touch%20hacked", "fd::17"])
@@ -113,7 +111,6 @@ def test_without_git_one_sentence_says_so(upstream: Path, tmp_path: Path, monkey
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SourceError, match="no git on PATH"):
         git.clone(str(upstream), "v1.0", tmp_path / "tree", show_progress=False)
-    assert git.head(upstream) == ""
 
 
 def test_progress_is_shown_where_it_is_wanted(
@@ -121,96 +118,6 @@ def test_progress_is_shown_where_it_is_wanted(
 ) -> None:
     git.clone(f"file://{upstream}", "v1.0", tmp_path / "tree", show_progress=True)
     assert "objects" in capsys.readouterr().err
-
-
-CHANGES = {
-    "bytes": "echo >> run.sh",
-    "staged": "echo >> run.sh; git add .",
-    "gone": "rm run.sh",
-    "mode": "chmod -x run.sh",
-    "link": "ln -sfn run.sh link",
-    "kind": "rm link; printf include/a.h > link",
-    "added": "touch new; git add new",
-    "directory": "rm run.sh; mkdir run.sh",
-}
-
-
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_change_of_a_tracked_file_is_seen(upstream: Path, what: str) -> None:
-    assert not git.changed(upstream)
-    subprocess.run(CHANGES[what], shell=True, cwd=upstream, check=True)
-    assert git.changed(upstream)
-
-
-def test_what_git_does_not_count_is_no_change(upstream: Path) -> None:
-    (upstream / "new").touch()
-    assert git.untracked(upstream)
-    (upstream / "include/a.h").write_bytes(b"int b;\r\n")  # as core.autocrlf checks it out
-    os.utime(upstream / "run.sh", (1, 1))
-    run(upstream, "gc", "-q")
-    assert not git.changed(upstream)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("core.fsmonitor", "touch {}; :"),
-        ("core.sshCommand", "touch {}; :"),
-        ("filter.evil.clean", "touch {}; cat"),
-        ("filter.evil.process", "touch {}"),
-        ("diff.external", "touch {}; :"),
-        ("core.hooksPath", "hooks"),
-    ],
-)
-def test_nothing_of_a_checkouts_configuration_is_executed(upstream: Path, tmp_path: Path, key: str, value: str) -> None:
-    trap = tmp_path / "hacked"
-    run(upstream, "config", key, value.format(trap))
-    (upstream / ".gitattributes").write_text("* filter=evil diff=evil\n")
-    (upstream / "hooks").mkdir()
-    for hook in ("post-index-change", "post-checkout", "reference-transaction"):
-        (upstream / "hooks" / hook).write_text(f"#!/bin/sh\ntouch {trap}\n")
-        (upstream / "hooks" / hook).chmod(0o755)
-    os.utime(upstream / "include/a.h", (1, 1))  # git would look into it again
-    assert len(git.head(upstream)) == 40
-    assert not git.changed(upstream)
-    assert not trap.exists()
-
-
-def test_a_missing_object_is_not_fetched(upstream: Path, tmp_path: Path) -> None:
-    trap = tmp_path / "hacked"
-    for key, value in (
-        ("remote.origin.url", "ssh://host.invalid/x"),
-        ("remote.origin.promisor", "true"),
-        ("core.sshCommand", f"touch {trap}; :"),
-    ):
-        run(upstream, "config", key, value)
-    tree = run(upstream, "rev-parse", "HEAD^{tree}")
-    (upstream / ".git/objects" / tree[:2] / tree[2:]).unlink()
-    subprocess.run(["git", "cat-file", "-p", tree], cwd=upstream, check=False, capture_output=True)
-    assert trap.exists(), "git itself falls for it"
-    trap.unlink()
-    assert len(git.head(upstream)) == 40
-    assert git.changed(upstream)
-    assert not trap.exists()
-
-
-@pytest.mark.parametrize("damaged", ["HEAD", "index", "config", "refs/heads/main", "objects"])
-def test_a_damaged_repository_is_described_as_far_as_it_can_be_read(upstream: Path, damaged: str) -> None:
-    path = upstream / ".git" / damaged
-    if path.is_dir():
-        path.rename(path.with_name("away"))
-        path.mkdir()
-    else:
-        path.write_bytes(b"\xff\0[")
-    assert git.head(upstream) in ("", run(upstream, "rev-parse", "HEAD") if damaged == "index" else "")
-    assert git.changed(upstream) == (damaged == "index")
-
-
-def test_a_directory_that_is_no_repository_has_no_commit(tmp_path: Path, upstream: Path) -> None:
-    (upstream / "below").mkdir()
-    for directory in (tmp_path, tmp_path / "none", upstream / "below"):
-        assert git.head(directory) == ""
-        assert not git.changed(directory)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

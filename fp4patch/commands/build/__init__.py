@@ -1,1 +1,0 @@
-"""``fp4patch build``: the patched vLLM as an image."""

@@ -1,0 +1,213 @@
+"""``fp4patch build``: the whole patched vLLM as an image that carries its proof, by the engine that is there."""
+
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fp4patch.catalog.manifest import load
+from fp4patch.catalog.variant import Pins, TorchPin
+from fp4patch.core.errors import ImageError, UsageError
+from fp4patch.images import architectures, command, context, engine, provenance, sources
+from fp4patch.images.image import PRODUCT, BuildRequest, Built, DryRun, Source, Stage
+
+OnNote = Callable[[str], None]
+
+DRY_CONTEXT = "fp4patch-context"
+"""Directory in a dry run's command if the user names none."""
+
+RECOMMENDED = "next3"
+WHY = "which uses the hardware conversion wherever the target has it, and the shortest exact encoder elsewhere"
+"""The variant of a build that names none, and the reason."""
+
+MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+"""An image's architecture, and the machine in the names of wheels."""
+
+
+class BuildFailedError(ImageError):
+    """The engine's build ended with another status than 0; ours is the same."""
+
+    def __init__(self, stage: Stage, status: int) -> None:
+        super().__init__(
+            f"the build of stage {stage} failed (docker buildx ended with status {status})",
+            help="its last lines name the step; the stages before it are in the builder's cache",
+        )
+        self.exit_code = status
+
+
+def plan(
+    variant: str | None,
+    archs: Sequence[str],
+    target: str | None = None,
+    *,
+    trees: Mapping[str, str] | None = None,
+    output: Path | None = None,
+    buildx: Sequence[str] = (),
+) -> BuildRequest:
+    """Fill in everything from the variant's pins, and check it as far as no engine is needed for it.
+
+    ``trees`` are the sources that the user names, by the target's name; ``buildx`` are words for buildx.
+    """
+    catalog = load()
+    chosen = catalog.variant(variant or RECOMMENDED)
+    if chosen.image is None:
+        raise UsageError(f"variant {chosen.name} pins nothing to build an image from", help="it has no table [image]")
+    pins = chosen.image
+    named = pins.trees | dict(trees or {})
+    asked = architectures.check(archs, chosen)
+    if variant is None:
+        asked = replace(asked, notes=(f"without --variant the build takes {RECOMMENDED}, {WHY}", *asked.notes))
+    stage = Stage(target) if target else Stage.WHEEL if output else Stage.RUNTIME
+    own = {name: sources.source(catalog.target(name), named[name], whole=stage.compiles) for name in pins.trees}
+    options = command.buildx_options(buildx, output)
+    request = BuildRequest(
+        variant=chosen.name,
+        patches=tuple(f"{p.id} {p.version}" for name in sorted(own) for p in catalog.patches_of(chosen, name)),
+        archs=asked,
+        trees=own,
+        torch=_torch(pins, own[PRODUCT], options.arguments.get("TORCH_VERSION")),
+        cuda=pins.cuda,
+        base_image=options.arguments.get("BASE_IMAGE", pins.base),
+        runtime_image=options.arguments.get("RUNTIME_IMAGE", pins.runtime),
+        target=stage,
+        output=output,
+        buildx=options,
+    )
+    command.arguments(request)  # before anything is asked or written: the user may not set one of ours
+    return request
+
+
+def _torch(pins: Pins, vllm: Source, named: str | None) -> TorchPin:
+    """Return the pinned PyTorch; for another vLLM the one that the user names, or that a local tree requires."""
+    folder = Path(vllm.folder) if vllm.folder else None
+    wanted = named or (_torch_of(folder) if folder else "")
+    if vllm.version == pins.trees[PRODUCT] and not named:
+        return pins.torch
+    if not wanted:
+        raise UsageError(
+            f"another vLLM than the pinned {pins.trees[PRODUCT]} may need another PyTorch than {pins.torch.version}",
+            help="name it: -- --build-arg TORCH_VERSION=V; its requirements state it",
+        )
+    return (
+        pins.torch if wanted in (pins.torch.version, pins.torch.version.partition("+")[0]) else TorchPin(version=wanted)
+    )
+
+
+def _torch_of(tree: Path) -> str:
+    """Return the PyTorch that a vLLM tree's build requires; empty if it does not pin one."""
+    required = re.search(r'"torch\s*==\s*([^"\s;]+)', (tree / "pyproject.toml").read_text(encoding="utf-8"))
+    return required[1] if required else ""
+
+
+def dry_run(request: BuildRequest, folder: Path | None) -> DryRun:
+    """Return the command and the context's files. Only a context that was named is written."""
+    files = context.files(request, _machines(request, None))
+    if folder:
+        _claim(folder)
+        context.write(folder, files)
+    place = folder or Path(DRY_CONTEXT)
+    words = command.compose(request, place, _labels(request), progress="auto")
+    return DryRun(
+        command=tuple(words),
+        shell=command.shell(words),
+        context=str(place),
+        written=folder is not None,
+        files={name: len(data) for name, data in files.items()},
+        notes=request.archs.notes,
+    )
+
+
+def build(request: BuildRequest, folder: Path | None, *, progress: str, on_note: OnNote) -> Built:
+    """Build it. ImageError if the engine cannot, BuildFailedError with the engine's status if it did not.
+
+    ``progress`` is buildx's word: ``auto`` on a terminal, else ``plain``. An interrupt stops the engine's build and
+    leaves no context behind.
+    """
+    begun = time.monotonic()
+    builder = engine.look(request.buildx.builder, needs_engine=not (request.output or request.buildx.push))
+    if problems := engine.check(builder, request):
+        raise ImageError("this engine cannot build it", problems=problems)
+    notes = (*request.archs.notes, *engine.notes(builder, request))
+    for note in notes:
+        on_note(note)
+    labels = _labels(request)
+    own = builder.platforms[0] if builder.platforms else None
+    with _folder(folder) as place, tempfile.TemporaryDirectory(prefix="fp4patch-") as work:
+        context.write(place, context.files(request, _machines(request, own)))
+        metadata, iid = Path(work) / "metadata.json", Path(work) / "iid"
+        of_image = None if request.output else iid
+        words = command.compose(request, place, labels, progress=progress, metadata=metadata, iid=of_image)
+        _run(words, request.target)
+        stated = json.loads(metadata.read_text(encoding="utf-8")) if metadata.is_file() else {}
+        return Built(
+            command=tuple(words),
+            image=iid.read_text(encoding="utf-8").strip() if iid.is_file() else "",
+            digest=str(stated.get("containerimage.digest", "")),
+            tags=request.buildx.tags,
+            labels=labels,
+            output=str(request.output or ""),
+            seconds=round(time.monotonic() - begun, 3),
+            notes=notes,
+        )
+
+
+def _labels(request: BuildRequest) -> dict[str, str]:
+    """Return the labels; none where files are written, which have no place for them."""
+    if request.output:
+        return {}
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    return provenance.labels(request, now.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+
+def _machines(request: BuildRequest, own: str | None) -> tuple[str, ...]:
+    """Return ``x86_64``, ``aarch64``: what the image's wheels must be for. ``own``: the engine's platform."""
+    named = [text.split("/")[1] for text in (*request.buildx.platforms, *([own] if own else [])) if "/" in text]
+    machines = named[: len(request.buildx.platforms) or 1]
+    return tuple(MACHINES.get(name, name) for name in machines) or (platform.machine(),)
+
+
+def _run(words: Sequence[str], stage: Stage) -> None:
+    """Run the engine's command, its output on our stderr; it is stopped with us."""
+    process = subprocess.Popen(words, env=engine.environment(), stdin=subprocess.DEVNULL, stdout=2)
+    try:
+        status = process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)  # buildx then cancels the build in the engine
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+    if status:
+        raise BuildFailedError(stage, status)
+
+
+@contextmanager
+def _folder(named: Path | None) -> Iterator[Path]:
+    """The context's directory: the one that was named, which stays, or one that goes."""
+    if named is not None:
+        _claim(named)
+        yield named
+        return
+    with tempfile.TemporaryDirectory(prefix="fp4patch-context-") as name:
+        yield Path(name)
+
+
+def _claim(folder: Path) -> None:
+    """Make the directory, or take over one that held a context before; UsageError if it holds something else."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()) and not (folder / "pins.json").is_file():
+        raise UsageError(f"{folder} is not empty, and no build context of ours", help="name another with --context")
+    for stale in folder.glob("fp4patch-*.whl"):
+        stale.unlink()
