@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fp4patch.edits.cxx import Comment, Cut, Kind, Near, Token, lex, read, words
+from fp4patch.edits.cxx import Comment, Cut, Near, Token, lex, read, words
 from fp4patch.edits.cxx_edit import edited
 from fp4patch.edits.lex_error import LexError
 from fp4patch.edits.refusal import Refusal
@@ -68,21 +68,6 @@ def test_offsets_and_lines_are_those_of_the_text_as_it_is() -> None:
     assert (text[b.start : b.end], b.line) == ("b", 4)
 
 
-def test_a_continuation_behind_a_token_is_not_part_of_it() -> None:
-    (one, two) = lex("one\\\n two").tokens
-    assert (one.end, two.line) == (3, 2)
-
-
-def test_kinds_tell_names_from_the_rest() -> None:
-    assert [t.kind for t in lex("""a 1 "s" 'c' +""").tokens] == [
-        Kind.NAME,
-        Kind.NUMBER,
-        Kind.STRING,
-        Kind.CHAR,
-        Kind.MARK,
-    ]
-
-
 def test_a_raw_string_keeps_its_continuations() -> None:
     text = 'x\\\ny = R"(a\\\nb)";\nz'
     assert tokens(text) == ["xy", "=", 'R"(a\\\nb)"', ";", "z"]
@@ -119,10 +104,6 @@ def test_finds_a_token_sequence_wherever_it_is_wrapped() -> None:
     assert [source.tokens[at].line for at in source.find(words("struct A<B<int> > {"))] == [1, 2]
     assert source.find(words("struct A<C>")) == []
     assert source.find([]) == []
-
-
-def test_occurrences_may_overlap() -> None:
-    assert lex("a a a").find(["a", "a"]) == [0, 1]
 
 
 def test_the_nearest_match_says_which_token_differs() -> None:
