@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.version import InvalidVersion, Version
 
 from fp4patch.catalog.manifest import Catalog
-from fp4patch.catalog.target import Target, VersionMacros
+from fp4patch.catalog.target import Target
 from fp4patch.core.errors import Refused, UsageError
 
 
@@ -102,13 +102,10 @@ def unreadable(error: PermissionError) -> Refused:
 
 def claimed_version(root: Path, target: Target) -> Version | None:
     """Return the version that the tree's own files state; None if they do not, or not as a version."""
-    stated = target.version
-    if isinstance(stated, VersionMacros):
-        return _from_macros(_text(root / stated.file), stated)
-    for file in stated.files:
-        if found := re.search(stated.pattern, _text(root / file), re.MULTILINE):
+    for file in target.version.files:
+        if statement := re.search(target.version.pattern, _text(root / file), re.MULTILINE):
             try:
-                return Version(found[1])
+                return Version(".".join(statement.groups()))
             except InvalidVersion:
                 return None
     return None
@@ -119,16 +116,6 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-
-
-def _from_macros(text: str, macros: VersionMacros) -> Version | None:
-    parts = []
-    for name in (macros.major, macros.minor, macros.patch):
-        found = re.search(rf"^\s*#\s*define\s+{re.escape(name)}\s+(\d+)\s*$", text, re.MULTILINE)
-        if not found:
-            return None
-        parts.append(found[1])
-    return Version(".".join(parts))
 
 
 def _parse(said: str) -> Version:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -41,25 +40,6 @@ class BuildCheck(Manifest):
     """Arch lists for which the patched build must have the same result as the pristine one."""
     keeps: tuple[str, ...] = ()
     """Arch lists, with and without SM12x, for which no source may get other code for other GPUs."""
-
-
-@dataclass(frozen=True)
-class ConditionCheck:
-    """The condition of an edit (:class:`Condition`), in the files that the edit searches."""
-
-    name: str
-    search: tuple[str, ...]
-    begins: str
-    through: str
-    shim: str
-    before: tuple[str, ...]
-    after: tuple[str, ...]
-
-    @classmethod
-    def of(cls, edit: Replace, condition: Condition) -> ConditionCheck:
-        """Return the check of an edit. Its name is that of the shim."""
-        name, begins = PurePosixPath(condition.shim).stem, condition.begins or edit.subject
-        return cls(name, edit.search, begins, condition.through, condition.shim, condition.before, condition.after)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,15 +85,14 @@ class Patch(Manifest):
     """Directory of templates, probes and cases, set by the loader."""
 
     @property
-    def conditions(self) -> tuple[ConditionCheck, ...]:
-        """The conditions of its edits."""
+    def conditions(self) -> tuple[tuple[tuple[str, ...], Condition], ...]:
+        """The conditions of its edits, each with the globs of its files."""
         edits = [edit for edit in self.edits if isinstance(edit, Replace)]
-        return tuple(ConditionCheck.of(edit, edit.condition) for edit in edits if edit.condition)
-
-    @property
-    def evaluated(self) -> tuple[BuildCheck | ConditionCheck, ...]:
-        """Checks that need no machine code."""
-        return self.builds + self.conditions
+        return tuple(
+            (edit.search, replace(edit.condition, begins=edit.condition.begins or edit.subject))
+            for edit in edits
+            if edit.condition
+        )
 
     @property
     def id(self) -> str:

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
-
-from pydantic import Discriminator, Tag
+from typing import Annotated, Literal
 
 from fp4patch.core.release import covers
 from fp4patch.core.table import (
@@ -25,19 +23,9 @@ from fp4patch.core.table import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class VersionMacros(Manifest):
-    """A header that states the release as three macros. The statement can be wrong: the anchors decide, and the version
-    is only a hint."""
-
-    file: TreePath
-    major: str
-    minor: str
-    patch: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class VersionPattern(Manifest):
-    """Files that state the release as text. The release is group 1 of ``pattern`` in the first file that matches."""
+class StatedVersion(Manifest):
+    """Files that state the release. It is what the groups of ``pattern`` match, with points between them, in the first
+    file that matches. The statement can be wrong: the anchors decide, and the version is only a hint."""
 
     files: tuple[TreePath, ...]
     pattern: Annotated[Regex, has_group]
@@ -185,12 +173,6 @@ class Bypass(Manifest):
     """Message to print if such code exists: its meaning, and the recommended action."""
 
 
-def _statement(value: Any) -> str:
-    """Return the form in which a target states the version, in a table or in its model."""
-    pattern = "pattern" in value if isinstance(value, dict) else isinstance(value, VersionPattern)
-    return "pattern" if pattern else "macros"
-
-
 Marks = Annotated[tuple[TreePath, ...], some("a file")]
 """Files that together identify a directory."""
 
@@ -205,9 +187,7 @@ class Target(Manifest):
     """Files that together identify a directory as a tree of this kind."""
     other_marks: tuple[Marks, ...] = ()
     """The same for each other layout: a checkout, where ``marks`` are those of an installed package."""
-    version: Annotated[
-        Annotated[VersionMacros, Tag("macros")] | Annotated[VersionPattern, Tag("pattern")], Discriminator(_statement)
-    ]
+    version: StatedVersion
     include: tuple[str, ...]
     """Include directories, relative to the tree, for the compilation of a probe."""
     compile: tuple[str, ...] = ()

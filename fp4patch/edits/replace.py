@@ -69,6 +69,11 @@ class Condition(Manifest):
     after: tuple[str, ...]
     """The same of the patched code."""
 
+    @property
+    def name(self) -> str:
+        """Name of the check: that of the shim."""
+        return Path(self.shim).stem
+
 
 @dataclass(frozen=True, kw_only=True)
 class Replace(Operation):

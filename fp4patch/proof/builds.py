@@ -9,10 +9,11 @@ from pathlib import Path, PurePosixPath
 from fp4patch import adapters
 from fp4patch.adapters.result import BuildRow, JitTargets
 from fp4patch.catalog.identify import Identified
-from fp4patch.catalog.patch import BuildCheck, ConditionCheck, Patch
+from fp4patch.catalog.patch import BuildCheck, Patch
 from fp4patch.catalog.target import Build, Target
 from fp4patch.core.arch import Arch, Reach
 from fp4patch.core.errors import ToolchainError
+from fp4patch.edits.replace import Condition
 from fp4patch.proof.result import BuildResult, SetAside
 from fp4patch.proof.view import SourceView
 
@@ -28,7 +29,7 @@ class Evaluated:
     aside: tuple[SetAside, ...] = ()
 
 
-def check_id(patch: Patch, check: BuildCheck | ConditionCheck) -> str:
+def check_id(patch: Patch, check: BuildCheck | Condition) -> str:
     """Return the name of a check in reports: ``vllm/arch-lists``."""
     return f"{patch.target}/{check.name}"
 

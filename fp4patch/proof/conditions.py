@@ -8,12 +8,13 @@ from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 
-from fp4patch.catalog.patch import ConditionCheck, Patch
+from fp4patch.catalog.patch import Patch
 from fp4patch.catalog.source_files import glob
 from fp4patch.core import process
 from fp4patch.core.errors import ProofError, Refused
 from fp4patch.edits.cxx import block, lex, words
 from fp4patch.edits.lex_error import LexError
+from fp4patch.edits.replace import Condition
 from fp4patch.proof.builds import check_id
 from fp4patch.proof.result import BuildResult
 from fp4patch.proof.toolchain import Toolchain
@@ -54,16 +55,16 @@ def lines(
 
 def _places(
     before: Mapping[str, bytes | None], after: Mapping[str, bytes | None], patches: Sequence[Patch]
-) -> Iterator[tuple[Patch, ConditionCheck, str]]:
+) -> Iterator[tuple[Patch, Condition, str]]:
     """Yield each condition with each changed file that it is evaluated in."""
     changed = [path for path, content in after.items() if content is not None and content != before.get(path)]
     for patch in patches:
-        for check in patch.conditions:
-            yield from ((patch, check, path) for path in changed if glob(check.search).fullmatch(path))
+        for search, check in patch.conditions:
+            yield from ((patch, check, path) for path in changed if glob(search).fullmatch(path))
 
 
 def _result(
-    patch: Patch, check: ConditionCheck, path: str, before: bytes, after: bytes, toolchain: Toolchain
+    patch: Patch, check: Condition, path: str, before: bytes, after: bytes, toolchain: Toolchain
 ) -> BuildResult:
     sides = [_side(patch, check, path, content, toolchain) for content in (before, after)]
     wrong = [
@@ -75,7 +76,7 @@ def _result(
     return BuildResult(check_id(patch, check), "", path, old, new, "; ".join(wrong))
 
 
-def _side(patch: Patch, check: ConditionCheck, path: str, content: bytes, toolchain: Toolchain) -> tuple[str, str]:
+def _side(patch: Patch, check: Condition, path: str, content: bytes, toolchain: Toolchain) -> tuple[str, str]:
     """Return the capabilities for which the code of one side goes on, and the reason why they are not known."""
     try:
         holds = _capabilities(Path(patch.directory, check.shim), check, path, decode(content, path), toolchain)
@@ -84,7 +85,7 @@ def _side(patch: Patch, check: ConditionCheck, path: str, content: bytes, toolch
     return " ".join(holds) or "none", ""
 
 
-def _capabilities(shim: Path, check: ConditionCheck, path: str, text: str, toolchain: Toolchain) -> list[str]:
+def _capabilities(shim: Path, check: Condition, path: str, text: str, toolchain: Toolchain) -> list[str]:
     """Return the capabilities for which the code goes on."""
     with tempfile.TemporaryDirectory(prefix="fp4patch-condition-") as scratch:
         folder = Path(scratch)
@@ -104,7 +105,7 @@ def _capabilities(shim: Path, check: ConditionCheck, path: str, text: str, toolc
         return done.out.split()
 
 
-def _cut(path: str, text: str, check: ConditionCheck) -> list[tuple[int, int]]:
+def _cut(path: str, text: str, check: Condition) -> list[tuple[int, int]]:
     """Return the places of the code that is run, as offsets. ProofError if it is not there."""
     try:
         return _python(text, check) if path.endswith(".py") else [_cxx(text, check)]
@@ -112,7 +113,7 @@ def _cut(path: str, text: str, check: ConditionCheck) -> list[tuple[int, int]]:
         raise ProofError(f"the file is not understood: {error}") from error
 
 
-def _cxx(text: str, check: ConditionCheck) -> tuple[int, int]:
+def _cxx(text: str, check: Condition) -> tuple[int, int]:
     source = lex(text)
     begins, through = words(check.begins), words(check.through)
     found = source.find(begins)
@@ -124,7 +125,7 @@ def _cxx(text: str, check: ConditionCheck) -> tuple[int, int]:
     return source.tokens[first].start, source.tokens[inside.stop].start + 1
 
 
-def _python(text: str, check: ConditionCheck) -> list[tuple[int, int]]:
+def _python(text: str, check: Condition) -> list[tuple[int, int]]:
     """Return the function of a name; else the statements outside of functions that have the name."""
     definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     statements: list[ast.stmt] = []

@@ -98,7 +98,7 @@ COMMON = '["csrc/**/cutlass_extensions/common.hpp"]'
             "defects[0].patch: a patch that a variant has: 'stoch",
         ),
         (VLLM, '"0.10.2" = "57', '"ten" = "57', "series[0].sha256.ten: a version such as"),
-        (VLLM, "pattern = '", "pattern = '^Version' # '", "version.pattern: a regular expression with 1 group"),
+        (VLLM, "pattern = '", "pattern = '^Version' # '", "version.pattern: a regular expression with a group"),
         (VLLM, "kernels = '", "kernels = '(", "build.kernels: a regular expression"),
         (
             "variants/next3.toml",

@@ -12,7 +12,7 @@ from verified import Verified, verified
 
 from fp4patch.catalog.probe import Probe
 from fp4patch.catalog.rule import Rule
-from fp4patch.catalog.target import Target, VersionMacros
+from fp4patch.catalog.target import StatedVersion, Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.process import Runner
 from fp4patch.core.store import Store, cache_dir
@@ -31,7 +31,7 @@ TARGET = Target(
     name="lib",
     title="a library",
     marks=("include/lib.h",),
-    version=VersionMacros(file="include/lib.h", major="A", minor="B", patch="C"),
+    version=StatedVersion(files=("include/lib.h",), pattern="A (.)"),
     include=("include",),
     git="",
     tag="",

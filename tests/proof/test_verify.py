@@ -15,7 +15,7 @@ from verified import Verified, verified
 
 from fp4patch.catalog.probe import Probe, ProbeKind
 from fp4patch.catalog.rule import Rule
-from fp4patch.catalog.target import Target, VersionMacros
+from fp4patch.catalog.target import StatedVersion, Target
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ProofError
 from fp4patch.core.progress import Step
@@ -32,7 +32,7 @@ TARGET = Target(
     name="lib",
     title="a library of one function",
     marks=("include/lib.h",),
-    version=VersionMacros(file="include/lib.h", major="A", minor="B", patch="C"),
+    version=StatedVersion(files=("include/lib.h",), pattern="A (.)"),
     include=("include", "tools/include"),  # the second is not there, as in a wheel's copy
     git="",
     tag="",
