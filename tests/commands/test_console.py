@@ -56,3 +56,8 @@ def test_an_advice_that_several_problems_share_is_given_once() -> None:
     assert said.index("put back") > said.index("f10.h")
     said = text(console.error(Refused("no", help="put back the file", problems=problems)))
     assert said.count("put back the file") == 1
+
+
+def test_control_characters_become_escapes_and_letters_stay() -> None:
+    assert console.printable("a\x1b[2J\n\udcffß\u202e/[b]") == "a\\x1b[2J\\n\\udcffß\\u202e/[b]"
+    assert console.printable("a\n\tb\x07", kept="\n\t") == "a\n\tb\\x07"

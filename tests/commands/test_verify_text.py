@@ -11,6 +11,7 @@ from fp4patch.catalog.rule import Promise
 from fp4patch.commands.verify_text import ROWS, VerifyText, effect, executions
 from fp4patch.core.arch import Arch
 from fp4patch.core.verdict import Verdict
+from fp4patch.proof import verdict
 from fp4patch.proof.coverage import NO_CODE, Coverage, LineSpan
 from fp4patch.proof.execute import checks_of, with_checks
 from fp4patch.proof.execution.result import Executed, Execution, Mismatch, Sweep, SweepRow, summary
@@ -54,6 +55,31 @@ def test_longer_code_stands_in_the_verdicts_line_unless_a_macro_chose_it() -> No
     assert "on sm_121a up to 3 times longer than the instruction" in headline([report(long)]).title
     forced = replace(long, defines={"FP4PATCH_FORCE_SOFTWARE": 1})
     assert "longer" not in headline([report(forced)]).title
+
+
+def test_a_reason_is_the_line_with_the_error_and_stays_short() -> None:
+    reason = verdict.reason(host(Verdict.FAIL, f"In file included\n/a/x.h(12): error: calling {'word ' * 40}\n"))
+    assert reason.startswith("x.h(12): error: calling word")
+    assert len(reason) <= 72
+    assert verdict.reason(replace(on_121(Verdict.FAIL), checks=())) == "nothing was checked"
+    assert verdict.reason(on_121()) == ""
+
+
+def test_a_tree_in_which_nothing_was_checked_is_not_among_the_verified_ones() -> None:
+    idle = replace(REPORTS["pass"], target="mlx", version="1", patches=(), results=(), executed=None)
+    assert idle.verdict is Verdict.NOTHING
+    assert headline([REPORTS["pass"], idle]).title.endswith("; it changes nothing in mlx 1")
+    assert headline([idle]).verdict is Verdict.NOTHING
+    assert headline([REPORTS["fail"], idle]).verdict is Verdict.FAIL
+
+
+def test_evaluations_of_a_build_are_counted_and_fail_alone_too() -> None:
+    build = BuildResult("vllm/arch-lists", "13.0", "12.1a", "12.1a", "12.1a", "")
+    alone = replace(REPORTS["pass"], builds=(build, build), results=())
+    assert headline([alone]).detail == "2 evaluations of the build, all passed."
+    lost = replace(build, detail="12.1f is expected")
+    title = headline([replace(REPORTS["pass"], builds=(lost,))]).title
+    assert title == "Not verified: 1 result of the tree's own build not as declared"
 
 
 def test_the_effect_on_arch_lists_comes_before_the_codes() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -183,9 +182,12 @@ def test_an_architecture_that_no_rule_speaks_of_is_not_passed(
     monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", {"float-to-e2m1-x8": "cutlass"})))
     tree = whole_tree("cutlass", "4.2.1")
     assert cli.run(["apply", "--variant", "next2", str(tree)]) == 0
-    status, document = verify(tree, "next2", "--arch", "sm_110")
-    assert status == 1
-    assert document["problems"]
+    document = tree.parent / "verify.json"
+    options = ["--no-execute", "--arch", "sm_110", "--json", str(document)]
+    assert cli.run(["verify", *options, str(tree)]) == 1  # the receipt names the variant
+    found = json.loads(document.read_text())
+    assert (found["variant"], found["verdict"]) == ("next2", "fail")
+    assert found["problems"]
 
 
 def test_without_a_compiler_verify_says_how_to_get_one(
@@ -219,28 +221,6 @@ def test_what_takes_the_compiler_minutes_is_compiled_only_if_asked_for(
     assert document["set_aside"] == []  # the epilogue's division is a function of the compiler, linked with -rdc=true
 
 
-@pytest.mark.skipif("FP4PATCH_TEST_GEMM" not in os.environ, reason="minutes: FP4PATCH_TEST_GEMM=1")
-@pytest.mark.parametrize(
-    ("version", "variant", "instructions", "fp4"),
-    [
-        ("4.2.1", "next2", 7073, 0),
-        ("4.2.1", "next3", 3937, 64),
-        ("4.2.1", "turbo", 17063, 0),
-        ("4.8.0", "next3", 3921, 64),
-    ],
-)
-def test_the_gemm_keeps_its_tensor_cores_and_its_epilogue_is_what_the_variant_says(
-    whole_tree: GetTree, version: str, variant: str, instructions: int, fp4: int
-) -> None:
-    tree = whole_tree("cutlass", version)
-    assert cli.run(["apply", "--variant", variant, str(tree)]) == 0
-    status, document = verify(tree, variant, "--arch", "sm_120a,sm_121a", "--all")
-    assert status == 0
-    found = {result["arch"]: result for result in document["results"] if "nvfp4-gemm" in result["probe"]}
-    assert found["sm_120a"]["identical"]
-    assert (found["sm_121a"]["after"]["instructions"], found["sm_121a"]["after"]["fp4"]) == (instructions, fp4)
-
-
 def test_host_code_of_the_newest_release_is_executed_too(
     whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -252,19 +232,3 @@ def test_host_code_of_the_newest_release_is_executed_too(
     status, document = verify(tree, "next3", "--execute")
     assert (status, document["problems"]) == (0, [])
     assert {run["probe"] for run in document["executed"]["executions"]} == {"cutlass/encode-host-half"}
-
-
-def test_next3_is_verified_for_the_familys_target_too(
-    whole_tree: GetTree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One probe of each choice between the instruction and software."""
-    kept = ("encode-float", "encode-float-x8", "encode-half-x8", "encode-bfloat16-x7", "construct-double")
-    monkeypatch.setenv("FP4PATCH_DATA", str(few_probes(tmp_path / "data", dict.fromkeys(kept, "cutlass"))))
-    tree = whole_tree("cutlass", "4.2.1")
-    assert cli.run(["apply", "--variant", "next3", str(tree)]) == 0
-    document_file = tree.parent / "verify.json"
-    options = ["--no-execute", "--arch", "sm_120f", "--json", str(document_file)]
-    assert cli.run(["verify", *options, str(tree)]) == 0  # the receipt names the variant
-    document = json.loads(document_file.read_text())
-    assert (document["variant"], document["problems"]) == ("next3", [])
-    assert {(r["arch"], r["verdict"]) for r in document["results"]} == {("sm_120f", "pass")}
