@@ -30,7 +30,7 @@ GROUPS = {
         "apply": ("apply:apply", "Apply a variant's patches to all TREEs, or to none."),
         "status": ("status:status", "Report the state of each file and patch of a TREE."),
         "revert": ("revert:revert", "Restore the pristine bytes of all TREEs, or of none."),
-        "export": ("export.command:export", "Export the patches of a variant as changes for upstream."),
+        "export": ("export:export", "Export the patches of a variant as changes for upstream."),
     },
     "Prove": {
         "verify": ("verify:verify", "Compile the probes of a patched TREE and check the code."),

@@ -97,12 +97,6 @@ def test_the_source_builds_with_a_c_compiler_alone(kit: Path) -> None:
     assert "next3 on cutlass 4.2.1" in built.stdout
 
 
-def test_export_takes_the_report_of_a_kit_as_its_evidence(kit: Path, fp4patch: Run) -> None:
-    said = fp4patch("export", "--variant", "next3", "--evidence", kit / "verify.json", kit.parent / "cutlass")
-    assert said.status == 0
-    assert "cutlass/encode-half-x8 sm_90: 524,288 inputs, 0 differ" in said.out
-
-
 def test_the_program_for_aarch64_runs_there_or_the_kit_says_why_there_is_none(kit: Path, tmp_path: Path) -> None:
     program, because = kit / "fp4patch-evidence-aarch64", "there is no aarch64-linux-gnu-gcc here"
     if platform.machine() != "aarch64" and not shutil.which("aarch64-linux-gnu-gcc"):

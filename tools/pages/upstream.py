@@ -16,8 +16,7 @@ from pathlib import Path
 
 from fp4patch.catalog.identify import identify
 from fp4patch.catalog.manifest import load
-from fp4patch.commands.export import run as export
-from fp4patch.commands.export import text
+from fp4patch.commands.export import series
 from fp4patch.core import progress
 from fp4patch.core.wording import counted
 from fp4patch.proof.builds import check_id
@@ -28,7 +27,6 @@ from tools.pages._made_part import placed
 
 FOLDER = Path(__file__).parents[2] / "docs/upstream"
 VARIANT, ARCHS = "next3", "sm_120a,sm_121a,sm_121"
-AUTHOR = "fp4patch <fp4patch@localhost>"
 LONGEST = 600
 """Lines of a patch that the repository holds; of a longer one the page has the command alone."""
 
@@ -80,8 +78,7 @@ PULLS = (
 
 def mail(pull: Pull, tree: Path) -> str:
     """Return the patch of a pull request as a mail for ``git am``."""
-    exported = export.export(tree, VARIANT, [pull.patch], None, pull.version, lambda _: None)
-    (made,) = text.files(exported, "git-am", AUTHOR, 0).values()
+    (made,) = series(tree, VARIANT, [pull.patch], "git-am", pull.version).files.values()
     return made
 
 

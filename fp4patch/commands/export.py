@@ -1,0 +1,212 @@
+"""``fp4patch export``: each patch of a variant as a change of its own, in upstream's names and formatting."""
+
+import difflib
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from email.header import Header
+from email.utils import formatdate
+from pathlib import Path, PurePosixPath
+
+import click
+
+from fp4patch.catalog.identify import Identified, identify
+from fp4patch.catalog.manifest import Catalog, load
+from fp4patch.catalog.patch import Patch
+from fp4patch.commands.options import FOLDER, PLACE, json_option, variant_option
+from fp4patch.console import emit, waiting, write
+from fp4patch.core.document import Report
+from fp4patch.core.errors import Fp4PatchError, Refused, UsageError
+from fp4patch.core.extra import install
+from fp4patch.core.tree_path import CXX
+from fp4patch.tree.fold import fold_tree, plan_patches
+from fp4patch.tree.locked import LockedTree, reading
+from fp4patch.tree.stamp import unstamped
+from fp4patch.tree.unified_diff import unified
+
+WIDTH = 72
+
+
+@dataclass(frozen=True)
+class Series(Report):
+    """A variant's patches for one release, as files."""
+
+    target: str
+    version: str
+    variant: str
+    patches: tuple[str, ...]
+    """Ids of the patches with a change, in their order."""
+    unchanged: tuple[str, ...]
+    """Ids of patches that have nothing to do in this release."""
+    files: dict[str, str]
+    """Text of each file by its path."""
+
+
+@click.command()
+@click.argument("tree", metavar="TREE", type=PLACE)
+@variant_option(required=True)
+@click.option("--patch", "names", multiple=True, metavar="NAME", help="Export only this patch. Repeatable.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["git-am", "quilt", "diff"]),
+    default="git-am",
+    help="Mails for git am (default), a series for quilt, or the differences alone.",
+)
+@click.option(
+    "--output", "-o", type=FOLDER, metavar="DIR", help="Write the files to this directory. Default: print them."
+)
+@json_option("fp4patch.commands.export:Series")
+def export(tree: Path, variant: str, names: tuple[str, ...], form: str, output: Path | None, as_json: bool) -> None:
+    """Export the patches of a variant as changes for upstream.
+
+    Each patch becomes one change against the pristine TREE, in upstream's names and formatting. The TREE is not
+    changed. The same input gives the same bytes: mails have the author of GIT_AUTHOR_NAME and GIT_AUTHOR_EMAIL, and the
+    date of SOURCE_DATE_EPOCH, else one in 1970.
+    """
+    if output and output.is_dir() and any(output.iterdir()):
+        raise Fp4PatchError(f"{output} is not empty", help="name another directory with --output")
+    made = series(tree, variant, names, form)
+    for name, text in made.files.items() if output else ():
+        write(Path(output or ".") / name, text.encode("utf-8", "surrogateescape"))
+    if as_json:
+        emit(made)
+    elif output:
+        click.echo(f"{variant} for {made.target} {made.version}: {len(made.patches)} patches, written to {output}")
+        click.echo("".join(f"  {patch}: nothing to do in this release\n" for patch in made.unchanged), nl=False)
+    else:
+        click.echo("".join(made.files.values()).encode("utf-8", "surrogateescape"), nl=False)
+
+
+def series(tree: Path, variant: str, names: Sequence[str], form: str, version: str | None = None) -> Series:
+    """Return the patches of a variant for a tree, or those of them that are named, as changes one after another.
+
+    The tree may be patched: the changes are made from its pristine bytes, and nothing is written. UsageError: the
+    variant has no such patch. Refused: a patch does not fit the tree.
+    """
+    catalog = load()
+    known = identify(tree, catalog, version)
+    patches = _chosen(catalog, variant, known, names)
+    with reading([known], waiting) as (locked,):
+        diffs = list(_diffs(locked, catalog, variant, patches))
+    changes = [(patch, diff) for patch, diff in zip(patches, diffs, strict=True) if diff]
+    files = {}
+    for number, (patch, diff) in enumerate(changes, 1):
+        place = f"{number}/{len(changes)}"
+        texts = {"git-am": _mail(patch, variant, place, diff), "quilt": _dep3(patch, variant) + diff, "diff": diff}
+        files[f"{number:04}-{patch.name}.{'diff' if form == 'diff' else 'patch'}"] = texts[form]
+    if form == "quilt":
+        files["series"] = "".join(f"{name} -p1\n" for name in files)
+    ids = tuple(patch.id for patch, _ in changes)
+    unchanged = tuple(patch.id for patch in patches if patch.id not in ids)
+    return Series(known.target.name, str(known.version or ""), variant, ids, unchanged, files)
+
+
+def _chosen(catalog: Catalog, variant: str, tree: Identified, names: Sequence[str]) -> list[Patch]:
+    patches = catalog.patches_of(catalog.variant(variant), tree.target.name)
+    for name in names:
+        if not any(name in (patch.name, patch.id) for patch in patches):
+            raise UsageError(
+                f"{name} is not a patch of {variant} for {tree.target.title}",
+                help=f"its patches are {', '.join(patch.name for patch in patches) or 'none'}",
+            )
+    return [patch for patch in patches if not names or {patch.name, patch.id} & set(names)]
+
+
+def _diffs(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[Patch]) -> Iterator[str]:
+    """Yield what each patch changes in the tree that has those before it; empty if it has nothing to do."""
+    style = tree.known.root / ".clang-format"
+    before: dict[str, bytes] = {}
+    for number in range(1, len(patches) + 1):
+        after = _desired(tree, catalog, variant, patches[:number])
+        if style.is_file():
+            after = {path: _formatted(path, tree.pristine(path) or b"", text, style) for path, text in after.items()}
+        changed = {path: (before.get(path, tree.pristine(path) or b""), text) for path, text in sorted(after.items())}
+        differing = {path: texts for path, texts in changed.items() if texts[0] != texts[1]}
+        yield "".join(f"diff --git a/{path} b/{path}\n{unified(path, *texts)}" for path, texts in differing.items())
+        before |= after
+
+
+def _desired(tree: LockedTree, catalog: Catalog, variant: str, patches: Sequence[Patch]) -> dict[str, bytes]:
+    """Return the files that these patches change, with upstream's names in the place of ours."""
+    target = tree.known.target.name
+    options = catalog.variant(variant).targets[target].options
+    folds = fold_tree(tree, plan_patches(tree, variant, patches, options))
+    if folds.problems:
+        raise Refused(
+            f"{patches[-1].id} does not fit {tree.root}",
+            problems=list(folds.problems),
+            help="`fp4patch apply --check` shows the same; a release that the patch was tried on has no such problem",
+        )
+    return {
+        path: _renamed(unstamped(done.desired), target)
+        for path, done in folds.files.items()
+        if done.patches and done.desired is not None
+    }
+
+
+def _renamed(text: bytes, target: str) -> bytes:
+    """Return the text with the target's name in place of ours in namespaces, macros and variables."""
+    return text.replace(b"fp4patch_", f"{target}_".encode()).replace(b"FP4PATCH_", f"{target.upper()}_".encode())
+
+
+def _formatted(path: str, pristine: bytes, text: bytes, style: Path) -> bytes:
+    """Return the text with its changed lines as clang-format sets them by the tree's own style."""
+    if PurePosixPath(path).suffix not in CXX:
+        return text
+    beside = Path(sys.executable).with_name("clang-format")
+    program = str(beside) if beside.exists() else shutil.which("clang-format")
+    if program is None:
+        raise Refused(
+            f"{style} defines the format of upstream's code, and there is no clang-format here",
+            help=install("export"),
+        )
+    matcher = difflib.SequenceMatcher(None, pristine.splitlines(), text.splitlines(), autojunk=False)
+    lines = [
+        f"--lines={new + 1}:{end}" for tag, _, _, new, end in matcher.get_opcodes() if tag != "equal" and end > new
+    ]
+    command = [program, f"--style=file:{style}", f"--assume-filename={path}", "--sort-includes=false", *lines]
+    done = subprocess.run(command, input=text, capture_output=True, check=False)
+    if done.returncode:
+        raise Refused(
+            f"clang-format cannot format {path}: {done.stderr.decode(errors='replace').strip()}",
+            help=f"its release may be older than {style}: pip install --upgrade clang-format",
+        )
+    return done.stdout
+
+
+def _mail(patch: Patch, variant: str, place: str, diff: str) -> str:
+    """Return a mail as ``git format-patch`` writes it. ``place``: ``1/3``."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "0")
+    if not epoch.isdecimal():
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}, which is not a number of seconds")
+    name = os.environ.get("GIT_AUTHOR_NAME", "fp4patch")
+    author = f"{name} <{os.environ.get('GIT_AUTHOR_EMAIL', 'fp4patch@localhost')}>"
+    subject = f"[PATCH {place}] {patch.title}"
+    return (
+        f"From {'0' * 40} Mon Sep 17 00:00:00 2001\n"
+        f"From: {' '.join(author.split())}\n"
+        f"Date: {formatdate(int(epoch))}\n"
+        f"Subject: {Header(subject, 'us-ascii' if subject.isascii() else 'utf-8', maxlinelen=WIDTH).encode()}\n"
+        "MIME-Version: 1.0\n"
+        "Content-Type: text/plain; charset=UTF-8\n"
+        "Content-Transfer-Encoding: 8bit\n"
+        f"\n{_message(patch, variant)}---\n\n{diff}-- \nfp4patch\n\n"
+    )
+
+
+def _dep3(patch: Patch, variant: str) -> str:
+    """Return the header fields of Debian's DEP-3, which quilt leaves alone."""
+    lines = "".join(f" {line}\n" if line else " .\n" for line in _message(patch, variant).splitlines())
+    return f"Description: {patch.title}\n{lines}Origin: {patch.link}\n\n"
+
+
+def _message(patch: Patch, variant: str) -> str:
+    """Return the reason, the link and the command of the proof, set in lines of at most 72 characters."""
+    reason = textwrap.fill(" ".join(patch.reason.split()), WIDTH, break_long_words=False, break_on_hyphens=False)
+    again = "To compile, compare and execute it again (all patches of the series):"
+    return f"{reason}\n\n{patch.link}\n\n{again}\n  fp4patch verify --variant {variant} TREE\n"

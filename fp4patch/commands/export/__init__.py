@@ -1,1 +1,0 @@
-"""``fp4patch export``: patches as changes for upstream."""
