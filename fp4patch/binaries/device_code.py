@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from fp4patch.binaries import by_design, elf, fatbin, ptx, sass_bits, writes_nothing
+from fp4patch.binaries import by_design, cubin, fatbin, ptx, sass_bits
 from fp4patch.binaries.containers import Member
 from fp4patch.binaries.driver_choice import loaded
 from fp4patch.binaries.fatbin import DriverModule, FatbinEntry
@@ -22,6 +22,8 @@ from fp4patch.binaries.report import (
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.arch import Arch
 
+_TELLING = ("vprintf", "__assertfail")
+"""Functions of the driver by which a kernel prints."""
 _LoadKey = tuple[Arch, str, LoadOutcome, tuple[str, ...]]
 """GPU, target of the loaded code, outcome, and the architectures that hold the FP4 code."""
 
@@ -51,7 +53,7 @@ class _Image:
 def examine(member: Member, gpus: Sequence[Arch], tick: Callable[[int], None]) -> BinaryFile | None:
     """Return what a file holds, or None if it holds no device code. Raises BinaryError for a damaged one."""
     window = Window(member.stream, member.name, member.size, tick)
-    elf.check_whole(window.peek(64), member.size, member.name)
+    cubin.check_whole(window.peek(64), member.size, member.name)
     groups: dict[tuple[str, str, str, str], list[_Image]] = defaultdict(list)
     loads: dict[_LoadKey, list[tuple[Fp4Code, list[LostKernel], Sequence[str]]]] = defaultdict(list)
     jit: dict[tuple[Arch, str, str], _Texts] = defaultdict(_Texts)
@@ -135,15 +137,15 @@ def _image(entry: FatbinEntry, unit: DriverModule) -> _Image:
     if entry.kind == "lto":
         return _Image(entry, entry.arch, "", Fp4Code())
     if not modern:
-        return _Image(entry, entry.arch, elf.compiler(fatbin.pieces(packed, name)), Fp4Code())
+        return _Image(entry, entry.arch, cubin.compiler(fatbin.pieces(packed, name)), Fp4Code())
     data = fatbin.unpack(packed, name)
-    cubin = elf.parse(data, name)
-    if cubin.arch.major < fatbin.FIRST_WITH_FP4:
-        return _Image(entry, cubin.arch, cubin.compiler, Fp4Code())
-    found = sass_bits.by_function(data, cubin.functions)
-    kernels = {f.name: code for f, code in zip(cubin.functions, found, strict=True) if f.kernel}
-    printers = frozenset(f.name for f in cubin.functions if f.kernel and not f.calls.isdisjoint(writes_nothing.TELLING))
-    return _Image(entry, cubin.arch, cubin.compiler, total(one.code for one in found), kernels, cubin.says, printers)
+    parsed = cubin.parse(data, name)
+    if parsed.arch.major < fatbin.FIRST_WITH_FP4:
+        return _Image(entry, parsed.arch, parsed.compiler, Fp4Code())
+    found = sass_bits.by_function(data, parsed.functions)
+    kernels = {f.name: code for f, code in zip(parsed.functions, found, strict=True) if f.kernel}
+    printers = frozenset(f.name for f in parsed.functions if f.kernel and not f.calls.isdisjoint(_TELLING))
+    return _Image(entry, parsed.arch, parsed.compiler, total(one.code for one in found), kernels, parsed.says, printers)
 
 
 def _loading(

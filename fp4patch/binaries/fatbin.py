@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import zstandard
 
-from fp4patch.binaries.elf import LARGEST, cubin_length
+from fp4patch.binaries.cubin import LARGEST, cubin_length
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import BinaryError

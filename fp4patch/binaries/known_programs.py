@@ -34,17 +34,6 @@ class Package:
 
 
 @dataclass(frozen=True)
-class KernelCache:
-    """A cache of kernels that were compiled at run time."""
-
-    program: str
-    variable: str
-    directory: str
-    below: str = ""
-    distribution: str = ""
-
-
-@dataclass(frozen=True)
 class Recipe:
     """A condition of a header that build recipes take a GPU out of."""
 
@@ -61,7 +50,6 @@ class KnownPrograms:
 
     compiler: tuple[CompilerProgram, ...]
     package: tuple[Package, ...]
-    cache: tuple[KernelCache, ...]
     recipe: Recipe
     gpu: Mapping[str, str]
 

@@ -57,10 +57,6 @@ class LoadOutcome(StrEnum):
 class Idle(StrEnum):
     """Way in which a kernel does nothing of use. Closed."""
 
-    TRAPS = "only trap"
-    """Every path ends in a trap, or in an assertion that fails, before anything is written."""
-    PRINTS = "only print"
-    """No path writes anything, and one prints."""
     EMPTY = "do nothing"
     UNREAD = "store constants"
     """It writes and reads no memory, so its stores depend on its arguments alone."""
@@ -81,14 +77,6 @@ class Fp4Code(Document):
     """Conversions from E2M1 by the instruction, two values each."""
     mma: Mapping[str, int] = field(default_factory=dict)
     """Matrix instructions by kind: ``OMMA.SF E2M1.E2M1 UE4M3.4X``; those on narrow floats only."""
-    f64: int = 0
-    """Double-precision instructions in the functions that convert."""
-    traps: tuple[str, ...] = ()
-    """Kernels that do nothing but trap."""
-    prints: tuple[str, ...] = ()
-    """Kernels that do nothing but print."""
-    empty: tuple[str, ...] = ()
-    """Kernels that do nothing at all."""
     named: tuple[str, ...] = ()
     """Kernels with FP4 in their name."""
 
@@ -133,7 +121,7 @@ def total(codes: Iterable[Fp4Code]) -> Fp4Code:
 
     return Fp4Code(
         *(counted("encodes"), counted("encoders"), number("roundings"), number("decodes"), counted("mma")),
-        *(number("f64"), listed("traps"), listed("prints"), listed("empty"), listed("named")),
+        listed("named"),
     )
 
 
@@ -198,8 +186,8 @@ class LostKernel(Document):
 
     @property
     def level(self) -> Level:
-        """RED if the copy that loads computes nothing at all; GREEN if the loss is intended."""
-        useless = self.idle not in (None, Idle.UNREAD)
+        """RED if the copy that loads computes nothing, or prints why; GREEN if the loss is intended."""
+        useless = self.idle or (self.lost and self.messages)
         return Level.GREEN if self.reason else Level.RED if useless else Level.YELLOW
 
 

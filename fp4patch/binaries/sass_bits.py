@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fp4patch.binaries import writes_nothing
 from fp4patch.binaries.encoders import CONSTANTS, ENCODERS, ROUNDING, recognise
 from fp4patch.binaries.report import Fp4Code, Idle, total
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from fp4patch.binaries.elf import DeviceFunction
+    from fp4patch.binaries.cubin import DeviceFunction
 
 WORD = 16
 """Bytes in an instruction."""
@@ -54,7 +53,7 @@ class BitPattern:
 # Bytes 9 to 11 of F2FP select the types. Not compared: RELU (bit 3 of byte 9), stochastic rounding (bit 1 of byte
 # 10), which byte or half is taken (bit 0 of bytes 9 and 11), and a uniform register as an operand (bit 3 of byte 11).
 _CONVERSION = 0xF6FDF60000
-_F2FP, _OMMA, _QMMA, _UTCMMA, _BPT = 0x03E, 0x07F, 0x07A, 0x1EA, 0x15C
+_F2FP, _OMMA, _QMMA, _UTCMMA = 0x03E, 0x07F, 0x07A, 0x1EA
 
 _QMMA_TYPES = {0: "E4M3", 1: "E5M2", 3: "E3M2", 4: "E2M3", 5: "E2M1"}
 _OMMA_SCALES = {0: "E8.4X", 1: "UE4M3.4X", 2: "E8"}
@@ -94,25 +93,25 @@ CLASSES = (
     BitPattern("mma", _QMMA, 0, 0, 0xFF00FFFF0000, _qmma),
     # Tensor memory's (SM100): bit 7 of byte 7 tells UTCOMMA from UTCHMMA, bits 0 and 1 of byte 9 from UTCQMMA.
     BitPattern("mma", _UTCMMA, 0x0000030080, 0x0000000080, 0x40, lambda key: "UTCOMMA" if key & 0x40 else "UTCOMMA.4X"),
-    BitPattern("trap", _BPT, 0x0070000000, 0x0030000000, 0, lambda _: "TRAP"),
 )
 
-_NOP, _EXIT = 0x118, 0x14D
-_DOUBLE = (0x028, 0x029, 0x02A, 0x02B)  # DMUL, DADD, DSETP, DFMA
-_F2F = 0x110  # between widths: the result's in bits 75 and 76, the source's in 84 and 85; 3 is 64 bits
+_NOP, _EXIT, _BRA, _CALLS = 0x118, 0x14D, 0x147, (0x143, 0x144)
 
 # Properties of an opcode, as bits; of a function, those that any of its instructions has.
-_CLASS, _READ, _WRITE, _TRAP, _CALL, _DOUBLES, _TENSOR_MEMORY = (1 << bit for bit in range(7))
+_CLASS, _READ, _WRITE, _CALL, _TENSOR_MEMORY = (1 << bit for bit in range(5))
 _READS = (0x180, 0x181, 0x1AE, 0x1B4, 0x1BA, 0x18A, 0x18B, 0x1A8, 0x1A9, 0x199, 0x160, 0x161, 0x163, 0x166, 0x167)
 """LD, LDG, LDGSTS, TMA's loads, atomics that return a value, textures: they read memory that others write."""
+_WRITES = (
+    *(0x17F, 0x185, 0x186, 0x188, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, 0x1A8, 0x1A9),  # ST, STG, STS, ATOM, RED
+    *(0x19C, 0x19D, 0x19E, 0x1B5, 0x1B6, 0x1BA, 0x1BB),  # SUST, SURED; TMA's UTMASTG, UTMAREDG, UBLKCP, UBLKRED
+)
+"""Instructions that another thread can see. STL only keeps a thread's own variables."""
 _PROPERTIES = np.zeros(512, np.uint8)
 for _opcodes, _has in (
     ([c.opcode for c in CLASSES], _CLASS),
     (_READS, _READ),
-    (writes_nothing.WRITES, _WRITE),
-    ((_BPT,), _TRAP),
-    (writes_nothing.CALLS, _CALL),
-    ((*_DOUBLE, _F2F), _DOUBLES),
+    (_WRITES, _WRITE),
+    (_CALLS, _CALL),
     ((_UTCMMA,), _TENSOR_MEMORY),
 ):
     _PROPERTIES[list(_opcodes)] |= np.uint8(_has)
@@ -207,21 +206,19 @@ def _together(data: bytes, functions: Sequence[DeviceFunction]) -> list[Function
             counted = counts.setdefault(pair // kinds.size, {}).setdefault(candidate.name, Counter())
             counted[candidate.kind(int(kinds[pair % kinds.size]))] += number
     may_encode = set(owners(np.flatnonzero(np.isin(words[:, 0] & CONSTANTS, _RAREST))).tolist())
-    doubles = Counter(owners(_doubles(words, opcodes)).tolist()) if any(h & _DOUBLES for h in has) else Counter()
     return [
-        _function(function, code, has[i], counts.get(i, {}), encodes=i in may_encode, doubles=doubles[i])
+        _function(function, code, has[i], counts.get(i, {}), encodes=i in may_encode)
         for i, (function, code) in enumerate(zip(functions, codes, strict=True))
     ]
 
 
 def _function(
-    function: DeviceFunction, code: bytes, has: int, counts: dict[str, Counter[str]], *, encodes: bool, doubles: int
+    function: DeviceFunction, code: bytes, has: int, counts: dict[str, Counter[str]], *, encodes: bool
 ) -> FunctionCode:
     encoders = recognise(code) if encodes else {}
     roundings = encoders.pop(ROUNDING, 0)
     fp4 = bool(encoders or counts.keys() & {"encode", "decode", "mma"})
-    name = (function.name,)
-    idle = _idle(function, code, has) if function.kernel and not fp4 else None
+    idle = _idle(code, has) if function.kernel and not fp4 else None
     named = function.kernel and _FP4_NAME.search(function.name)
     tensor_memory = bool(has & _TENSOR_MEMORY)
     if not (fp4 or roundings or idle or named or tensor_memory):
@@ -232,30 +229,17 @@ def _function(
         roundings=roundings,
         decodes=sum(counts.get("decode", {}).values()),
         mma=counts.get("mma", {}),
-        f64=doubles if encoders or "encode" in counts else 0,
-        traps=name if idle is Idle.TRAPS else (),
-        prints=name if idle is Idle.PRINTS else (),
-        empty=name if idle is Idle.EMPTY else (),
-        named=name if named else (),
+        named=(function.name,) if named else (),
     )
     return FunctionCode(code_found, idle, tensor_memory)
 
 
-def _idle(function: DeviceFunction, code: bytes, has: int) -> Idle | None:
+def _idle(code: bytes, has: int) -> Idle | None:
     """Return in which way a kernel does nothing of use, if it does not."""
-    if has & _TRAP or (has & _CALL and function.calls):
-        if not writes_nothing.writes(code, function.calls):
-            return Idle.TRAPS if has & _TRAP or not function.calls <= {writes_nothing.PRINTS} else Idle.PRINTS
-    elif not has & (_WRITE | _CALL) and len(code) <= 32 * WORD:
+    if has & _CALL:
+        return None
+    if not has & _WRITE and len(code) <= 32 * WORD:
         opcodes = (_words(code)[:, 0] & 0x1FF).tolist()
-        left = [
-            opcode for opcode in opcodes if opcode not in (_NOP, writes_nothing.BRA)
-        ]  # the branch to itself at the end
+        left = [opcode for opcode in opcodes if opcode not in (_NOP, _BRA)]  # the branch to itself at the end
         return Idle.EMPTY if len(left) <= _EMPTY_AT_MOST and _EXIT in left else None
-    return Idle.UNREAD if has & _WRITE and not has & (_READ | _CALL) else None
-
-
-def _doubles(words: NDArray[np.uint64], opcodes: NDArray[Any]) -> NDArray[Any]:
-    high = words[:, 1]
-    converts = (opcodes == _F2F) & ((high >> 11 & 3 == 3) | (high >> 20 & 3 == 3))
-    return np.flatnonzero(np.isin(opcodes, _DOUBLE) | converts)
+    return Idle.UNREAD if has & _WRITE and not has & _READ else None

@@ -13,8 +13,6 @@ from fp4patch.binaries.report import (
     Fp4Code,
     ImageGroup,
     LoadOutcome,
-    readable_names,
-    total,
 )
 from fp4patch.commands.doctor_text import COLOUR, MARK, answers_text
 from fp4patch.console import Hanging, printable
@@ -76,7 +74,7 @@ def _architectures(groups: Sequence[ImageGroup]) -> str:
 
 
 def _speaks(code: Fp4Code) -> bool:
-    return bool(code.native or code.software or code.roundings or code.traps or code.prints)
+    return bool(code.native or code.software or code.roundings)
 
 
 def _code(group: ImageGroup) -> Hanging:
@@ -90,11 +88,6 @@ def _code(group: ImageGroup) -> Hanging:
     facts += [f"{number:,} {kind}" for kind, number in code.mma.items() if "E2M1" in kind or kind.startswith("UTCOMMA")]
     if code.roundings:
         facts.append(f"{counted(code.roundings, 'value')} rounded, not encoded")
-    if code.f64 and (code.hardware or code.software):
-        facts.append(f"{counted(code.f64, 'F64 instruction')} among the conversions")
-    for what, kernels in (("trap", code.traps), ("print", code.prints)):
-        if kernels:
-            facts.append(f"{counted(len(kernels), 'kernel')} that only {what} ({printable(readable_names(kernels))})")
     return Hanging(f"  {group.arch}: ", ", ".join(facts), "bold")
 
 
@@ -112,11 +105,9 @@ def _loading(file: BinaryFile, gpu: Arch) -> RenderableType:
 
 def _summary(report: BinaryReport) -> str:
     images = sum(group.count for file in report.files for group in file.images)
-    code = total(group.code for file in report.files for group in file.images)
-    empty = f", {counted(len(code.empty), 'empty kernel')}" if code.empty else ""
     return (
         f"{counted(len(report.files), 'file')} with device code, {counted(images, 'cubin and PTX', 'cubins and PTX')}"
-        f"{empty}; {report.seconds:.1f} s{', from cache' if report.cached else ''}"
+        f"; {report.seconds:.1f} s{', from cache' if report.cached else ''}"
     )
 
 

@@ -12,7 +12,7 @@ from fp4patch.binaries.findings import Finding, Level
 from fp4patch.core.arch import Arch
 from fp4patch.core.errors import ToolchainError
 from fp4patch.core.wording import joined
-from fp4patch.doctor import compilers, gpus, jit_caches, memory, packages
+from fp4patch.doctor import compilers, gpus, memory, packages
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.result import MachineReport, MachineSection
 from fp4patch.proof.toolchain import version_of
@@ -38,7 +38,6 @@ def examine(host: Host, asked: Sequence[Arch] = (), *, cache: Path | None = None
             )
             or _no_packages(host),
         ),
-        MachineSection("caches of compiled kernels", jit_caches.examine(host, matter)),
         MachineSection("environment", packages.examine_lists(host)),
         MachineSection("GPUs", gpus.examine(driver, torch.cuda if torch else "")),
         MachineSection("for a build", memory.examine(host)),

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import pytest
 from cubins import CONVERTS, compile_cuda, targets
 
-from fp4patch.binaries import elf, fatbin
+from fp4patch.binaries import cubin as reader
+from fp4patch.binaries import fatbin
 from fp4patch.binaries.stream_reader import Window
 from fp4patch.core.errors import BinaryError
 from fp4patch.proof.toolchain import Toolchain
@@ -60,7 +61,7 @@ def test_reads_every_entry_however_it_is_compressed(
     for entry in unit.entries:
         content = fatbin.unpack(entry, "file") if entry.payload else b""
         if entry.kind == "cubin":
-            assert elf.parse(content, "file").arch == entry.arch
+            assert reader.parse(content, "file").arch == entry.arch
         elif content:
             assert f".target sm_{entry.arch.number}".encode() in content
 
@@ -82,13 +83,13 @@ def test_reads_a_cubin_with_its_suffix_and_compiler(toolchain: Toolchain, arch: 
     cubin = compile_cuda(toolchain, CONVERTS, tmp_path / "k.cubin", "-cubin", "-arch", f"sm_{arch}")
     data = cubin.read_bytes()
     ((entry,),) = [unit.entries for unit in read(data)]
-    parsed = elf.parse(entry.payload, "k")
+    parsed = reader.parse(entry.payload, "k")
     assert str(parsed.arch) == f"sm_{arch}"
     assert parsed.compiler == toolchain.info.ptxas
     assert [f.name for f in parsed.functions if f.kernel] == ["nvfp4_quantize"]
     # The same from the attributes alone, where a tool has taken the note away.
     blind = data.replace(f"-arch sm_{arch}".encode(), b"-" * len(f"-arch sm_{arch}"))
-    assert str(elf.parse(blind, "k").arch) == f"sm_{arch}"
+    assert str(reader.parse(blind, "k").arch) == f"sm_{arch}"
 
 
 def error_of(read_it: Callable[[], object]) -> BinaryError | None:
@@ -115,7 +116,7 @@ def test_damage_anywhere_gives_an_error_of_ours_or_another_reading(objects: Call
     def everything(content: bytes) -> None:
         for entry in (entry for unit in read(content) for entry in unit.entries):
             if entry.kind == "cubin" and entry.arch.major >= 10:
-                elf.parse(fatbin.unpack(entry, "file"), "file")
+                reader.parse(fatbin.unpack(entry, "file"), "file")
 
     data, chance = objects("size"), random.Random(20)
     begin = data.index(b"\x50\xed\x55\xba")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from cubins import compile_cuda
 
-from fp4patch.binaries import elf, sass_bits
+from fp4patch.binaries import cubin as reader
+from fp4patch.binaries import sass_bits
 from fp4patch.binaries.report import Fp4Code
 from fp4patch.proof.toolchain import Toolchain
 
@@ -55,7 +56,7 @@ extern "C" __global__ void search(const float* in, float* out) {
 def scanned(toolchain: Toolchain, source: str, arch: str, folder: Path) -> Fp4Code:
     cubin = compile_cuda(toolchain, source, folder / "code.cubin", "-cubin", "-arch", arch)
     data = cubin.read_bytes()
-    return sass_bits.scan(data, elf.parse(data, "code").functions)
+    return sass_bits.scan(data, reader.parse(data, "code").functions)
 
 
 @pytest.mark.parametrize("name", ["half_pair", "predicate_sum", "threshold"])
@@ -69,7 +70,6 @@ def test_recognises_our_encoders(toolchain: Toolchain, name: str, tmp_path: Path
 def test_recognises_the_toolkits_own(toolchain: Toolchain, tmp_path: Path) -> None:
     code = scanned(toolchain, OF_THE_TOOLKIT, "sm_120", tmp_path)
     assert code.encoders == {"cuda_fp4.hpp": 1}
-    assert code.f64 > 0
 
 
 def test_the_toolkits_own_is_the_instruction_where_the_target_has_it(toolchain: Toolchain, tmp_path: Path) -> None:
@@ -94,4 +94,4 @@ def test_recognises_cutlass_exmy_base(toolchain: Toolchain, pristine_tree, tmp_p
     source = f'#define SOURCE float\n#define VALUES 8\n#include "{probe}"\n'
     cubin = compile_cuda(toolchain, source, tmp_path / "c.cubin", "-cubin", "-arch", "sm_121", "-I", str(include))
     data = cubin.read_bytes()
-    assert sass_bits.scan(data, elf.parse(data, "c").functions).encoders == {"CUTLASS exmy_base": 8}
+    assert sass_bits.scan(data, reader.parse(data, "c").functions).encoders == {"CUTLASS exmy_base": 8}

@@ -1,4 +1,4 @@
-"""Compilers that run later, another Python's packages, and caches of compiled kernels."""
+"""Compilers that run later and another Python's packages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fp4patch.binaries import scan
 from fp4patch.binaries.findings import Level
 from fp4patch.core.arch import GB10, Arch
 from fp4patch.core.errors import UsageError
-from fp4patch.doctor import jit_caches, packages
+from fp4patch.doctor import packages
 from fp4patch.doctor.host import Host
 from fp4patch.doctor.machine import examine
 from fp4patch.proof.toolchain import Toolchain
@@ -116,58 +116,6 @@ def test_what_was_not_looked_at_has_no_check_mark_and_says_how_to(tmp_path: Path
     (finding,) = section.findings
     assert finding.level is Level.NONE
     assert "--python PATH" in finding.remedy
-
-
-# --- caches ----------------------------------------------------------------------------------------------------------
-
-
-def test_stale_entries_of_caches_are_told_by_architecture_and_release(toolchain: Toolchain, tmp_path: Path) -> None:
-    s = machine(tmp_path)
-    distribution(tmp_path / "site", "triton", "3.6.0")
-    distribution(tmp_path / "site", "flashinfer-python", "0.6.8")
-    cache = tmp_path / "home/.triton/cache"
-    for number, (arch, release) in enumerate([(121, "3.6.0"), (121, "3.5.0"), (90, "3.6.0")]):
-        (cache / f"{number}").mkdir(parents=True)
-        stated = {"target": {"backend": "cuda", "arch": arch, "warp_size": 32}, "triton_version": release}
-        (cache / f"{number}/kernel.json").write_text(json.dumps(stated))
-    (cache / "0/__grp__kernel.json").write_text("{}")
-    for release in ("0.6.7", "0.6.8"):
-        (tmp_path / f"home/.cache/flashinfer/{release}/121a/cached_ops/x").mkdir(parents=True)
-        (tmp_path / f"home/.cache/flashinfer/{release}/121a/cached_ops/x/x.so").write_bytes(b"\x7fELF")
-    (tmp_path / "home/.deep_gemm/cache/kernel.x").mkdir(parents=True)
-    cubin = tmp_path / "home/.deep_gemm/cache/kernel.x/kernel.cubin"
-    compile_cuda(toolchain, CONVERTS, cubin, "-cubin", "-arch", "sm_100a")
-    found = {one.subject: one for one in jit_caches.examine(s, [GB10])}
-    assert "3 compiled kernels" in found["cache of Triton"].found
-    assert found["cache of Triton"].found.endswith("stale: 1 for sm_90a; 1 by release 3.5.0")
-    assert found["cache of FlashInfer"].found.endswith("stale: 1 by release 0.6.7")
-    assert found["cache of DeepGEMM"].found.endswith("stale: 1 for sm_100a")
-    assert {one.level for one in found.values()} == {Level.YELLOW}
-    assert all(one.remedy.startswith("rm -r ") for one in found.values())
-
-
-def test_a_kernel_counts_once_in_all_caches_and_links_and_launchers_are_none(
-    toolchain: Toolchain, tmp_path: Path
-) -> None:
-    inductor = tmp_path / "root/tmp/torchinductor_home"
-    kernel = inductor / "triton/0/kernel.json"
-    kernel.parent.mkdir(parents=True)
-    kernel.write_text(json.dumps({"target": {"backend": "cuda", "arch": 121, "warp_size": 32}}))
-    compile_cuda(toolchain, CONVERTS, kernel.with_suffix(".cubin"), "-cubin", "-arch", "sm_121a")
-    (inductor / "copy.json").symlink_to(kernel)
-    (kernel.parent / "__triton_launcher.so").write_bytes(b"\x7fELF\x02\x01\x01" + bytes(500))
-    # Inductor sets Triton's cache to a directory of its own.
-    found = jit_caches.examine(machine(tmp_path, TRITON_CACHE_DIR=str(kernel.parents[1])), [GB10])
-    assert [(one.subject, one.found.partition(" in ")[0]) for one in found] == [
-        ("cache of Triton", "1 compiled kernels"),
-    ]
-    both = tmp_path / "home/.cache/flashinfer/0.6.8/100a_121a/cached_ops/x/x.so"
-    both.parent.mkdir(parents=True)
-    both.write_bytes(b"")
-    (found_there,) = jit_caches.examine(machine(tmp_path), [GB10])[:1]
-    assert (found_there.level, found_there.subject) == (Level.GREEN, "cache of FlashInfer")
-    (old,) = jit_caches.examine(machine(tmp_path), [Arch(12, 0)])[:1]
-    assert old.found.endswith("stale: 1 for sm_100a, sm_121a")
 
 
 def test_an_object_file_whose_code_a_library_beside_it_has_counts_once(toolchain: Toolchain, tmp_path: Path) -> None:

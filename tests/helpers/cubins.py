@@ -58,9 +58,6 @@ __device__ unsigned convert(float a, float b) {
 #elif defined(PRINTS)
   printf("architecture-specific instruction; try sm_100a\\n");
 #endif
-#if defined(TRAPS) && !defined(HAS)
-  asm volatile("trap;");
-#endif
   return byte;
 }
 extern "C" __global__ void scale(const float* in, unsigned* out) {
@@ -71,8 +68,8 @@ extern "C" __global__ void scale(const float* in, unsigned* out) {
 }
 extern "C" __global__ void copy(const float* in, float* out) { out[threadIdx.x] = in[threadIdx.x]; }
 """
-"""``scale`` converts for SM100 alone; elsewhere it prints or traps if ``PRINTS`` or ``TRAPS`` is defined, and else
-stores zeros. ``copy`` never converts."""
+"""``scale`` converts for SM100 alone; elsewhere it prints if ``PRINTS`` is defined, and else stores
+zeros. ``copy`` never converts."""
 
 
 def compile_cuda(
